@@ -1,0 +1,128 @@
+"""combdiff: symbolic differentiation of tensor programs.
+
+Write the mathematics in a decorated Python function, get its derivative back as mathematics a person can read,
+simplified up to the symmetries of the tensors, and run it as tensor contractions.
+
+    import combdiff as cd
+
+    A, x = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"]), cd.Space("n")
+
+    @cd.program
+    def energy(A: A, x: x):
+        return cd.sum(lambda i, j: x[i] * A[i, j] * x[j])
+
+    print(cd.grad(energy, wrt="x"))        # (A, x) ↦ d ↦ 2 Σ_i A[d,i] x[i]
+"""
+
+from combdiff import testing
+from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
+from combdiff.errors import (
+    ArgumentError,
+    BudgetWarning,
+    CombdiffError,
+    DifferentiationError,
+    IndexingError,
+    RuleError,
+    SpaceError,
+    TraceError,
+    TypeMismatchError,
+    UnsupportedError,
+)
+from combdiff.program import (
+    Program,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    program,
+    pullback,
+    pushforward,
+    simplify,
+    value_and_grad,
+)
+from combdiff.tracing import (
+    abs,
+    arccos,
+    arcsin,
+    arctan,
+    conj,
+    cos,
+    cosh,
+    delta,
+    einsum,
+    exp,
+    imag,
+    log,
+    maximum,
+    minimum,
+    real,
+    relu,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    tensor,
+    trace,
+    where,
+)
+from combdiff.tracing import sum_ as sum
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "BudgetWarning",
+    "CombdiffError",
+    "Cyclic",
+    "DifferentiationError",
+    "Function",
+    "IndexingError",
+    "Program",
+    "Range",
+    "Real",
+    "RuleError",
+    "Space",
+    "SpaceError",
+    "Symmetric",
+    "TraceError",
+    "TypeMismatchError",
+    "UnsupportedError",
+    "abs",
+    "arccos",
+    "arcsin",
+    "arctan",
+    "conj",
+    "cos",
+    "cosh",
+    "delta",
+    "einsum",
+    "exp",
+    "grad",
+    "hessian",
+    "hvp",
+    "imag",
+    "jacobian",
+    "log",
+    "maximum",
+    "minimum",
+    "program",
+    "pullback",
+    "pushforward",
+    "real",
+    "relu",
+    "sign",
+    "simplify",
+    "sin",
+    "sinh",
+    "sqrt",
+    "sum",
+    "tan",
+    "tanh",
+    "tensor",
+    "testing",
+    "trace",
+    "value_and_grad",
+    "where",
+]

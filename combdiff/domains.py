@@ -1,0 +1,328 @@
+"""Index domains, the types of tensors and maps, and symmetry equations as permutation groups.
+
+A tensor is a map from indices to numbers, so its type is the tuple of the domains of its axes and an element
+type. A symmetry equation such as `J[p,q,r,s] = conj(J[q,p,s,r])` says that the tensor is unchanged by an
+`Action`: a permutation of axes, negation of some indices, a sign and perhaps a complex conjugate. The equations
+of one Space generate a finite group of actions:
+
+    Space("N", "N", symmetry=["A[i,j] = -A[j,i]"]).group
+    = (identity, swap the axes and negate the value)
+
+Invariant: `group` contains the identity, is closed under composition, and never holds two actions that differ
+only in sign (such equations would force the tensor to vanish, and are refused).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from combdiff.errors import SpaceError
+
+Size = int | str
+
+
+def _check_size(size: object, what: str) -> None:
+    if isinstance(size, bool) or not isinstance(size, int | str):
+        raise SpaceError(
+            f"the size of {what} is {size!r}",
+            hint='give a whole number such as 5, or a name such as "N" for a size known when arrays are given',
+        )
+    if isinstance(size, int) and size < 0:
+        raise SpaceError(f"the size of {what} is {size}, which is negative")
+    if isinstance(size, str) and not size.isidentifier():
+        raise SpaceError(
+            f"the size of {what} is named {size!r}, which is not a name",
+            hint='use a name of letters, digits and underscores, such as "N"',
+        )
+
+
+@dataclass(frozen=True)
+class Range:
+    """The indices 0 … size−1."""
+
+    size: Size
+
+    def __post_init__(self) -> None:
+        _check_size(self.size, "a Range")
+
+
+@dataclass(frozen=True)
+class Cyclic:
+    """The integers modulo `size`: index arithmetic wraps."""
+
+    size: Size
+
+    def __post_init__(self) -> None:
+        _check_size(self.size, "a Cyclic domain")
+
+
+@dataclass(frozen=True)
+class Symmetric:
+    """The indices −bound … bound, stored in an array with index −bound first."""
+
+    bound: Size
+
+    def __post_init__(self) -> None:
+        _check_size(self.bound, "a Symmetric domain")
+
+
+@dataclass(frozen=True)
+class Real:
+    """The real line: sums over it are integrals; arrays cannot be passed for it."""
+
+
+Domain = Range | Cyclic | Symmetric | Real
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The type of a size name such as N where it occurs inside an index expression."""
+
+
+def extent(domain: Domain, sizes: dict[str, int]) -> int:
+    """How many indices a finite domain has, named sizes looked up in `sizes`."""
+    if isinstance(domain, Real):
+        raise SpaceError("the real line has no number of indices")
+    if isinstance(domain, Symmetric):
+        bound = sizes[domain.bound] if isinstance(domain.bound, str) else domain.bound
+        return 2 * bound + 1
+    return sizes[domain.size] if isinstance(domain.size, str) else domain.size
+
+
+def first_index(domain: Domain, sizes: dict[str, int]) -> int:
+    """The index stored first: −bound for a Symmetric domain, 0 for the others."""
+    return -(extent(domain, sizes) // 2) if isinstance(domain, Symmetric) else 0
+
+
+@dataclass(frozen=True)
+class Action:
+    """What leaves a tensor unchanged: `T[i…] = sign · conj?(T[i'…])` with `i'[n] = ±i[axes[n]]`.
+
+    `axes[n]` is the position on the left of the index that stands at position n on the right, `negated[n]` says
+    whether it stands there with a minus, `sign` is 1 or −1 and `conjugate` whether the right side is conjugated.
+    """
+
+    axes: tuple[int, ...]
+    negated: tuple[bool, ...]
+    sign: int = 1
+    conjugate: bool = False
+
+    def then(self, other: Action) -> Action:
+        """The action that rewrites by self and then rewrites the result by other."""
+        return Action(
+            tuple(self.axes[a] for a in other.axes),
+            tuple(self.negated[a] != n for a, n in zip(other.axes, other.negated, strict=True)),
+            self.sign * other.sign,
+            self.conjugate != other.conjugate,
+        )
+
+
+def identity_action(order: int) -> Action:
+    """The action that changes nothing."""
+    return Action(tuple(range(order)), (False,) * order)
+
+
+class Space:
+    """The type of a tensor: its axes, element type and symmetries.
+
+    `Space("N", "N", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"])` is an N × N Hermitian matrix. An axis is an
+    int (fixed size), a str (named size, shared by every axis of that name) or a domain (`Range`, `Cyclic`,
+    `Symmetric`, `Real`). `Space()` is a scalar. `dtype` is float, complex or int, or a NumPy dtype of those kinds.
+    Raises SpaceError for an axis, dtype or symmetry that cannot be.
+    """
+
+    axes: tuple[Domain, ...]
+    dtype: type
+    symmetry: tuple[str, ...]
+
+    def __init__(self, *axes: Size | Domain, dtype: Any = float, symmetry: Iterable[str] = ()) -> None:
+        set_ = super().__setattr__
+        set_("axes", tuple(_as_domain(axis) for axis in axes))
+        set_("dtype", _element_type(dtype))
+        set_("symmetry", (symmetry,) if isinstance(symmetry, str) else tuple(symmetry))
+        self.group  # noqa: B018  (contradictory symmetries are refused where they are written)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Space cannot be changed; make a new one with another {name}")
+
+    @property
+    def order(self) -> int:
+        """The number of axes."""
+        return len(self.axes)
+
+    @cached_property
+    def group(self) -> tuple[Action, ...]:
+        """All actions that leave such a tensor unchanged, the identity first."""
+        return close(self.order, self.generators, self.symmetry)
+
+    @cached_property
+    def generators(self) -> tuple[Action, ...]:
+        """The actions that the symmetry equations state, in their order."""
+        return tuple(parse_symmetry(equation, self.axes, self.dtype) for equation in self.symmetry)
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.axes, self.dtype, frozenset(self.group))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_space, (self.axes, self.dtype, self.symmetry)
+
+    def __repr__(self) -> str:
+        parts = [repr(_short_axis(axis)) for axis in self.axes]
+        if self.dtype is not float:
+            parts.append(f"dtype={self.dtype.__name__}")
+        if self.symmetry:
+            parts.append(f"symmetry={list(self.symmetry)!r}")
+        return f"Space({', '.join(parts)})"
+
+
+def _rebuild_space(axes: tuple[Domain, ...], dtype: type, symmetry: tuple[str, ...]) -> Space:
+    return Space(*axes, dtype=dtype, symmetry=symmetry)
+
+
+def _short_axis(axis: Domain) -> Size | Domain:
+    return axis.size if isinstance(axis, Range) else axis
+
+
+def _as_domain(axis: object) -> Domain:
+    if isinstance(axis, Range | Cyclic | Symmetric | Real):
+        return axis
+    _check_size(axis, "an axis")
+    assert isinstance(axis, int | str)
+    return Range(axis)
+
+
+def _element_type(dtype: Any) -> type:
+    """float, complex or int for anything NumPy would accept as a real, complex or integer dtype."""
+    if isinstance(dtype, type) and dtype in (float, complex, int):
+        return dtype
+    kind = getattr(dtype, "kind", None)
+    if kind is None:
+        import numpy as np
+
+        try:
+            kind = np.dtype(dtype).kind
+        except TypeError:
+            kind = None
+    found = {"f": float, "c": complex, "i": int, "u": int}.get(kind or "")
+    if found is None:
+        raise SpaceError(f"dtype {dtype!r} is not a number type", hint="use float, complex or int")
+    return found
+
+
+@dataclass(frozen=True)
+class Function:
+    """The type of a map that is only named: `Function(Space("n"))` is R: vector → scalar.
+
+    `arguments` are Spaces, `result` a Space, `linear` promises linearity (then the derivative is the adjoint).
+    """
+
+    arguments: tuple[Space, ...]
+    result: Space = field(default_factory=Space)
+    linear: bool = False
+
+    def __init__(self, *arguments: Space, result: Space | None = None, linear: bool = False) -> None:
+        for argument in (*arguments, *([] if result is None else [result])):
+            if not isinstance(argument, Space):
+                raise SpaceError(f"a Function takes and gives Spaces, not {argument!r}")
+        if linear and len(arguments) != 1:
+            raise SpaceError(f"a linear Function takes one argument, not {len(arguments)}")
+        object.__setattr__(self, "arguments", arguments)
+        object.__setattr__(self, "result", result or Space())
+        object.__setattr__(self, "linear", linear)
+
+
+# --- symmetry equations --------------------------------------------------------------------------------------------
+
+_ACCESS = re.compile(r"\s*([^\W\d]\w*)\s*\[([^\]]*)\]\s*")
+_INDEX = re.compile(r"\s*(-?)\s*([^\W\d]\w*)\s*")
+
+
+def _parse_access(text: str, equation: str) -> tuple[str, list[tuple[bool, str]]]:
+    match = _ACCESS.fullmatch(text)
+    if not match:
+        raise SpaceError(
+            f"in the symmetry {equation!r}, {text.strip()!r} is not an access",
+            hint='write for example "A[i,j] = -A[j,i]" or "H[i,j] = conj(H[j,i])"',
+        )
+    indices = [_INDEX.fullmatch(part) for part in match[2].split(",")]
+    if not all(indices):
+        raise SpaceError(f"in the symmetry {equation!r}, {match[2]!r} is not a list of index names")
+    return match[1], [(i[1] == "-", i[2]) for i in indices if i]
+
+
+def parse_symmetry(equation: str, axes: Sequence[Domain], dtype: type) -> Action:
+    """The action an equation such as `"J[p,q,r,s] = conj(J[q,p,s,r])"` states about tensors with these axes."""
+    if not isinstance(equation, str) or equation.count("=") != 1:
+        raise SpaceError(f"the symmetry {equation!r} is not an equation", hint='write for example "A[i,j] = A[j,i]"')
+    left, right = equation.split("=")
+    name, names = _parse_access(left, equation)
+    sign, conjugate, right = 1, False, right.strip()
+    if right.startswith("-"):
+        sign, right = -1, right[1:].strip()
+    wrapped = re.fullmatch(r"(?:cd\.)?conj\s*\((.*)\)", right)
+    if wrapped:
+        conjugate, right = True, wrapped[1]
+    other, others = _parse_access(right, equation)
+    if name != other:
+        raise SpaceError(f"the symmetry {equation!r} relates two tensors, {name} and {other}")
+    for side in (names, others):
+        if len(side) != len(axes):
+            raise SpaceError(f"the symmetry {equation!r} has {len(side)} indices, but the Space has {len(axes)} axes")
+    order = [n for _, n in names]
+    if len(set(order)) != len(order) or any(negative for negative, _ in names):
+        raise SpaceError(f"the left side of the symmetry {equation!r} must be plain, distinct indices")
+    if sorted(n for _, n in others) != sorted(order):
+        raise SpaceError(f"the right side of the symmetry {equation!r} must use each index of the left side once")
+    action = Action(
+        tuple(order.index(n) for _, n in others),
+        tuple(negative for negative, _ in others),
+        sign,
+        conjugate and dtype is complex,
+    )
+    _check_axes(action, axes, equation)
+    return action
+
+
+def _check_axes(action: Action, axes: Sequence[Domain], equation: str) -> None:
+    for position, (source, negative) in enumerate(zip(action.axes, action.negated, strict=True)):
+        if axes[source] != axes[position]:
+            raise SpaceError(
+                f"the symmetry {equation!r} exchanges axes {position} and {source}, which are "
+                f"{_short_axis(axes[position])!r} and {_short_axis(axes[source])!r}: they must be equal"
+            )
+        if negative and isinstance(axes[position], Range):
+            raise SpaceError(
+                f"the symmetry {equation!r} negates the index of axis {position}, a Range without negative indices",
+                hint="declare the axis as Symmetric(…), Cyclic(…) or Real()",
+            )
+
+
+@lru_cache(maxsize=256)
+def close(order: int, generators: tuple[Action, ...], equations: tuple[str, ...]) -> tuple[Action, ...]:
+    """The group that the generators (stated by the equations) generate, the identity first.
+
+    Raises SpaceError where they contradict each other.
+    """
+    group = {identity_action(order): None}
+    frontier = list(group)
+    while frontier:
+        found = [a.then(g) for a in frontier for g in generators]
+        frontier = [a for a in dict.fromkeys(found) if a not in group]
+        group.update(dict.fromkeys(frontier))
+    for action in group:
+        if replace(action, sign=-action.sign) in group:
+            raise SpaceError(
+                f"the symmetries {list(equations)!r} together say T = −T, so only the zero tensor has them",
+                hint="remove one of the equations",
+            )
+    return tuple(group)

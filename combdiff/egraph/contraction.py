@@ -1,0 +1,189 @@
+"""Contraction normal form: every Σ is a connected network of factors, and δ's over index forms are solved.
+
+    Σ_i x[i]·(Σ_i A[i, j]·y[k])        becomes  y[k]·(Σ_i x[i])·(Σ_i A[i, j])
+    Σ_k δ(i + k, d)·w[k]               becomes  w[d − i]·[0 ≤ d − i < n]
+
+Names of bound indices make these steps awkward for rewriting, so they are done on terms between two saturations of
+the e-graph: sums in a product are joined (their indices renamed apart), a δ between index forms is solved for a
+summed index with coefficient ±1, factors without summed indices are moved out, and what is not connected through
+summed indices is split.
+
+Invariant: the value of the term is unchanged; in the result no Σ holds a number, a Σ, or two unconnected parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from combdiff.checking import dtype_of
+from combdiff.domains import Cyclic, Range, Symmetric, Whole
+from combdiff.terms import (
+    Add,
+    Affine,
+    Apply,
+    Conj,
+    Delta,
+    Mul,
+    Names,
+    Number,
+    Sum,
+    Term,
+    Var,
+    add,
+    affine,
+    affine_parts,
+    conj,
+    indicator,
+    mul,
+    size_form,
+    substitute,
+    total,
+)
+
+
+def normalise(term: Term, names: Names) -> Term:
+    """The contraction normal form of a scalar term; new names for bound indices come from `names`."""
+    match term:
+        case Sum() | Mul():
+            return _network(term, names)
+        case Conj():
+            return _conjugate(normalise(term.body, names))
+        case Add():
+            return add(*(normalise(part, names) for part in term.terms))
+        case Apply():
+            return term
+    return term.with_children(tuple(normalise(child, names) for child in term.children))
+
+
+def _conjugate(term: Term) -> Term:
+    """The conjugate pushed to the leaves of sums and products; a real term is its own."""
+    if dtype_of(term) is not complex:
+        return term
+    match term:
+        case Mul() | Add():
+            return term.with_children(tuple(_conjugate(child) for child in term.children))
+        case Sum():
+            return total(term.indices, _conjugate(term.body))
+    return conj(term)
+
+
+def _network(term: Term, names: Names) -> Term:
+    indices, factors = _join(term, names)
+    indices, factors = _solve_deltas(indices, factors)
+    return _split(indices, factors)
+
+
+def _join(term: Term, names: Names) -> tuple[list[Var], list[Term]]:
+    """The summed indices and the factors of a nest of sums and products."""
+    if isinstance(term, Sum):
+        renamed = tuple(names.fresh(index) for index in term.indices)
+        body = substitute(term.body, dict(zip(term.indices, renamed, strict=True)))
+        indices, factors = _join(body, names)
+        return [*renamed, *indices], factors
+    if not isinstance(term, Mul):
+        flat = normalise(term, names)
+        return _join(flat, names) if isinstance(flat, Mul | Sum) else ([], [flat])
+    indices, factors = [], []
+    for factor in term.factors:
+        more_indices, more_factors = _join(factor, names)
+        indices += more_indices
+        factors += more_factors
+    return indices, factors
+
+
+# --- δ between index forms -----------------------------------------------------------------------------------------
+
+
+def _solve_deltas(indices: list[Var], factors: list[Term]) -> tuple[list[Var], list[Term]]:
+    """Every δ that can be solved for a summed index becomes a substitution."""
+    for position, factor in enumerate(factors):
+        solution = _solve(factor, indices) if isinstance(factor, Delta) else None
+        if solution is not None:
+            index, value = solution
+            rest = [*factors[:position], *factors[position + 1 :], *bounds(index.type, value)]
+            product = mul(*(substitute(f, {index: value}) for f in rest))
+            remaining = list(product.factors) if isinstance(product, Mul) else [product]
+            return _solve_deltas([i for i in indices if i is not index], remaining)
+    return indices, factors
+
+
+def _solve(factor: Delta, indices: list[Var]) -> tuple[Var, Term] | None:
+    """A summed index and the value that δ(left, right) forces on it; plain indices are left to the laws."""
+    left, right = factor.left, factor.right
+    if not isinstance(left, Var | Affine) or not isinstance(right, Var | Affine):
+        return None
+    if isinstance(left, Var) and isinstance(right, Var) and left.type == right.type == factor.domain:
+        return None
+    form = affine([(left, 1), (right, -1)])
+    parts, _ = affine_parts(form)
+    modulus = factor.domain if isinstance(factor.domain, Cyclic) else None
+    for index, coefficient in sorted(parts, key=lambda part: part[0].name, reverse=True):
+        solvable = modulus is None or index.type == modulus
+        if index in indices and abs(coefficient) == 1 and solvable:
+            return index, affine([(form, -coefficient), (index, 1)])
+    return None
+
+
+def bounds(domain: object, value: Term) -> list[Term]:
+    """Indicators that a value lies in a domain; those that the value's own indices imply are left out."""
+    match domain:
+        case Range(size):
+            low, high = affine([(value, 1)]), affine([(size_form(size), 1), (value, -1)], -1)
+        case Symmetric(bound):
+            low, high = affine([(value, 1), (size_form(bound), 1)]), affine([(size_form(bound), 1), (value, -1)])
+        case _:
+            return []
+    return [indicator(form) for form in (low, high) if not never_negative(form)]
+
+
+def never_negative(form: Term) -> bool:
+    """Whether an index form is ≥ 0 for all values of its indices, judged index by index."""
+    parts, offset = affine_parts(form)
+    least: list[tuple[Term, int]] = []
+    for var, coefficient in parts:
+        extreme = var if isinstance(var.type, Whole) else _extreme(var.type, upper=coefficient < 0)
+        if extreme is None or not isinstance(coefficient, int):
+            return False
+        least.append((extreme, coefficient))
+    bound, constant = affine_parts(affine(least, offset))
+    return constant >= 0 and all(coefficient >= 0 for _, coefficient in bound)
+
+
+def _extreme(domain: object, upper: bool) -> Term | None:
+    """The largest or smallest value of an index over a domain, None where there is none."""
+    match domain:
+        case Range(size):
+            return affine([(size_form(size), 1)], -1) if upper else Affine(())
+        case Symmetric(bound):
+            return affine([(size_form(bound), 1 if upper else -1)])
+    return None
+
+
+# --- connected parts -----------------------------------------------------------------------------------------------
+
+
+def _split(indices: list[Var], factors: list[Term]) -> Term:
+    """A product of sums over connected parts, times the factors that hold no summed index."""
+    outside = [f for f in factors if f.free.isdisjoint(indices)]
+    inside = [f for f in factors if not f.free.isdisjoint(indices)]
+    parts = [total(i, mul(*f)) for i, f in components(indices, inside)]
+    unused = [i for i in indices if not any(i in f.free for f in inside)]
+    return mul(*outside, *parts, *(total((i,), Number(1)) for i in unused))
+
+
+def components(indices: Iterable[Var], factors: Iterable[Term]) -> list[tuple[list[Var], list[Term]]]:
+    """The factors grouped by connection through the indices, with the indices of each group."""
+    summed = list(indices)
+    groups: list[tuple[set[Var], list[Term]]] = []
+    for factor in factors:
+        mine = {i for i in summed if i in factor.free}
+        members = [factor]
+        apart = []
+        for group in groups:
+            if group[0] & mine:
+                mine |= group[0]
+                members = group[1] + members
+            else:
+                apart.append(group)
+        groups = [*apart, (mine, members)]
+    return [([i for i in summed if i in mine], members) for mine, members in groups]

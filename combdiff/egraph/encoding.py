@@ -1,0 +1,197 @@
+"""Terms as egglog text and back.
+
+    Σ_i A[i, j]·x[i]
+    = (Sum (set-of (I "i" "N")) (Prod (multiset-of (At (T "A") (vec-of (I "i" "N") (I "j" "N"))) …)))
+
+The vocabulary is that of rules/language.egg. A `Codec` remembers which variable each name stands for; parts the laws
+do not look into (calls of named maps) are encoded as opaque values that keep the indices free in them.
+
+Invariant: decoding an encoded term gives a term of equal value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from combdiff.checking import dtype_of
+from combdiff.domains import Action, Cyclic, Domain, Range, Real, Space, Symmetric, Whole
+from combdiff.primitives import TABLE
+from combdiff.sharing import canonical_names, free_indices
+from combdiff.terms import (
+    Add,
+    Apply,
+    Conj,
+    Delta,
+    Indicator,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Var,
+    affine_parts,
+    apply,
+    lambda_,
+)
+
+FUNCTION_FACTS = "\n".join(
+    [
+        *(f'(mirror "{row.name}")' for row in TABLE.values() if row.mirror and not row.real_valued),
+        *(f'(real-valued "{row.name}")' for row in TABLE.values() if row.real_valued),
+    ]
+)
+
+
+def rational(value: int | Fraction) -> str:
+    """An exact rational as an egglog BigRat."""
+    value = Fraction(value)
+    return f'(bigrat (from-string "{value.numerator}") (from-string "{value.denominator}"))'
+
+
+def domain_key(type_: object) -> str:
+    """A short text that is equal for equal domains."""
+    match type_:
+        case Range(size):
+            return f"{size}"
+        case Cyclic(size):
+            return f"mod {size}"
+        case Symmetric(bound):
+            return f"± {bound}"
+        case Real():
+            return "real"
+        case Whole():
+            return "size"
+    raise TypeError(f"not a domain: {type_!r}")
+
+
+class Codec:
+    """Both directions, with the variables, tensors and opaque parts met so far."""
+
+    def __init__(self) -> None:
+        self.indices: dict[str, Var] = {}
+        self.domains: dict[str, Domain] = {}
+        self.tensors: dict[str, Term] = {}
+        self.opaque: dict[str, tuple[tuple[Var, ...], Term]] = {}
+        self._opaque_names: dict[Term, str] = {}
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def encode(self, term: Term) -> str:
+        """The egglog expression of a scalar term in which every Σ binds names of its own."""
+        match term:
+            case Number():
+                return self._number(term)
+            case Mul():
+                return self._product(term)
+            case Add():
+                return f"(Add (multiset-of {self._all(term.terms)}))"
+            case Conj():
+                return f"(Conj {self.encode(term.body)})"
+            case Sum():
+                return f"(Sum (set-of {self._indices(term.indices)}) {self.encode(term.body)})"
+            case Delta() if term.domain is not None:
+                return self._delta(term)
+            case Indicator():
+                return f"(Where {self.index(term.form)} {term.modulus})"
+            case Primitive():
+                return f'(Fn "{term.name}" (vec-of {self._all(term.arguments)}))'
+            case Var():
+                return self._access(term, ())
+            case Apply() if isinstance(term.function, Var) and isinstance(term.function.type, Space):
+                return self._access(term.function, term.arguments)
+        return self._opaque_part(term)
+
+    def _delta(self, term: Delta) -> str:
+        assert term.domain is not None
+        key = domain_key(term.domain)
+        self.domains[key] = term.domain
+        return f'(Delta {self.index(term.left)} {self.index(term.right)} "{key}")'
+
+    def _all(self, terms: Iterable[Term]) -> str:
+        return " ".join(self.encode(term) for term in terms)
+
+    def _number(self, term: Number) -> str:
+        if term.exact:
+            return f"(Num {rational(term.real)} {rational(term.imag)})"  # type: ignore[arg-type]
+        return f"(Float {float(term.real)!r} {float(term.imag)!r})"
+
+    def _product(self, term: Mul) -> str:
+        first, rest = term.factors[0], term.factors[1:]
+        if isinstance(first, Number) and first.exact:
+            inner = f"(Prod (multiset-of {self._all(rest)}))" if len(rest) > 1 else self.encode(rest[0])
+            return f"(Scale {rational(first.real)} {rational(first.imag)} {inner})"  # type: ignore[arg-type]
+        return f"(Prod (multiset-of {self._all(term.factors)}))"
+
+    def _access(self, tensor: Var, arguments: tuple[Term, ...]) -> str:
+        self.tensors[tensor.name] = tensor
+        return f'(At (T "{tensor.name}") {self._vec(arguments)})'
+
+    def _vec(self, arguments: tuple[Term, ...]) -> str:
+        return f"(vec-of {self._indices(arguments)})" if arguments else "(vec-empty)"
+
+    def _indices(self, terms: Iterable[Term]) -> str:
+        return " ".join(self.index(term) for term in terms)
+
+    def index(self, term: Term) -> str:
+        """The egglog expression of an index form."""
+        if isinstance(term, Var):
+            self.indices[term.name] = term
+            return f'(I "{term.name}" "{domain_key(term.type)}")'
+        parts, offset = affine_parts(term)
+        if len(parts) == 1 and parts[0][1] == -1 and not offset:
+            return f"(Neg {self.index(parts[0][0])})"
+        steps = " ".join(f"(By {rational(c)} {self.index(v)})" for v, c in parts)
+        return f"(Affine {f'(vec-of {steps})' if parts else '(vec-empty)'} {rational(offset)})"
+
+    def _opaque_part(self, term: Term) -> str:
+        free = free_indices(term)
+        form = canonical_names(lambda_(free, term))
+        name = self._opaque_names.setdefault(form, f"{type(term).__name__}.{len(self._opaque_names)}")
+        self.opaque.setdefault(name, (free, term))
+        return f'(Opaque "{name}" {self._vec(free)})'
+
+    # --- the laws of the tensors that occur ------------------------------------------------------------------------
+
+    def tensor_laws(self) -> str:
+        """One rewrite per symmetry generator of each tensor met, and reality of what is real."""
+        laws = [law for name, tensor in self.tensors.items() for law in _laws_of(name, tensor)]
+        for name, (_, term) in self.opaque.items():
+            if dtype_of(term) is not complex:
+                laws.append(
+                    f'(rewrite (Conj (Opaque "{name}" v)) (Opaque "{name}" v) :ruleset laws :name "{name} is real")'
+                )
+        return "\n".join(laws)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def access(self, name: str, arguments: tuple[Term, ...]) -> Term:
+        """The element of a tensor by name; a scalar is its variable."""
+        tensor = self.tensors[name]
+        return Apply(tensor, arguments) if arguments else tensor
+
+    def restore(self, name: str, arguments: tuple[Term, ...]) -> Term:
+        """An opaque part at other indices."""
+        free, term = self.opaque[name]
+        return apply(Lambda(free, term), arguments) if free else term
+
+
+def _laws_of(name: str, tensor: Term) -> Iterable[str]:
+    assert isinstance(tensor, Var)
+    assert isinstance(tensor.type, Space)
+    if tensor.type.dtype is not complex:
+        yield f'(rewrite (Conj (At (T "{name}") v)) (At (T "{name}") v) :ruleset laws :name "{name} is real")'
+    for equation, action in zip(tensor.type.symmetry, tensor.type.generators, strict=True):
+        access = f'(At (T "{name}") (vec-of {" ".join(_moved(action))}))'
+        if action.conjugate:
+            access = f"(Conj {access})"
+        if action.sign < 0:
+            access = f"(Scale {rational(-1)} {rational(0)} {access})"
+        yield f'(rewrite (At (T "{name}") v) {access} :ruleset laws :name "{name}: {equation}")'
+
+
+def _moved(action: Action) -> Iterable[str]:
+    for source, negated in zip(action.axes, action.negated, strict=True):
+        index = f"(vec-get v {source})"
+        yield f"(Neg {index})" if negated else index

@@ -1,0 +1,347 @@
+"""The cheapest term of an e-graph: cost counts the work of the best contraction, shared parts once.
+
+Extraction walks the frozen e-graph in Python. The cost of a class is (floating-point operations at typical sizes,
+number of symbols), summed over the distinct classes below it, so that a part used twice is paid once. A Σ of a
+product is costed as a tensor network, by the best pairwise order a greedy search finds.
+
+Invariant: the result does not depend on the numbering of e-classes: ties are broken by the terms themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import prod
+from typing import Any
+
+from combdiff.checking import is_domain
+from combdiff.domains import Cyclic, Range, Symmetric
+from combdiff.egraph.encoding import Codec
+from combdiff.primitives import function
+from combdiff.terms import (
+    Add,
+    Affine,
+    Apply,
+    Conj,
+    Delta,
+    Indicator,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Var,
+    add,
+    affine,
+    conj,
+    delta,
+    indicator,
+    mul,
+    tidy,
+    total,
+)
+
+TYPICAL_SIZE = 12
+FUNCTION_COST = 8
+
+Cost = tuple[float, int]
+
+# --- the cost of a term --------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=65536)
+def extent(var: Var) -> int:
+    """A typical number of values of an index."""
+    match var.type:
+        case Range(int(size)) | Cyclic(int(size)):
+            return max(size, 1)
+        case Symmetric(int(bound)):
+            return 2 * bound + 1
+    return TYPICAL_SIZE
+
+
+def volume(indices: Iterable[Var]) -> int:
+    """How many elements a tensor over the indices typically has."""
+    return prod(extent(i) for i in indices)
+
+
+@lru_cache(maxsize=65536)
+def index_variables(term: Term) -> frozenset[Var]:
+    """The index variables free in a scalar term."""
+    return frozenset(v for v in term.free if is_domain(v.type))
+
+
+@lru_cache(maxsize=65536)
+def contraction_cost(factors: tuple[frozenset[Var], ...], summed: frozenset[Var]) -> float:
+    """Multiplications of a greedy pairwise contraction of factors with these indices."""
+    pool, cost = list(factors), 0.0
+    if len(pool) == 1:
+        return float(volume(pool[0])) if summed else 0.0
+    while len(pool) > 1:
+        _, _, one, other = min(
+            (
+                volume(_left_over(pool, summed, a, b)) - volume(pool[a]) - volume(pool[b]),
+                volume(pool[a] | pool[b]),
+                a,
+                b,
+            )
+            for a, b in combinations(range(len(pool)), 2)
+        )
+        cost += volume(pool[one] | pool[other])
+        merged = _left_over(pool, summed, one, other)
+        pool = [f for n, f in enumerate(pool) if n not in (one, other)] + [merged]
+    return cost
+
+
+def _left_over(pool: list[frozenset[Var]], summed: frozenset[Var], one: int, other: int) -> frozenset[Var]:
+    """The indices that remain after contracting two factors: those still free or still needed elsewhere."""
+    elsewhere = frozenset().union(*(f for n, f in enumerate(pool) if n not in (one, other)))
+    return frozenset(i for i in pool[one] | pool[other] if i not in summed or i in elsewhere)
+
+
+@lru_cache(maxsize=65536)
+def own_cost(term: Term) -> float:
+    """The work of the top of a term, its parts given."""
+    match term:
+        case Sum():
+            factors = term.body.factors if isinstance(term.body, Mul) else (term.body,)
+            sets = tuple(index_variables(f) for f in factors if not isinstance(f, Number))
+            return contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
+        case Mul():
+            tensors = [f for f in term.factors if not isinstance(f, Number)]
+            return float(volume(index_variables(term)) * max(len(tensors) - 1, 0))
+        case Add():
+            return float(volume(index_variables(term)) * (len(term.terms) - 1))
+        case Primitive():
+            return float(volume(index_variables(term)) * FUNCTION_COST)
+        case Delta() | Indicator():
+            return float(volume(index_variables(term)))
+        case Conj():
+            return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
+    return 0.0
+
+
+@lru_cache(maxsize=65536)
+def parts_cost(term: Term) -> Mapping[Term, float]:
+    """The work of each distinct part of a term; the product under a Σ is paid with the Σ."""
+    costs: dict[Term, float] = {}
+    inside = term.body if isinstance(term, Sum) and isinstance(term.body, Mul) else term
+    for child in inside.children:
+        costs.update(parts_cost(child))
+    own = own_cost(term)
+    if own:
+        costs[term] = own
+    return costs
+
+
+@lru_cache(maxsize=65536)
+def symbols(term: Term) -> int:
+    """How many symbols a term takes to print."""
+    if isinstance(term, Sum):
+        return 1 + len(term.indices) + symbols(term.body)
+    return 1 + sum(symbols(child) for child in term.children)
+
+
+def cost(term: Term) -> Cost:
+    """(operations, symbols) of a scalar term."""
+    return sum(parts_cost(term).values()), symbols(term)
+
+
+@lru_cache(maxsize=65536)
+def order_key(term: Term) -> tuple[Any, ...]:
+    """A key that orders terms independently of how they were made."""
+    match term:
+        case Var():
+            return (0, term.name)
+        case Number():
+            return (1, repr(term.real), repr(term.imag))
+        case Affine():
+            return (2, tuple((v.name, str(c)) for v, c in term.coefficients), str(term.offset))
+    label = (type(term).__name__, getattr(term, "name", ""), tuple(v.name for v in term.bound))
+    return (3, label, tuple(order_key(child) for child in term.children))
+
+
+# --- the e-graph as data -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Classes:
+    """A frozen e-graph: for each class of values its nodes, as (operation, payload)."""
+
+    values: dict[Any, list[tuple[str, Any]]] = field(default_factory=dict)
+    indices: dict[Any, list[Term | tuple[Any, ...]]] = field(default_factory=dict)
+    steps: dict[Any, list[tuple[Fraction, Any]]] = field(default_factory=dict)
+    tensors: dict[Any, str] = field(default_factory=dict)
+    size: int = 0
+
+
+def read(egraph: Any, codec: Codec) -> Classes:
+    """The classes of an e-graph that has run."""
+    functions = egraph.freeze().functions
+    classes = Classes()
+    classes.size = sum(len(functions[name].rows) for name in _READERS) + len(functions["Subst"].rows)
+
+    def rows(name: str) -> Iterable[tuple[Any, Any]]:
+        return ((row.inputs, row.output) for row in functions[name].rows)
+
+    for inputs, output in rows("I"):
+        classes.indices.setdefault(output, []).append(codec.indices[egraph.value_to_string(inputs[0])])
+    for inputs, output in rows("By"):
+        classes.steps.setdefault(output, []).append((egraph.value_to_bigrat(inputs[0]), inputs[1]))
+    for inputs, output in rows("Affine"):
+        form = ("affine", tuple(egraph.value_to_vec(inputs[0])), egraph.value_to_bigrat(inputs[1]))
+        classes.indices.setdefault(output, []).append(form)
+    for inputs, output in rows("Neg"):
+        classes.indices.setdefault(output, []).append(("neg", inputs[0]))
+    for inputs, output in rows("T"):
+        classes.tensors[output] = egraph.value_to_string(inputs[0])
+    for name, reader in _READERS.items():
+        for inputs, output in rows(name):
+            classes.values.setdefault(output, []).append((name, reader(egraph, inputs)))
+    return classes
+
+
+_READERS: dict[str, Any] = {
+    "At": lambda g, i: (i[0], tuple(g.value_to_vec(i[1]))),
+    "Num": lambda g, i: (g.value_to_bigrat(i[0]), g.value_to_bigrat(i[1])),
+    "Float": lambda g, i: (g.value_to_f64(i[0]), g.value_to_f64(i[1])),
+    "Scale": lambda g, i: (g.value_to_bigrat(i[0]), g.value_to_bigrat(i[1]), i[2]),
+    "Conj": lambda g, i: i[0],
+    "Prod": lambda g, i: tuple(g.value_to_multiset(i[0])),
+    "Add": lambda g, i: tuple(g.value_to_multiset(i[0])),
+    "Sum": lambda g, i: (tuple(g.value_to_set(i[0])), i[1]),
+    "Delta": lambda g, i: (i[0], i[1], g.value_to_string(i[2])),
+    "Where": lambda g, i: (i[0], g.value_to_i64(i[1])),
+    "Fn": lambda g, i: (g.value_to_string(i[0]), tuple(g.value_to_vec(i[1]))),
+    "Opaque": lambda g, i: (g.value_to_string(i[0]), tuple(g.value_to_vec(i[1]))),
+}
+
+# --- the search ----------------------------------------------------------------------------------------------------
+
+
+class Extractor:
+    """The best term of every class, improved until nothing changes."""
+
+    def __init__(self, classes: Classes, codec: Codec) -> None:
+        self.classes = classes
+        self.codec = codec
+        self.index_terms = {c: self._index(c, frozenset()) for c in classes.indices}
+        self.best: dict[Any, tuple[Cost, Term]] = {}
+        self._run()
+
+    def _index(self, class_: Any, above: frozenset[Any]) -> Term | None:
+        """The plainest form of an index class; None while it has none (a substitution not yet done)."""
+        found: list[Term] = []
+        for form in self.classes.indices.get(class_, ()):
+            if isinstance(form, Term):
+                found.append(form)
+            elif class_ not in above:
+                expanded = self._expand(form, above | {class_})
+                if expanded is not None:
+                    found.append(expanded)
+        return min(found, key=lambda t: (not isinstance(t, Var), order_key(t))) if found else None
+
+    def _expand(self, form: tuple[Any, ...], above: frozenset[Any]) -> Term | None:
+        if form[0] == "neg":
+            inner = self._index(form[1], above)
+            return None if inner is None else affine([(inner, -1)])
+        parts: list[tuple[Term, Fraction | int]] = []
+        for step in form[1]:
+            options = [(c, self._index(i, above)) for c, i in self.classes.steps.get(step, ())]
+            known = [(t, c) for c, t in options if t is not None]
+            if not known:
+                return None
+            parts.append(min(known, key=lambda part: (order_key(part[0]), part[1])))
+        return affine(parts, tidy(form[2]))
+
+    def _run(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for class_, nodes in self.classes.values.items():
+                for name, payload in nodes:
+                    for term in self._terms(name, payload):
+                        changed |= self._offer(class_, term)
+
+    def _offer(self, class_: Any, term: Term) -> bool:
+        price = cost(term)
+        held = self.best.get(class_)
+        if held is not None:
+            if held[1] is term or price > held[0]:
+                return False
+            if price == held[0] and order_key(term) >= order_key(held[1]):
+                return False
+        self.best[class_] = (price, term)
+        return True
+
+    def _terms(self, name: str, payload: Any) -> Iterable[Term]:
+        """The terms a node stands for, given the best of its parts; none while a part has none."""
+        match name:
+            case "Num" | "Float":
+                yield Number(*(tidy(p) if isinstance(p, Fraction) else p for p in payload))
+            case "At" | "Opaque":
+                arguments = [self.index_terms.get(i) for i in payload[1]]
+                if all(a is not None for a in arguments):
+                    yield self._leaf(name, payload[0], tuple(arguments))  # type: ignore[arg-type]
+            case "Delta":
+                left, right = self.index_terms.get(payload[0]), self.index_terms.get(payload[1])
+                if left is not None and right is not None:
+                    yield delta(left, right, self.codec.domains[payload[2]])
+            case "Where":
+                form = self.index_terms.get(payload[0])
+                if form is not None:
+                    yield indicator(form, payload[1])
+            case "Sum":
+                yield from self._sums(*payload)
+            case _:
+                yield from self._composite(name, payload)
+
+    def _leaf(self, name: str, what: Any, arguments: tuple[Term, ...]) -> Term:
+        if name == "At":
+            return self.codec.access(self.classes.tensors[what], arguments)
+        return self.codec.restore(what, arguments)
+
+    def _composite(self, name: str, payload: Any) -> Iterable[Term]:
+        parts = [self.best.get(c) for c in _parts(name, payload)]
+        if any(part is None for part in parts):
+            return
+        terms = [part[1] for part in parts if part is not None]
+        match name:
+            case "Conj":
+                yield conj(terms[0])
+            case "Scale":
+                yield mul(Number(tidy(payload[0]), tidy(payload[1])), terms[0])
+            case "Fn":
+                yield function(payload[0], *terms)
+            case "Prod":
+                yield mul(*sorted(terms, key=order_key))
+            case "Add":
+                yield add(*sorted(terms, key=order_key))
+
+    def _sums(self, binds: tuple[Any, ...], body: Any) -> Iterable[Term]:
+        """A Σ over the best body, and over each product in the body's class: a network may beat its best product."""
+        found = [self.index_terms.get(i) for i in binds]
+        indices = tuple(sorted((i for i in found if isinstance(i, Var)), key=lambda i: i.name))
+        if len(indices) < len(binds):
+            return
+        if body in self.best:
+            yield total(indices, self.best[body][1])
+        for name, payload in self.classes.values.get(body, ()):
+            if name == "Prod":
+                for term in self._composite(name, payload):
+                    yield total(indices, term)
+
+
+def _parts(name: str, payload: Any) -> tuple[Any, ...]:
+    """The classes of values that a composite node has as children."""
+    match name:
+        case "Conj":
+            return (payload,)
+        case "Scale":
+            return (payload[2],)
+        case "Fn":
+            return tuple(payload[1])
+    return tuple(payload)

@@ -1,0 +1,192 @@
+"""The schedule: saturate by laws, read the best term out, name its indices canonically, and again until it settles.
+
+    Σ_i δ(i, d)·a[i] + Σ_j δ(d, j)·a[j]   →   2 a[d]
+
+Laws from rules/*.egg and the symmetries of the tensors do the simplifying. Between saturations the best term is put
+in contraction normal form with canonical names and joined with its class, so that terms equal up to names of bound
+indices meet (see `canonical`).
+
+Invariant: the result equals the input in value and never costs more; it does not depend on hash seeds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from combdiff.egraph.canonical import canonical
+from combdiff.egraph.contraction import normalise
+from combdiff.egraph.encoding import FUNCTION_FACTS, Codec
+from combdiff.egraph.extraction import Classes, Extractor, cost, read
+from combdiff.errors import BudgetWarning, RuleError
+from combdiff.terms import Names, Sum, Term, substitute
+
+RULE_FILES = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Where saturation stops: nodes in the e-graph, rounds of saturation and naming, seconds."""
+
+    nodes: int = 20_000
+    rounds: int = 12
+    seconds: float = 20.0
+
+
+def rule_directory() -> Path:
+    """Where the rule files are: inside an installed package, beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "rules"
+    return inside if inside.is_dir() else package.parent / "rules"
+
+
+# Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
+STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
+                        (run laws)
+                        (repeat 8 (run substitution)))"""
+
+_local = threading.local()
+
+
+def _base_egraph(rules: tuple[str, ...]) -> Any:
+    """An e-graph with the built-in laws and the given rule files, made once per thread; callers push and pop."""
+    cache: dict[tuple[str, ...], Any] = _local.__dict__.setdefault("egraphs", {})
+    if rules not in cache:
+        from egglog.bindings import EGraph
+
+        egraph = EGraph()
+        for path in (*(rule_directory() / name for name in RULE_FILES), *(Path(rule) for rule in rules)):
+            _load(egraph, path)
+        _run(egraph, FUNCTION_FACTS)
+        cache[rules] = egraph
+    return cache[rules]
+
+
+def _load(egraph: Any, path: Path) -> None:
+    from egglog.bindings import EggSmolError
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RuleError(f"the rule file {str(path)!r} cannot be read: {error.strerror}") from None
+    try:
+        egraph.run_program(*egraph.parse_program(text, str(path)))
+    except EggSmolError as error:
+        raise RuleError(f"the rule file {str(path)!r} is not accepted by egglog:\n{error}") from None
+
+
+def _run(egraph: Any, text: str) -> None:
+    egraph.run_program(*egraph.parse_program(text))
+
+
+def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None) -> Term:
+    """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget."""
+    with _session(rules) as egraph:
+        ((named, best),) = _Saturation(egraph, (term,), budget or Budget()).settle()
+        return min((named, best, term), key=cost)
+
+
+def equivalent(one: Term, other: Term, rules: Iterable[str] = (), budget: Budget | None = None) -> bool:
+    """Whether the laws find two scalar terms equal."""
+    with _session(rules) as egraph:
+        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or Budget()).settle()
+        return first is second
+
+
+@contextmanager
+def _session(rules: Iterable[str]) -> Iterator[Any]:
+    """An e-graph with all laws, as it was again afterwards."""
+    egraph = _base_egraph(tuple(rules))
+    _run(egraph, "(push)")
+    try:
+        yield egraph
+    finally:
+        _run(egraph, "(pop)")
+
+
+def apart(term: Term, names: Names) -> Term:
+    """The term with every Σ binding names of its own."""
+    children = tuple(apart(child, names) for child in term.children)
+    if isinstance(term, Sum):
+        indices = tuple(names.fresh(i) for i in term.indices)
+        return Sum(indices, substitute(children[0], dict(zip(term.indices, indices, strict=True))))
+    return term.with_children(children)
+
+
+class _Saturation:
+    """Terms that share an e-graph, each the root of a class."""
+
+    def __init__(self, egraph: Any, terms: tuple[Term, ...], budget: Budget) -> None:
+        self.egraph = egraph
+        self.budget = budget
+        self.codec = Codec()
+        self.names = Names(*terms)
+        self.forms: dict[Any, int] = {}
+        self.roots = [f"$root{n}" for n in range(len(terms))]
+        starts = [self.codec.encode(apart(term, self.names)) for term in terms]
+        _run(egraph, self.codec.tensor_laws())
+        for root, start in zip(self.roots, starts, strict=True):
+            _run(egraph, f"(let {root} {start})")
+        self.started = time.monotonic()
+
+    def settle(self) -> list[tuple[Term, Term]]:
+        """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
+        seen: set[tuple[Term, ...]] = set()
+        for _ in range(self.budget.rounds):
+            limit = self._saturate()
+            classes = read(self.egraph, self.codec)
+            best = self._best(classes)
+            named = tuple(canonical(normalise(term, self.names), self.forms) for term in best)
+            if named in seen:
+                break
+            seen.add(named)
+            for root, term in zip(self.roots, named, strict=True):
+                _run(self.egraph, f"(union {root} {self.codec.encode(term)})")
+            if limit:
+                _warn(limit)
+                break
+        else:
+            _warn(f"{self.budget.rounds} rounds")
+        return list(zip(named, best, strict=True))
+
+    def _saturate(self) -> str:
+        """Apply the laws until nothing changes; the budget that stopped it first, empty if none did."""
+        size, growth = self._size(), 1.0
+        while not (limit := self._limit(size * growth)):
+            _run(self.egraph, STEP)
+            before, size = size, self._size()
+            if size == before:
+                break
+            growth = max(size / max(before, 1) - 1, 1.0)  # a step cannot be interrupted, so its size is foreseen
+        return limit
+
+    def _size(self) -> int:
+        """The number of rows of all tables."""
+        (report,) = self.egraph.run_program(*self.egraph.parse_program("(print-size)"))
+        return sum(rows for _, rows in report.sizes)
+
+    def _best(self, classes: Classes) -> list[Term]:
+        extractor = Extractor(classes, self.codec)
+        return [extractor.best[self.egraph.lookup_function(root, [])][1] for root in self.roots]
+
+    def _limit(self, size: float) -> str:
+        """The budget that is spent, in words; empty while none is."""
+        if size > self.budget.nodes:
+            return f"{self.budget.nodes} nodes"
+        if time.monotonic() - self.started > self.budget.seconds:
+            return f"{self.budget.seconds} seconds"
+        return ""
+
+
+def _warn(limit: str) -> None:
+    warnings.warn(
+        f"simplification stopped at its budget of {limit}; the result is correct, perhaps not the simplest",
+        BudgetWarning,
+        stacklevel=2,
+    )

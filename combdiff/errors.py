@@ -1,0 +1,93 @@
+"""The errors users meet, one family under `CombdiffError`, each with the place in the user's own file.
+
+An error says what was written, what was found, what was expected and how to mend it. `user_location` walks
+the stack to the innermost frame outside this package, so a message can name the user's file and line.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+_LIBRARY = str(Path(functools.__file__).parent)
+
+
+@dataclass(frozen=True)
+class Location:
+    """A line of the user's source."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def user_location() -> Location | None:
+    """The innermost stack frame that is not combdiff's own, or None at top level of an embedded interpreter."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if _is_users(frame.f_code.co_filename):
+            return Location(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _is_users(file: str) -> bool:
+    """Whether a file is neither combdiff's own nor Python's (whose `functools` may call combdiff back)."""
+    in_library = file.startswith(_LIBRARY) and "site-packages" not in file
+    return not file.startswith(_PACKAGE) and not in_library
+
+
+class CombdiffError(Exception):
+    """Base of every error combdiff raises on purpose.
+
+    `message` is the text without the place, `hint` how to mend the input, `location` the user's file and line.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", location: Location | None = None) -> None:
+        self.message = message
+        self.hint = hint
+        self.location = location or user_location()
+        place = f"{self.location}: " if self.location else ""
+        advice = f"\n  hint: {hint}" if hint else ""
+        super().__init__(f"{place}{message}{advice}")
+
+
+class SpaceError(CombdiffError):
+    """A Space, domain or symmetry that cannot be."""
+
+
+class TraceError(CombdiffError):
+    """A decorated function that does not describe a program."""
+
+
+class IndexingError(TraceError):
+    """A wrong number of indices, an index of unknown or unequal range, a non-affine index expression."""
+
+
+class TypeMismatchError(CombdiffError):
+    """Parts of a program that do not fit together: sizes, orders, element types."""
+
+
+class DifferentiationError(CombdiffError):
+    """A derivative that does not exist or was asked for wrongly (unknown wrt, objective not real or not scalar)."""
+
+
+class ArgumentError(CombdiffError):
+    """Arrays given to a program that do not fit its parameters."""
+
+
+class UnsupportedError(CombdiffError):
+    """Something combdiff does not do; raised rather than answered wrongly."""
+
+
+class RuleError(CombdiffError):
+    """A rule file that does not parse, does not type, or states a law that is false."""
+
+
+class BudgetWarning(UserWarning):
+    """Equality saturation stopped at a budget: the result is correct, perhaps less simple than it could be."""

@@ -1,0 +1,366 @@
+"""NumPy expressions for single array steps.
+
+    Contract(left=(0, 1), right=(2, 1), out=(0, 2)) on A, B       A @ B.T
+    Contract(left=(0, 1, 2, 3), right=(0, 1), out=(2, 3)) on J, D
+    = (J.reshape(N*N, N*N).T @ D.reshape(N*N)).reshape(N, N)      a matrix-vector product, no copy of J
+
+A contraction is a matrix product of the summed labels, once its operands are laid out as matrices: by a reshape
+where the groups of labels already stand together, by a transposed copy otherwise.
+
+Invariant: an expression has the value of its step for arrays of every size, 0 and 1 included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from combdiff.affine import Linear
+from combdiff.domains import Domain, Space
+from combdiff.lowering.plan import Plan
+from combdiff.lowering.steps import (
+    Arrange,
+    Call,
+    Combine,
+    Conjugate,
+    Constant,
+    Contract,
+    Elementwise,
+    Factor,
+    Pattern,
+    Read,
+    Reduce,
+    Scale,
+    Select,
+    Step,
+)
+from combdiff.lowering.views import Mask, Position, extent_form
+from combdiff.primitives import TABLE
+from combdiff.terms import Number
+
+_POWERS = {
+    Number(-2): "1 / np.square({0})",
+    Number(-1): "1 / {0}",
+    Number(2): "np.square({0})",
+    Number(3): "{0} * {0} * {0}",
+    Number(Fraction(1, 2)): "np.sqrt({0})",
+    Number(Fraction(-1, 2)): "1 / np.sqrt({0})",
+}
+_FIXED = {"real": "{0}.real", "imag": "{0}.imag", "relu": "np.maximum({0}, 0)", "step": "np.heaviside({0}, 0)"}
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Expressions:
+    """Expressions for the steps of a plan; notes which sizes, helpers and element types they use."""
+
+    def __init__(
+        self, plan: Plan, names: Sequence[str], arguments: Mapping[str, str], sizes: Mapping[str, str]
+    ) -> None:
+        self.plan = plan
+        self.names = names
+        self.arguments = arguments
+        self.sizes = {size: Linear.symbol(text) for size, text in sizes.items()}
+        self.used_sizes: set[str] = set()
+        self.helpers: set[str] = set()
+        self.uses_real = False
+        kinds = {var.type.dtype for var in plan.parameters if isinstance(var.type, Space)}
+        self.integers = kinds == {int}
+
+    def step(self, n: int) -> str:
+        """The expression that computes a step from the names of its operands."""
+        step = self.plan.steps[n]
+        operands = [self.operand(m) for m in step.operands]
+        match step.operation:
+            case Read() as read:
+                return self._read(read, operands[0], step)
+            case Arrange(order=order):
+                return self._arrange(order, operands[0], step)
+            case Conjugate():
+                return f"{operands[0]}.conjugate()"
+            case Contract() as contraction:
+                return self._contract(contraction, operands, step)
+            case Reduce(summed=summed):
+                every = len(summed) == len(self.plan.steps[step.operands[0]].axes)
+                return f"{operands[0]}.sum({'' if every else f'axis={_tuple(map(str, summed), single=False)}'})"
+            case Scale(factor=factor):
+                return self._scaled(factor, operands[0])
+            case Combine():
+                return self._combine(step)
+            case Elementwise():
+                return self._elementwise(n)
+            case Select(patterns=patterns):
+                condition, value = self._aligned(operands, patterns, step)
+                return f"np.where({condition}, {value}, 0)"
+            case Mask() as mask:
+                return self._mask(mask, step)
+            case Call(name=name, position=position):
+                return self._call(name, position, operands)
+        raise TypeError(f"no expression for {step.operation!r}")
+
+    def operand(self, n: int) -> str:
+        """How a step is referred to: its name, or the number it is."""
+        operation = self.plan.steps[n].operation
+        return literal(operation.number) if isinstance(operation, Constant) else self.names[n]
+
+    def is_python(self, n: int) -> bool:
+        """Whether a step is a Python number, made of constants and sizes alone."""
+        step = self.plan.steps[n]
+        if isinstance(step.operation, Constant):
+            return True
+        arithmetic = isinstance(step.operation, Scale | Combine | Conjugate | Elementwise | Contract)
+        return arithmetic and not step.axes and all(map(self.is_python, step.operands))
+
+    # --- sizes and element types
+
+    def form(self, form: Linear) -> str:
+        """A linear form in size names as an expression."""
+        self.used_sizes.update(form.symbols)
+        return str(form.substitute(self.sizes))
+
+    def comment(self, step: Step) -> str:
+        """The shape of a step's result, for the reader."""
+        return _tuple([str(extent_form(axis).substitute(self.sizes)) for axis in step.axes])
+
+    def extent(self, domain: Domain) -> str:
+        """The number of indices of a domain."""
+        return self.form(extent_form(domain))
+
+    def shape(self, domains: Iterable[Domain]) -> str:
+        """A shape tuple."""
+        return _tuple([self.extent(domain) for domain in domains])
+
+    def _product(self, domains: Iterable[Domain]) -> str:
+        parts = [self.extent(domain) for domain in domains]
+        return "*".join(part if part.isalnum() or len(parts) == 1 else f"({part})" for part in parts) or "1"
+
+    def dtype(self, kind: type) -> str:
+        """The element type of new arrays of that kind: as wide as the arguments."""
+        if kind is float and self.integers:
+            return "np.dtype(float)"
+        self.uses_real = True
+        return "np.result_type(real, np.complex64)" if kind is complex else "real"
+
+    def _factor(self, factor: Factor) -> str:
+        parts = [] if factor.number == Number(1) and factor.extents else [literal(factor.number)]
+        parts += [f"({text})" if " " in text else text for text in map(self.extent, factor.extents)]
+        return " * ".join(parts)
+
+    # --- layout
+
+    def _aligned(self, operands: Sequence[str], patterns: Sequence[Pattern], step: Step) -> list[str]:
+        rank = len(step.axes)
+        return [aligned(text, pattern, rank) for text, pattern in zip(operands, patterns, strict=True)]
+
+    def _arrange(self, order: tuple[int | None, ...], operand: str, step: Step) -> str:
+        kept = [axis for axis in order if axis is not None]
+        if len(kept) == len(order):
+            return transposed(operand, kept)
+        if self.is_python(step_operand := step.operands[0]):
+            return f"np.full({self.shape(step.axes)}, {operand}, {self.dtype(self.plan.steps[step_operand].kind)})"
+        pattern = tuple(order.index(axis) for axis in range(len(kept)))
+        return f"np.broadcast_to({aligned(operand, pattern, len(order))}, {self.shape(step.axes)})"
+
+    def _read(self, read: Read, operand: str, step: Step) -> str:
+        source = self.plan.steps[step.operands[0]].axes
+        diagonal = read.diagonal()
+        if diagonal is not None and all(
+            extent_form(step.axes[label]) == extent_form(axis) for label, axis in zip(diagonal, source, strict=True)
+        ):
+            letters = "".join(_LETTERS[label] for label in diagonal)
+            return f'np.einsum("{letters}->{_LETTERS[: len(step.axes)]}", {operand})'
+        items = [_slice(position, axis, step.axes) for position, axis in zip(read.positions, source, strict=True)]
+        labels = [n for position in read.positions for n, size in enumerate(position.steps) if size]
+        if None not in items and len(labels) == len(set(labels)):
+            return f"{operand}[{', '.join(item or '' for item in items)}]"
+        helper = "_gather" if any(position.divisor > 1 for position in read.positions) else "_view"
+        self.helpers.add(helper)
+        axes = _tuple([self._position(position, helper) for position in read.positions])
+        return f"{helper}({operand}, {axes}, {self.shape(step.axes)})"
+
+    def _position(self, position: Position, helper: str) -> str:
+        divisor = [str(position.divisor)] if helper == "_gather" else []
+        parts = [self.form(position.start), _tuple(map(str, position.steps)), *divisor, str(int(position.wrap))]
+        return f"({', '.join(parts)})"
+
+    # --- arithmetic
+
+    def _combine(self, step: Step) -> str:
+        assert isinstance(step.operation, Combine)
+        text = ""
+        for m, pattern, factor in zip(step.operands, step.operation.patterns, step.operation.factors, strict=True):
+            operation = self.plan.steps[m].operation
+            number = operation.number if isinstance(operation, Constant) else Number(1)
+            total = factor.times(Factor(number))
+            negative = not total.number.imag and total.number.real < 0
+            if negative:
+                total = total.times(Factor(Number(-1)))
+            constant = isinstance(operation, Constant)
+            array = aligned(self.names[m], pattern, len(step.axes))
+            sign = (" - " if text else "-") if negative else (" + " if text else "")
+            text += sign + (self._factor(total) if constant else self._scaled(total, array))
+        return text
+
+    def _scaled(self, factor: Factor, text: str) -> str:
+        """factor·array; a complex number stands last, as Python's `complex * np.float64` is no NumPy scalar."""
+        if factor == Factor():
+            return text
+        return f"{text} * {self._factor(factor)}" if factor.number.imag else f"{self._factor(factor)} * {text}"
+
+    def _elementwise(self, n: int) -> str:
+        step = self.plan.steps[n]
+        assert isinstance(step.operation, Elementwise)
+        name = step.operation.name
+        texts = self._aligned([self.operand(m) for m in step.operands], step.operation.patterns, step)
+        if name == "power":
+            text = self._power(step, texts)
+        elif name in _FIXED:
+            text = _FIXED[name].format(*texts)
+        else:
+            text = f"np.{TABLE[name].numpy}({', '.join(texts)})"
+        return f"{text}.item()" if self.is_python(n) and text.startswith("np.") else text
+
+    def _power(self, step: Step, texts: list[str]) -> str:
+        base, exponent = (self.plan.steps[m] for m in step.operands)
+        if isinstance(exponent.operation, Constant):
+            number = exponent.operation.number
+            if number in _POWERS:
+                return _POWERS[number].format(texts[0])
+            whole = isinstance(number.real, int) and not number.imag and number.real < 0
+            texts[1] = f"{texts[1]}.0" if whole and base.kind is int else texts[1]
+        elif base.kind is int and exponent.kind is int:
+            return f"np.power({texts[0]}, {texts[1]}, dtype=float)"
+        if isinstance(base.operation, Constant) and base.kind is complex:
+            return f"np.power({texts[0]}, {texts[1]})"
+        return f"{_parenthesised(texts[0])} ** {_parenthesised(texts[1])}"
+
+    def _mask(self, mask: Mask, step: Step) -> str:
+        rank, plain = len(step.axes), mask.test == "== 0" and mask.start == Linear()
+        if plain and mask.steps in ((1, -1), (-1, 1)):
+            return f"np.eye({self.extent(step.axes[0])}, {self.extent(step.axes[1])}, dtype={self.dtype(int)})"
+        parts = [] if mask.start == Linear() and rank else [self.form(mask.start)]
+        for label, (size, domain) in enumerate(zip(mask.steps, step.axes, strict=True)):
+            grid = aligned(f"np.arange({self.extent(domain)})", (label,), rank)
+            parts.append(grid if size == 1 else f"{_parenthesised(str(size))} * {grid}")
+        form = " + ".join(parts)
+        modulus = _parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""
+        condition = f"({form}) % {modulus} == 0" if modulus else f"{form} {mask.test}"
+        return f"({condition}).astype({self.dtype(int)})" if rank else f"{self.dtype(int)}.type({condition})"
+
+    def _call(self, name: str, position: int | None, operands: list[str]) -> str:
+        function = self.arguments[name]
+        if position is None:
+            return f"np.asarray({function}({', '.join(operands)}))[()]"
+        arguments = _tuple(operands[:-1])
+        return f"np.asarray({function}.pullback({position}, {arguments}, {operands[-1]}))[()]"
+
+    # --- contractions
+
+    def _contract(self, op: Contract, operands: Sequence[str], step: Step) -> str:
+        left, right = operands
+        if op.kernel in ("multiply", "outer"):
+            place = [tuple(op.out.index(label) for label in pattern) for pattern in (op.left, op.right)]
+            return " * ".join(self._aligned(operands, place, step))
+        if op.kernel == "einsum":
+            names = ["".join(_LETTERS[label] for label in pattern) for pattern in (op.left, op.right, op.out)]
+            return f'np.einsum("{names[0]},{names[1]}->{names[2]}", {left}, {right})'
+        axes = [self.plan.steps[m].axes for m in step.operands]
+        domains = dict(zip((*op.left, *op.right), (*axes[0], *axes[1]), strict=True))
+        if not op.batch and not op.left_only and op.right[-len(op.summed) :] == op.summed:
+            left, right = right, left  # vector times transposed matrix: rather matrix times vector
+            op = Contract(op.right, op.left, op.out)
+        left = self._matrix(left, op.left, domains, (op.batch, op.left_only, op.summed))
+        right = self._matrix(right, op.right, domains, (op.batch, op.summed, op.right_only))
+        text = f"{left} @ {right}"
+        if op.batch and not (op.left_only and op.right_only):
+            text = f"({text})[..., 0]" if op.left_only else f"({text})[..., 0, :]"
+        if len(op.left_only) > 1 or len(op.right_only) > 1:
+            text = f"({text}).reshape({', '.join(self.extent(axis) for axis in step.axes)})"
+        return text
+
+    def _matrix(
+        self, text: str, pattern: Pattern, domains: Mapping[int, Domain], groups: tuple[Pattern, Pattern, Pattern]
+    ) -> str:
+        """An operand as a stack of matrices, batch × rows × columns; without batch an empty group is left out."""
+        batch, rows, columns = groups
+        turned = pattern == (*batch, *columns, *rows) and pattern != (*batch, *rows, *columns)
+        first, second = (columns, rows) if turned else (rows, columns)
+        text = transposed(text, [pattern.index(label) for label in (*batch, *first, *second)])
+        if len(first) > 1 or len(second) > 1:
+            sizes = [self.extent(domains[label]) for label in batch]
+            sizes += [self._product(domains[label] for label in group) for group in (first, second) if group]
+            text = f"{text}.reshape({', '.join(sizes)})"
+        if turned and rows and columns:
+            text = f"{text}.swapaxes(-1, -2)" if batch else f"{text}.T"
+        if batch and not rows:
+            text = f"{text}[..., None, :]"
+        return f"{text}[..., None]" if batch and not columns else text
+
+
+# --- pieces of text ------------------------------------------------------------------------------------------------
+
+
+def literal(number: Number) -> str:
+    """A number as Python writes it."""
+    if not number.imag:
+        return _real_literal(number.real)
+    imag = _real_literal(number.imag)
+    imag = f"{imag}j" if imag.lstrip("-").replace(".", "").isdigit() else f"{imag} * 1j"
+    return f"({imag})" if not number.real else f"({_real_literal(number.real)} + {imag})"
+
+
+def _real_literal(value: int | Fraction | float) -> str:
+    if isinstance(value, int) and abs(value) < 2**53:
+        return str(value)
+    if isinstance(value, Fraction) and value.denominator & (value.denominator - 1):
+        return f"({value.numerator} / {value.denominator})"
+    text = repr(float(value))
+    return text if any(c.isdigit() for c in text) else f'float("{text}")'
+
+
+def _parenthesised(text: str) -> str:
+    plain = text.isalnum() or text.replace("_", "a").replace(".", "0").isalnum()
+    return text if plain or text.startswith("(") else f"({text})"
+
+
+def _tuple(items: Iterable[str], *, single: bool = True) -> str:
+    """A tuple; one item alone stands without it unless `single`."""
+    items = list(items)
+    if len(items) == 1:
+        return f"({items[0]},)" if single else items[0]
+    return f"({', '.join(items)})"
+
+
+def transposed(text: str, order: Sequence[int]) -> str:
+    """The array with axes in that order."""
+    identity = list(range(len(order)))
+    if list(order) == identity:
+        return text
+    if list(order) == identity[::-1]:
+        return f"{text}.T"
+    return f"{text}.transpose({', '.join(map(str, order))})"
+
+
+def aligned(text: str, pattern: Pattern, rank: int) -> str:
+    """The array with its axes where the pattern says among `rank` axes, the others of length 1, left out in front."""
+    text = transposed(text, sorted(range(len(pattern)), key=pattern.__getitem__))
+    if not pattern or min(pattern) + len(pattern) == rank:
+        return text
+    slots = [":" if axis in pattern else "None" for axis in range(min(pattern), rank)]
+    return f"{text}[{', '.join(slots)}]"
+
+
+def _slice(position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:
+    """Basic indexing that reads an axis there whatever the sizes: whole, reversed or one element; else None."""
+    used = [n for n, size in enumerate(position.steps) if size]
+    length = extent_form(axis)
+    if position.divisor > 1 or len(used) > 1:
+        return None
+    if not used:
+        known = not length.symbols and not position.start.symbols
+        return str(position.start) if known and 0 <= position.start.constant < length.constant else None
+    if extent_form(labels[used[0]]) != length:
+        return None
+    step = position.steps[used[0]]
+    if step == 1 and position.start == Linear():
+        return ":"
+    return "::-1" if step == -1 and position.start == length - 1 else None

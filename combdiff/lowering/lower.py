@@ -1,0 +1,356 @@
+"""From terms to the graph of array steps: scalar terms become arrays over their free indices.
+
+    Σ_k A[i, k]·(Σ_j B[k, j]·x[j])   with i free
+    = one network of A, B, x with labels (i, k), (k, j), (j): an array with the label i
+
+Σ of a product is a tensor network, Σ of a sum is a sum of networks, everything else works element by element on
+broadcast arrays. A δ that determines a summed index is solved for it; other δ's and conditions become arrays of 0
+and 1 over just their own labels, which *select* from factors that may be infinite or undefined where they are 0.
+
+Invariant: each distinct subterm is lowered once; the labels of a value are among the free indices of its term.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from combdiff.checking import join, type_of
+from combdiff.domains import Cyclic, Function, Space
+from combdiff.errors import UnsupportedError
+from combdiff.lowering.graph import Graph, Value
+from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, Parameter
+from combdiff.lowering.views import domain_of, extent_form, is_renaming, mask, modulus, solved
+from combdiff.primitives import TABLE
+from combdiff.terms import (
+    ONE,
+    ZERO,
+    Add,
+    Apply,
+    Conj,
+    Delta,
+    Indicator,
+    Lambda,
+    Let,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    apply,
+    number,
+    substitute,
+    subterms,
+)
+
+_TWO = Number(2)
+
+
+@dataclass
+class _Product:
+    """A Σ of a product, taken apart."""
+
+    factor: Factor = UNIT
+    operands: list[Value] = field(default_factory=list)
+    masks: list[Delta | Indicator] = field(default_factory=list)
+    summed: list[Var] = field(default_factory=list)
+
+    def times(self, term: Number) -> None:
+        """Multiply by a number."""
+        self.factor = self.factor.times(Factor(term))
+
+    def add_condition(self, term: Term) -> None:
+        """Multiply by a δ or Indicator, or the number it turned out to be."""
+        if isinstance(term, Number):
+            self.times(term)
+        else:
+            assert isinstance(term, Delta | Indicator)
+            self.masks.append(term)
+
+
+class Lowering:
+    """Lowers the parts of one program into a graph."""
+
+    def __init__(self, program: Lambda, graph: Graph) -> None:
+        self.graph = graph
+        self.names = Names(program)
+        self.parameters = frozenset(program.parameters)
+        self.uses = Counter(child for node in subterms(program) for child in node.children)
+        self.scope: dict[Var, Term] = {}
+        self.hints: dict[int, str] = {}  # names for steps that hold bindings
+        self._factored: dict[Term, tuple[Factor, Value]] = {}
+        self._tensors: dict[Term, tuple[Value, tuple[Var, ...]]] = {}
+
+    # --- results and tensors
+
+    def results(self, body: Term) -> Iterator[int]:
+        """The steps of the results of a program, one per item of a Tuple, nested ones too."""
+        while isinstance(body, Let):
+            body = self._unlet(body)
+        if isinstance(body, Tuple):
+            for item in body.items:
+                yield from self.results(item)
+        else:
+            yield self.dense(body)
+
+    def dense(self, term: Term) -> int:
+        """The step of a closed tensor or number, axes in order."""
+        value, labels = self.tensor(term)
+        outer = [label for label in value.labels if label not in labels]
+        if outer:
+            raise UnsupportedError(
+                f"a named map is called for each index {outer[0].name}: that would be a loop over elements",
+                hint="give the whole tensor to a map of tensors instead",
+            )
+        return self.graph.arrange(value, labels).step
+
+    def tensor(self, term: Term) -> tuple[Value, tuple[Var, ...]]:
+        """A tensor as an array, and the labels that stand for its axes in order."""
+        if term not in self._tensors:
+            self._tensors[term] = self._tensor(term)
+        return self._tensors[term]
+
+    def _tensor(self, term: Term) -> tuple[Value, tuple[Var, ...]]:
+        match term:
+            case Let():
+                return self.tensor(self._unlet(term))
+            case Lambda():
+                value, inner = self.tensor(term.body)
+                for label in term.parameters:
+                    extent_form(domain_of(label))
+                return value, (*term.parameters, *inner)
+            case Var() if term in self.scope:
+                return self.tensor(self.scope[term])
+            case Var():
+                return self._source(Parameter(term.name), (), term.name, term.type)
+            case Apply() if self._is_call(term):
+                return self._call(term)
+            case Pullback():
+                return self._pullback(term)
+            case _:
+                return self.value(term), ()
+
+    def _source(
+        self, operation: Parameter | Call, operands: tuple[int, ...], name: str, type_: object
+    ) -> tuple[Value, tuple[Var, ...]]:
+        """A value with axes that no index of the program names."""
+        assert isinstance(type_, Space), type_
+        for axis in type_.axes:
+            extent_form(axis)
+        step = self.graph.emit(operation, operands, type_.axes, type_.dtype)
+        labels = tuple(Var(f"#{name}.{step}.{n}", axis) for n, axis in enumerate(type_.axes))
+        return Value(step, labels), labels
+
+    def _unlet(self, term: Let) -> Term:
+        """Bring the bindings into scope, lowering each, and give the body."""
+        renaming: dict[Var, Term] = {}
+        for var, value in term.bindings:
+            value = substitute(value, renaming)
+            if var in self.parameters or self.scope.get(var, value) is not value:
+                renaming[var] = var = self.names.fresh(var)
+            self.scope[var] = value
+            array, labels = self.tensor(var)
+            if array.labels == labels and not array.conj:
+                self.hints.setdefault(array.step, var.name)
+        return substitute(term.body, renaming)
+
+    # --- named maps
+
+    def _is_call(self, term: Apply) -> bool:
+        return isinstance(type_of(term.function), Function)
+
+    def _named(self, function: Term) -> Var:
+        if isinstance(function, Var) and function in self.parameters:
+            return function
+        raise UnsupportedError("only a map that is a parameter of the program can be called")
+
+    def _call(self, term: Apply) -> tuple[Value, tuple[Var, ...]]:
+        if isinstance(term.function, Lambda):
+            return self.tensor(apply(term.function, term.arguments))
+        function = self._named(term.function)
+        operands = tuple(self.dense(argument) for argument in term.arguments)
+        assert isinstance(function.type, Function)
+        return self._source(Call(function.name), operands, function.name, function.type.result)
+
+    def _pullback(self, term: Pullback) -> tuple[Value, tuple[Var, ...]]:
+        function = self._named(term.function)
+        operands = tuple(self.dense(argument) for argument in (*term.arguments, term.cotangent))
+        assert isinstance(function.type, Function)
+        space = function.type.arguments[term.position]
+        return self._source(Call(function.name, term.position), operands, function.name, space)
+
+    # --- scalars
+
+    def value(self, term: Term) -> Value:
+        """A scalar term as an array over its free indices."""
+        factor, value = self.factored(term)
+        return self.graph.scale(value, factor)
+
+    def factored(self, term: Term) -> tuple[Factor, Value]:
+        """A scalar term as a number times an array."""
+        if term not in self._factored:
+            self._factored[term] = self._scalar(term)
+        return self._factored[term]
+
+    def _scalar(self, term: Term) -> tuple[Factor, Value]:
+        match term:
+            case Number():
+                return UNIT, self._constant(term)
+            case Let():
+                return self.factored(self._unlet(term))
+            case Mul() | Sum() | Delta() | Indicator():
+                return self._sum_of_products(term)
+            case Conj():
+                factor, value = self.factored(term.body)
+                return factor.conjugate(), self.graph.conjugate(value)
+            case Add():
+                return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
+            case Primitive():
+                return UNIT, self._primitive(term)
+            case Apply() if not self._is_call(term):
+                return UNIT, self._access(term)
+        return UNIT, self.tensor(term)[0]
+
+    def _constant(self, term: Number) -> Value:
+        kind = complex if term.imag else int if isinstance(term.real, int) else float
+        return self.graph.labelled(Constant(term), (), (), kind)
+
+    def _access(self, term: Apply) -> Value:
+        value, parameters = self.tensor(term.function)
+        index = dict(zip(parameters, term.arguments, strict=True))
+        return self.graph.read(value, [index.get(label, label) for label in value.labels])
+
+    def _primitive(self, term: Primitive) -> Value:
+        row = TABLE.get(term.name)
+        if row is None:
+            raise UnsupportedError(f"there is no array operation for {term.name}")
+        values = [self.value(argument) for argument in term.arguments]
+        operations = [self.graph.steps[value.step].operation for value in values]
+        numbers = [operation.number for operation in operations if isinstance(operation, Constant)]
+        if len(numbers) == len(values):  # a Python number: it must not widen float32 arrays
+            return self._constant(number(_evaluated(row.numpy, term.name, numbers)))
+        kind = join(self.graph.kind(*values), float)
+        kind = float if row.real_valued else kind
+        return self.graph.broadcast(lambda patterns: Elementwise(term.name, patterns), values, kind)
+
+    # --- sums of products
+
+    def _sum_of_products(self, term: Term) -> tuple[Factor, Value]:
+        if isinstance(term, Sum) and isinstance(term.body, Add):
+            parts = [self.factored(Sum(term.indices, part)) for part in term.body.terms]
+            return UNIT, self.graph.combine(parts)
+        product = _Product()
+        self._collect(term, product, conj=False, taken=set(term.free), top=True)
+        self._solve_deltas(product)
+        if product.factor.number is ZERO:
+            return UNIT, self._constant(ZERO)
+        self._apply_masks(product)
+        present = {label for value in product.operands for label in value.labels}
+        absent = tuple(domain_of(index) for index in product.summed if index not in present)
+        factor = product.factor.times(Factor(extents=absent))
+        if not product.operands:
+            return factor, self._constant(ONE)
+        return factor, self.graph.product(product.operands, present - set(product.summed))
+
+    def _collect(self, term: Term, product: _Product, *, conj: bool, taken: set[Var], top: bool = False) -> None:
+        """Take a product apart; sums and products inside it join it, unless they are used elsewhere too."""
+        joins = top or self.uses[term] <= 1
+        match term:
+            case Number():
+                product.times(Factor(term).conjugate().number if conj else term)
+            case Delta() | Indicator():
+                product.masks.append(term)
+            case Mul() if joins:
+                for part in term.factors:
+                    self._collect(part, product, conj=conj, taken=taken)
+            case Sum() if top or (joins and taken.isdisjoint(term.indices) and not isinstance(term.body, Add)):
+                for index in term.indices:
+                    extent_form(domain_of(index))
+                product.summed += term.indices
+                taken.update(term.indices)
+                self._collect(term.body, product, conj=conj, taken=taken, top=top)
+            case Conj() if joins:
+                self._collect(term.body, product, conj=not conj, taken=taken)
+            case Primitive(name="power", arguments=(base, exponent)) if exponent is _TWO:
+                for _ in range(2):
+                    self._operand(*self.factored(base), product, conj)
+            case Apply(function=Lambda()) if joins and self.uses[term.function] <= 1 and _may_inline(term):
+                self._collect(apply(term.function, term.arguments), product, conj=conj, taken=taken)
+            case _:
+                self._operand(*self.factored(term), product, conj)
+
+    def _operand(self, factor: Factor, value: Value, product: _Product, conj: bool) -> None:
+        product.factor = product.factor.times(factor.conjugate() if conj else factor)
+        operation = self.graph.steps[value.step].operation
+        if isinstance(operation, Constant):
+            constant = Factor(operation.number)
+            product.factor = product.factor.times(constant.conjugate() if value.conj != conj else constant)
+        else:
+            product.operands.append(self.graph.conjugate(value) if conj else value)
+
+    def _solve_deltas(self, product: _Product) -> None:
+        """Put in place of a summed index what a δ says it is, as often as there is such a δ."""
+        while found := self._solvable(product):
+            delta, var, index = found
+            masks = [term for term in product.masks if term is not delta]
+            product.masks.clear()
+            for term in masks:
+                product.add_condition(substitute(term, {var: index}))
+            product.operands = [self.graph.relabel(value, var, index) for value in product.operands]
+            product.summed.remove(var)
+
+    def _solvable(self, product: _Product) -> tuple[Delta, Var, Term] | None:
+        """A δ that determines a summed index, where the solution may be put in place of the index.
+
+        Out of the domain of the index some operand must read 0; on a cycle no condition may ask for the index itself.
+        """
+        for term in product.masks:
+            found = solved(term, product.summed) if isinstance(term, Delta) else None
+            if not isinstance(term, Delta) or found is None:
+                continue
+            var, index = found
+            read = any(var in value.labels for value in product.operands)
+            others = [other for other in product.masks if other is not term and var in other.free]
+            cyclic = isinstance(var.type, Cyclic)
+            wrapped = all(isinstance(other, Delta) and modulus(other) == var.type for other in others)
+            if is_renaming(var, index) or (read and (wrapped or not cyclic)):
+                return term, var, index
+        return None
+
+    def _apply_masks(self, product: _Product) -> None:
+        """Each mask selects from the operands that may be undefined where it is 0, or is one more operand."""
+        for condition in product.masks:
+            labels, operation = mask(condition)
+            step = self.graph.emit(operation, (), map(domain_of, labels), int)
+            guard, operands = Value(step, labels), product.operands
+            selected = [n for n, value in enumerate(operands) if self._needs_guard(value, labels)]
+            if len(operands) == 1 and set(labels) <= set(operands[0].labels):
+                selected = [0]
+            for n in selected:
+                operands[n] = self.graph.select(guard, operands[n])
+            if not selected:
+                operands.append(guard)
+
+    def _needs_guard(self, value: Value, labels: Sequence[Var]) -> bool:
+        return self.graph.unsafe[value.step] and not set(labels).isdisjoint(value.labels)
+
+
+def _may_inline(term: Apply) -> bool:
+    """Whether arguments may stand for the parameters: on a cycle only as they are, as a parameter there is reduced."""
+    assert isinstance(term.function, Lambda)
+    pairs = zip(term.function.parameters, term.arguments, strict=True)
+    return all(not isinstance(p.type, Cyclic) or (isinstance(a, Var) and a.type == p.type) for p, a in pairs)
+
+
+def _evaluated(function: str, name: str, numbers: Sequence[Number]) -> Any:
+    """A function of numbers, as a Python number."""
+    fixed = {"relu": [0.0], "step": [0.0]}.get(name, [])
+    return np.asarray(getattr(np, function)(*(value.value() for value in numbers), *fixed)).item()

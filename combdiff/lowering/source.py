@@ -1,0 +1,183 @@
+"""Standalone NumPy source of a plan: what this text says is what runs.
+
+    x ↦ Σ_{i,j} x[i]·A[i,j]·x[j]     becomes     def f(A, x):
+                                                     t2 = A @ x  # (N,) matrix-vector
+                                                     t3 = t2 @ x  # () dot
+                                                     return t3
+
+The function holds for arrays of every size and element type; the sizes of the plan only chose the order of the
+contractions. float32 stays float32: constants are Python numbers, arrays of 0 and 1 take the type of the arguments.
+
+Invariant: the text needs NumPy alone, never changes an argument, and returns arrays that share no memory with one.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator
+
+from combdiff.domains import Space, Symmetric
+from combdiff.lowering.expressions import Expressions
+from combdiff.lowering.helpers import TEXTS
+from combdiff.lowering.plan import Layout, Plan, describe
+from combdiff.lowering.steps import (
+    Arrange,
+    Constant,
+    Elementwise,
+    Parameter,
+    Read,
+    Select,
+    Step,
+)
+from combdiff.lowering.views import Mask
+
+_GUARD = 'with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # only masked elements are used'
+
+
+def source(plan: Plan, name: str) -> str:
+    """The source of `def name(parameters): …` with the imports and helpers it needs."""
+    return _Writer(plan, name).text()
+
+
+class _Writer:
+    """Names for steps and sizes, and the lines of the function."""
+
+    def __init__(self, plan: Plan, name: str) -> None:
+        self.plan = plan
+        self.function = name
+        self.taken = {"np", "real", name, *keyword.kwlist, *TEXTS}
+        self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
+        self.sizes = {size: self._fresh(size) for size in sorted(plan.sizes)}
+        self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
+        self.expressions = Expressions(plan, self.names, self.arguments, self.sizes)
+
+    def _fresh(self, name: str) -> str:
+        name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        while name in self.taken or not name.isidentifier():
+            name += "_"
+        self.taken.add(name)
+        return name
+
+    def _name(self, n: int, step: Step) -> str:
+        if isinstance(step.operation, Parameter):
+            return self.arguments[step.operation.name]
+        return self._fresh(self.plan.hints.get(n, f"t{n}"))
+
+    # --- the whole
+
+    def text(self) -> str:
+        """All of the source."""
+        body = [*self._body(), self._return()]
+        prelude = [*self._size_lines(), *self._type_lines()]
+        header = f"def {self.function}({', '.join(self.arguments.values())}):"
+        used = [text for name, text in TEXTS.items() if name in self.expressions.helpers]
+        function = "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
+        return "\n\n\n".join(["import numpy as np", *used, function]) + "\n"
+
+    def _body(self) -> Iterator[str]:
+        plan = self.plan
+        guarded = self._guarded()
+        inside = False
+        done: dict[int, list[str]] = {}
+        for n in filter(self._temporary, range(len(plan.steps))):
+            done.setdefault(plan.last_use[n], []).append(self.names[n])
+        for n, step in enumerate(plan.steps):
+            if isinstance(step.operation, Parameter | Constant):
+                continue
+            if (n in guarded) != inside:
+                inside = n in guarded
+                if inside:
+                    yield _GUARD
+            indent = "    " if inside else ""
+            yield f"{indent}{self.names[n]} = {self.expressions.step(n)}  # {self._comment(step)}"
+            if n in done and n + 1 < len(plan.steps):
+                yield f"{indent}del {', '.join(done[n])}"
+
+    def _temporary(self, n: int) -> bool:
+        step = self.plan.steps[n]
+        return bool(step.axes) and not isinstance(step.operation, Parameter)
+
+    def _comment(self, step: Step) -> str:
+        return f"{self.expressions.comment(step)} {describe(step)}"
+
+    def _return(self) -> str:
+        returned: set[int] = set()
+        results = [self._result(n, returned) for n in self.plan.results]
+        shown = _arranged(self.plan.layout, results)
+        return f"return {shown[1:-1] if isinstance(self.plan.layout, tuple) else shown}"
+
+    def _result(self, n: int, returned: set[int]) -> str:
+        """The expression for a result: an array of its own, or a NumPy scalar."""
+        step, name = self.plan.steps[n], self.expressions.operand(n)
+        if not step.axes:
+            if self.expressions.is_python(n):
+                return f"{self.expressions.dtype(step.kind)}.type({name})"
+            return f"{name}[()]" if isinstance(step.operation, Read | Select | Mask) else name
+        owner = self._owner(n)
+        if owner is None or owner in returned:
+            return f"np.array({name})"
+        returned.add(owner)
+        return name
+
+    def _owner(self, n: int) -> int | None:
+        """The step that made the memory of a result that may be given away, if there is one."""
+        step = self.plan.steps[n]
+        if isinstance(step.operation, Arrange):
+            if self.expressions.is_python(step.operands[0]):
+                return n
+            return None if None in step.operation.order else self._owner(step.operands[0])
+        return n if step.fresh else None
+
+    # --- what comes first
+
+    def _size_lines(self) -> Iterator[str]:
+        """The named sizes that the body uses, read off the arguments."""
+        wanted = set(self.expressions.used_sizes)
+        for var in self.plan.parameters:
+            axes = var.type.axes if isinstance(var.type, Space) else ()
+            for n, axis in enumerate(axes):
+                size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", None)
+                if size in wanted:
+                    wanted.remove(size)
+                    half = " // 2" if isinstance(axis, Symmetric) else ""
+                    yield f"{self.sizes[size]} = {self.arguments[var.name]}.shape[{n}]{half}"
+        for size in sorted(wanted):
+            yield f"{self.sizes[size]} = {self.plan.sizes[size]}  # no argument shows this size"
+
+    def _type_lines(self) -> Iterator[str]:
+        """The element type of real numbers as wide as the arguments, if the body uses it."""
+        if self.expressions.uses_real:
+            spaces = [(var.name, var.type) for var in self.plan.parameters if isinstance(var.type, Space)]
+            inexact = [(self.arguments[name], space) for name, space in spaces if space.dtype is not int]
+            tensors = [text for text, space in inexact if space.order]
+            decisive = tensors or [f"np.asarray({text})" for text, _ in inexact]  # a Python number decides nothing
+            if decisive:
+                yield f"real = np.finfo(np.result_type({', '.join(decisive)}, np.float16)).dtype"
+            else:
+                yield f"real = np.dtype({'int' if self.expressions.integers else 'float'})"
+
+    # --- elements that are computed only to be masked out
+
+    def _guarded(self) -> set[int]:
+        """Steps whose undefined elements a Select drops, from the first function that may be undefined on."""
+        feeding: set[int] = set()
+        steps = self.plan.steps
+        for n in range(len(steps) - 1, -1, -1):
+            if n in feeding:
+                feeding.update(steps[n].operands)
+            elif isinstance(steps[n].operation, Select):
+                feeding.add(steps[n].operands[1])
+        found: set[int] = set()
+        for n in sorted(feeding):
+            arithmetic = not isinstance(steps[n].operation, Read | Arrange)
+            if isinstance(steps[n].operation, Elementwise) or (arithmetic and found & set(steps[n].operands)):
+                found.add(n)
+        return found
+
+
+def _arranged(layout: Layout, results: list[str]) -> str:
+    """The results in the tuples that a call returns them in."""
+    if isinstance(layout, int):
+        return results[layout]
+    inside = [_arranged(part, results) for part in layout]
+    return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"

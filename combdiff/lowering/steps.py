@@ -1,0 +1,208 @@
+"""Array operations: the nodes of a lowered program.
+
+Axes are numbered, not named: `Σ_k A[i, k]·B[k, j]` is
+
+    Step(Contract(left=(0, 1), right=(1, 2), out=(0, 2)), operands=(A, B), axes=(N, M))
+
+so that equal computations are equal values whatever their indices were called. A *pattern* gives, for each axis
+of an operand, the number of the axis or label it runs along.
+
+Invariant: an operation says everything about a step but the sizes; it holds for arrays of every size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from combdiff.domains import Domain
+from combdiff.lowering.views import Mask, Position
+from combdiff.terms import ONE, Number, conj, mul
+
+Pattern = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A number times the extents of some domains."""
+
+    number: Number = ONE
+    extents: tuple[Domain, ...] = ()
+
+    def times(self, other: Factor) -> Factor:
+        """The product."""
+        product = mul(self.number, other.number)
+        assert isinstance(product, Number)
+        return Factor(product, self.extents + other.extents)
+
+    def conjugate(self) -> Factor:
+        """The complex conjugate."""
+        number = conj(self.number)
+        assert isinstance(number, Number)
+        return Factor(number, self.extents)
+
+
+UNIT = Factor()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument of the program."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number."""
+
+    number: Number
+
+
+@dataclass(frozen=True)
+class Read:
+    """Elements of the operand at affine positions, one `Position` per axis of the operand; 0 outside."""
+
+    positions: tuple[Position, ...]
+
+    def diagonal(self) -> Pattern | None:
+        """The label along each axis, where every axis is read along one label from its start; None otherwise."""
+        along = [position.along() for position in self.positions]
+        return None if None in along else tuple(n for n in along if n is not None)
+
+
+@dataclass(frozen=True)
+class Arrange:
+    """The operand with axes in another order: axis n of the result is axis `order[n]`, or new where that is None."""
+
+    order: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Conjugate:
+    """The complex conjugate, element by element."""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Product of two operands, summed over the labels that are not in `out`; each such label is in both."""
+
+    left: Pattern
+    right: Pattern
+    out: Pattern
+
+    @property
+    def batch(self) -> Pattern:
+        """Labels of both operands that stay, in the order of `out`."""
+        return tuple(n for n in self.out if n in self.left and n in self.right)
+
+    @property
+    def summed(self) -> Pattern:
+        """Labels summed over, in the order of the operand with more axes (the one that is dearer to transpose)."""
+        longer = self.right if len(self.right) > len(self.left) else self.left
+        return tuple(n for n in longer if n not in self.out)
+
+    @property
+    def left_only(self) -> Pattern:
+        """Labels of the left operand alone."""
+        return tuple(n for n in self.out if n not in self.right)
+
+    @property
+    def right_only(self) -> Pattern:
+        """Labels of the right operand alone."""
+        return tuple(n for n in self.out if n not in self.left)
+
+    @property
+    def kernel(self) -> str:
+        """What computes it: a product of numbers, a BLAS-like product, or an einsum."""
+        if not self.summed:
+            return "outer" if self.left and self.right and not self.batch else "multiply"
+        free = bool(self.left_only) + bool(self.right_only)
+        if self.batch:
+            return ("einsum", "batched matrix-vector", "batched matrix-matrix")[free]
+        return ("dot", "matrix-vector", "matrix-matrix")[free]
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """The sum over some axes."""
+
+    summed: Pattern
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The operand times a number."""
+
+    factor: Factor
+
+
+@dataclass(frozen=True)
+class Combine:
+    """Σ factor·operand, each operand broadcast along its pattern."""
+
+    factors: tuple[Factor, ...]
+    patterns: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """A function of `primitives.TABLE`, each operand broadcast along its pattern."""
+
+    name: str
+    patterns: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True)
+class Select:
+    """The second operand where the first is not 0, and 0 elsewhere, whatever stands there."""
+
+    patterns: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A named map of its arguments or, with a position, its pullback (the last operand is the cotangent)."""
+
+    name: str
+    position: int | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Equal arrays computed in different ways, of which a plan takes one."""
+
+
+Operation = (
+    Parameter
+    | Constant
+    | Read
+    | Arrange
+    | Conjugate
+    | Contract
+    | Reduce
+    | Scale
+    | Combine
+    | Elementwise
+    | Select
+    | Mask
+    | Call
+    | Choice
+)
+VIEWS = (Parameter, Read, Arrange)
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation on earlier steps, given by number; `axes` are the domains of the result, `kind` its element type."""
+
+    operation: Operation
+    operands: tuple[int, ...]
+    axes: tuple[Domain, ...]
+    kind: type
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the result is an array of its own, sharing no memory with an operand."""
+        if isinstance(self.operation, Elementwise):
+            return self.operation.name not in ("real", "imag")
+        return not isinstance(self.operation, (*VIEWS, Call))

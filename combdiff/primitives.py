@@ -1,0 +1,185 @@
+"""The flat table of primitive functions: their derivatives, names and domains of validity.
+
+Adding a function is adding a row. With `∂z` and `∂z̄` of a row, the pullback of any primitive h is
+
+    (z, k) ↦ conj(∂h/∂z)·k + (∂h/∂z̄)·conj(k)
+
+which for real arguments and results is h'(z)·k (theory: Li & Damle, Table 1, extended to functions that are not
+holomorphic). Rows of two arguments are univariate primitives with a capture: one partial derivative per argument.
+
+Invariant: each row has as many derivatives as arguments; a test compares every one with central differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from combdiff.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
+
+Derivative = Callable[..., Term]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One primitive.
+
+    `partials[n]` is ∂h/∂zₙ as a term in the arguments; `conjugate_partials[n]` is ∂h/∂z̄ₙ, empty where h is
+    holomorphic. `real_partials` replace both where all arguments are real, when given. `real_valued` says that the
+    result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that
+    h(z̄) = conj(h(z)) away from branch cuts. `domain` says where the derivative is valid.
+    """
+
+    name: str
+    numpy: str
+    latex: str
+    partials: tuple[Derivative, ...]
+    domain: str
+    conjugate_partials: tuple[Derivative, ...] = ()
+    real_partials: tuple[Derivative, ...] = ()
+    real_valued: bool = False
+    real_only: bool = False
+    mirror: bool = True
+
+    @property
+    def arity(self) -> int:
+        """How many arguments the function takes."""
+        return len(self.partials)
+
+
+HALF = Number(Fraction(1, 2))
+
+
+def function(name: str, *arguments: Term) -> Term:
+    """The primitive `name` of the arguments, folded where that is plain: x¹ = x, x⁰ = 1."""
+    if name == "power":
+        if arguments[1] is ONE:
+            return arguments[0]
+        if arguments[1] is ZERO:
+            return ONE
+        if all(isinstance(a, Number) for a in arguments):
+            return _number_power(*arguments)  # type: ignore[arg-type]
+    return Primitive(name, arguments)
+
+
+def _number_power(base: Number, exponent: Number) -> Term:
+    """An exact number to a small whole power, folded; other powers of numbers stay."""
+    whole = isinstance(exponent.real, int) and not exponent.imag and abs(exponent.real) <= 64
+    if whole and base.exact and not base.imag and base.real:
+        return Number(exact(Fraction(base.real) ** exponent.real))
+    return Primitive("power", (base, exponent))
+
+
+def power(base: Term, exponent: Term) -> Term:
+    """base ** exponent."""
+    return function("power", base, exponent)
+
+
+def divide(numerator: Term, denominator: Term) -> Term:
+    """numerator / denominator, as a product with a power −1."""
+    return mul(numerator, power(denominator, Number(-1)))
+
+
+def square(term: Term) -> Term:
+    """term²."""
+    return power(term, Number(2))
+
+
+def zero(*_: Term) -> Term:
+    """The derivative of a piecewise constant function."""
+    return ZERO
+
+
+def _row(name: str, partial: Derivative, domain: str, numpy: str = "", latex: str = "") -> Row:
+    """A holomorphic function of one argument."""
+    return Row(name, numpy or name, latex or rf"\{name}", (partial,), domain)
+
+
+def _over(name: str, *arguments: Term) -> Term:
+    return divide(ONE, function(name, *arguments))
+
+
+def _one_less_square(z: Term) -> Term:
+    return add(ONE, negate(square(z)))
+
+
+_ROWS = (
+    _row("exp", lambda z: function("exp", z), "everywhere"),
+    _row("log", lambda z: divide(ONE, z), "z ≠ 0, off the negative real axis"),
+    _row("sqrt", lambda z: mul(HALF, _over("sqrt", z)), "z ≠ 0, off the negative real axis"),
+    _row("sin", lambda z: function("cos", z), "everywhere"),
+    _row("cos", lambda z: negate(function("sin", z)), "everywhere"),
+    _row("tan", lambda z: power(function("cos", z), Number(-2)), "cos z ≠ 0"),
+    _row("arcsin", lambda z: _over("sqrt", _one_less_square(z)), "off the real rays |z| ≥ 1"),
+    _row("arccos", lambda z: negate(_over("sqrt", _one_less_square(z))), "off the real rays |z| ≥ 1"),
+    _row("arctan", lambda z: divide(ONE, add(ONE, square(z))), "off the imaginary rays |z| ≥ 1"),
+    _row("sinh", lambda z: function("cosh", z), "everywhere"),
+    _row("cosh", lambda z: function("sinh", z), "everywhere"),
+    _row("tanh", lambda z: add(ONE, negate(square(function("tanh", z)))), "cosh z ≠ 0"),
+    Row(
+        "power",
+        "power",
+        "",
+        (
+            lambda z, p: mul(p, power(z, add(p, Number(-1)))),
+            lambda z, p: mul(power(z, p), function("log", z)),
+        ),
+        "z ≠ 0 off the negative real axis, or a whole exponent",
+    ),
+    Row(
+        "abs",
+        "abs",
+        r"\left|{}\right|",
+        (lambda z: mul(HALF, conj(function("sign", z))),),
+        "z ≠ 0",
+        conjugate_partials=(lambda z: mul(HALF, function("sign", z)),),
+        real_partials=(lambda x: function("sign", x),),
+        real_valued=True,
+    ),
+    Row(
+        "sign",
+        "sign",
+        r"\operatorname{sign}",
+        (lambda z: mul(HALF, _over("abs", z)),),
+        "z ≠ 0",
+        conjugate_partials=(lambda z: mul(Number(Fraction(-1, 2)), square(function("sign", z)), _over("abs", z)),),
+        real_partials=(zero,),
+    ),
+    Row("real", "real", r"\operatorname{Re}", (lambda z: HALF,), "everywhere", (lambda z: HALF,), real_valued=True),
+    Row(
+        "imag",
+        "imag",
+        r"\operatorname{Im}",
+        (lambda z: Number(0, Fraction(-1, 2)),),
+        "everywhere",
+        (lambda z: Number(0, Fraction(1, 2)),),
+        real_valued=True,
+        mirror=False,
+    ),
+    Row("relu", "maximum", r"\operatorname{relu}", (lambda x: function("step", x),), "x ≠ 0", real_only=True),
+    Row("step", "heaviside", r"\operatorname{step}", (zero,), "x ≠ 0", real_only=True),
+    Row(
+        "maximum",
+        "maximum",
+        r"\max",
+        (lambda x, y: _step_between(x, y), lambda x, y: _step_between(y, x)),
+        "x ≠ y",
+        real_only=True,
+    ),
+    Row(
+        "minimum",
+        "minimum",
+        r"\min",
+        (lambda x, y: _step_between(y, x), lambda x, y: _step_between(x, y)),
+        "x ≠ y",
+        real_only=True,
+    ),
+)
+
+
+def _step_between(larger: Term, smaller: Term) -> Term:
+    return function("step", add(larger, negate(smaller)))
+
+
+TABLE: dict[str, Row] = {row.name: row for row in _ROWS}

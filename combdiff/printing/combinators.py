@@ -1,0 +1,93 @@
+"""The combinator form of a program as text.
+
+    x ↦ Σ_i v[i]·x[i]   prints as   x ↦ 𝐁 Σ (𝐂 (i ↦ 𝐁 (v[i] ·) (𝐁 x 𝐈 [i])))
+
+𝐁 f g is a composition, 𝐂 (i ↦ g) a map that returns a map, 𝐈 the identity, 𝐊 c a constant map; `(a ·)` and `(a +)` are
+the univariate multiplication and addition with a capture. Where the capture mentions a variable itself, the second
+half of the B rule differentiates it.
+"""
+
+from __future__ import annotations
+
+from combdiff.checking import is_domain
+from combdiff.combinators import (
+    Adjoint,
+    Call,
+    Compose,
+    Conjugate,
+    Constant,
+    Contract,
+    Elementwise,
+    Evaluate,
+    Exchange,
+    Fork,
+    Form,
+    Identity,
+    Multiply,
+    Translate,
+    Univariate,
+    eliminate,
+)
+from combdiff.printing.plain import text
+from combdiff.sharing import split
+from combdiff.terms import Lambda, Term, Var
+
+
+def combinator_text(program: Lambda) -> str:
+    """The combinator form of a program: its head, a line per binding, and its result."""
+    bindings, result = split(program.body)
+    points = frozenset(program.parameters) | {var for var, _ in bindings}
+    head = f"({', '.join(p.name for p in program.parameters)}) ↦"
+    lines = [f"{var.name} = {form_text(eliminate(value, points))}" for var, value in bindings]
+    lines.append(form_text(eliminate(result, points)))
+    return f"{head} {lines[0]}" if len(lines) == 1 else "\n  ".join([head, *lines])
+
+
+def form_text(form: Form) -> str:
+    """One combinator form on one line."""
+    step, parts = form.step, [form_text(part) for part in form.parts]
+    match step:
+        case Identity():
+            return step.var.name
+        case Constant():
+            return f"𝐊 {_bracketed(text(step.value))}"
+        case Exchange():
+            return f"𝐂 ({_names(step.parameters)} ↦ {parts[0]})"
+        case Compose():
+            return f"𝐁 {_univariate(step.outer)} {_bracketed(parts[0])}"
+        case Evaluate():
+            return f"𝐁 {_bracketed(parts[0])} 𝐈 [{', '.join(text(a) for a in step.arguments)}]"
+        case Fork():
+            return f"({', '.join(parts)})"
+
+
+def _univariate(outer: Univariate) -> str:
+    match outer:
+        case Multiply():
+            return f"({text(outer.factor)} ·)"
+        case Translate():
+            return f"({text(outer.summand)} +)"
+        case Conjugate():
+            return "conj"
+        case Contract():
+            return "Σ"
+        case Adjoint():
+            return f"{outer.function.name}ᵀ"
+        case Call():
+            return f"{outer.function.name}({_slots(outer.position, outer.arguments)})"
+        case Elementwise():
+            slots = _slots(outer.position, outer.arguments)
+            return outer.name if slots == "·" else f"{outer.name}({slots})"
+
+
+def _slots(position: int, arguments: tuple[Term, ...]) -> str:
+    return ", ".join("·" if n == position else text(argument) for n, argument in enumerate(arguments))
+
+
+def _names(parameters: tuple[Var, ...]) -> str:
+    shown = [text(p) if is_domain(p.type) else p.name for p in parameters]
+    return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
+
+
+def _bracketed(shown: str) -> str:
+    return f"({shown})" if " " in shown else shown

@@ -1,0 +1,177 @@
+"""Formulas as documents: what is written where, before it is decided with which signs.
+
+    4·Σ_{i} conj(C[p, i])·x[i]
+    = Product((Literal(4), BigSum((Name("i"),), (), Product((Starred(Access(C, (p, i))), Access(x, (i,)))))))
+
+A document says "a fraction of these two", not where the bar goes or whether parentheses are needed: the renderers
+decide that, because a built-up fraction in LaTeX needs none where the slash of plain text does.
+
+Invariant: documents are frozen and hold no terms; every name in them is the one that is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from combdiff.terms import Scalar
+
+
+class Doc:
+    """Base of all documents."""
+
+
+@dataclass(frozen=True)
+class Name(Doc):
+    """A variable by the name it is shown with."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal(Doc):
+    """A number whose leading part is not negative: 4, 1/2, 0.3, 2i, 1 − 2i."""
+
+    real: Scalar
+    imag: Scalar = 0
+
+
+@dataclass(frozen=True)
+class Scaled(Doc):
+    """`2i` inside an index: a positive coefficient set tight against a name."""
+
+    coefficient: Scalar
+    name: Name
+
+
+@dataclass(frozen=True)
+class Access(Doc):
+    """`A[i,j]`, or `f(x, y)` when round: elements of tensors, values of fields and named maps."""
+
+    map: Doc
+    arguments: tuple[Doc, ...]
+    round: bool
+
+
+@dataclass(frozen=True)
+class Function(Doc):
+    """A primitive of the table, applied: `exp(z)`, `|z|`."""
+
+    name: str
+    arguments: tuple[Doc, ...]
+
+
+@dataclass(frozen=True)
+class Signed(Doc):
+    """`a - b + c`: documents, each with whether a minus stands before it. One alone is `-a`."""
+
+    terms: tuple[tuple[bool, Doc], ...]
+
+
+@dataclass(frozen=True)
+class Product(Doc):
+    """Two or more factors side by side."""
+
+    factors: tuple[Doc, ...]
+
+
+@dataclass(frozen=True)
+class Quotient(Doc):
+    """A fraction."""
+
+    numerator: Doc
+    denominator: Doc
+
+
+@dataclass(frozen=True)
+class Power(Doc):
+    """A base with an exponent."""
+
+    base: Doc
+    exponent: Doc
+
+
+@dataclass(frozen=True)
+class Starred(Doc):
+    """A complex conjugate."""
+
+    body: Doc
+
+
+@dataclass(frozen=True)
+class BigSum(Doc):
+    """`Σ_{indices} ∫ body d(variables)`; either may be empty, not both."""
+
+    indices: tuple[Name, ...]
+    variables: tuple[Name, ...]
+    body: Doc
+
+
+@dataclass(frozen=True)
+class Kronecker(Doc):
+    """`δ(left, right)`."""
+
+    left: Doc
+    right: Doc
+
+
+@dataclass(frozen=True)
+class Comparison(Doc):
+    """`0 ≤ i < N`: sides with the signs ≤ < ≥ > = between them."""
+
+    sides: tuple[Doc, ...]
+    signs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Remainder(Doc):
+    """`form mod modulus`."""
+
+    form: Doc
+    modulus: int
+
+
+@dataclass(frozen=True)
+class Iverson(Doc):
+    """`[conditions]`: 1 where all of them hold, else 0."""
+
+    conditions: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True)
+class Derivative(Doc):
+    """`∇R` (sign "∇"), `∂₁L` or `∂F` (sign "∂"), `s'` (sign "'"); position counts from 1, 0 shows none."""
+
+    map: Doc
+    sign: str
+    position: int = 0
+
+
+@dataclass(frozen=True)
+class Transposed(Doc):
+    """The adjoint of a linear map: `Dᵀ`."""
+
+    map: Doc
+
+
+@dataclass(frozen=True)
+class Arrow(Doc):
+    """`(parameters) ↦ body`."""
+
+    parameters: tuple[Name, ...]
+    body: Doc
+
+
+@dataclass(frozen=True)
+class Row(Doc):
+    """`(a, b)`: several results."""
+
+    items: tuple[Doc, ...]
+
+
+@dataclass(frozen=True)
+class Sheet(Doc):
+    """A whole program: the parameters it takes one group after another, definitions (left, right), the result."""
+
+    groups: tuple[tuple[Name, ...], ...]
+    definitions: tuple[tuple[Doc, Doc], ...]
+    result: Doc

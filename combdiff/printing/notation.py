@@ -1,0 +1,291 @@
+"""The shared layout: terms to documents, in the order and grouping a physicist would write.
+
+    Σ_{i.1} 4·x[i.1]·x[i.1]·power(y, -1)   is laid out as   4 · fraction(Σ_i x[i]², y)
+
+Products: the number first, moved out of sums; then δ's and conditions; then the factors in the order of the term;
+then sums in parentheses; then Σ's. Equal factors become a power, negative powers a denominator. Sums: a positive
+number first, else the first positive term, then the others in the order of the term; so `-a + b` is `b - a`.
+
+Invariant: the document has the value of the term; what is shown depends on the term alone, never on hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import lcm
+
+from combdiff.domains import Function as Map
+from combdiff.domains import Real, Space
+from combdiff.printing.conditions import form_of, write_conditions, write_form
+from combdiff.printing.documents import (
+    Access,
+    Arrow,
+    BigSum,
+    Derivative,
+    Doc,
+    Function,
+    Iverson,
+    Kronecker,
+    Literal,
+    Name,
+    Power,
+    Product,
+    Quotient,
+    Row,
+    Sheet,
+    Signed,
+    Starred,
+    Transposed,
+)
+from combdiff.printing.monomials import Monomial, monomial
+from combdiff.printing.naming import Scope, base_name
+from combdiff.printing.outline import Outline, outline, postorder
+from combdiff.terms import (
+    ONE,
+    Add,
+    Affine,
+    Apply,
+    Conj,
+    Delta,
+    Indicator,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+)
+
+
+def sheet(term: Term) -> Sheet:
+    """The document of any term: parameters, definitions and result."""
+    parts = outline(term)
+    expressions = [*(value for _, value in parts.definitions), parts.result]
+    bound = [*(var for group in parts.groups for var in group), *(var for var, _ in parts.definitions)]
+    nodes = list(postorder(*expressions))
+    imaginary = any(isinstance(node, Number) and node.imag for node in nodes)
+    free = frozenset().union(*(e.free for e in expressions)) - frozenset(bound)
+    outer = [node for node in nodes if isinstance(node, Var) and node in free]
+    scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter([*bound, *outer])
+    return _Layout(nodes).sheet(parts, scope)
+
+
+class _Layout:
+    """Terms to documents; knows which names are bound below every binder of the program."""
+
+    def __init__(self, nodes: Iterable[Term]) -> None:
+        self._inside: dict[Term, frozenset[str]] = {}
+        for node in nodes:  # children first
+            self._names_inside(node)
+
+    def _names_inside(self, term: Term) -> frozenset[str]:
+        """The base names bound by a term or anything in it."""
+        if term not in self._inside:
+            below = (self._names_inside(child) for child in term.children)
+            self._inside[term] = frozenset(map(base_name, term.bound)).union(*below)
+        return self._inside[term]
+
+    def _enter(self, scope: Scope, variables: Sequence[Var], body: Term) -> Scope:
+        return scope.enter(variables, self._names_inside(body))
+
+    def sheet(self, parts: Outline, scope: Scope) -> Sheet:
+        """A whole outline."""
+        groups = tuple(_names(group, scope) for group in parts.groups)
+        definitions = tuple(self._definition(var, value, scope) for var, value in parts.definitions)
+        return Sheet(groups, definitions, self.doc(parts.result, scope))
+
+    def _definition(self, var: Var, value: Term, scope: Scope) -> tuple[Doc, Doc]:
+        name = Name(scope[var])
+        if not isinstance(value, Lambda):
+            return name, self.doc(value, scope)
+        inner = self._enter(scope, value.parameters, value.body)
+        left = Access(name, _names(value.parameters, inner), _is_round(None, value.parameters))
+        return left, self.doc(value.body, inner)
+
+    def doc(self, term: Term, scope: Scope) -> Doc:
+        """Any term, with its sign if it has one."""
+        negative, unsigned = self._signed(term, scope)
+        return Signed(((True, unsigned),)) if negative else unsigned
+
+    def _arguments(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
+        return tuple(self.doc(_unwrapped(term), scope) for term in terms)
+
+    def _signed(self, term: Term, scope: Scope) -> tuple[bool, Doc]:
+        """Whether a minus stands before a term, and the rest."""
+        if isinstance(term, Number | Mul | Sum | Primitive | Pullback | Apply):
+            return self._product(monomial(term), scope)
+        return False, self._single(term, scope)
+
+    def _single(self, term: Term, scope: Scope) -> Doc:
+        """A term that is not a product."""
+        match term:
+            case Var():
+                return Name(scope[term])
+            case Affine():
+                return write_form(form_of(term), scope)
+            case Apply():
+                return self._apply(term, scope)
+            case Lambda():
+                return self._lambda(term, scope)
+            case Sum():
+                return self._sum(term, scope)
+            case Add():
+                return self._add(term, scope)
+            case Conj():
+                return Starred(self.doc(term.body, scope))
+            case Delta():
+                return Kronecker(self.doc(term.left, scope), self.doc(term.right, scope))
+            case Indicator():
+                return Iverson(write_conditions([term], scope))
+            case Primitive():
+                return self._primitive(term, scope)
+            case Tuple():
+                return Row(tuple(self.doc(item, scope) for item in term.items))
+            case Pullback():
+                return self._pullback(term, scope)
+        raise TypeError(f"not a term without lets: {term!r}")
+
+    # --- sums and products -----------------------------------------------------------------------------------------
+
+    def _add(self, term: Add, scope: Scope) -> Doc:
+        numbers: list[tuple[bool, Doc]] = []
+        others: list[tuple[bool, Doc]] = []
+        for part in _flat(term):
+            is_number = isinstance(part, Number)
+            (numbers if is_number else others).append(self._signed(part, scope))
+        ordered = [*(n for n in numbers if not n[0]), *others, *(n for n in numbers if n[0])]
+        first = next((n for n, (negative, _) in enumerate(ordered) if not negative), 0)
+        return Signed((ordered[first], *ordered[:first], *ordered[first + 1 :]))
+
+    def _product(self, parts: Monomial, scope: Scope) -> tuple[bool, Doc]:
+        above, below = self._side(parts.above, scope), self._side(parts.below, scope)
+        number, denominator = _over_denominator(parts.coefficient) if below else (parts.coefficient, 1)
+        if denominator != 1:
+            below = [Literal(denominator), *below]
+        negative, coefficient = _unsigned(number)
+        if not above or coefficient != Literal(1) or isinstance(coefficient.real, float):
+            above = [coefficient, *above]
+        top = _beside(above)
+        return negative, Quotient(top, _beside(below)) if below else top
+
+    def _side(self, factors: dict[Term, int], scope: Scope) -> list[Doc]:
+        """The factors on one side of the fraction bar, in the order in which they are shown."""
+        conditions = [base for base in factors if isinstance(base, Indicator)]
+        shown: list[tuple[int, Doc]] = [(1, Iverson(write_conditions(conditions, scope)))] if conditions else []
+        for base, exponent in factors.items():
+            if not isinstance(base, Indicator):
+                doc = self._factor(base, scope)
+                shown.append((_rank(base, exponent), Power(doc, Literal(exponent)) if exponent > 1 else doc))
+        shown.sort(key=lambda pair: pair[0])
+        return [doc for _, doc in shown]
+
+    def _factor(self, base: Term, scope: Scope) -> Doc:
+        """A factor, or the base of a power, that may be a product of its own."""
+        parts = monomial(base)
+        irreducible = parts.coefficient is ONE and parts.above == {base: 1} and not parts.below
+        return self._single(base, scope) if irreducible else self.doc(base, scope)
+
+    def _sum(self, term: Sum, scope: Scope) -> Doc:
+        inner = self._enter(scope, term.indices, term.body)
+        finite = [v for v in term.indices if not isinstance(v.type, Real)]
+        real = [v for v in term.indices if isinstance(v.type, Real)]
+        return BigSum(_names(finite, inner), _names(real, inner), self.doc(term.body, inner))
+
+    # --- functions and maps ----------------------------------------------------------------------------------------
+
+    def _primitive(self, term: Primitive, scope: Scope) -> Doc:
+        arguments = self._arguments(term.arguments, scope)
+        return Power(*arguments) if term.name == "power" else Function(term.name, arguments)
+
+    def _apply(self, term: Apply, scope: Scope) -> Doc:
+        arguments = self._arguments(term.arguments, scope)
+        return Access(self.doc(term.function, scope), arguments, _is_round(term.function, term.arguments))
+
+    def _lambda(self, term: Lambda, scope: Scope) -> Doc:
+        inner = self._enter(scope, term.parameters, term.body)
+        return Arrow(_names(term.parameters, inner), self.doc(term.body, inner))
+
+    def _pullback(self, term: Pullback, scope: Scope) -> Doc:
+        """`Dᵀ(k)` of a linear map, `∇R(u)` of a scalar map with cotangent 1, else `∂F(u)ᵀ(k)`."""
+        map_ = self.doc(term.function, scope)
+        type_ = term.function.type if isinstance(term.function, Var) else None
+        cotangent = self._arguments([term.cotangent], scope)
+        if isinstance(type_, Map) and type_.linear:
+            return Access(Transposed(map_), cotangent, True)
+        sign = _derivative_sign(type_, len(term.arguments), term.cotangent)
+        position = term.position + 1 if len(term.arguments) > 1 else 0
+        derivative = Access(Derivative(map_, sign, position), self._arguments(term.arguments, scope), True)
+        return derivative if term.cotangent is ONE else Access(Transposed(derivative), cotangent, True)
+
+
+def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:
+    """`s'(z)` of a map from numbers to numbers, `∇R(u)` from tensors, `∂₁L(q, v)` where there are several arguments."""
+    if arguments > 1 or cotangent is not ONE:
+        return "∂"
+    numeric = isinstance(type_, Map) and all(not space.order for space in type_.arguments)
+    return "'" if numeric else "∇"
+
+
+def _unwrapped(term: Term) -> Term:
+    """`u` for `i ↦ u[i]`."""
+    if isinstance(term, Lambda) and isinstance(inner := term.body, Apply) and inner.arguments == term.parameters:
+        return term if inner.function.free & set(term.parameters) else inner.function
+    return term
+
+
+def _names(variables: Iterable[Var], scope: Scope) -> tuple[Name, ...]:
+    return tuple(Name(scope[var]) for var in variables)
+
+
+def _flat(term: Add) -> Iterable[Term]:
+    for part in term.terms:
+        yield from _flat(part) if isinstance(part, Add) else (part,)
+
+
+def _rank(base: Term, exponent: int) -> int:
+    """Where a factor stands: δ's, conditions (1), plain factors, sums in parentheses, Σ's."""
+    if isinstance(base, Delta):
+        return 0
+    if isinstance(base, Sum):
+        return 4 if exponent == 1 else 3
+    return 3 if isinstance(base, Add) else 2
+
+
+def _beside(factors: Sequence[Doc]) -> Doc:
+    return factors[0] if len(factors) == 1 else Product(tuple(factors))
+
+
+def _over_denominator(number: Number) -> tuple[Number, int]:
+    """An exact number as whole parts over one denominator; others over 1."""
+    if not number.exact:
+        return number, 1
+    denominator = lcm(Fraction(number.real).denominator, Fraction(number.imag).denominator)
+    return Number(int(number.real * denominator), int(number.imag * denominator)), denominator
+
+
+def _unsigned(number: Number) -> tuple[bool, Literal]:
+    """Whether the leading part of a number is negative, and the number without that sign."""
+    leading = number.real or number.imag
+    if leading < 0:
+        return True, Literal(-number.real, -number.imag)
+    return False, Literal(number.real, number.imag)
+
+
+def _is_round(function: Term | None, arguments: Sequence[Term]) -> bool:
+    """Whether arguments stand in parentheses: those of named maps and fields, not the indices of tensors."""
+    type_ = function.type if isinstance(function, Var) else None
+    if isinstance(type_, Space):
+        return any(isinstance(axis, Real) for axis in type_.axes)
+    return not arguments or not all(
+        isinstance(argument, Affine | Var) and _is_discrete(argument) for argument in arguments
+    )
+
+
+def _is_discrete(index: Affine | Var) -> bool:
+    """Whether an argument is an index of a finite domain."""
+    variables = [index] if isinstance(index, Var) else [var for var, _ in index.coefficients]
+    return all(not isinstance(v.type, Real | Space | Map) for v in variables)

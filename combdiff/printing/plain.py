@@ -1,0 +1,168 @@
+"""Programs as Unicode text.
+
+    (J, C) ↦ (d, e) ↦ 4 Σ_{i,p,r,s} J[r,s,p,d]* C[s,i]* C[p,e] C[r,i]
+
+A program with definitions, or one longer than a line, is written on several lines: each definition and each result on
+its own, a long sum with each Σ on its own.
+
+Invariant: brackets balance, and no line break stands inside a product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from combdiff.printing.documents import (
+    Access,
+    Arrow,
+    BigSum,
+    Comparison,
+    Derivative,
+    Doc,
+    Function,
+    Iverson,
+    Kronecker,
+    Literal,
+    Power,
+    Quotient,
+    Remainder,
+    Row,
+    Scaled,
+    Sheet,
+    Signed,
+    Starred,
+    Transposed,
+)
+from combdiff.printing.notation import sheet
+from combdiff.printing.rendering import Level, Renderer
+from combdiff.terms import Scalar, Term
+
+LINE = 100  # characters
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+SHOWN_AS = {"real": "Re", "imag": "Im", "maximum": "max", "minimum": "min"}
+
+
+def text(term: Term) -> str:
+    """Any term in index notation as Unicode text; a program usually, on one line where that is short."""
+    return _Text().sheet(sheet(term))
+
+
+class _Text(Renderer):
+    dot = "·"
+    maps_to = "↦"
+    quotient_level = Level.PRODUCT
+
+    def sheet(self, sheet: Sheet) -> str:
+        heads = self.heads(sheet)
+        line = " ".join([*heads, self.render(sheet.result)])
+        if not sheet.definitions and len(line) <= LINE:
+            return line
+        margin = "  " if heads else ""
+        lines = [" ".join(heads)] if heads else []
+        for left, right in sheet.definitions:
+            lines += self._lines(right, margin, f"{self.render(left)} = ")
+        return "\n".join([*lines, *self._lines(sheet.result, margin)])
+
+    def _lines(self, doc: Doc, margin: str, before: str = "", after: str = "") -> Iterator[str]:
+        """A document after `before`, on one line if it fits or cannot be broken."""
+        line = margin + before + self.render(doc) + after
+        deeper = margin + "  "
+        if len(line) <= LINE or not isinstance(doc, Arrow | Row | Signed):
+            yield line
+        elif isinstance(doc, Arrow):
+            yield from self._lines(doc.body, margin, f"{before}{self.parameters(doc.parameters)} ↦ ", after)
+        elif isinstance(doc, Row):
+            yield f"{margin}{before}("
+            for item in doc.items:
+                yield from self._lines(item, deeper, after="," if item is not doc.items[-1] else "")
+            yield f"{margin}){after}"
+        else:
+            yield from self._terms(doc, margin, before, after)
+
+    def _terms(self, doc: Signed, margin: str, before: str, after: str) -> Iterator[str]:
+        """The terms of a sum below `before`: a Σ on a line of its own, of others as many on a line as fit."""
+        if before:
+            yield margin + before.rstrip()
+        line, alone = margin + "  ", False
+        for n, (negative, term) in enumerate(doc.terms):
+            shown = ("- " if negative else "+ " if n else "") + self.bracket(term, Level.BIG)
+            was_alone, alone = alone, self.level(term) == Level.BIG
+            if n and (alone or was_alone or len(line) + len(shown) + len(after) > LINE):
+                yield line.rstrip()
+                line = margin + "  "
+            line += shown + " "
+        yield line.rstrip() + after
+
+    def enclosed(self, inner: str) -> str:
+        return f"({inner})"
+
+    def name(self, name: str) -> str:
+        return name
+
+    def real(self, value: Scalar) -> str:
+        return repr(value) if isinstance(value, float) else str(value)
+
+    def imaginary(self, value: Scalar) -> str:
+        if isinstance(value, Fraction):
+            return f"{self.imaginary(value.numerator)}/{value.denominator}"
+        return "i" if value == 1 else f"{self.real(value)}i"
+
+    def scaled(self, doc: Scaled) -> str:
+        name = self.render(doc.name)
+        tight = name if len(name) == 1 else f" {name}"
+        if isinstance(doc.coefficient, Fraction):
+            top = doc.coefficient.numerator
+            return f"{name if top == 1 else f'{top}{tight}'}/{doc.coefficient.denominator}"
+        return f"{doc.coefficient}{tight}"
+
+    def access(self, doc: Access) -> str:
+        inner = (", " if doc.round else ",").join(map(self.render, doc.arguments))
+        map_ = self.bracket(doc.map, Level.ATOM)
+        return f"{map_}({inner})" if doc.round else f"{map_}[{inner}]"
+
+    def function(self, doc: Function) -> str:
+        inner = ", ".join(map(self.render, doc.arguments))
+        if doc.name == "abs" and "|" not in inner:
+            return f"|{inner}|"
+        return f"{SHOWN_AS.get(doc.name, doc.name)}({inner})"
+
+    def quotient(self, doc: Quotient) -> str:
+        return f"{self.bracket(doc.numerator, Level.PRODUCT)} / {self.bracket(doc.denominator, Level.POWER)}"
+
+    def power(self, doc: Power) -> str:
+        base, exponent = self.bracket(doc.base, Level.ATOM), self.render(doc.exponent)
+        if isinstance(doc.exponent, Literal) and exponent.isdigit():
+            return base + exponent.translate(SUPERSCRIPTS)
+        return f"{base}^{self.bracket(doc.exponent, Level.ATOM)}"
+
+    def marked(self, doc: Starred | Transposed | Derivative) -> str:
+        if isinstance(doc, Starred):
+            return f"{self.bracket(doc.body, Level.ATOM)}*"
+        map_ = self.bracket(doc.map, Level.ATOM)
+        if isinstance(doc, Transposed):
+            return f"{map_}ᵀ"
+        index = str(doc.position).translate(SUBSCRIPTS) if doc.position else ""
+        return f"{map_}'" if doc.sign == "'" else f"{doc.sign}{index}{map_}"
+
+    def big_sum(self, doc: BigSum) -> str:
+        body = self.bracket(doc.body, Level.BIG)
+        signs = ["∫" * len(doc.variables)] if doc.variables else []
+        if doc.indices:
+            names = ",".join(map(self.render, doc.indices))
+            signs.insert(0, f"Σ_{names}" if len(names) == 1 else f"Σ_{{{names}}}")
+        return " ".join([*signs, body, *(f"d{self.render(variable)}" for variable in doc.variables)])
+
+    def kronecker(self, doc: Kronecker) -> str:
+        return f"δ({self.render(doc.left)}, {self.render(doc.right)})"
+
+    def condition(self, doc: Iverson | Comparison | Remainder) -> str:
+        if isinstance(doc, Iverson):
+            return f"[{', '.join(map(self.render, doc.conditions))}]"
+        if isinstance(doc, Remainder):
+            return f"{self.bracket(doc.form, Level.ATOM)} mod {doc.modulus}"
+        shown = self.render(doc.sides[0])
+        for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
+            shown += f" {sign} {self.render(side)}"
+        return shown

@@ -1,0 +1,231 @@
+"""What the renderers share: the order of binding, and where parentheses must stand.
+
+    ↦  looser than  + −  looser than  Σ ∫  looser than  products  looser than  powers and conjugates
+
+A document is put in parentheses where the place it stands in asks for one that binds more tightly. Σ reaches to the
+end of its product, so it needs none where it is the last factor.
+
+Invariant: a string, read with this order of binding, gives back the structure of its document.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import IntEnum
+from fractions import Fraction
+
+from combdiff.printing.documents import (
+    Access,
+    Arrow,
+    BigSum,
+    Comparison,
+    Derivative,
+    Doc,
+    Function,
+    Iverson,
+    Kronecker,
+    Literal,
+    Name,
+    Power,
+    Product,
+    Quotient,
+    Remainder,
+    Row,
+    Scaled,
+    Sheet,
+    Signed,
+    Starred,
+    Transposed,
+)
+from combdiff.terms import Scalar
+
+
+class Level(IntEnum):
+    """How tightly a document holds together."""
+
+    ARROW = 0
+    SUM = 1
+    BIG = 2
+    PRODUCT = 3
+    POWER = 4
+    ATOM = 5
+
+
+class Renderer(ABC):
+    """Documents to strings; a subclass gives the signs."""
+
+    dot: str
+    """The sign between a factor and a digit."""
+
+    def render(self, doc: Doc) -> str:
+        """Any document but a whole sheet."""
+        match doc:
+            case Name():
+                return self.name(doc.name)
+            case Literal():
+                return self.literal(doc)
+            case Scaled():
+                return self.scaled(doc)
+            case Access():
+                return self.access(doc)
+            case Function():
+                return self.function(doc)
+            case Signed():
+                return self.signed(doc)
+            case Product():
+                return self.product(doc)
+            case Quotient():
+                return self.quotient(doc)
+            case Power():
+                return self.power(doc)
+            case Starred() | Transposed() | Derivative():
+                return self.marked(doc)
+            case BigSum():
+                return self.big_sum(doc)
+            case Kronecker():
+                return self.kronecker(doc)
+            case Iverson() | Comparison() | Remainder():
+                return self.condition(doc)
+            case Arrow():
+                return self.arrow(doc)
+            case Row():
+                return self.enclosed(", ".join(map(self.render, doc.items)))
+        raise TypeError(f"not a document: {doc!r}")
+
+    def level(self, doc: Doc) -> Level:
+        """How tightly a document holds together."""
+        match doc:
+            case Literal():
+                return self.literal_level(doc)
+            case Signed():
+                return Level.SUM
+            case Product():
+                return Level.BIG if self.level(doc.factors[-1]) == Level.BIG else Level.PRODUCT
+            case Quotient():
+                return self.quotient_level
+            case Scaled() | Remainder():
+                return Level.PRODUCT
+            case Power() | Starred():
+                return Level.POWER
+            case BigSum():
+                return Level.BIG
+            case Arrow():
+                return Level.ARROW
+        return Level.ATOM
+
+    quotient_level: Level
+
+    def bracket(self, doc: Doc, least: Level) -> str:
+        """A document, in parentheses if it holds less tightly than its place asks."""
+        inner = self.render(doc)
+        return inner if self.level(doc) >= least else self.enclosed(inner)
+
+    def literal_level(self, doc: Literal) -> Level:
+        """How tightly a number holds together."""
+        if doc.real and doc.imag:
+            return Level.SUM
+        if doc.imag not in (0, 1) or isinstance(doc.real, Fraction):
+            return self.quotient_level if isinstance(doc.real, Fraction) else Level.PRODUCT
+        return Level.ATOM
+
+    def literal(self, doc: Literal) -> str:
+        """A number."""
+        if not doc.imag:
+            return self.real(doc.real)
+        imaginary = self.imaginary(-doc.imag if doc.imag < 0 else doc.imag)
+        if not doc.real:
+            return imaginary
+        return f"{self.real(doc.real)} {'-' if doc.imag < 0 else '+'} {imaginary}"
+
+    def signed(self, doc: Signed) -> str:
+        """`a - b + c`."""
+        parts = []
+        for n, (negative, term) in enumerate(doc.terms):
+            sign = ("-" if negative else "") if n == 0 else (" - " if negative else " + ")
+            parts.append(sign + self.bracket(term, Level.BIG))
+        return "".join(parts)
+
+    def product(self, doc: Product) -> str:
+        """Factors side by side; only the last may reach as far as Σ does."""
+        *others, last = doc.factors
+        shown = [self.bracket(factor, self._place(n, factor)) for n, factor in enumerate(others)]
+        shown.append(self.bracket(last, Level.BIG if isinstance(last, BigSum) else Level.POWER))
+        result = shown[0]
+        for factor in shown[1:]:
+            result += (f" {self.dot} " if factor[0].isdigit() else " ") + factor
+        return result
+
+    def _place(self, position: int, factor: Doc) -> Level:
+        """A fraction or a multiple of i needs no parentheses as the number in front."""
+        return Level.PRODUCT if position == 0 and isinstance(factor, Literal) else Level.POWER
+
+    def arrow(self, doc: Arrow) -> str:
+        """`(a, b) ↦ body`."""
+        return f"{self.parameters(doc.parameters)} {self.maps_to} {self.bracket(doc.body, Level.ARROW)}"
+
+    maps_to: str
+
+    def parameters(self, names: tuple[Name, ...]) -> str:
+        """One name, or several in parentheses."""
+        shown = ", ".join(map(self.render, names))
+        return shown if len(names) == 1 else self.enclosed(shown)
+
+    def heads(self, sheet: Sheet) -> list[str]:
+        """`(J, C) ↦` for each group of parameters."""
+        return [f"{self.parameters(group)} {self.maps_to}" for group in sheet.groups]
+
+    @abstractmethod
+    def sheet(self, sheet: Sheet) -> str:
+        """A whole program."""
+
+    @abstractmethod
+    def enclosed(self, inner: str) -> str:
+        """In parentheses."""
+
+    @abstractmethod
+    def name(self, name: str) -> str:
+        """A variable."""
+
+    @abstractmethod
+    def real(self, value: Scalar) -> str:
+        """A real number that is not negative."""
+
+    @abstractmethod
+    def imaginary(self, value: Scalar) -> str:
+        """A positive multiple of the imaginary unit."""
+
+    @abstractmethod
+    def scaled(self, doc: Scaled) -> str:
+        """`2i` in an index."""
+
+    @abstractmethod
+    def access(self, doc: Access) -> str:
+        """`A[i,j]` or `f(x)`."""
+
+    @abstractmethod
+    def function(self, doc: Function) -> str:
+        """`exp(z)`."""
+
+    @abstractmethod
+    def quotient(self, doc: Quotient) -> str:
+        """A fraction."""
+
+    @abstractmethod
+    def power(self, doc: Power) -> str:
+        """A power."""
+
+    @abstractmethod
+    def marked(self, doc: Starred | Transposed | Derivative) -> str:
+        """A conjugate, an adjoint or a derivative."""
+
+    @abstractmethod
+    def big_sum(self, doc: BigSum) -> str:
+        """Σ and ∫."""
+
+    @abstractmethod
+    def kronecker(self, doc: Kronecker) -> str:
+        """δ."""
+
+    @abstractmethod
+    def condition(self, doc: Iverson | Comparison | Remainder) -> str:
+        """Conditions in brackets, or one of their parts."""

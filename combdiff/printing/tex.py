@@ -1,0 +1,177 @@
+r"""Programs as LaTeX.
+
+    (J, C) \mapsto (d, e) \mapsto 4 \sum_{i,p,r,s} J_{r,s,p,d}^{*} C_{s,i}^{*} C_{p,e} C_{r,i}
+
+One formula stays within what matplotlib's mathtext reads; a program with definitions is an `aligned` environment.
+
+Invariant: braces and parentheses balance, and no base gets two superscripts or two subscripts.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from combdiff.primitives import TABLE
+from combdiff.printing.documents import (
+    Access,
+    BigSum,
+    Comparison,
+    Derivative,
+    Doc,
+    Function,
+    Iverson,
+    Kronecker,
+    Literal,
+    Power,
+    Quotient,
+    Remainder,
+    Row,
+    Scaled,
+    Sheet,
+    Starred,
+    Transposed,
+)
+from combdiff.printing.notation import sheet
+from combdiff.printing.rendering import Level, Renderer
+from combdiff.terms import Scalar, Term
+
+_LETTERS = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
+_NAMES = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
+    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
+)
+GREEK = dict(zip(_LETTERS, re.findall(r"\w+", _NAMES), strict=True))
+GREEK_NAMES = frozenset(GREEK.values())
+SIGNS = {"≤": r"\leq", "≥": r"\geq", "∇": r"\nabla ", "∂": r"\partial"}
+TALL = re.compile(r"\\(frac|sum|int|sqrt|left)")
+
+
+def latex(term: Term) -> str:
+    """Any term in index notation as LaTeX, for mathematics mode, without the dollar signs around it."""
+    return _Latex().sheet(sheet(term))
+
+
+class _Latex(Renderer):
+    dot = r"\cdot"
+    maps_to = r"\mapsto"
+    quotient_level = Level.POWER
+
+    def sheet(self, sheet: Sheet) -> str:
+        heads = self.heads(sheet)
+        if not sheet.definitions:
+            return " ".join([*heads, self.render(sheet.result)])
+        margin = r"\quad " if heads else ""
+        lines = [" ".join(heads)] if heads else []
+        lines += [f"{margin}{self.render(left)} = {self.render(right)}" for left, right in sheet.definitions]
+        lines += [margin + line for line in self._result(sheet.result)]
+        body = " \\\\\n".join(f"& {line}" for line in lines)
+        return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+
+    def _result(self, doc: Doc) -> list[str]:
+        """Several results stand on a line each."""
+        if not isinstance(doc, Row) or not doc.items:
+            return [self.render(doc)]
+        shown = [self.render(item) for item in doc.items]
+        return ["(" + ", \\\\\n& \\quad ".join(shown) + ")"]
+
+    def enclosed(self, inner: str) -> str:
+        return rf"\left({inner}\right)" if TALL.search(inner) else f"({inner})"
+
+    def name(self, name: str) -> str:
+        if name.endswith("_bar") and len(name) > len("_bar"):
+            return rf"\bar{{{self.name(name.removesuffix('_bar'))}}}"
+        stem = name.rstrip("0123456789")
+        number = name[len(stem) :]
+        stem = stem.removesuffix("_") if number else stem
+        letter = _letter(stem)
+        if letter:
+            return f"{letter}_{{{number}}}" if number else letter
+        return rf"\mathrm{{{name}}}".replace("_", r"\_")
+
+    def real(self, value: Scalar) -> str:
+        if isinstance(value, Fraction):
+            return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+        mantissa, _, exponent = repr(value).replace("inf", r"\infty").replace("nan", r"\mathrm{nan}").partition("e")
+        if not exponent:
+            return mantissa
+        times = "" if mantissa == "1" else rf"{mantissa} \cdot "
+        return f"{times}10^{{{int(exponent)}}}"
+
+    def literal_level(self, doc: Literal) -> Level:
+        return min(super().literal_level(doc), Level.PRODUCT if "^" in self.literal(doc) else Level.ATOM)
+
+    def imaginary(self, value: Scalar) -> str:
+        if isinstance(value, Fraction):
+            return rf"\frac{{{self.imaginary(value.numerator)}}}{{{value.denominator}}}"
+        return r"\mathrm{i}" if value == 1 else rf"{self.real(value)} \mathrm{{i}}"
+
+    def scaled(self, doc: Scaled) -> str:
+        name = self.render(doc.name)
+        if isinstance(doc.coefficient, Fraction):
+            top = doc.coefficient.numerator
+            return f"{name if top == 1 else f'{top} {name}'}/{doc.coefficient.denominator}"
+        return f"{doc.coefficient} {name}"
+
+    def access(self, doc: Access) -> str:
+        map_ = self.bracket(doc.map, Level.ATOM)
+        if doc.round:
+            return map_ + self.enclosed(", ".join(map(self.render, doc.arguments)))
+        base = map_ if "_" not in map_ or map_.endswith(")") else f"{{{map_}}}"
+        return f"{base}_{{{','.join(map(self.render, doc.arguments))}}}"
+
+    def function(self, doc: Function) -> str:
+        row = TABLE.get(doc.name)
+        sign = row.latex if row and row.latex else rf"\operatorname{{{doc.name}}}"
+        inner = ", ".join(map(self.render, doc.arguments))
+        if sign == r"\sqrt":
+            return rf"\sqrt{{{inner}}}"
+        return sign.replace("{}", f"{{{inner}}}") if "{}" in sign else sign + self.enclosed(inner)
+
+    def quotient(self, doc: Quotient) -> str:
+        return rf"\frac{{{self.render(doc.numerator)}}}{{{self.render(doc.denominator)}}}"
+
+    def power(self, doc: Power) -> str:
+        exponent = self.render(doc.exponent)
+        if isinstance(doc.exponent, Literal) and not doc.exponent.imag:
+            exponent = str(doc.exponent.real)  # 1/2 on one line
+        return f"{self.bracket(doc.base, Level.ATOM)}^{{{exponent}}}"
+
+    def marked(self, doc: Starred | Transposed | Derivative) -> str:
+        if isinstance(doc, Starred):
+            return f"{self.bracket(doc.body, Level.ATOM)}^{{*}}"
+        map_ = self.bracket(doc.map, Level.ATOM)
+        if isinstance(doc, Transposed):
+            return rf"{map_}^{{\top}}"
+        if doc.sign == "'":
+            return f"{map_}'"
+        index = f"_{{{doc.position}}} " if doc.position else " "
+        return f"{SIGNS[doc.sign].strip()}{index}{map_}"
+
+    def big_sum(self, doc: BigSum) -> str:
+        names = ",".join(map(self.render, doc.indices))
+        signs = [rf"\sum_{{{names}}}"] if doc.indices else []
+        signs += [r"\int"] * len(doc.variables)
+        ends = [rf"\, \mathrm{{d}}{self.render(variable)}" for variable in doc.variables]
+        return " ".join([*signs, self.bracket(doc.body, Level.BIG), *ends])
+
+    def kronecker(self, doc: Kronecker) -> str:
+        return rf"\delta_{{{self.render(doc.left)},{self.render(doc.right)}}}"
+
+    def condition(self, doc: Iverson | Comparison | Remainder) -> str:
+        if isinstance(doc, Iverson):
+            return rf"[{', '.join(map(self.render, doc.conditions))}]"
+        if isinstance(doc, Remainder):
+            return rf"{self.bracket(doc.form, Level.ATOM)} \, \mathrm{{mod}} \, {doc.modulus}"
+        shown = self.render(doc.sides[0])
+        for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
+            shown += f" {SIGNS.get(sign, sign)} {self.render(side)}"
+        return shown
+
+
+def _letter(name: str) -> str:
+    """A Latin or Greek letter, or the name of one, as LaTeX; empty for other names."""
+    greek = GREEK.get(name, name)
+    if greek in GREEK_NAMES:
+        return rf"\{greek}"
+    return name if len(name) == 1 and name.isascii() else ""

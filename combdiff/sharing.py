@@ -1,0 +1,261 @@
+"""Normal form of a program: a let list of tensors, in which whatever is used twice is computed once.
+
+    x ↦ exp(Σ_i x[i]) + sin(Σ_j x[j])
+    = x ↦ let t = Σ_i x[i] in exp(t) + sin(t)
+
+Traced programs and raw derivatives are graphs: the same heavy part (one with a Σ or a function in it) may stand in
+several places, under different names of the indices around it. `share` binds every heavy part, abstracted over the
+indices it mentions, so that equal parts become one binding; then it puts back those that are used only once.
+
+Invariant: the result is a `Let` of bindings whose values are scalars, or abstractions over indices with scalar
+bodies; no let, no tuple and no applied abstraction occurs inside a body.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from combdiff.checking import is_domain, type_of
+from combdiff.domains import Space, Whole
+from combdiff.terms import (
+    Add,
+    Apply,
+    Lambda,
+    Let,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    apply,
+    lambda_,
+    let,
+    substitute,
+)
+
+Bindings = tuple[tuple[Var, Term], ...]
+
+
+def split(body: Term) -> tuple[Bindings, Term]:
+    """The bindings and the result of a program's body."""
+    return (body.bindings, body.body) if isinstance(body, Let) else ((), body)
+
+
+def share(body: Term, names: Mapping[Term, str] | None = None) -> Term:
+    """The normal form of a program's body; `names` suggests names for tensors that become bindings."""
+    binder = _Binder(body, names or {})
+    result = binder.result(body)
+    return inline_single_uses(let(((var, value) for value, var in binder.bound.items()), result))
+
+
+# --- binding every heavy part --------------------------------------------------------------------------------------
+
+
+class _Binder:
+    """Replaces heavy parts by accesses to bindings; alpha-equal parts get the same one."""
+
+    def __init__(self, body: Term, hints: Mapping[Term, str]) -> None:
+        self.names = Names(body)
+        self.hints = hints
+        self.bound: dict[Term, Var] = {}
+        self.by_form: dict[Term, Var] = {}
+        self.done: dict[Term, Term] = {}
+
+    def result(self, term: Term) -> Term:
+        """A program's result: a tuple of tensors, a tensor, a scalar, perhaps under a let."""
+        if isinstance(term, Let):
+            return self.result(self._unlet(term))
+        if isinstance(term, Tuple):
+            return Tuple(tuple(self.result(item) for item in term.items))
+        if isinstance(term, Lambda):
+            return Lambda(term.parameters, self.scalar(term.body))
+        return self.scalar(term)
+
+    def scalar(self, term: Term) -> Term:
+        """A scalar term with its heavy parts replaced."""
+        if term not in self.done:
+            self.done[term] = self._node(term)
+        return self.done[term]
+
+    def _node(self, term: Term) -> Term:
+        if isinstance(term, Let):
+            return self.scalar(self._unlet(term))
+        if isinstance(term, Apply) and isinstance(term.function, Lambda):
+            return self._applied(term.function, term.arguments)
+        if isinstance(term, Lambda):  # an argument of a named map
+            return Lambda(term.parameters, self.scalar(term.body))
+        new = term.with_children(tuple(self.scalar(child) for child in term.children))
+        return self._bind_scalar(new) if self._heavy(new) else new
+
+    def _heavy(self, term: Term) -> bool:
+        if isinstance(term, Primitive):
+            return not is_light_primitive(term)
+        if isinstance(term, Add | Mul) and any(isinstance(child, type(term)) for child in term.children):
+            return True  # a product in a product is a shared one, see `terms.mul`
+        if isinstance(term, Add):
+            return any(self._mentions_binding(child) for child in term.children)
+        is_call = isinstance(term, Apply) and not isinstance(type_of(term.function), Space)
+        return isinstance(term, Sum) or (is_call and not isinstance(type_of(term), Space))
+
+    def _mentions_binding(self, term: Term) -> bool:
+        return not term.free.isdisjoint(self.bound.values())
+
+    def _unlet(self, term: Let) -> Term:
+        """Each binding of an inner let, bound here with its name; the body with the references replaced."""
+        replacement: dict[Var, Term] = {}
+        for var, value in term.bindings:
+            value = substitute(value, replacement)
+            if not isinstance(value, Lambda):
+                replacement[var] = self._bind_scalar(self.scalar(value), var.name)
+                continue
+            parameters, inner = value.parameters, self.scalar(value.body)
+            outer = free_indices(Lambda(parameters, inner))
+            bound = self._bind(Lambda((*outer, *parameters), inner), var.name)
+            replacement[var] = Lambda(parameters, Apply(bound, (*outer, *parameters))) if outer else bound
+        return substitute(term.body, replacement)
+
+    def _applied(self, function: Lambda, arguments: tuple[Term, ...]) -> Term:
+        inner = self.scalar(function.body)
+        if not self._worth_binding(inner):
+            return apply(Lambda(function.parameters, inner), arguments)
+        outer = free_indices(Lambda(function.parameters, inner))
+        var = self._bind(Lambda((*outer, *function.parameters), inner), self.hints.get(function, "t"))
+        return Apply(var, (*outer, *arguments))
+
+    def _worth_binding(self, term: Term) -> bool:
+        """An access to a tensor, renamed or transposed, needs no binding of its own."""
+        return not isinstance(term, Apply | Number | Var)
+
+    def _bind_scalar(self, term: Term, name: str = "t") -> Term:
+        indices = free_indices(term)
+        var = self._bind(lambda_(indices, term), name)
+        return Apply(var, indices) if indices else var
+
+    def _bind(self, value: Term, name: str) -> Var:
+        form = canonical_names(value)
+        if form not in self.by_form:
+            space = type_of(value)
+            assert isinstance(space, Space)
+            self.by_form[form] = self.bound[value] = self.names.fresh(Var(name, space))
+        return self.by_form[form]
+
+
+def is_light_primitive(term: Primitive) -> bool:
+    """A whole power of an access, or a real or imaginary part: not worth an array of its own."""
+    light_function = term.name in ("real", "imag", "conj") or (
+        term.name == "power" and isinstance(term.arguments[1], Number) and isinstance(term.arguments[1].real, int)
+    )
+    return (
+        light_function and isinstance(term.arguments[0], Apply | Var) and not isinstance(term.arguments[0], Primitive)
+    )
+
+
+def free_indices(term: Term) -> tuple[Var, ...]:
+    """The index variables free in a term, in order of first occurrence."""
+    found: dict[Var, None] = {}
+
+    def visit(node: Term) -> None:
+        if isinstance(node, Var) and is_domain(node.type) and node in term.free:
+            found.setdefault(node)
+        for child in node.children:
+            if child.free - found.keys():
+                visit(child)
+
+    visit(term)
+    return tuple(v for v in found if not isinstance(v.type, Whole))
+
+
+def canonical_names(term: Term) -> Term:
+    """A closed term with every bound name replaced by its position, so that alpha-equal terms become one object."""
+    return _Renaming().run(term, {})
+
+
+class _Renaming:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def run(self, term: Term, scope: dict[Var, Var]) -> Term:
+        if isinstance(term, Var):
+            return scope.get(term, term)
+        if not term.bound:
+            return term.with_children(tuple(self.run(child, scope) for child in term.children))
+        scope = dict(scope)
+        for var in term.bound:
+            scope[var] = Var(f"#{self.count}", var.type)
+            self.count += 1
+        children = tuple(self.run(child, scope) for child in term.children)
+        bound = tuple(scope[var] for var in term.bound)
+        if isinstance(term, Let):
+            return Let(tuple(zip(bound, children[:-1], strict=True)), children[-1])
+        return type(term)(bound, children[0])  # type: ignore[call-arg]
+
+
+# --- putting back what is used once --------------------------------------------------------------------------------
+
+
+def uses(term: Term) -> Counter[Var]:
+    """How often each free variable occurs in a term, read as a tree."""
+    return _count(term, {})
+
+
+def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
+    if isinstance(term, Var):
+        return Counter({term: 1})
+    if term not in done:
+        total: Counter[Var] = Counter()
+        for child in term.children:
+            total.update(_count(child, done))
+        done[term] = total
+    return done[term]
+
+
+def inline_single_uses(body: Term) -> Term:
+    """A let program in which no binding is used just once, or not at all."""
+    bindings, result = split(body)
+    counts: Counter[Var] = Counter(uses(result))
+    kept: list[tuple[Var, Term]] = []
+    for var, value in reversed(bindings):
+        if counts[var]:
+            counts.update(uses(value))
+            kept.append((var, value))
+    replacement: dict[Var, Term] = {}
+    remaining: list[tuple[Var, Term]] = []
+    for var, value in reversed(kept):
+        value = put_back(value, replacement)
+        if counts[var] == 1:
+            replacement[var] = value
+        else:
+            remaining.append((var, value))
+    return let(remaining, put_back(result, replacement))
+
+
+def put_back(term: Term, replacement: Mapping[Var, Term]) -> Term:
+    """term with bound tensors replaced by their values, and the accesses to them reduced."""
+    return _Reducer({v: t for v, t in replacement.items() if v in term.free}).run(term) if replacement else term
+
+
+class _Reducer:
+    """Substitutes tensors and reduces `(i ↦ e)[j]` on the way; bound names are renamed where they would clash."""
+
+    def __init__(self, replacement: Mapping[Var, Term]) -> None:
+        self.replacement = replacement
+        self.done: dict[Term, Term] = {}
+
+    def run(self, term: Term) -> Term:
+        if term.free.isdisjoint(self.replacement):
+            return term
+        if term not in self.done:
+            self.done[term] = self._node(term)
+        return self.done[term]
+
+    def _node(self, term: Term) -> Term:
+        if isinstance(term, Var):
+            return self.replacement[term]
+        children = tuple(self.run(child) for child in term.children)
+        if isinstance(term, Apply):
+            return apply(children[0], children[1:])
+        return term.with_children(children)

@@ -1,0 +1,238 @@
+"""Whole tensors as terms: what NumPy's operations mean element by element.
+
+    A @ x = (i) ↦ Σ_k A[i, k]·x[k]        A.T = (i, j) ↦ A[j, i]        A + x = (i, j) ↦ A[i, j] + x[j]
+
+An element of a computed tensor is an application that is *not* reduced, `Apply(Lambda(…), indices)`: the tensor
+stays one object however often it is used, and the pass `share` decides what to inline. A tensor that only renames
+the indices of another (a transpose, a row) is read through: `element(A.T, (p, q)) = A[q, p]`.
+
+Invariant: every function takes and gives closed tensor terms or numbers whose shape is that of NumPy's result.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+
+from combdiff.checking import dtype_of, is_domain, type_of
+from combdiff.domains import Domain, Range, Space
+from combdiff.errors import TypeMismatchError, UnsupportedError
+from combdiff.terms import Affine, Apply, Lambda, Number, Term, Var, affine_parts, lambda_, mul, substitute, total
+from combdiff.tracing.context import base_name, current, show_domain
+
+Axes = tuple[Domain, ...]
+Combine = Callable[..., Term]
+FIRST = Affine((), 0)
+
+
+def axes_of(term: Term) -> Axes:
+    """The domains of a tensor's axes; none for a number."""
+    space = type_of(term)
+    assert isinstance(space, Space)
+    return space.axes
+
+
+def element(tensor: Term, indices: Sequence[Term]) -> Term:
+    """`tensor[indices]`, read through where the tensor only renames the indices of another."""
+    if isinstance(tensor, Lambda) and _is_access(tensor):
+        return substitute(tensor.body, dict(zip(tensor.parameters, indices, strict=True)))
+    return Apply(tensor, tuple(indices)) if indices else tensor
+
+
+def _is_access(tensor: Lambda) -> bool:
+    body = tensor.body
+    return isinstance(body, Number) or (
+        isinstance(body, Apply)
+        and all(is_domain(type_of(argument)) for argument in body.arguments)
+        and body.function.free.isdisjoint(tensor.parameters)
+    )
+
+
+def tabulate(indices: Sequence[Var], body: Term) -> Term:
+    """The tensor `indices ↦ body`, after checking the types of the body."""
+    dtype_of(body)
+    return lambda_(indices, body)
+
+
+def elementwise(combine: Combine, *operands: Term) -> Term:
+    """`combine` of the elements, operands broadcast as by NumPy.
+
+    Raises TypeMismatchError where sizes differ.
+    """
+    shapes = [axes_of(operand) for operand in operands]
+    indices = current("arithmetic").fresh_indices(broadcast(operands, shapes))
+    parts = [element(operand, aligned(shape, indices)) for operand, shape in zip(operands, shapes, strict=True)]
+    return tabulate(indices, combine(*parts))
+
+
+def broadcast(operands: Sequence[Term], shapes: Sequence[Axes]) -> Axes:
+    """NumPy's broadcast of the shapes, aligned at the last axis; the operands are named in errors."""
+    order = max(len(shape) for shape in shapes)
+    return tuple(_common_axis(operands, shapes, distance) for distance in range(order, 0, -1))
+
+
+def _common_axis(operands: Sequence[Term], shapes: Sequence[Axes], distance: int) -> Domain:
+    """The axis that stands `distance` from the end, of size 1 only where all shapes have that."""
+    found: tuple[Term, Axes] | None = None
+    for operand, shape in zip(operands, shapes, strict=True):
+        if len(shape) < distance or shape[-distance] == Range(1):
+            continue
+        if found and found[1][-distance] != shape[-distance]:
+            sides = [
+                f"axis {len(axes) - distance} of {describe(term)} is {show_domain(axes[-distance])}"
+                for term, axes in (found, (operand, shape))
+            ]
+            raise TypeMismatchError(
+                f"{sides[0]}, but {sides[1]}: they cannot be combined element by element",
+                hint="sizes are equal when they have the same name or number; "
+                "for other pairings write the indices: cd.tensor(lambda i, j: …)",
+            )
+        found = found or (operand, shape)
+    return found[1][-distance] if found else Range(1)
+
+
+def aligned(shape: Axes, indices: Sequence[Var]) -> tuple[Term, ...]:
+    """The indices with which an element of the broadcast reads an operand of that shape."""
+    own = indices[len(indices) - len(shape) :]
+    return tuple(FIRST if a == Range(1) and i.type != a else i for a, i in zip(shape, own, strict=True))
+
+
+# --- contractions --------------------------------------------------------------------------------------------------
+
+
+def contract(operands: Sequence[Term], labels: Sequence[str], result: str, what: str) -> Term:
+    """The product of the operands, one label per axis, summed over the labels that are not in the result.
+
+    Raises TypeMismatchError, naming the operation `what`, where axes of one label differ.
+    """
+    domains: dict[str, tuple[Domain, Term, int]] = {}
+    for operand, letters in zip(operands, labels, strict=True):
+        for axis, (letter, domain) in enumerate(zip(letters, axes_of(operand), strict=True)):
+            known, other, position = domains.setdefault(letter, (domain, operand, axis))
+            if known != domain:
+                raise TypeMismatchError(
+                    f"in {what}, axis {position} of {describe(other)} is {show_domain(known)}, "
+                    f"but axis {axis} of {describe(operand)} is {show_domain(domain)}: they must be equal"
+                )
+    names = current(what).names
+    index = {letter: names.fresh(Var(letter, domain)) for letter, (domain, _, _) in domains.items()}
+    factors = [element(t, [index[c] for c in letters]) for t, letters in zip(operands, labels, strict=True)]
+    summed = [variable for letter, variable in index.items() if letter not in result]
+    return tabulate([index[c] for c in result], total(summed, mul(*factors)))
+
+
+def matmul(a: Term, b: Term) -> Term:
+    """NumPy's `a @ b`: the last axis of a with the last but one of b (its only one for a vector), batches broadcast."""
+    left, right = axes_of(a), axes_of(b)
+    if not left or not right:
+        raise TypeMismatchError(
+            f"{describe(a)} @ {describe(b)}: @ takes tensors, but {describe(b if left else a)} is a number",
+            hint="write * for a product with a number",
+        )
+    met = max(len(right) - 2, 0)
+    if left[-1] != right[met]:
+        raise TypeMismatchError(
+            f"{describe(a)} @ {describe(b)}: axis {len(left) - 1} of {describe(a)} is {show_domain(left[-1])}, "
+            f"but axis {met} of {describe(b)} is {show_domain(right[met])}: they must be equal"
+        )
+    batch, rows, columns = broadcast([a, b], [left[:-2], right[:-2]]), left[-2:-1], right[met + 1 :]
+    *outer, k = current("@").fresh_indices((*batch, *rows, *columns, left[-1]))
+    stack, i, j = outer[: len(batch)], outer[len(batch) :][: len(rows)], outer[len(batch) + len(rows) :]
+    row = element(a, (*aligned(left[:-2], stack), *i, k))
+    column = element(b, (*aligned(right[:-2], stack), k, *j))
+    return tabulate(outer, total([k], mul(row, column)))
+
+
+def einsum(subscripts: str, operands: Sequence[Term]) -> Term:
+    """NumPy's einsum in its string form, without ellipses."""
+    left, arrow, result = subscripts.replace(" ", "").partition("->")
+    labels = left.split(",")
+    if not set(left + result) <= set(string.ascii_letters + ","):
+        raise UnsupportedError(
+            f"einsum {subscripts!r}: only letters, commas and one -> are read",
+            hint='name every axis: cd.einsum("bij,bjk->bik", A, B)',
+        )
+    if len(labels) != len(operands):
+        raise TypeMismatchError(
+            f"einsum {subscripts!r} describes {len(labels)} operands, but {len(operands)} are given"
+        )
+    for letters, operand in zip(labels, operands, strict=True):
+        if len(letters) != len(axes_of(operand)):
+            raise TypeMismatchError(
+                f"einsum {subscripts!r} gives {describe(operand)} the {len(letters)} indices {letters!r}, "
+                f"but its order is {len(axes_of(operand))}"
+            )
+    if not arrow:
+        result = "".join(sorted(letter for letter in set(left) - {","} if left.count(letter) == 1))
+    if not set(result) <= set(left) or len(set(result)) != len(result):
+        raise TypeMismatchError(f"einsum {subscripts!r}: each index of the result must be one of the left, once")
+    return contract(operands, labels, result, f"einsum {subscripts!r}")
+
+
+# --- axes ----------------------------------------------------------------------------------------------------------
+
+
+def transpose(tensor: Term, axes: Sequence[int] | None = None) -> Term:
+    """The axes reversed, or in the order given."""
+    order = len(axes_of(tensor))
+    chosen = list(reversed(range(order))) if axes is None else _positions(axes, order)
+    if sorted(chosen) != list(range(order)):
+        raise TypeMismatchError(f"the axes {axes!r} are no order of the {order} axes of {describe(tensor)}")
+    indices = current("transpose").fresh_indices(axes_of(tensor)[axis] for axis in chosen)
+    sources = dict(zip(chosen, indices, strict=True))
+    return lambda_(indices, element(tensor, [sources[axis] for axis in range(order)]))
+
+
+def sum_axes(tensor: Term, axes: int | Sequence[int] | None = None) -> Term:
+    """The sum over all axes, or over those given."""
+    order = len(axes_of(tensor))
+    gone = range(order) if axes is None else _positions([axes] if isinstance(axes, int) else axes, order)
+    if any(not 0 <= axis < order for axis in gone) or len(set(gone)) != len(gone):
+        raise TypeMismatchError(f"the axes to sum are {axes!r}, but {describe(tensor)} has the axes 0 … {order - 1}")
+    indices = current("sum").fresh_indices(axes_of(tensor))
+    kept = [index for axis, index in enumerate(indices) if axis not in gone]
+    return tabulate(kept, total([indices[axis] for axis in gone], element(tensor, indices)))
+
+
+def _positions(axes: Sequence[int], order: int) -> list[int]:
+    return [axis + order if -order <= axis < 0 else axis for axis in axes]
+
+
+def expanded(term: Term) -> Term:
+    """A program's result: a number as it is, a tensor as a Lambda over index variables."""
+    if isinstance(term, Lambda) or not axes_of(term):
+        return term
+    indices = current("a result").fresh_indices(axes_of(term))
+    return Lambda(indices, element(term, indices))
+
+
+# --- names for messages --------------------------------------------------------------------------------------------
+
+
+def describe(term: Term) -> str:
+    """How a message calls a tensor or number: A, R(…), A[i, :], `a tensor of order 2`."""
+    if isinstance(term, Var):
+        return base_name(term) if is_domain(term.type) else term.name
+    if isinstance(term, Apply):
+        if isinstance(type_of(term.function), Space):
+            return f"{describe(term.function)}[{', '.join(show_index(a) for a in term.arguments)}]"
+        return f"{describe(term.function)}(…)"
+    if isinstance(term, Lambda) and _is_access(term) and isinstance(term.body, Apply):
+        left = [argument for argument in term.body.arguments if argument in term.parameters]
+        if left == list(term.parameters):
+            parts = [":" if a in term.parameters else show_index(a) for a in term.body.arguments]
+            return f"{describe(term.body.function)}[{', '.join(parts)}]"
+    order = len(axes_of(term))
+    return f"a tensor of order {order}" if order else "a number"
+
+
+def show_index(term: Term) -> str:
+    """An index expression as the user wrote it: `2*i - j + 1`."""
+    parts, offset = affine_parts(term)
+    text = ""
+    for var, coefficient in parts:
+        factor = "" if abs(coefficient) == 1 else f"{abs(coefficient)}*"
+        text += (" - " if coefficient < 0 else " + ") + factor + base_name(var)
+    if offset or not parts:
+        text += (" - " if offset < 0 else " + ") + str(abs(offset))
+    return text.removeprefix(" + ").replace(" - ", "-", 1) if text.startswith(" - ") else text.removeprefix(" + ")

@@ -1,0 +1,226 @@
+"""The trace under way: which program is being traced, which names are taken, which indices are open.
+
+    @cd.program                        a Trace opens, with the names of the parameters taken
+    def f(x: V):
+        return cd.sum(lambda i: x[i])  the Binder of i opens, learns its domain from x, closes
+                                       the Trace closes
+
+While the lambda runs, the domain of `i` may still be unknown, so a placeholder `?i` stands for it, which is replaced
+by the typed variable when the lambda is done.
+
+Invariant: a traced value is used only in the trace that made it, and an index only inside its lambda; all else
+raises TraceError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import NoReturn
+
+from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric, Whole
+from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError
+from combdiff.terms import Names, Term, Var
+
+_current: ContextVar[Trace | None] = ContextVar("combdiff_trace", default=None)
+
+
+class Trace:
+    """One run of a decorated function: the names given out and the lambdas that are running."""
+
+    def __init__(self, name: str, location: Location, parameters: Iterable[Term]) -> None:
+        self.name = name
+        self.location = location
+        self.names = Names(*parameters)
+        self.open: dict[Var, Binder] = {}
+        self.closed: set[Var] = set()
+
+    def __str__(self) -> str:
+        return f"the program {self.name} ({self.location})"
+
+    def fresh_indices(self, domains: Iterable[Domain]) -> tuple[Var, ...]:
+        """New index variables for whole-tensor operations."""
+        return self.names.indices(domains, letters="ijklmnpq")
+
+    @contextmanager
+    def lambda_running(self, names: Iterable[str], domains: Mapping[str, Domain]) -> Iterator[list[Binder]]:
+        """Binders of the names, open while the block runs."""
+        binders = [self._binder(name, domains.get(name)) for name in names]
+        self.open.update((binder.placeholder, binder) for binder in binders)
+        try:
+            yield binders
+        finally:
+            for binder in binders:
+                del self.open[binder.placeholder]
+                self.closed.add(binder.placeholder)
+
+    def _binder(self, name: str, domain: Domain | None) -> Binder:
+        unique = self.names.fresh(Var(name, Whole())).name
+        return Binder(name, Var(f"?{unique}", Whole()), domain, "its keyword" if domain else "", given=bool(domain))
+
+
+@contextmanager
+def tracing(name: str, location: Location, parameters: Iterable[Term]) -> Iterator[Trace]:
+    """A new trace, current while the block runs."""
+    trace = Trace(name, location, parameters)
+    token = _current.set(trace)
+    try:
+        yield trace
+    finally:
+        _current.reset(token)
+
+
+def current(what: str) -> Trace:
+    """The trace under way; raises TraceError, naming what needs one, outside of every program."""
+    trace = _current.get()
+    if trace is None:
+        raise TraceError(
+            f"{what} is used outside of a program",
+            hint="use it in a function decorated with @cd.program; on arrays use NumPy",
+        )
+    return trace
+
+
+def check_live(term: Term, owner: Trace) -> None:
+    """Raises TraceError if a value made by the trace `owner` cannot be used now: see the invariant above."""
+    trace = _current.get()
+    if trace is not owner:
+        here = f"inside {trace}" if trace else "after that program was traced"
+        raise TraceError(
+            f"a traced value of {owner} is used {here}",
+            hint="pass it as a parameter, or return it; do not keep it in an outer variable",
+        )
+    if not owner.closed.isdisjoint(term.free):
+        finished = min(base_name(var) for var in owner.closed & term.free)
+        raise IndexingError(
+            f"the index {finished} is used outside of the lambda that has it as a parameter",
+            hint=f"use {finished} only inside its lambda: cd.tensor(lambda {finished}: …) keeps all the values",
+        )
+
+
+@dataclass
+class Binder:
+    """One parameter of a running lambda: the domain it has so far, and what gave it that domain.
+
+    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow.
+    """
+
+    name: str
+    placeholder: Var
+    domain: Domain | None
+    origin: str
+    given: bool
+    compared: bool = False
+    whole_use: str = ""
+
+    def indexes(self, axis: Domain, where: str) -> None:
+        """Notes that the index stands bare on an axis; `where` is how a message calls it.
+
+        Raises IndexingError if the index has another domain already. An index whose domain was given may stand on
+        any cyclic axis: there every whole number is an index.
+        """
+        if self.domain is None:
+            self.domain, self.origin = axis, where
+        elif self.domain != axis and not (isinstance(axis, Cyclic) and self.given):
+            raise IndexingError(
+                f"the index {self.name} is over {show_domain(axis)} by {where}, "
+                f"but over {show_domain(self.domain)} by {self.origin}",
+                hint="give both axes the same domain, or use two indices; a part of an axis is "
+                f"cd.where({self.name} < 3, …, 0)",
+            )
+
+    def variable(self, signature: str) -> Var:
+        """The typed variable, once the lambda is done. `signature` is the call, as in `cd.sum(lambda i, k: …`."""
+        if self.domain is None:
+            raise IndexingError(
+                f"the domain of the index {self.name} is unknown: it indexes no axis by itself",
+                hint=f"write {signature}, {self.name}=5) for the indices 0 … 4",
+            )
+        if isinstance(self.domain, Real):
+            self._check_real()
+        return Var(self.placeholder.name.removeprefix("?"), self.domain)
+
+    def _check_real(self) -> None:
+        if self.compared:
+            raise UnsupportedError(
+                f"the index {self.name} runs over the real line and is compared: only whole indices can be",
+                hint="multiply by a function of the declared Space(cd.Real()) instead, or use cd.delta",
+            )
+        if self.whole_use:
+            raise IndexingError(
+                f"the index {self.name} runs over the real line by {self.origin}, but is used on {self.whole_use}"
+            )
+
+
+# --- names for messages --------------------------------------------------------------------------------------------
+
+
+def base_name(var: Var) -> str:
+    """The name the user gave a variable."""
+    return var.name.removeprefix("?").split(".")[0]
+
+
+def size_of(domain: Domain) -> Size:
+    """The size of a domain, the bound of a Symmetric one; 0 for the real line."""
+    if isinstance(domain, Symmetric):
+        return domain.bound
+    return 0 if isinstance(domain, Real) else domain.size
+
+
+def show_domain(domain: Domain) -> str:
+    """A domain as the user writes it: 5, 'N', Cyclic('N')."""
+    inner = "" if isinstance(domain, Real) else repr(size_of(domain))
+    return inner if isinstance(domain, Range) else f"{type(domain).__name__}({inner})"
+
+
+def as_domain(given: object, name: str) -> Domain:
+    """The domain a keyword such as `k=5` or `b=cd.Symmetric("B")` gives the index `name`."""
+    try:
+        return Space(given).axes[0]  # type: ignore[arg-type]
+    except SpaceError:
+        raise IndexingError(
+            f"the index {name} was given the domain {given!r}",
+            hint=f'give a size or a domain, such as {name}=5, {name}="N" or {name}=cd.Cyclic("N")',
+        ) from None
+
+
+class TracedValue:
+    """Base of everything a traced function computes with: Python can ask it for no number, truth value or item."""
+
+    kind = "traced value"
+
+    def _refuse(self, use: str, hint: str) -> NoReturn:
+        raise TraceError(f"{use} a {self.kind}, which has no value while the program is traced", hint=hint)
+
+    def __bool__(self) -> bool:
+        self._refuse(
+            "Python's if, and, or, not, in or a chain such as 0 <= i < 3 needs the truth of",
+            "write cd.where(i <= j, a, b) for index conditions, joined by & and | with parentheses; "
+            "cd.maximum, cd.relu, cd.sign or cd.abs for values",
+        )
+
+    def __float__(self) -> float:
+        self._refuse("float() is asked of", "leave the conversion out")
+
+    def __int__(self) -> int:
+        self._refuse("int() is asked of", "leave the conversion out")
+
+    def __complex__(self) -> complex:
+        self._refuse("complex() is asked of", "leave the conversion out")
+
+    def __index__(self) -> int:
+        self._refuse("Python asks for the whole number of", "for a loop over an index write cd.sum(lambda i: …)")
+
+    def __len__(self) -> int:
+        self._refuse("len() is asked of", "write sizes as in the Space, or leave loops to cd.sum(lambda i: …)")
+
+    def __iter__(self) -> Iterator[object]:
+        self._refuse("Python loops over or unpacks", "write cd.sum(lambda i: …) or cd.tensor(lambda i: …)")
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        self._refuse("NumPy asks for the numbers of", "use cd functions, or NumPy's own of the same name")
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self._refuse("an assignment changes an element of", "build the new tensor with cd.tensor(lambda i: …)")

@@ -1,0 +1,269 @@
+"""The functions of a program's body: Σ, tensors, δ, cases, and mathematics in NumPy's names.
+
+    cd.sum(lambda i, j: A[i, j] * x[j])         Sum((i, j), A[i, j]·x[j])
+    cd.tensor(lambda i: x[i + 1] - x[i], i=4)   Lambda((i,), x[i + 1] − x[i])
+    cd.where(i <= j, a, b)                      [j − i ≥ 0]·a + [i − j − 1 ≥ 0]·b
+
+The parameters of a lambda are the indices; each takes its domain from an axis it indexes bare, or from a keyword.
+
+Invariant: applied to plain numbers and arrays, a function is NumPy's of the same name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from combdiff.errors import IndexingError, TraceError, TypeMismatchError
+from combdiff.primitives import function
+from combdiff.terms import Term, Var, mul, substitute, total
+from combdiff.tracing import arrays
+from combdiff.tracing.arrays import axes_of, describe, tabulate
+from combdiff.tracing.context import TracedValue, as_domain, current
+from combdiff.tracing.indices import Condition, Index, equality, index_term
+from combdiff.tracing.numpy_protocol import HANDLERS
+from combdiff.tracing.values import Value, combined, lift, wrap
+
+
+def is_traced(value: object) -> bool:
+    """Whether a value belongs to a program that is being traced."""
+    return isinstance(value, TracedValue)
+
+
+# --- indices -------------------------------------------------------------------------------------------------------
+
+
+def sum_(operand: Any, /, axis: Any = None, **domains: object) -> Any:
+    """Σ of a lambda over its indices, `cd.sum(lambda i, j: A[i, j] * x[j])`, or of a tensor over its axes.
+
+    `domains` gives the domain of an index that stands on no axis by itself: a size, a name or a domain. For a tensor
+    or array `axis` is NumPy's. Raises IndexingError for an index of unknown or unequal domain.
+    """
+    if is_traced(operand):
+        return wrap(arrays.sum_axes(lift(operand), axis))
+    if not callable(operand):
+        return np.sum(operand, axis=axis)
+    if axis is not None:
+        domains["axis"] = axis
+    indices, body = _abstracted("cd.sum", operand, domains)
+    if axes_of(body):
+        order = len(axes_of(body))
+        raise IndexingError(
+            f"the lambda of cd.sum gives {describe(body)}, which still has {order} {'axis' if order == 1 else 'axes'}",
+            hint="read an element with one index per axis; sums along axes are A.sum(axis=0)",
+        )
+    return wrap(total(indices, body))
+
+
+def tensor(body: Callable[..., object], /, **domains: object) -> Any:
+    """The tensor with the elements a lambda gives: `cd.tensor(lambda i, j: x[i] * y[j])`.
+
+    If the lambda gives a tensor, its axes come last. `domains` is as in `sum_`. Raises IndexingError for an index of
+    unknown or unequal domain.
+    """
+    indices, inner = _abstracted("cd.tensor", body, domains)
+    rest = current("cd.tensor").fresh_indices(axes_of(inner))
+    return wrap(tabulate((*indices, *rest), arrays.element(inner, rest)))
+
+
+def _abstracted(caller: str, body: Any, domains: dict[str, Any]) -> tuple[tuple[Var, ...], Term]:
+    """The index variables of a lambda and the term it gives, for the function `caller`."""
+    trace = current(caller)
+    names = _index_names(caller, body)
+    unknown = [name for name in domains if name not in names]
+    if unknown:
+        raise TraceError(
+            f"{caller} is given the domain of {unknown[0]}, but the indices of its lambda are {', '.join(names)}",
+            hint=f"name one of the indices: {names[0]}=…",
+        )
+    given = {name: as_domain(domain, name) for name, domain in domains.items()}
+    with trace.lambda_running(names, given) as binders:
+        inner = lift(_result(caller, body(*(Index(binder.placeholder, trace) for binder in binders))))
+        variables = tuple(binder.variable(f"{caller}(lambda {', '.join(names)}: …") for binder in binders)
+    placeholders = (binder.placeholder for binder in binders)
+    return variables, substitute(inner, dict(zip(placeholders, variables, strict=True)))
+
+
+def _index_names(caller: str, body: Any) -> tuple[str, ...]:
+    """The parameter names of a lambda, each of which is an index."""
+    if not callable(body) or is_traced(body):
+        raise TraceError(f"{caller} takes a lambda of indices, not {body!r}", hint=f"write {caller}(lambda i, j: …)")
+    parameters = inspect.signature(body).parameters.values()
+    odd = [
+        p for p in parameters if p.default is not p.empty or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if odd or not parameters:
+        found = f"has the parameter {odd[0]}" if odd else "has no parameters"
+        raise TraceError(
+            f"the lambda of {caller} {found}, but each parameter is an index and has just a name",
+            hint=f"write {caller}(lambda i, j: …); domains are keywords of {caller}, as in k=5",
+        )
+    return tuple(parameter.name for parameter in parameters)
+
+
+def _result(caller: str, value: object) -> object:
+    if value is None or isinstance(value, tuple | list):
+        found = "nothing" if value is None else f"a {type(value).__name__} of {len(value)}"
+        raise TraceError(
+            f"the lambda of {caller} gives {found}, but a number or tensor is expected",
+            hint=f"write one {caller} for each value",
+        )
+    return value
+
+
+def delta(left: object, right: object, /) -> Any:
+    """δ of two index expressions: 1 where they are equal and 0 elsewhere (Dirac's over the real line)."""
+    if not isinstance(left, Index) and not isinstance(right, Index):
+        return int(index_term(left) is index_term(right))
+    return wrap(equality(index_term(left), index_term(right)))
+
+
+def where(condition: Any, one: Any, other: Any, /) -> Any:
+    """`one` where a condition on indices holds, `other` elsewhere: `cd.where((i <= j) & (j < 3), x[i], 0)`.
+
+    The part that is not chosen has no influence, not even by an infinity. On plain arrays it is NumPy's where.
+    """
+    if isinstance(condition, Condition):
+        return combined(condition.choose, one, other)
+    if isinstance(condition, bool) and (is_traced(one) or is_traced(other)):
+        return one if condition else other
+    if is_traced(condition) or is_traced(one) or is_traced(other):
+        raise TraceError(
+            f"the condition of cd.where is {condition!r}",
+            hint="write a condition on indices, such as i <= j; for values use cd.maximum, cd.minimum or cd.relu",
+        )
+    return np.where(condition, one, other)
+
+
+# --- mathematics, element by element -------------------------------------------------------------------------------
+
+
+def _elementary(name: str, on_arrays: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The primitive `name` on traced values, and NumPy's function on plain ones."""
+    numpy_function: Any = on_arrays or getattr(np, name)
+
+    def elementary(*values: Any) -> Any:
+        if not any(is_traced(value) for value in values):
+            return numpy_function(*values)
+        return combined(lambda *terms: function(name, *terms), *values)
+
+    elementary.__name__ = elementary.__qualname__ = name
+    elementary.__doc__ = f"{name}, element by element."
+    if on_arrays is None:
+        elementary.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in ("x", "y")[: numpy_function.nin]]
+        )
+        HANDLERS[numpy_function] = elementary
+    return elementary
+
+
+exp = _elementary("exp")
+log = _elementary("log")
+sqrt = _elementary("sqrt")
+sin = _elementary("sin")
+cos = _elementary("cos")
+tan = _elementary("tan")
+arcsin = _elementary("arcsin")
+arccos = _elementary("arccos")
+arctan = _elementary("arctan")
+sinh = _elementary("sinh")
+cosh = _elementary("cosh")
+tanh = _elementary("tanh")
+abs = _elementary("abs")
+sign = _elementary("sign")
+maximum = _elementary("maximum")
+minimum = _elementary("minimum")
+relu = _elementary("relu", lambda x: np.maximum(x, 0))
+
+
+def conj(x: Any, /) -> Any:
+    """The complex conjugate, element by element."""
+    return _as_value(x).conj() if is_traced(x) else np.conj(x)
+
+
+def real(x: Any, /) -> Any:
+    """The real part, element by element."""
+    return _as_value(x).real if is_traced(x) else np.real(x)
+
+
+def imag(x: Any, /) -> Any:
+    """The imaginary part, element by element."""
+    return _as_value(x).imag if is_traced(x) else np.imag(x)
+
+
+def _as_value(x: object) -> Value:
+    return x if isinstance(x, Value) else wrap(lift(x))
+
+
+# --- whole tensors -------------------------------------------------------------------------------------------------
+
+
+def einsum(subscripts: str, *operands: Any) -> Any:
+    """NumPy's einsum in its string form, without ellipses: `cd.einsum("ij,jk->ik", A, B)`."""
+    if not any(is_traced(operand) for operand in operands):
+        return np.einsum(subscripts, *operands)
+    if not isinstance(subscripts, str):
+        raise TypeMismatchError(f"einsum takes its subscripts as a string such as 'ij,jk->ik', not {subscripts!r}")
+    return wrap(arrays.einsum(subscripts, [lift(operand) for operand in operands]))
+
+
+def trace(x: Any, /) -> Any:
+    """The sum of the diagonal of a matrix; of a tensor of higher order, over its first two axes."""
+    if not is_traced(x):
+        return np.trace(x)
+    term = lift(x)
+    if len(axes_of(term)) < 2:
+        raise TypeMismatchError(
+            f"the trace of {describe(term)} is asked for, but its order is {len(axes_of(term))}, not 2"
+        )
+    rest = "abcdefghijklm"[: len(axes_of(term)) - 2]
+    return wrap(arrays.contract([term], ["zz" + rest], rest, "a trace"))
+
+
+def _transpose(x: Any, axes: Sequence[int] | None = None) -> Value:
+    return wrap(arrays.transpose(lift(x), axes))
+
+
+def _dot(a: Any, b: Any) -> Value:
+    """np.dot: @, but a product with a number, and no batches."""
+    left, right = lift(a), lift(b)
+    if not axes_of(left) or not axes_of(right):
+        return combined(mul, a, b)
+    if len(axes_of(right)) <= 2:
+        return wrap(arrays.matmul(left, right))
+    letters = "abcdefghijklmnopqrstuvwxy"
+    rows, columns = letters[: len(axes_of(left)) - 1], letters[len(axes_of(left)) - 1 :][: len(axes_of(right)) - 1]
+    labels = [rows + "z", columns[:-1] + "z" + columns[-1]]
+    return wrap(arrays.contract([left, right], labels, rows + columns, "np.dot"))
+
+
+def _outer(a: Any, b: Any) -> Value:
+    left, right = lift(a), lift(b)
+    for vector in (left, right):
+        if len(axes_of(vector)) != 1:
+            raise TypeMismatchError(f"np.outer takes vectors, but {describe(vector)} has order {len(axes_of(vector))}")
+    return wrap(arrays.contract([left, right], ["i", "j"], "ij", "np.outer"))
+
+
+HANDLERS.update(
+    {
+        np.conj: conj,
+        np.real: real,
+        np.imag: imag,
+        np.sum: lambda a, axis=None: sum_(a, axis=axis),
+        np.einsum: einsum,
+        np.trace: trace,
+        np.where: where,
+        np.transpose: _transpose,
+        np.dot: _dot,
+        np.outer: _outer,
+        np.square: lambda x: x**2,
+        np.reciprocal: lambda x: 1 / x,
+        np.log1p: lambda x: log(1 + x),
+        np.expm1: lambda x: exp(x) - 1,
+        np.float_power: lambda x, y: x**y,
+    }
+)

@@ -1,0 +1,157 @@
+"""Programs that call programs: the body of one, over the arguments the other gives.
+
+    norm = x ↦ Σ_i x[i]²             in another program:   norm(A @ y)
+    inline(norm, (A @ y,))           = Σ_{i.1} (A @ y)[i.1]²
+
+Named sizes of the inner program are those of the arguments, its bound names are renamed apart, and its let list
+becomes a graph again: a binding used twice is one object used twice.
+
+Invariant: the result contains no let and no variable of the inner program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from combdiff.checking import join, type_of
+from combdiff.domains import Cyclic, Domain, Function, Range, Size, Space, Symmetric, Whole
+from combdiff.errors import TraceError, TypeMismatchError
+from combdiff.terms import Apply, Lambda, Let, Names, Sum, Term, Tuple, Var, size_form
+from combdiff.tracing.arrays import element
+from combdiff.tracing.context import current, show_domain, size_of
+from combdiff.tracing.values import NamedFunction, Value, lift, wrap
+
+Sizes = dict[str, Size]
+Scope = dict[Var, Term]
+
+
+def inline(term: Lambda, arguments: Sequence[object]) -> Value | tuple[Value, ...]:
+    """The result of a program's term on traced values and numbers: a value, or a tuple of values.
+
+    A named map may be given a named map or the Lambda of another program. Raises TypeMismatchError where an argument
+    is not of the Space of its parameter; a named size may stand for any size, but everywhere for the same.
+    """
+    result = _called(term, [_argument(value) for value in arguments], current("a program").names)
+    return tuple(wrap(item) for item in result.items) if isinstance(result, Tuple) else wrap(result)
+
+
+def _called(term: Lambda, arguments: Sequence[Term], names: Names) -> Term:
+    """The body of a program over other terms, its bound names renamed apart."""
+    if len(arguments) != len(term.parameters):
+        expected = ", ".join(parameter.name for parameter in term.parameters)
+        raise TypeMismatchError(f"the program takes ({expected}), but is given {len(arguments)} arguments")
+    sizes: Sizes = {}
+    for parameter, argument in zip(term.parameters, arguments, strict=True):
+        _unify_argument(parameter, argument, sizes)
+    scope: Scope = dict(zip(term.parameters, arguments, strict=True))
+    scope.update((Var(name, Whole()), size_form(size)) for name, size in sizes.items())
+    return _Copy(names, sizes).run(term.body, scope)
+
+
+def _argument(value: object) -> Term:
+    if isinstance(value, NamedFunction):
+        return value.live()
+    return value if isinstance(value, Lambda) else lift(value)
+
+
+# --- types ---------------------------------------------------------------------------------------------------------
+
+
+def _unify_argument(parameter: Var, argument: Term, sizes: Sizes) -> None:
+    """Binds the named sizes of a parameter's type, checking that the argument has that type."""
+    wanted, found, what = parameter.type, type_of(argument), f"the argument {parameter.name}"
+    if isinstance(wanted, Function) and isinstance(found, Function):
+        if len(wanted.arguments) != len(found.arguments):
+            raise TypeMismatchError(f"{what} takes {len(found.arguments)} arguments, not {len(wanted.arguments)}")
+        if isinstance(argument, Var):  # the sizes of a program given for it are found where it is called
+            for inner, outer in zip((*wanted.arguments, wanted.result), (*found.arguments, found.result), strict=True):
+                _unify_space(inner, outer, sizes, what)
+    elif isinstance(wanted, Space) and isinstance(found, Space):
+        _unify_space(wanted, found, sizes, what)
+        _check_symmetry(wanted, argument, what)
+    else:
+        raise TraceError(f"{what} must be a {type(wanted).__name__}, not a {type(found).__name__}")
+
+
+def _unify_space(wanted: Space, found: Space, sizes: Sizes, what: str) -> None:
+    if wanted.order != found.order:
+        raise TypeMismatchError(f"{what} has order {found.order}, but the program takes order {wanted.order}")
+    if join(wanted.dtype, found.dtype) is not wanted.dtype:
+        raise TypeMismatchError(f"{what} is {found.dtype.__name__}, but the program takes {wanted.dtype.__name__}")
+    for axis, (inner, outer) in enumerate(zip(wanted.axes, found.axes, strict=True)):
+        name, size = size_of(inner), size_of(outer)
+        if isinstance(name, str):
+            same = type(inner) is type(outer) and sizes.setdefault(name, size) == size
+        else:
+            same = inner == outer
+        if not same:
+            expected = show_domain(_resized(inner, sizes) if type(inner) is type(outer) else inner)
+            raise TypeMismatchError(f"axis {axis} of {what} is {show_domain(outer)}, but must be {expected}")
+
+
+def _check_symmetry(wanted: Space, argument: Term, what: str) -> None:
+    """A parameter handed on must have declared the symmetry that the inner program relies on."""
+    if isinstance(argument, Var) and isinstance(argument.type, Space) and not {*wanted.group} <= {*argument.type.group}:
+        raise TypeMismatchError(
+            f"{what} must have the symmetry {list(wanted.symmetry)}, which {argument.name} does not declare",
+            hint=f"declare {argument.name} with that symmetry",
+        )
+
+
+def _resized(domain: Domain, sizes: Sizes) -> Domain:
+    """The domain with a named size replaced."""
+    size = size_of(domain)
+    if not isinstance(size, str) or size not in sizes:
+        return domain
+    if isinstance(domain, Symmetric):
+        return Symmetric(sizes[size])
+    return replace(domain, size=sizes[size]) if isinstance(domain, Range | Cyclic) else domain
+
+
+# --- copying -------------------------------------------------------------------------------------------------------
+
+
+class _Copy:
+    """A term with variables replaced, sizes renamed, lets unfolded and fresh bound names; shared parts stay shared."""
+
+    def __init__(self, names: Names, sizes: Sizes) -> None:
+        self.names = names
+        self.sizes = sizes
+        self.done: dict[tuple[Term, frozenset[tuple[Var, Term]]], Term] = {}
+
+    def run(self, term: Term, scope: Scope) -> Term:
+        """The copy, free variables looked up in the scope."""
+        key = (term, frozenset((var, scope[var]) for var in term.free if var in scope))
+        if key not in self.done:
+            self.done[key] = self._node(term, scope)
+        return self.done[key]
+
+    def _node(self, term: Term, scope: Scope) -> Term:
+        match term:
+            case Var():
+                return scope.get(term, term)
+            case Let():
+                for var, value in term.bindings:
+                    scope = {**scope, var: self.run(value, scope)}
+                return self.run(term.body, scope)
+            case Lambda() | Sum():
+                bound = tuple(self._fresh(var) for var in term.bound)
+                body = self.run(term.children[0], {**scope, **dict(zip(term.bound, bound, strict=True))})
+                return type(term)(bound, body)
+            case Apply():
+                return self._apply(term, scope)
+        return term.with_children(tuple(self.run(child, scope) for child in term.children))
+
+    def _fresh(self, var: Var) -> Var:
+        assert not isinstance(var.type, Space | Function | Whole)
+        return self.names.fresh(Var(var.name, _resized(var.type, self.sizes)))
+
+    def _apply(self, term: Apply, scope: Scope) -> Term:
+        function = self.run(term.function, scope)
+        arguments = tuple(self.run(argument, scope) for argument in term.arguments)
+        if isinstance(function, Lambda) and isinstance(type_of(function), Function):
+            return _called(function, arguments, self.names)
+        if isinstance(type_of(function), Function):
+            return Apply(function, arguments)
+        return element(function, arguments)

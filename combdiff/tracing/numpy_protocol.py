@@ -1,0 +1,89 @@
+"""NumPy's functions on traced values: `np.exp(x)` in a program means `cd.exp(x)`.
+
+NumPy asks an argument that is no array to answer for it (NEP 13 and NEP 18). The answer is looked up in one table,
+which `functions` completes with a row for each function it defines:
+
+    np.exp(x)    → HANDLERS[np.exp](x)    = cd.exp(x)
+    np.float64(2) * x → HANDLERS[np.multiply](2.0, x) = 2.0 * x
+
+Invariant: a function without a row, an option without a meaning and a constant array raise UnsupportedError.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from combdiff.errors import UnsupportedError
+from combdiff.tracing.context import TracedValue
+
+HANDLERS: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.power: operator.pow,
+    np.remainder: operator.mod,
+    np.floor_divide: operator.floordiv,
+    np.matmul: operator.matmul,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.bitwise_and: operator.and_,
+    np.bitwise_or: operator.or_,
+    np.invert: operator.invert,
+}
+
+
+class NumpyAware(TracedValue):
+    """A traced value that NumPy's functions accept."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        if method != "__call__":
+            raise UnsupportedError(
+                f"np.{ufunc.__name__}.{method} is not supported in a program",
+                hint="write the sum with cd.sum(lambda i: …)",
+            )
+        return _answer(ufunc, [python_number(value) for value in inputs], options)
+
+    def __array_function__(
+        self, function: Callable[..., object], _: object, arguments: Sequence[object], options: Mapping[str, object]
+    ) -> object:
+        return _answer(function, arguments, options)
+
+
+def python_number(value: object) -> object:
+    """The Python number a NumPy scalar or array without axes holds; anything else as it is.
+
+    Raises UnsupportedError for an array with axes, which a program can only get as a parameter.
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise UnsupportedError(
+            f"a constant array of shape {value.shape} is used in a program",
+            hint="give the program a parameter for it, and pass the array when you call it; f.partial(…) fixes it",
+        )
+    return value.item() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _answer(function: Any, arguments: Sequence[object], options: Mapping[str, object]) -> object:
+    name = f"np.{function.__name__}"
+    handler = HANDLERS.get(function)
+    if handler is None:
+        raise UnsupportedError(
+            f"{name} is not supported in a program",
+            hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
+        )
+    try:
+        inspect.signature(handler).bind(*arguments, **options)
+    except TypeError as mismatch:
+        raise UnsupportedError(f"{name} in a program: {mismatch}", hint="leave the other options out") from None
+    return handler(*arguments, **options)

@@ -1,0 +1,301 @@
+"""Traced numbers, tensors and named maps: a term each, with Python's operators.
+
+    x[i] * 2 + y          Scalar(Add(Mul(2, x[i]), y))
+    A @ x                 Tensor((i) ↦ Σ_k A[i, k]·x[k])
+    R(u)                  Scalar(Apply(R, (u,)))
+
+Invariant: a value's term has passed the type checker, so a mismatch is reported at the line that wrote it.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NoReturn
+
+from combdiff.checking import is_complex, join, type_of
+from combdiff.domains import Function, Real, Space, extent
+from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
+from combdiff.primitives import divide, function, power
+from combdiff.terms import ZERO, Apply, Number, Term, Var, add, mul, negate, tidy
+from combdiff.terms import conj as conj_term
+from combdiff.terms import number as number_term
+from combdiff.tracing import arrays
+from combdiff.tracing.arrays import axes_of, describe, elementwise
+from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
+from combdiff.tracing.indices import Condition, Index, read
+from combdiff.tracing.numpy_protocol import NumpyAware, python_number
+
+WHERE_HINT = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Value(NumpyAware):
+    """A number or tensor of the program under way."""
+
+    term: Term
+    trace: Trace
+
+    __hash__ = object.__hash__
+
+    @property
+    def space(self) -> Space:
+        """The Space of the value; `Space()` up to its dtype for a number."""
+        space = type_of(self.term)
+        assert isinstance(space, Space)
+        return space
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.space.order
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes; raises TraceError where one is only named."""
+        axes = self.space.axes
+        if any(isinstance(axis, Real) or isinstance(size_of(axis), str) for axis in axes):
+            shown = ", ".join(map(show_domain, axes))
+            raise TraceError(
+                f"the shape of {describe(self.live())} is asked for, but its axes ({shown}) have numbers "
+                "only when the program is called",
+                hint='give sizes by name, as in cd.sum(lambda k: …, k="N"), or declare a number in the Space',
+            )
+        return tuple(extent(axis, {}) for axis in axes)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {describe(self.term)}: {self.space!r}>"
+
+    def live(self) -> Term:
+        """The term, after checking that the value may be used now."""
+        check_live(self.term, self.trace)
+        return self.term
+
+    def __add__(self, other: object) -> Value:
+        return combined(add, self, other)
+
+    def __radd__(self, other: object) -> Value:
+        return combined(add, other, self)
+
+    def __sub__(self, other: object) -> Value:
+        return combined(_subtract, self, other)
+
+    def __rsub__(self, other: object) -> Value:
+        return combined(_subtract, other, self)
+
+    def __mul__(self, other: object) -> Value:
+        return combined(mul, self, other)
+
+    def __rmul__(self, other: object) -> Value:
+        return combined(mul, other, self)
+
+    def __truediv__(self, other: object) -> Value:
+        return combined(_quotient, self, other)
+
+    def __rtruediv__(self, other: object) -> Value:
+        return combined(_quotient, other, self)
+
+    def __pow__(self, other: object) -> Value:
+        return combined(power, self, other)
+
+    def __rpow__(self, other: object) -> Value:
+        return combined(power, other, self)
+
+    def __matmul__(self, other: object) -> Value:
+        return wrap(arrays.matmul(lift(self), lift(other)))
+
+    def __rmatmul__(self, other: object) -> Value:
+        return wrap(arrays.matmul(lift(other), lift(self)))
+
+    def __neg__(self) -> Value:
+        return combined(negate, self)
+
+    def __pos__(self) -> Value:
+        return self
+
+    def __abs__(self) -> Value:
+        return combined(lambda term: function("abs", term), self)
+
+    def conj(self) -> Value:
+        """The complex conjugate, element by element."""
+        return combined(_conjugate, self)
+
+    @property
+    def real(self) -> Value:
+        """The real part, element by element."""
+        return combined(_real_part, self)
+
+    @property
+    def imag(self) -> Value:
+        """The imaginary part, element by element."""
+        return combined(_imaginary_part, self)
+
+    def __getitem__(self, key: object) -> Value:
+        return wrap(read(self.live(), key))
+
+    def _no_order(self, other: object) -> NoReturn:
+        self._refuse("a comparison asks for the value of", WHERE_HINT)
+
+    __lt__ = __le__ = __gt__ = __ge__ = _no_order
+    __eq__ = __ne__ = _no_order
+
+    def _no_division_with_rest(self, other: object) -> NoReturn:
+        raise UnsupportedError(f"// and % of a {self.kind} are not supported: they have no useful derivative")
+
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _no_division_with_rest
+
+    def __call__(self, *_: object) -> NoReturn:
+        name = describe(self.term)
+        raise TraceError(f"the {self.kind} {name} is called like a function", hint=f"read an element: {name}[i]")
+
+
+class Scalar(Value):
+    """A number of the program under way."""
+
+    kind = "traced number"
+
+
+class Tensor(Value):
+    """A tensor of the program under way, with NumPy's operators."""
+
+    kind = "traced tensor"
+
+    @property
+    def T(self) -> Value:
+        """The tensor with its axes reversed."""
+        return wrap(arrays.transpose(self.live()))
+
+    def sum(self, axis: int | Sequence[int] | None = None) -> Value:
+        """The sum over all axes, or over those given."""
+        return wrap(arrays.sum_axes(self.live(), axis))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedFunction(TracedValue):
+    """A map that is only named, to be called: `R(u)`."""
+
+    term: Var
+    trace: Trace
+
+    kind = "named function"
+
+    def live(self) -> Term:
+        """The variable, after checking that the map may be used now."""
+        check_live(self.term, self.trace)
+        return self.term
+
+    def __repr__(self) -> str:
+        return f"<named function {self.term.name}>"
+
+    def __call__(self, *arguments: object) -> Value:
+        """The value of the map. Raises TypeMismatchError for arguments that are not of its declared Spaces."""
+        term, name = self.live(), self.term.name
+        declared = self.term.type
+        assert isinstance(declared, Function)
+        if len(arguments) != len(declared.arguments):
+            raise TypeMismatchError(
+                f"{name} is called with {len(arguments)} arguments, but was declared with {len(declared.arguments)}",
+                hint=f"declare it as cd.Function({', '.join(['cd.Space(…)'] * len(arguments))}), or mend the call",
+            )
+        terms = [lift(argument) for argument in arguments]
+        for position, (given, space) in enumerate(zip(terms, declared.arguments, strict=True)):
+            check_space(given, space, f"argument {position} of {name}")
+        return wrap(Apply(term, tuple(terms)))
+
+    def __getitem__(self, key: object) -> NoReturn:
+        name = self.term.name
+        raise TraceError(f"the named function {name} is read like a tensor", hint=f"call it: {name}(u)")
+
+
+# --- between values and terms --------------------------------------------------------------------------------------
+
+
+def wrap(term: Term) -> Scalar | Tensor:
+    """The traced value of a number or tensor term."""
+    kind = Tensor if axes_of(term) else Scalar
+    return kind(term, current("a traced value"))
+
+
+def combined(combine: arrays.Combine, *operands: object) -> Value:
+    """`combine` of the elements of the operands, broadcast as by NumPy."""
+    return wrap(elementwise(combine, *(lift(operand) for operand in operands)))
+
+
+def lift(value: object) -> Term:
+    """The term of a traced number or tensor, or of a Python or NumPy number. Raises the error that fits otherwise."""
+    value = python_number(value)
+    if isinstance(value, Value | Condition):
+        return value.live()
+    if isinstance(value, numbers.Complex):
+        return number_term(_plain(value))
+    if isinstance(value, Index):
+        raise UnsupportedError(
+            f"the index {value} is used as a number",
+            hint="pass a parameter n with the numbers 0, 1, 2, … and write n[i]; conditions are cd.where(i <= j, a, b)",
+        )
+    if isinstance(value, NamedFunction):
+        name = value.term.name
+        raise TraceError(f"the named function {name} is used as a number", hint=f"call it: {name}(u)")
+    if isinstance(value, tuple | list):
+        raise TraceError(
+            f"a {type(value).__name__} of {len(value)} is used where a number or tensor is expected",
+            hint="give one value here; only a whole program returns a tuple",
+        )
+    raise TypeMismatchError(f"{value!r} is not a number or tensor")
+
+
+def _plain(value: numbers.Complex) -> complex | Fraction:
+    """The int, Fraction, float or complex that equals a number."""
+    if isinstance(value, numbers.Rational):
+        return tidy(Fraction(value))
+    return float(value) if isinstance(value, numbers.Real) else complex(value)
+
+
+def check_space(given: Term, declared: Space, what: str) -> None:
+    """Raises TypeMismatchError unless the number or tensor is of the declared axes and fits its element type."""
+    found = type_of(given)
+    assert isinstance(found, Space)
+    if found.axes != declared.axes:
+        raise TypeMismatchError(f"{what} is {_show_axes(found)}, but was declared {_show_axes(declared)}")
+    if join(found.dtype, declared.dtype) is not declared.dtype:
+        raise TypeMismatchError(
+            f"{what} is {found.dtype.__name__}, but was declared {declared.dtype.__name__}",
+            hint="declare it with that dtype, or take cd.real(…) of the argument",
+        )
+
+
+def _show_axes(space: Space) -> str:
+    return f"a tensor over ({', '.join(map(show_domain, space.axes))})" if space.axes else "a number"
+
+
+# --- element functions that fold -----------------------------------------------------------------------------------
+
+
+def _subtract(left: Term, right: Term) -> Term:
+    return add(left, negate(right))
+
+
+def _quotient(left: Term, right: Term) -> Term:
+    """A quotient; by a constant it is an exact product."""
+    if not isinstance(right, Number):
+        return divide(left, right)
+    if right is ZERO:
+        raise TraceError("division by the constant 0")
+    if not right.exact:
+        return mul(left, number_term(1 / right.value()))
+    norm = Fraction(right.real**2 + right.imag**2)
+    return mul(left, Number(right.real / norm, -right.imag / norm))
+
+
+def _conjugate(term: Term) -> Term:
+    return conj_term(term) if is_complex(term) else term
+
+
+def _real_part(term: Term) -> Term:
+    return function("real", term) if is_complex(term) else term
+
+
+def _imaginary_part(term: Term) -> Term:
+    return function("imag", term) if is_complex(term) else ZERO

@@ -1,0 +1,96 @@
+"""Every example runs alone, in a process of its own, and prints what it is there to show; so does the README."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# Parts of lines that an example must print, in this order.
+SHOWN = {
+    "antisymmetric": ["(A, x) ↦ 0", "(A, x) ↦ d ↦ 0", "Σ_i A[d,i] y[i]", "agrees with central differences"],
+    "cp_decomposition": [
+        "T[i,j,k] - Σ_",  # the residual, bound to a name
+        "with respect to X equals the closed form",
+        "with respect to Y equals the closed form",
+        "with respect to Z equals the closed form",
+        "the error falls from",
+    ],
+    "hartree_fock": [
+        "the Coulomb energy: one term, factor 4",
+        "(J, C) ↦ (d, e) ↦ 4 Σ",
+        "the whole energy: 4 F C",
+        "three terms",
+        "core guess orbitals",
+        "agrees with central differences",
+        "above PySCF",
+        "combdiff + SciPy -74.96302313",
+        "import egglog",
+        "Coulomb energy",
+        "terms: 1",
+    ],
+    "logistic": ["Σ_i log(1 + exp(-y[i] Σ_j X[i,j] w[j]))", "both agree with each other, with the closed form"],
+    "quadratic_form": ["↦ d ↦ 2 Σ_i A[d,i] x[i]", "equals 2 A x", "equals (A + A†) x", "needs a real objective"],
+    "supersymmetric": ["δ(d, k)", "↦ d ↦ 3 Σ_{i,j} T[", "agrees with central differences"],
+}
+
+
+def run(script: str, cwd: Path, *arguments: str) -> str:
+    """What a script prints, run in another folder; it must exit with status 0."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONPATH": path}
+    command = [sys.executable, str(ROOT / script), *arguments]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=cwd, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_example_is_tested() -> None:
+    assert sorted(SHOWN) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path) -> None:
+    if name == "hartree_fock" and importlib.util.find_spec("pyscf") is None:
+        pytest.skip("pyscf is not installed")
+    printed, place = run(f"examples/{name}.py", tmp_path), 0
+    for part in SHOWN[name]:
+        place = printed.find(part, place)
+        assert place >= 0, f"{part!r} is missing, or not where it should be, in:\n{printed}"
+
+
+def test_the_hartree_fock_example_says_what_to_install(tmp_path: Path) -> None:
+    """A module that fails to import stands in for a missing PySCF."""
+    (tmp_path / "pyscf.py").write_text("raise ModuleNotFoundError('no pyscf', name='pyscf')")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, str(ROOT / "examples/hartree_fock.py")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == 1
+    assert "this example needs pyscf: run `make demo`" in done.stderr
+
+
+def test_the_startup_benchmark_prints_its_table(tmp_path: Path) -> None:
+    rows = run("benchmarks/startup.py", tmp_path, "1").splitlines()
+    assert len(rows) == 5
+    assert rows[1].startswith("import egglog")
+    assert rows[1].endswith("1.00")
+
+
+def test_the_readme_shows_what_its_code_prints() -> None:
+    """The Python blocks run one after the other; a text block that follows one is exactly what it prints."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```\n(?:```text\n(.*?)```)?", text, re.DOTALL)
+    assert len(blocks) >= 10
+    scope: dict[str, object] = {"__name__": "readme"}
+    for code, expected in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "README.md", "exec"), scope)
+        assert printed.getvalue().strip() == expected.strip(), code

@@ -1,0 +1,194 @@
+"""What holds of the source itself: layers, sizes, docstrings, what is imported when, and where the rules are."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import combdiff
+
+PACKAGE = Path(combdiff.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MODULE_LINES = 420
+FUNCTION_LINES = 60
+
+# A module imports only modules of layers that stand before its own, or others of its own layer without a cycle.
+LAYERS = (
+    "errors",
+    "domains",
+    "terms",
+    "primitives",
+    "checking",
+    "reference",
+    "affine",
+    "tracing",
+    "sharing",
+    "combinators",
+    "pullback",
+    "egraph",
+    "simplification",
+    "jacobians",
+    "lowering",
+    "execution",
+    "printing",
+    "program",
+    "testing",
+    "cli",
+)
+
+
+def dotted(path: Path) -> str:
+    """The module name of a file of the package."""
+    parts = ("combdiff", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {dotted(path): path for path in MODULES}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in NAMES.items()}
+
+
+def imported(name: str) -> Iterator[str]:
+    """Every module that the source of a module names in an import, wherever it stands."""
+    package = name if NAMES[name].name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            inner = [f"{base}.{alias.name}" for alias in node.names]
+            yield from (each if each in NAMES else base for each in inner)
+
+
+IMPORTS = {name: frozenset(imported(name)) for name in NAMES}
+INTERNAL = {name: sorted(found & NAMES.keys() - {name}) for name, found in IMPORTS.items()}
+
+
+def cycle(graph: dict[str, list[str]]) -> list[str]:
+    """One cycle of the graph as a path that returns to its start, or nothing."""
+    finished: set[str] = set()
+
+    def walk(node: str, path: list[str]) -> list[str]:
+        if node in path:
+            return [*path[path.index(node) :], node]
+        if node in finished:
+            return []
+        found = next((loop for each in graph[node] if (loop := walk(each, [*path, node]))), [])
+        finished.add(node)
+        return found
+
+    return next((loop for node in graph if (loop := walk(node, []))), [])
+
+
+def test_the_cycle_finder_finds_cycles() -> None:
+    assert cycle({"a": ["b"], "b": ["c"], "c": ["b"]}) == ["b", "c", "b"]
+    assert cycle({"a": ["b", "c"], "b": ["c"], "c": []}) == []
+
+
+def test_imports_form_no_cycle() -> None:
+    assert not cycle(INTERNAL)
+
+
+def layer(name: str) -> int | None:
+    """The place of a module's layer, None for the package itself and modules that no layer names."""
+    parts = name.split(".")
+    return LAYERS.index(parts[1]) if len(parts) > 1 and parts[1] in LAYERS else None
+
+
+def test_modules_import_only_earlier_layers() -> None:
+    upward = [
+        f"{name} imports {other}"
+        for name, found in INTERNAL.items()
+        for other in found
+        if (here := layer(name)) is not None and ((there := layer(other)) is None or there > here)
+    ]
+    assert not upward
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_fits_in_the_head(name: str) -> None:
+    lines = len(NAMES[name].read_text(encoding="utf-8").splitlines())
+    assert lines <= MODULE_LINES, f"{name} has {lines} lines"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_function_fits_on_a_page(name: str) -> None:
+    long = [
+        f"{node.name} has {length} lines"
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.FunctionDef)
+        if (length := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES
+    ]
+    assert not long
+
+
+def undocumented(body: list[ast.stmt], prefix: str) -> Iterator[str]:
+    """The public functions and classes among the statements, and the public methods of the classes, without docstring.
+
+    A method that a base class of the package documents may go without: `help` shows the inherited text.
+    """
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            if not ast.get_docstring(node):
+                yield f"{prefix}{node.name}"
+            if isinstance(node, ast.ClassDef):
+                yield from undocumented(node.body, f"{prefix}{node.name}.")
+
+
+def inherited() -> set[str]:
+    """Names of methods that some class of the package documents."""
+    return {
+        method.name
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and ast.get_docstring(method)
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_public_is_documented(name: str) -> None:
+    assert ast.get_docstring(TREES[name]), f"{name} has no docstring"
+    missing = [
+        found
+        for found in undocumented(TREES[name].body, "")
+        if not ("." in found and found.rpartition(".")[2] in inherited())
+    ]
+    assert not missing, f"{name}: no docstring on {', '.join(missing)}"
+
+
+def test_importing_combdiff_imports_nothing_heavy() -> None:
+    code = "import json, sys, combdiff; print(json.dumps(sorted(sys.modules)))"
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    loaded = {module.partition(".")[0] for module in json.loads(run.stdout)}
+    assert "combdiff" in loaded
+    assert not loaded & {"egglog", "opt_einsum", "scipy", "hypothesis", "jax", "torch", "dask", "pytest"}
+
+
+def test_only_execution_imports_opt_einsum() -> None:
+    users = [name for name, found in IMPORTS.items() if any(each.split(".")[0] == "opt_einsum" for each in found)]
+    assert users == ["combdiff.execution"]
+
+
+def test_nothing_catches_every_exception() -> None:
+    broad = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        if node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
+    ]
+    assert not broad
+
+
+def test_the_rule_files_are_found() -> None:
+    """In the wheel they lie inside the package, in an editable install beside it."""
+    beside, inside = PACKAGE.parent / "rules", PACKAGE / "rules"
+    files = {path.name for folder in (beside, inside) for path in folder.glob("*.egg")}
+    assert files >= {"algebra.egg", "contraction.egg"}
