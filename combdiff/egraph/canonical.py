@@ -18,9 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import Any
 
-from combdiff.domains import Space
+from combdiff.checking import type_of
+from combdiff.domains import Cyclic, Space, Symmetric
 from combdiff.terms import (
     ONE,
     ZERO,
@@ -43,8 +45,12 @@ from combdiff.terms import (
     indicator,
     mul,
     negate,
+    substitute,
+    subterms,
     total,
 )
+
+MOST_MOVES = 128  # changes of summation indices that are tried for one Σ
 
 Key = Any  # nested tuples of strings, numbers and keys, comparable among themselves
 Colours = Mapping[Var, Key]
@@ -117,14 +123,65 @@ class _Naming:
     # --- networks --------------------------------------------------------------------------------------------------
 
     def _sum(self, term: Sum, colours: Colours, depth: int) -> tuple[Key, Term]:
-        network = _Network(self, term, depth)
-        leaf = network.search({**colours, **network.start()})
-        if leaf.sign == 0:
-            return ("0",), ZERO
+        leaf: _Leaf | None = None
+        for moved in moves(term):
+            network = _Network(self, moved, depth)
+            found = network.search({**colours, **network.start()})
+            if found.sign == 0 or (leaf is not None and found.key == leaf.key and found.sign != leaf.sign):
+                return ("0",), ZERO
+            leaf = found if leaf is None or found.key < leaf.key else leaf
+        assert leaf is not None
         named = leaf.term
         if depth == 0:
             named = _numbered(named, self.forms.setdefault(leaf.key, len(self.forms)))
         return leaf.key, negate(named) if leaf.sign < 0 else named
+
+
+# --- moves of summed indices ---------------------------------------------------------------------------------------
+
+
+def moves(term: Sum) -> Iterator[Sum]:
+    """A Σ under every change of summation index that its domains allow.
+
+    A Symmetric index may be negated. An index on a cycle may be shifted and reflected so that any index form in which
+    it stands with coefficient ±1 becomes the bare index. Changes beyond MOST_MOVES are left out.
+    """
+    choices = [[(index, value) for value in _values(index, term.body)] for index in term.indices]
+    choices = [options for options in choices if len(options) > 1]
+    for combination in islice(product(*choices), MOST_MOVES):
+        replacement = {index: value for index, value in combination if value is not index}
+        yield Sum(term.indices, substitute(term.body, replacement)) if replacement else term
+
+
+def _values(index: Var, body: Term) -> list[Term]:
+    """What may stand for a summed index, itself first."""
+    match index.type:
+        case Symmetric():
+            return [index, affine([(index, -1)])]
+        case Cyclic() if _only_on_its_cycle(index, body):
+            found: list[Term] = [index, affine([(index, -1)])]
+            for form in subterms(body):
+                sign = dict(form.coefficients).get(index, 0) if isinstance(form, Affine) else 0
+                if abs(sign) == 1:
+                    rest = affine([(form, 1), (index, -sign)])
+                    found += [affine([(index, turn), (rest, -sign)]) for turn in (sign, -sign)]
+            return list(dict.fromkeys(found))
+    return [index]
+
+
+def _only_on_its_cycle(index: Var, body: Term) -> bool:
+    """Whether an index occurs only where indices count modulo the size of its cycle."""
+    for node in subterms(body):
+        if isinstance(node, Indicator) and index in node.free:
+            return False
+        if isinstance(node, Delta) and index in node.free and node.domain != index.type:
+            return False
+        if isinstance(node, Apply) and any(index in argument.free for argument in node.arguments):
+            space = type_of(node.function)
+            axes = space.axes if isinstance(space, Space) else ()
+            if any(index in a.free and axis != index.type for a, axis in zip(node.arguments, axes, strict=False)):
+                return False
+    return True
 
 
 class _Network:
