@@ -13,26 +13,9 @@ from functools import lru_cache
 
 from combdiff.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import TypeMismatchError
+from combdiff.indexing import Affine, Delta, Indicator
 from combdiff.primitives import TABLE
-from combdiff.terms import (
-    Add,
-    Affine,
-    Apply,
-    Conj,
-    Delta,
-    Indicator,
-    Lambda,
-    Let,
-    Mul,
-    Number,
-    Primitive,
-    Pullback,
-    Sum,
-    Term,
-    Tuple,
-    Type,
-    Var,
-)
+from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Type, Var
 
 Inferred = Type | tuple["Inferred", ...]
 

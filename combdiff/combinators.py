@@ -20,18 +20,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from combdiff.checking import dtype_of, type_of
+from combdiff.checking import type_of
 from combdiff.domains import Function
 from combdiff.errors import UnsupportedError
-from combdiff.primitives import TABLE
+from combdiff.substitution import apply, fresh
 from combdiff.terms import (
     Add,
     Apply,
     Conj,
     Lambda,
     Mul,
-    Names,
-    Number,
     Primitive,
     Pullback,
     Sum,
@@ -39,179 +37,20 @@ from combdiff.terms import (
     Tuple,
     Var,
     add,
-    apply,
-    conj,
-    fresh,
     mul,
-    total,
 )
-
-
-def conjugate(term: Term) -> Term:
-    """The conjugate of a scalar term; a real one is its own."""
-    return conj(term) if dtype_of(term) is complex else term
-
-
-# --- univariate primitives -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Multiply:
-    """`v ↦ factor·v`; pullback `k ↦ factor*·k`."""
-
-    factor: Term
-
-    def __call__(self, value: Term) -> Term:
-        return mul(self.factor, value)
-
-    def pullback(self, value: Term, cotangent: Term) -> Term:
-        return mul(conjugate(self.factor), cotangent)
-
-    def pushforward(self, value: Term, tangent: Term) -> Term:
-        return mul(self.factor, tangent)
-
-
-@dataclass(frozen=True)
-class Translate:
-    """`v ↦ summand + v`; pullback `k ↦ k`."""
-
-    summand: Term
-
-    def __call__(self, value: Term) -> Term:
-        return add(self.summand, value)
-
-    def pullback(self, value: Term, cotangent: Term) -> Term:
-        return cotangent
-
-    def pushforward(self, value: Term, tangent: Term) -> Term:
-        return tangent
-
-
-@dataclass(frozen=True)
-class Conjugate:
-    """`v ↦ v*`; pullback `k ↦ k*`."""
-
-    def __call__(self, value: Term) -> Term:
-        return conj(value)
-
-    def pullback(self, value: Term, cotangent: Term) -> Term:
-        return conjugate(cotangent)
-
-    def pushforward(self, value: Term, tangent: Term) -> Term:
-        return conjugate(tangent)
-
-
-@dataclass(frozen=True)
-class Contract:
-    """`f ↦ Σ f` over the domains of the indices; pullback `k ↦ (i ↦ k)`."""
-
-    indices: tuple[Var, ...]
-
-    def __call__(self, value: Term) -> Term:
-        return total(self.indices, apply(value, self.indices))
-
-    def pullback(self, value: Term, cotangent: Term) -> Term:
-        taken = {var.name for var in cotangent.free}
-        return Lambda(tuple(fresh(index, taken) for index in self.indices), cotangent)
-
-    def pushforward(self, value: Term, tangent: Term) -> Term:
-        return total(self.indices, apply(tangent, self.indices))
-
-
-@dataclass(frozen=True)
-class Elementwise:
-    """`v ↦ h(…, v, …)` with captures in the other places; pullback `k ↦ (∂h/∂v)*·k + (∂h/∂v̄)·k*`."""
-
-    name: str
-    position: int
-    arguments: tuple[Term, ...]
-
-    def __call__(self, value: Term) -> Term:
-        return Primitive(self.name, self._at(value))
-
-    def _at(self, value: Term) -> tuple[Term, ...]:
-        return (*self.arguments[: self.position], value, *self.arguments[self.position + 1 :])
-
-    def _partials(self, value: Term) -> tuple[Term, Term | None]:
-        """∂h/∂v and ∂h/∂v̄ at the value (the latter None where h is holomorphic or everything is real)."""
-        row, arguments = TABLE[self.name], self._at(value)
-        real = all(dtype_of(argument) is not complex for argument in arguments)
-        if real and row.real_partials:
-            return row.real_partials[self.position](*arguments), None
-        antiholomorphic = row.conjugate_partials
-        return (
-            row.partials[self.position](*arguments),
-            antiholomorphic[self.position](*arguments) if antiholomorphic else None,
-        )
-
-    def pullback(self, value: Term, cotangent: Term) -> Term:
-        direct, mirrored = self._partials(value)
-        first = mul(conjugate(direct), cotangent)
-        return first if mirrored is None else add(first, mul(mirrored, conjugate(cotangent)))
-
-    def pushforward(self, value: Term, tangent: Term) -> Term:
-        direct, mirrored = self._partials(value)
-        first = mul(direct, tangent)
-        return first if mirrored is None else add(first, mul(mirrored, conjugate(tangent)))
-
-
-@dataclass(frozen=True)
-class Call:
-    """`v ↦ R(…, v, …)`, a named map with captures in the other places; its pullback keeps the name: ∇R."""
-
-    function: Var
-    position: int
-    arguments: tuple[Term, ...]
-
-    def __call__(self, value: Term) -> Term:
-        return Apply(self.function, self._at(value))
-
-    def _at(self, value: Term) -> tuple[Term, ...]:
-        return (*self.arguments[: self.position], value, *self.arguments[self.position + 1 :])
-
-    def pullback(self, value: Term, cotangent: Term) -> Term:
-        if is_linear(self.function):
-            return Adjoint(self.function)(cotangent)
-        return Pullback(self.function, self.position, self._at(value), cotangent)
-
-    def pushforward(self, value: Term, tangent: Term) -> Term:
-        """⟨∇R, tangent⟩ for a scalar R; a linear map is its own pushforward."""
-        if is_linear(self.function):
-            return Apply(self.function, (tangent,))
-        type_ = self.function.type
-        assert isinstance(type_, Function)
-        if type_.result.order or type_.result.dtype is complex or type_.arguments[self.position].dtype is complex:
-            raise UnsupportedError(
-                f"the pushforward of the named map {self.function.name} is not known",
-                hint="only real scalar maps and linear maps have one; pass a program instead",
-            )
-        gradient = Pullback(self.function, self.position, self._at(value), Number(1))
-        indices = Names(gradient, tangent).indices(type_.arguments[self.position].axes)
-        return total(indices, mul(apply(gradient, indices), apply(tangent, indices)))
-
-
-@dataclass(frozen=True)
-class Adjoint:
-    """`k ↦ Dᵀ(k)` for a linear map D; its pullback is D."""
-
-    function: Var
-
-    def __call__(self, value: Term) -> Term:
-        return Pullback(self.function, 0, (), value)
-
-    def pullback(self, value: Term, cotangent: Term) -> Term:
-        return Apply(self.function, (cotangent,))
-
-    def pushforward(self, value: Term, tangent: Term) -> Term:
-        return self(tangent)
-
-
-def is_linear(function: Term) -> bool:
-    """Whether a term is a named map that is declared linear."""
-    return isinstance(function, Var) and isinstance(function.type, Function) and function.type.linear
-
-
-Univariate = Multiply | Translate | Conjugate | Contract | Elementwise | Call | Adjoint
+from combdiff.univariate import (
+    Adjoint,
+    Call,
+    Conjugate,
+    Contract,
+    Differential,
+    Elementwise,
+    Multiply,
+    Translate,
+    Univariate,
+    is_linear,
+)
 
 # --- combinator forms of the map x ↦ term --------------------------------------------------------------------------
 
@@ -316,7 +155,10 @@ def _split(
 
 
 def _slot(
-    kind: Callable[..., Elementwise | Call], of: object, arguments: tuple[Term, ...], points: frozenset[Var]
+    kind: Callable[..., Elementwise | Call | Differential],
+    of: object,
+    arguments: tuple[Term, ...],
+    points: frozenset[Var],
 ) -> Compose:
     """A function of several arguments as a univariate one of the last argument that depends on x."""
     at = max(n for n, argument in enumerate(arguments) if argument.free & points)
@@ -335,16 +177,19 @@ def _application(term: Apply, points: frozenset[Var]) -> Combinator:
 
 
 def _adjoint(term: Pullback, points: frozenset[Var]) -> Combinator:
-    """The pullback of a linear map is linear, and its own pullback is the map again; others stay unknown."""
+    """The pullback of a linear map is linear, and its own pullback is the map again; those of others are unknown."""
     function = term.function
     if is_linear(function):
         assert isinstance(function, Var)
         return Compose(Adjoint(function), term.cotangent)
-    name = function.name if isinstance(function, Var) else "a map"
-    raise UnsupportedError(
-        f"the second derivative of {name}, which is only named, is not known",
-        hint="pass a program for it before differentiating twice",
-    )
+    if not isinstance(function, Var):
+        raise UnsupportedError("the pullback of a map that is computed has no derivative")
+    parts = (*term.arguments, term.cotangent)
+
+    def outer(_: object, slot: int, rest: tuple[Term, ...]) -> Differential:
+        return Differential(function, term.position, slot, rest)
+
+    return _slot(outer, function, parts, points)
 
 
 # --- whole programs ------------------------------------------------------------------------------------------------

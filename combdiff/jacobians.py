@@ -14,8 +14,10 @@ from fractions import Fraction
 
 from combdiff.checking import type_of
 from combdiff.domains import Space
+from combdiff.indexing import delta
 from combdiff.pullback import pull, push
-from combdiff.terms import ONE, Lambda, Names, Number, Term, Tuple, Var, add, apply, conj, delta, lambda_, let, mul
+from combdiff.substitution import Names, apply
+from combdiff.terms import ONE, Lambda, Number, Term, Tuple, Var, add, conj, lambda_, let, mul
 
 IMAGINARY_UNIT = Number(0, 1)
 HALF = Number(Fraction(1, 2))

@@ -24,9 +24,11 @@ from combdiff.primitives import function
 from combdiff.printing import latex, text
 from combdiff.printing.combinators import combinator_text
 from combdiff.pullback import cotangent_space, pull, push
+from combdiff.readability import letters_of, readable
 from combdiff.sharing import canonical_names, share, split
 from combdiff.simplification import is_real, simplify_body
-from combdiff.terms import ONE, Lambda, Names, Term, Tuple, Var, apply, conj, lambda_, let
+from combdiff.substitution import Names, apply
+from combdiff.terms import ONE, Lambda, Term, Tuple, Var, conj, lambda_, let
 from combdiff.tracing import inline, is_traced, trace_function
 
 Wrt = str | Sequence[str] | None
@@ -220,7 +222,8 @@ def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[s
 
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
     """The program simplified by equality saturation, with more rule files if given."""
-    return replace(f, term=Lambda(f.term.parameters, simplify_body(f.term.body, tuple(rules))))
+    body = simplify_body(f.term.body, tuple(rules))
+    return replace(f, term=readable(Lambda(f.term.parameters, body), letters_of(f.term)))
 
 
 # --- what the transforms share -------------------------------------------------------------------------------------
@@ -230,7 +233,8 @@ def _derived(
     f: Program, parameters: tuple[Var, ...], body: Term, kind: str, simplified: bool, rules: tuple[str, ...]
 ) -> Program:
     normal = simplify_body(body, rules) if simplified else share(body)
-    return Program(Lambda(parameters, normal), f"{kind}_{f.name}", f.location, f.fixed)
+    term = readable(Lambda(parameters, normal), letters_of(f.term))
+    return Program(term, f"{kind}_{f.name}", f.location, f.fixed)
 
 
 def _points(f: Program, wrt: Wrt) -> tuple[Var, ...]:

@@ -29,24 +29,10 @@ from combdiff.combinators import (
     decompose,
 )
 from combdiff.domains import Space
+from combdiff.indexing import delta
 from combdiff.primitives import function
-from combdiff.terms import (
-    ZERO,
-    Lambda,
-    Let,
-    Names,
-    Term,
-    Tuple,
-    Var,
-    add,
-    apply,
-    delta,
-    lambda_,
-    let,
-    mul,
-    substitute,
-    total,
-)
+from combdiff.substitution import Names, apply, substitute
+from combdiff.terms import ZERO, Lambda, Let, Term, Tuple, Var, add, lambda_, let, mul, total
 
 Contribution = tuple[Var, Term]
 

@@ -19,6 +19,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -27,26 +28,10 @@ import numpy as np
 from combdiff.checking import is_domain, type_of
 from combdiff.domains import Cyclic, Domain, Real, Space, Whole, extent, first_index
 from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.indexing import Affine, Delta, Indicator
 from combdiff.primitives import TABLE
-from combdiff.terms import (
-    Add,
-    Affine,
-    Apply,
-    Conj,
-    Delta,
-    Indicator,
-    Lambda,
-    Let,
-    Mul,
-    Number,
-    Primitive,
-    Pullback,
-    Sum,
-    Term,
-    Tuple,
-    Var,
-    subterms,
-)
+from combdiff.substitution import subterms
+from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
 
 Scope = Mapping[Var, Any]
 
@@ -68,6 +53,30 @@ def evaluate(term: Term, environment: Mapping[Var, object], sizes: Mapping[str, 
     pullback of a map that brings none.
     """
     return _Interpreter(term, sizes).value(term, environment)
+
+
+class _Binding:
+    """The value of a let binding, computed where it is read and once: under a guard some elements have no value."""
+
+    def __init__(self, interpreter: _Interpreter, term: Term, scope: Scope) -> None:
+        self.interpreter, self.term, self.scope = interpreter, term, scope
+        self.elements: dict[tuple[int, ...], Any] = {}
+
+    @cached_property
+    def whole(self) -> Any:
+        """The number, or the array of all elements."""
+        return self.interpreter.value(self.term, self.scope)
+
+    def element(self, position: tuple[int, ...]) -> Any:
+        """The element stored at a position."""
+        if not isinstance(self.term, Lambda) or len(self.term.parameters) != len(position):
+            return _unwrap(self.whole[position])
+        if position not in self.elements:
+            starts = (first_index(p.type, self.interpreter.sizes) for p in self.term.parameters)  # type: ignore[arg-type]
+            indices = (start + n for start, n in zip(starts, position, strict=True))
+            scope = {**self.scope, **dict(zip(self.term.parameters, indices, strict=True))}
+            self.elements[position] = self.interpreter.value(self.term.body, scope)
+        return self.elements[position]
 
 
 class _Interpreter:
@@ -124,13 +133,15 @@ class _Interpreter:
                 return tuple(self.value(item, scope) for item in term.items)
             case Let():
                 for var, bound in term.bindings:
-                    scope = {**scope, var: self.value(bound, scope)}
+                    scope = {**scope, var: _Binding(self, bound, scope)}
                 return self.value(term.body, scope)
             case Pullback():
                 return self._pullback(term, scope)
         raise TypeError(f"not a term: {term!r}")
 
     def _variable(self, var: Var, scope: Scope) -> Any:
+        if isinstance(scope.get(var), _Binding):
+            return scope[var].whole
         if var in scope:
             scalar = isinstance(var.type, Space) and not var.type.order
             return _unwrap(scope[var]) if scalar else scope[var]
@@ -182,6 +193,9 @@ class _Interpreter:
             name = term.function.name if isinstance(term.function, Var) else "a tensor"
             pairs = zip(space.axes, arguments, strict=True)
             arguments = [self._position(name, n, axis, index) for n, (axis, index) in enumerate(pairs)]
+        binding = scope.get(term.function) if isinstance(term.function, Var) else None
+        if isinstance(binding, _Binding) and isinstance(space, Space):
+            return binding.element(tuple(arguments))
         if not isinstance(term.function, Lambda):
             function = self.value(term.function, scope)
             return _unwrap(function[tuple(arguments)] if isinstance(space, Space) else function(*arguments))

@@ -17,24 +17,23 @@ from collections import Counter
 from collections.abc import Mapping
 
 from combdiff.checking import is_domain, type_of
-from combdiff.domains import Space, Whole
+from combdiff.domains import Function, Space, Whole
+from combdiff.substitution import Names, apply, substitute
 from combdiff.terms import (
     Add,
     Apply,
     Lambda,
     Let,
     Mul,
-    Names,
     Number,
     Primitive,
+    Pullback,
     Sum,
     Term,
     Tuple,
     Var,
-    apply,
     lambda_,
     let,
-    substitute,
 )
 
 Bindings = tuple[tuple[Var, Term], ...]
@@ -89,6 +88,8 @@ class _Binder:
         if isinstance(term, Lambda):  # an argument of a named map
             return Lambda(term.parameters, self.scalar(term.body))
         new = term.with_children(tuple(self.scalar(child) for child in term.children))
+        if is_call(new):
+            return self._bind_call(new)
         return self._bind_scalar(new) if self._heavy(new) else new
 
     def _heavy(self, term: Term) -> bool:
@@ -98,8 +99,7 @@ class _Binder:
             return True  # a product in a product is a shared one, see `terms.mul`
         if isinstance(term, Add):
             return any(self._mentions_binding(child) for child in term.children)
-        is_call = isinstance(term, Apply) and not isinstance(type_of(term.function), Space)
-        return isinstance(term, Sum) or (is_call and not isinstance(type_of(term), Space))
+        return isinstance(term, Sum)
 
     def _mentions_binding(self, term: Term) -> bool:
         return not term.free.isdisjoint(self.bound.values())
@@ -130,6 +130,14 @@ class _Binder:
         """An access to a tensor, renamed or transposed, needs no binding of its own."""
         return not isinstance(term, Apply | Number | Var)
 
+    def _bind_call(self, term: Term) -> Term:
+        """A call of a named map; one that gives a tensor for every index around it cannot be bound as one tensor."""
+        space = type_of(term)
+        assert isinstance(space, Space)
+        if not space.order:
+            return self._bind_scalar(term)
+        return term if free_indices(term) else self._bind(term, "t")
+
     def _bind_scalar(self, term: Term, name: str = "t") -> Term:
         indices = free_indices(term)
         var = self._bind(lambda_(indices, term), name)
@@ -152,6 +160,11 @@ def is_light_primitive(term: Primitive) -> bool:
     return (
         light_function and isinstance(term.arguments[0], Apply | Var) and not isinstance(term.arguments[0], Primitive)
     )
+
+
+def is_call(term: Term) -> bool:
+    """Whether a term is the value or the pullback of a named map."""
+    return isinstance(term, Pullback) or (isinstance(term, Apply) and isinstance(type_of(term.function), Function))
 
 
 def free_indices(term: Term) -> tuple[Var, ...]:

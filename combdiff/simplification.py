@@ -14,29 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from combdiff.checking import dtype_of
+from combdiff.checking import dtype_of, type_of
 from combdiff.domains import Cyclic, Space, Symmetric, parse_symmetry
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
 from combdiff.egraph.saturation import equivalent, simplify
-from combdiff.sharing import put_back, share, split
-from combdiff.terms import (
-    Delta,
-    Lambda,
-    Names,
-    Primitive,
-    Sum,
-    Term,
-    Tuple,
-    Var,
-    affine,
-    apply,
-    conj,
-    let,
-    negate,
-    subterms,
-)
+from combdiff.indexing import Delta, affine
+from combdiff.sharing import is_call, put_back, share, split
+from combdiff.substitution import Names, apply, subterms
+from combdiff.terms import Lambda, Primitive, Sum, Term, Tuple, Var, conj, let, negate
 
 MOST_LIGHT = 24  # symbols up to which a value without Σ and functions is repeated rather than bound
 
@@ -117,7 +104,8 @@ def _simplify_result(term: Term, rules: tuple[str, ...]) -> Term:
 def _simplify_tensor(term: Term, rules: tuple[str, ...]) -> Term:
     if isinstance(term, Lambda):
         return Lambda(term.parameters, simplify(term.body, rules))
-    return simplify(term, rules) if not isinstance(term, Var) else term
+    is_number = isinstance(space := type_of(term), Space) and not space.order
+    return simplify(term, rules) if is_number and not isinstance(term, Var) else term
 
 
 def _is_light(term: Term) -> bool:
@@ -125,7 +113,7 @@ def _is_light(term: Term) -> bool:
     parts = list(subterms(term))
     if any(isinstance(part, Delta) for part in parts):
         return True
-    return symbols(term) <= MOST_LIGHT and not any(isinstance(part, Sum | Primitive) for part in parts)
+    return symbols(term) <= MOST_LIGHT and not any(isinstance(part, Sum | Primitive) or is_call(part) for part in parts)
 
 
 def inline_all(body: Term) -> Term:

@@ -10,19 +10,19 @@ Equal terms are one object (construction interns them), so a program is a graph 
 itself, and `is` decides equality. Build terms with the lower-case helpers (`add`, `mul`, `total`, …): they fold
 what is trivially foldable, such as products with 0, and nothing else.
 
-Invariant: a binder never binds a name that occurs free around it (`substitute` renames to keep it so).
+Invariant: a binder never binds a name that occurs free around it (`substitution` renames to keep it so).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
-from combdiff.domains import Cyclic, Domain, Function, Space, Whole
+from combdiff.domains import Domain, Function, Space, Whole
 
 Type = Domain | Space | Function | Whole
 Scalar = int | Fraction | float
@@ -119,25 +119,6 @@ class Var(Term):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Affine(Term):
-    """An index expression `Σ coefficient·variable + offset` that is not just a variable.
-
-    Variables are indices, or size names of type Whole. Over the real line coefficients may be fractions.
-    Sorted by variable name; no coefficient is 0. Build with `affine`.
-    """
-
-    coefficients: tuple[tuple[Var, int | Fraction], ...]
-    offset: int | Fraction = 0
-
-    @property
-    def children(self) -> tuple[Term, ...]:
-        return tuple(var for var, _ in self.coefficients)
-
-    def with_children(self, children: tuple[Term, ...]) -> Term:
-        return affine(zip(children, (c for _, c in self.coefficients), strict=True), self.offset)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Apply(Term):
     """`function(arguments)`: an element of a tensor or field, or a call of a named map."""
 
@@ -188,40 +169,6 @@ class Sum(Term):
     @property
     def bound(self) -> tuple[Var, ...]:
         return self.indices
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Delta(Term):
-    """δ(left, right): 1 where the two are equal and 0 elsewhere (Kronecker), or Dirac's on the real line.
-
-    `domain` is where the two are compared (on a cycle, modulo its size); None for numbers and tensors.
-    """
-
-    left: Term
-    right: Term
-    domain: Domain | None
-
-    @property
-    def children(self) -> tuple[Term, ...]:
-        return (self.left, self.right)
-
-    def with_children(self, children: tuple[Term, ...]) -> Term:
-        return delta(children[0], children[1], self.domain)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Indicator(Term):
-    """1 where `form ≥ 0` (modulus 0) or `form ≡ 0 (mod modulus)`, and 0 elsewhere; form is an index expression."""
-
-    form: Term
-    modulus: int = 0
-
-    @property
-    def children(self) -> tuple[Term, ...]:
-        return (self.form,)
-
-    def with_children(self, children: tuple[Term, ...]) -> Term:
-        return indicator(children[0], self.modulus)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -366,67 +313,12 @@ def number(value: complex | Fraction) -> Number:
     return Number(exact(value))
 
 
-def affine(coefficients: Iterable[tuple[Term, int | Fraction]], offset: int | Fraction = 0) -> Term:
-    """`Σ coefficient·term + offset` for index terms (variables or affine), collected; a bare variable stays one.
-
-    On a Cyclic domain the expression is understood modulo its size; it is not reduced here.
-    """
-    collected: dict[Var, int | Fraction] = {}
-    for term, coefficient in coefficients:
-        parts, constant = affine_parts(term)
-        offset += coefficient * constant
-        for var, inner in parts:
-            collected[var] = collected.get(var, 0) + coefficient * inner
-    kept = sorted(((v, tidy(c)) for v, c in collected.items() if c), key=lambda pair: pair[0].name)
-    if not offset and len(kept) == 1 and kept[0][1] == 1:
-        return kept[0][0]
-    return Affine(tuple(kept), tidy(offset))
-
-
-def affine_parts(term: Term) -> tuple[tuple[tuple[Var, int | Fraction], ...], int | Fraction]:
-    """The (variable, coefficient) pairs and the offset of an index term."""
-    if isinstance(term, Var):
-        return ((term, 1),), 0
-    assert isinstance(term, Affine), term
-    return term.coefficients, term.offset
-
-
-def apply(function: Term, arguments: Iterable[Term]) -> Term:
-    """`function(arguments)`; applying an abstraction substitutes."""
-    arguments = tuple(arguments)
-    if isinstance(function, Lambda):
-        return substitute(function.body, dict(zip(function.parameters, arguments, strict=True)))
-    return Apply(function, arguments) if arguments else function
-
-
 def total(indices: Iterable[Var], body: Term) -> Term:
     """Σ of body over indices; sums of sums are joined, sums of 0 and over no index vanish."""
     indices = tuple(indices)
     if isinstance(body, Sum):
         return total((*indices, *body.indices), body.body)
     return Sum(indices, body) if indices and body is not ZERO else body
-
-
-def delta(left: Term, right: Term, domain: Domain | None = None) -> Term:
-    """δ(left, right) on a domain; 1 when both are the same term. By default the domain is that of the indices."""
-    if left is right:
-        return ONE
-    return Delta(left, right, domain or _common_domain(left, right))
-
-
-def _common_domain(*forms: Term) -> Domain | None:
-    """The domain of the indices in some index forms; a cycle if there is one."""
-    indices = [v for form in forms if isinstance(form, Var | Affine) for v, _ in affine_parts(form)[0]]
-    domains = [v.type for v in indices if not isinstance(v.type, Space | Function | Whole)]
-    return next((d for d in domains if isinstance(d, Cyclic)), domains[0] if domains else None)
-
-
-def indicator(form: Term, modulus: int = 0) -> Term:
-    """The indicator of form ≥ 0, or of form ≡ 0 (mod modulus), decided here when form is a constant."""
-    parts, offset = affine_parts(form)
-    if parts:
-        return Indicator(form, modulus)
-    return ONE if (offset % modulus == 0 if modulus else offset >= 0) else ZERO
 
 
 def add(*terms: Term) -> Term:
@@ -502,114 +394,3 @@ def lambda_(parameters: Iterable[Var], body: Term) -> Term:
     """`(parameters) ↦ body`; with no parameters, body itself."""
     parameters = tuple(parameters)
     return Lambda(parameters, body) if parameters else body
-
-
-# --- traversal -----------------------------------------------------------------------------------------------------
-
-
-def subterms(term: Term) -> Iterator[Term]:
-    """Every distinct subterm once, children before parents."""
-    seen: set[Term] = set()
-
-    def visit(node: Term) -> Iterator[Term]:
-        if node not in seen:
-            seen.add(node)
-            for child in node.children:
-                yield from visit(child)
-            yield node
-
-    return visit(term)
-
-
-def fresh(var: Var, taken: Iterable[str]) -> Var:
-    """A variable like var whose name is not among those taken: i, i.1, i.2, …"""
-    taken = taken if isinstance(taken, set) else set(taken)
-    base = var.name.split(".")[0]
-    name, count = var.name, 0
-    while name in taken:
-        count += 1
-        name = f"{base}.{count}"
-    return Var(name, var.type)
-
-
-class Names:
-    """Gives out variables whose names are used nowhere else: i, i.1, i.2, … in order of asking."""
-
-    def __init__(self, *terms: Term) -> None:
-        self._taken = {var.name for term in terms for node in subterms(term) for var in (*node.bound, *node.free)}
-
-    def fresh(self, var: Var) -> Var:
-        """A variable of var's type with a new name of the same base."""
-        new = fresh(var, self._taken)
-        self._taken.add(new.name)
-        return new
-
-    def indices(self, domains: Iterable[Domain], letters: str = "defgh") -> tuple[Var, ...]:
-        """New index variables over the domains, named from the letters in turn."""
-        return tuple(self.fresh(Var(letters[n % len(letters)], domain)) for n, domain in enumerate(domains))
-
-
-def substitute(term: Term, replacement: Mapping[Var, Term]) -> Term:
-    """term with free variables replaced, bound names renamed where they would capture."""
-    return _Substitution().run(term, dict(replacement))
-
-
-class _Substitution:
-    """Memoised per replacement, so that shared subterms are visited once."""
-
-    def __init__(self) -> None:
-        self.done: dict[tuple[Term, frozenset[tuple[Var, Term]]], Term] = {}
-
-    def run(self, term: Term, replacement: dict[Var, Term]) -> Term:
-        active = {v: t for v, t in replacement.items() if v in term.free and t is not v}
-        if not active:
-            return term
-        if isinstance(term, Var):
-            return active[term]
-        key = (term, frozenset(active.items()))
-        if key not in self.done:
-            self.done[key] = self._node(term, active)
-        return self.done[key]
-
-    def _node(self, term: Term, active: dict[Var, Term]) -> Term:
-        if isinstance(term, Let):
-            return self._let(term, active)
-        if term.bound:
-            term, active = self._avoid_capture(term, active)
-        return term.with_children(tuple(self.run(child, active) for child in term.children))
-
-    def _avoid_capture(self, term: Term, active: dict[Var, Term]) -> tuple[Term, dict[Var, Term]]:
-        incoming = frozenset().union(*(t.free for t in active.values()))
-        clashes = [v for v in term.bound if v in incoming]
-        if not clashes:
-            return term, active
-        taken = {v.name for v in incoming | term.free | frozenset(term.bound)}
-        taken |= {v.name for child in term.children for v in child.free}
-        renaming: dict[Var, Term] = {}
-        for var in clashes:
-            renaming[var] = new = fresh(var, taken)
-            taken.add(new.name)
-        bound = tuple(renaming.get(v, v) for v in term.bound)
-        body = self.run(term.children[0], renaming)
-        assert isinstance(term, Lambda | Sum)
-        return type(term)(bound, body), active  # type: ignore[arg-type]
-
-    def _let(self, term: Let, active: dict[Var, Term]) -> Term:
-        """Bindings are sequential: rename a bound variable that clashes as its scope begins."""
-        incoming = frozenset().union(*(t.free for t in active.values()))
-        taken = {v.name for v in incoming | frozenset(term.bound)} | {v.name for t in term.children for v in t.free}
-        scope, bindings = dict(active), []
-        for var, value in term.bindings:
-            value = self.run(value, scope)
-            scope.pop(var, None)
-            new = fresh(var, taken) if var in incoming else var
-            if new is not var:
-                scope[var] = new
-                taken.add(new.name)
-            bindings.append((new, value))
-        return let(bindings, self.run(term.body, scope))
-
-
-def size_form(size: int | str) -> Term:
-    """A size as an index expression: a constant, or the size name as a variable."""
-    return Affine((), size) if isinstance(size, int) else Var(size, Whole())

@@ -21,26 +21,9 @@ from hypothesis import strategies as st
 
 from combdiff.checking import dtype_of, type_of
 from combdiff.domains import Cyclic, Domain, Range, Space, Symmetric
+from combdiff.indexing import Affine, affine, delta, indicator, size_form
 from combdiff.primitives import divide, function, power, square
-from combdiff.terms import (
-    ONE,
-    Affine,
-    Apply,
-    Lambda,
-    Let,
-    Number,
-    Primitive,
-    Term,
-    Var,
-    add,
-    affine,
-    conj,
-    delta,
-    indicator,
-    mul,
-    size_form,
-    total,
-)
+from combdiff.terms import ONE, Apply, Lambda, Let, Number, Primitive, Term, Var, add, conj, mul, total
 from combdiff.testing import random_arrays
 
 DOMAINS: tuple[Domain, ...] = (

@@ -10,21 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combdiff.affine import (
-    NEVER,
-    Bounds,
-    IndexSet,
-    Linear,
-    eliminate,
-    in_range,
-    index_set,
-    modular_solve,
-    prune,
-    smith,
-    solve,
-    solve_unit,
-    tighten,
-)
+from combdiff.affine import NEVER, Bounds, IndexSet, Linear, eliminate, in_range, index_set, prune, solve_unit, tighten
+from combdiff.diophantine import modular_solve, smith, solve
 
 exhaustive = settings(max_examples=500, deadline=None, derandomize=True, database=None)
 quick = settings(exhaustive, max_examples=100)

@@ -12,26 +12,9 @@ from strategies import Case, programs
 from combdiff.checking import dtype_of, is_complex, is_domain, join, scalar, type_of
 from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import TypeMismatchError
-from combdiff.terms import (
-    Add,
-    Affine,
-    Apply,
-    Conj,
-    Indicator,
-    Lambda,
-    Let,
-    Mul,
-    Number,
-    Primitive,
-    Pullback,
-    Sum,
-    Term,
-    Tuple,
-    Var,
-    affine,
-    delta,
-    subterms,
-)
+from combdiff.indexing import Affine, Indicator, affine, delta
+from combdiff.substitution import subterms
+from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
 
 N, M = Range("n"), Range("m")
 i, j = Var("i", N), Var("j", M)

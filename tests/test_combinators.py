@@ -11,47 +11,32 @@ from hypothesis import HealthCheck, given, settings
 from strategies import Case, programs
 
 import combdiff as cd
-from combdiff.combinators import (
-    Compose,
-    Constant,
-    Contract,
-    Elementwise,
-    Evaluate,
-    Exchange,
-    Fork,
-    Identity,
-    Multiply,
-    Translate,
-    decompose,
-    eliminate,
-    reduce,
-)
+from combdiff.combinators import Compose, Constant, Evaluate, Exchange, Fork, Identity, decompose, eliminate, reduce
 from combdiff.domains import Function, Range, Space
 from combdiff.errors import UnsupportedError
-from combdiff.printing.combinators import combinator_text
+from combdiff.indexing import Delta, delta
 from combdiff.primitives import function
+from combdiff.printing.combinators import combinator_text
 from combdiff.reference import evaluate
 from combdiff.sharing import share, split
 from combdiff.terms import (
     ONE,
     Add,
     Apply,
-    Delta,
     Lambda,
     Mul,
     Number,
     Pullback,
-    Sum,
     Term,
     Tuple,
     Var,
     add,
     conj,
-    delta,
     let,
     mul,
     total,
 )
+from combdiff.univariate import Contract, Elementwise, Multiply, Translate
 
 i, j = Var("i", Range("n")), Var("j", Range("n"))
 x, v, z = Var("x", Space("n")), Var("v", Space("n")), Var("z", Space("n", dtype=complex))
@@ -117,17 +102,13 @@ def test_a_captured_factor_that_binds_the_same_name_comes_back() -> None:
     np.testing.assert_allclose(evaluate(back, arrays, {"n": 3}), evaluate(term, arrays, {"n": 3}), rtol=1e-13)
 
 
-@settings(
-    max_examples=100, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=100, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_reduction_undoes_elimination_in_value(case: Case) -> None:
     """On random programs, binding by binding, with respect to every parameter and binding at once."""
     bindings, result = split(share(case.term.body))
     points = frozenset(case.term.parameters) | {var for var, _ in bindings}
-    back = let(
-        ((var, reduce(eliminate(value, points))) for var, value in bindings), reduce(eliminate(result, points))
-    )
+    back = let(((var, reduce(eliminate(value, points))) for var, value in bindings), reduce(eliminate(result, points)))
     expected = np.asarray(evaluate(case.term.body, case.environment, case.sizes))
     found = np.asarray(evaluate(back, case.environment, case.sizes))
     scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
@@ -190,9 +171,7 @@ GOLDEN = {
     "(x) ↦ 𝐁 Σ (𝐂 (i ↦ 𝐁 (sin(x[i]) ·) (𝐁 exp (𝐁 x 𝐈 [i]))))": Lambda(
         (x,), total((i,), mul(function("sin", at(x, i)), function("exp", at(x, i))))
     ),
-    "(z) ↦ 𝐁 Σ (𝐂 (i ↦ 𝐁 (z[i] ·) (𝐁 conj (𝐁 z 𝐈 [i]))))": Lambda(
-        (z,), total((i,), mul(at(z, i), conj(at(z, i))))
-    ),
+    "(z) ↦ 𝐁 Σ (𝐂 (i ↦ 𝐁 (z[i] ·) (𝐁 conj (𝐁 z 𝐈 [i]))))": Lambda((z,), total((i,), mul(at(z, i), conj(at(z, i))))),
     "(x, s) ↦ (𝐁 (3 +) s, 𝐂 (i ↦ 𝐁 power(·, 2) (𝐁 x 𝐈 [i])), 𝐊 (i ↦ v[i]))": Lambda(
         (x, s), Tuple((add(s, Number(3)), Lambda((i,), function("power", at(x, i), Number(2))), Lambda((i,), at(v, i))))
     ),

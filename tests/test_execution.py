@@ -12,7 +12,8 @@ import pytest
 from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
 from combdiff.errors import ArgumentError, UnsupportedError
 from combdiff.execution import bind_sizes, find_paths, run, source
-from combdiff.terms import Affine, Apply, Lambda, Mul, Number, Pullback, Term, Tuple, Var, mul, total
+from combdiff.indexing import Affine
+from combdiff.terms import Apply, Lambda, Mul, Number, Pullback, Term, Tuple, Var, mul, total
 
 A, x, y = Var("A", Space("N", "M")), Var("x", Space("M")), Var("y", Space("N"))
 i, j = Var("i", Range("N")), Var("j", Range("M"))

@@ -16,30 +16,13 @@ from strategies import Case, programs
 from combdiff.domains import Cyclic, Domain, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import UnsupportedError
 from combdiff.execution import find_paths, plan, run, source
+from combdiff.indexing import Affine, affine, delta, indicator
 from combdiff.lowering import cost, make_plan, peak
 from combdiff.lowering.networks import EXACT, Network, cost_of, from_path, trees
 from combdiff.lowering.plan import describe
 from combdiff.lowering.steps import Contract, Parameter
 from combdiff.reference import evaluate
-from combdiff.terms import (
-    Affine,
-    Apply,
-    Lambda,
-    Let,
-    Number,
-    Primitive,
-    Sum,
-    Term,
-    Tuple,
-    Var,
-    add,
-    affine,
-    conj,
-    delta,
-    indicator,
-    mul,
-    total,
-)
+from combdiff.terms import Apply, Lambda, Let, Number, Primitive, Sum, Term, Tuple, Var, add, conj, mul, total
 
 RNG = np.random.default_rng(7)
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from strategies import Case, programs
 
 from combdiff.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
+from combdiff.indexing import Affine, Indicator, affine, delta, indicator
 from combdiff.primitives import HALF, divide, function, power, square
 from combdiff.printing import latex, text
 from combdiff.printing.monomials import monomial
 from combdiff.printing.outline import outline
 from combdiff.reference import evaluate
+from combdiff.substitution import apply, subterms
 from combdiff.terms import (
     ONE,
-    Affine,
     Apply,
-    Indicator,
     Lambda,
     Let,
     Mul,
@@ -39,15 +39,10 @@ from combdiff.terms import (
     Tuple,
     Var,
     add,
-    affine,
-    apply,
     conj,
-    delta,
-    indicator,
     let,
     mul,
     negate,
-    subterms,
     total,
 )
 

@@ -12,14 +12,13 @@ from strategies import Case, programs
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.indexing import Affine, Indicator, affine, delta, size_form
 from combdiff.reference import evaluate
 from combdiff.terms import (
     ONE,
     Add,
-    Affine,
     Apply,
     Conj,
-    Indicator,
     Lambda,
     Let,
     Mul,
@@ -31,10 +30,7 @@ from combdiff.terms import (
     Tuple,
     Var,
     add,
-    affine,
-    delta,
     mul,
-    size_form,
 )
 
 

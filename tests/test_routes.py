@@ -6,7 +6,7 @@ differences, taken in the real and in the imaginary direction of every entry, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from combdiff.pullback import cotangent_space, pull, push
 from combdiff.reference import evaluate
 from combdiff.sharing import share, split
 from combdiff.simplification import simplify_body
-from combdiff.terms import Lambda, Names, Term, Tuple, Var, let
+from combdiff.substitution import Names
+from combdiff.terms import Lambda, Term, Tuple, Var, let
 from combdiff.testing import finite_difference_pullback, random_array
 
 pytestmark = pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning")
@@ -147,5 +148,3 @@ def test_pushforward_and_pullback_are_adjoint(case: Case) -> None:
 def inner(one: Any, other: Any) -> float:
     """Re Σ conj(a)·b."""
     return float(np.real(np.vdot(one, other)))
-
-

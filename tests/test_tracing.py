@@ -14,9 +14,11 @@ from combdiff import tracing as cd
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
 from combdiff.errors import TraceError
+from combdiff.indexing import Indicator, affine
 from combdiff.reference import evaluate
 from combdiff.sharing import share
-from combdiff.terms import Apply, Indicator, Lambda, Mul, Number, Sum, Term, Var, affine, subterms
+from combdiff.substitution import subterms
+from combdiff.terms import Apply, Lambda, Mul, Number, Sum, Term, Var
 
 Number_ = Space()
 Vector = Space("N")

@@ -23,32 +23,9 @@ from typing import Any
 
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Space, Symmetric
-from combdiff.terms import (
-    ONE,
-    ZERO,
-    Add,
-    Affine,
-    Apply,
-    Conj,
-    Delta,
-    Indicator,
-    Mul,
-    Number,
-    Sum,
-    Term,
-    Var,
-    add,
-    affine,
-    affine_parts,
-    conj,
-    delta,
-    indicator,
-    mul,
-    negate,
-    substitute,
-    subterms,
-    total,
-)
+from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
+from combdiff.substitution import substitute, subterms
+from combdiff.terms import ONE, ZERO, Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, negate, total
 
 MOST_MOVES = 128  # changes of summation indices that are tried for one Σ
 

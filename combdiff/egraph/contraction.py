@@ -17,28 +17,9 @@ from collections.abc import Iterable
 
 from combdiff.checking import dtype_of
 from combdiff.domains import Cyclic, Range, Symmetric, Whole
-from combdiff.terms import (
-    Add,
-    Affine,
-    Apply,
-    Conj,
-    Delta,
-    Mul,
-    Names,
-    Number,
-    Sum,
-    Term,
-    Var,
-    add,
-    affine,
-    affine_parts,
-    conj,
-    indicator,
-    mul,
-    size_form,
-    substitute,
-    total,
-)
+from combdiff.indexing import Affine, Delta, affine, affine_parts, indicator, size_form
+from combdiff.substitution import Names, substitute
+from combdiff.terms import Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, total
 
 
 def normalise(term: Term, names: Names) -> Term:

@@ -16,25 +16,11 @@ from fractions import Fraction
 
 from combdiff.checking import dtype_of
 from combdiff.domains import Action, Cyclic, Domain, Range, Real, Space, Symmetric, Whole
+from combdiff.indexing import Delta, Indicator, affine_parts
 from combdiff.primitives import TABLE
 from combdiff.sharing import canonical_names, free_indices
-from combdiff.terms import (
-    Add,
-    Apply,
-    Conj,
-    Delta,
-    Indicator,
-    Lambda,
-    Mul,
-    Number,
-    Primitive,
-    Sum,
-    Term,
-    Var,
-    affine_parts,
-    apply,
-    lambda_,
-)
+from combdiff.substitution import apply
+from combdiff.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, lambda_
 
 FUNCTION_FACTS = "\n".join(
     [

@@ -20,29 +20,9 @@ from typing import Any
 from combdiff.checking import is_domain
 from combdiff.domains import Cyclic, Range, Symmetric
 from combdiff.egraph.encoding import Codec
+from combdiff.indexing import Affine, Delta, Indicator, affine, delta, indicator
 from combdiff.primitives import function
-from combdiff.terms import (
-    Add,
-    Affine,
-    Apply,
-    Conj,
-    Delta,
-    Indicator,
-    Mul,
-    Number,
-    Primitive,
-    Sum,
-    Term,
-    Var,
-    add,
-    affine,
-    conj,
-    delta,
-    indicator,
-    mul,
-    tidy,
-    total,
-)
+from combdiff.terms import Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, tidy, total
 
 TYPICAL_SIZE = 12
 FUNCTION_COST = 8

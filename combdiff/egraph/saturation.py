@@ -25,7 +25,8 @@ from combdiff.egraph.contraction import normalise
 from combdiff.egraph.encoding import FUNCTION_FACTS, Codec
 from combdiff.egraph.extraction import Classes, Extractor, cost, read
 from combdiff.errors import BudgetWarning, RuleError
-from combdiff.terms import Names, Sum, Term, substitute
+from combdiff.substitution import Names, substitute
+from combdiff.terms import Sum, Term
 
 RULE_FILES = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg")
 

@@ -22,22 +22,21 @@ import numpy as np
 from combdiff.checking import join, type_of
 from combdiff.domains import Cyclic, Function, Space
 from combdiff.errors import UnsupportedError
+from combdiff.indexing import Delta, Indicator
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, Parameter
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, mask, modulus, solved
 from combdiff.primitives import TABLE
+from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     ONE,
     ZERO,
     Add,
     Apply,
     Conj,
-    Delta,
-    Indicator,
     Lambda,
     Let,
     Mul,
-    Names,
     Number,
     Primitive,
     Pullback,
@@ -45,10 +44,7 @@ from combdiff.terms import (
     Term,
     Tuple,
     Var,
-    apply,
     number,
-    substitute,
-    subterms,
 )
 
 _TWO = Number(2)

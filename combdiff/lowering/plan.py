@@ -38,7 +38,8 @@ from combdiff.lowering.steps import (
     Step,
 )
 from combdiff.lowering.views import Mask
-from combdiff.terms import Lambda, Let, Term, Tuple, Var, subterms
+from combdiff.substitution import subterms
+from combdiff.terms import Lambda, Let, Term, Tuple, Var
 
 ROUNDS = 4
 TYPICAL = 24  # of a named size, where a plan is made without arrays

@@ -22,7 +22,8 @@ from math import lcm
 from combdiff.affine import Linear, as_linear
 from combdiff.domains import Cyclic, Domain, Real, Symmetric, Whole
 from combdiff.errors import UnsupportedError
-from combdiff.terms import Delta, Indicator, Term, Var, affine, affine_parts
+from combdiff.indexing import Delta, Indicator, affine, affine_parts
+from combdiff.terms import Term, Var
 
 
 @dataclass(frozen=True)

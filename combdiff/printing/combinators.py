@@ -10,33 +10,28 @@ half of the B rule differentiates it.
 from __future__ import annotations
 
 from combdiff.checking import is_domain
-from combdiff.combinators import (
-    Adjoint,
-    Call,
-    Compose,
-    Conjugate,
-    Constant,
-    Contract,
-    Elementwise,
-    Evaluate,
-    Exchange,
-    Fork,
-    Form,
-    Identity,
-    Multiply,
-    Translate,
-    Univariate,
-    eliminate,
-)
+from combdiff.combinators import Compose, Constant, Evaluate, Exchange, Fork, Form, Identity, eliminate
+from combdiff.domains import Space
 from combdiff.printing.plain import text
 from combdiff.sharing import split
 from combdiff.terms import Lambda, Term, Var
+from combdiff.univariate import (
+    Adjoint,
+    Call,
+    Conjugate,
+    Contract,
+    Differential,
+    Elementwise,
+    Multiply,
+    Translate,
+    Univariate,
+)
 
 
 def combinator_text(program: Lambda) -> str:
     """The combinator form of a program: its head, a line per binding, and its result."""
     bindings, result = split(program.body)
-    points = frozenset(program.parameters) | {var for var, _ in bindings}
+    points = frozenset(p for p in program.parameters if isinstance(p.type, Space)) | {var for var, _ in bindings}
     head = f"({', '.join(p.name for p in program.parameters)}) ↦"
     lines = [f"{var.name} = {form_text(eliminate(value, points))}" for var, value in bindings]
     lines.append(form_text(eliminate(result, points)))
@@ -73,6 +68,8 @@ def _univariate(outer: Univariate) -> str:
             return "Σ"
         case Adjoint():
             return f"{outer.function.name}ᵀ"
+        case Differential():
+            return f"∂{outer.function.name}({_slots(outer.slot, outer.parts)})"
         case Call():
             return f"{outer.function.name}({_slots(outer.position, outer.arguments)})"
         case Elementwise():

@@ -18,9 +18,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from combdiff.domains import Real, Symmetric, Whole
+from combdiff.indexing import Indicator, affine_parts
 from combdiff.printing.documents import Comparison, Doc, Literal, Name, Remainder, Scaled, Signed
 from combdiff.printing.naming import Scope
-from combdiff.terms import Indicator, Term, Var, affine_parts
+from combdiff.terms import Term, Var
 
 Rational = int | Fraction
 Form = tuple[dict[Var, Rational], Rational]  # coefficients and offset

@@ -17,6 +17,7 @@ from math import lcm
 
 from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
+from combdiff.indexing import Affine, Delta, Indicator
 from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Access,
@@ -41,24 +42,7 @@ from combdiff.printing.documents import (
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
-from combdiff.terms import (
-    ONE,
-    Add,
-    Affine,
-    Apply,
-    Conj,
-    Delta,
-    Indicator,
-    Lambda,
-    Mul,
-    Number,
-    Primitive,
-    Pullback,
-    Sum,
-    Term,
-    Tuple,
-    Var,
-)
+from combdiff.terms import ONE, Add, Apply, Conj, Lambda, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
 
 
 def sheet(term: Term) -> Sheet:

@@ -20,22 +20,9 @@ from dataclasses import dataclass
 
 from combdiff.checking import is_domain
 from combdiff.domains import Space
-from combdiff.terms import (
-    Affine,
-    Apply,
-    Delta,
-    Indicator,
-    Lambda,
-    Let,
-    Number,
-    Term,
-    Tuple,
-    Var,
-    apply,
-    fresh,
-    lambda_,
-    substitute,
-)
+from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.substitution import apply, fresh, substitute
+from combdiff.terms import Apply, Lambda, Let, Number, Term, Tuple, Var, lambda_
 
 # Lengths count operations and accesses; indices, variables and numbers are free.
 SHORT = 3  # a map shorter than this is written out however often it is used

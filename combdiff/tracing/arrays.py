@@ -17,7 +17,9 @@ from collections.abc import Callable, Sequence
 from combdiff.checking import dtype_of, is_domain, type_of
 from combdiff.domains import Domain, Range, Space
 from combdiff.errors import TypeMismatchError, UnsupportedError
-from combdiff.terms import Affine, Apply, Lambda, Number, Term, Var, affine_parts, lambda_, mul, substitute, total
+from combdiff.indexing import Affine, affine_parts
+from combdiff.substitution import substitute
+from combdiff.terms import Apply, Lambda, Number, Term, Var, lambda_, mul, total
 from combdiff.tracing.context import base_name, current, show_domain
 
 Axes = tuple[Domain, ...]

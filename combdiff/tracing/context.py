@@ -22,7 +22,8 @@ from typing import NoReturn
 
 from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric, Whole
 from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError
-from combdiff.terms import Names, Term, Var
+from combdiff.substitution import Names
+from combdiff.terms import Term, Var
 
 _current: ContextVar[Trace | None] = ContextVar("combdiff_trace", default=None)
 

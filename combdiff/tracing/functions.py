@@ -19,7 +19,8 @@ import numpy as np
 
 from combdiff.errors import IndexingError, TraceError, TypeMismatchError
 from combdiff.primitives import function
-from combdiff.terms import Term, Var, mul, substitute, total
+from combdiff.substitution import substitute
+from combdiff.terms import Term, Var, mul, total
 from combdiff.tracing import arrays
 from combdiff.tracing.arrays import axes_of, describe, tabulate
 from combdiff.tracing.context import TracedValue, as_domain, current

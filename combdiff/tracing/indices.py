@@ -19,22 +19,9 @@ from typing import Any, NoReturn, TypeGuard
 
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric
 from combdiff.errors import IndexingError, TraceError, UnsupportedError
-from combdiff.terms import (
-    ONE,
-    ZERO,
-    Affine,
-    Term,
-    Var,
-    add,
-    affine,
-    affine_parts,
-    indicator,
-    lambda_,
-    mul,
-    negate,
-    size_form,
-)
-from combdiff.terms import delta as delta_term
+from combdiff.indexing import Affine, affine, affine_parts, indicator, size_form
+from combdiff.indexing import delta as delta_term
+from combdiff.terms import ONE, ZERO, Term, Var, add, lambda_, mul, negate
 from combdiff.tracing.arrays import FIRST, axes_of, describe, element, show_index
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live, current, show_domain
 from combdiff.tracing.numpy_protocol import NumpyAware, python_number

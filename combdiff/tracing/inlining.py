@@ -17,7 +17,9 @@ from dataclasses import replace
 from combdiff.checking import join, type_of
 from combdiff.domains import Cyclic, Domain, Function, Range, Size, Space, Symmetric, Whole
 from combdiff.errors import TraceError, TypeMismatchError
-from combdiff.terms import Apply, Lambda, Let, Names, Sum, Term, Tuple, Var, size_form
+from combdiff.indexing import size_form
+from combdiff.substitution import Names
+from combdiff.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var
 from combdiff.tracing.arrays import element
 from combdiff.tracing.context import current, show_domain, size_of
 from combdiff.tracing.values import NamedFunction, Value, lift, wrap

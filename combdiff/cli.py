@@ -1,0 +1,186 @@
+"""The command line: a text of the text language in, its derivative out.
+
+    $ combdiff 'declare x 1 expression x *(i,i->) x derivative wrt x'
+    x ↦ i ↦ 2 x[i]
+
+Exit status 0; 1 when `--check` finds the derivative wrong or cannot tell; 2 for bad input, with one message.
+
+Invariant: what is printed to a pipe or file is plain; nothing that a user gives ends in a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from combdiff.domains import Range, Space
+from combdiff.errors import CombdiffError
+
+if TYPE_CHECKING:
+    from combdiff.program import Program
+
+EXAMPLES = """examples:
+  combdiff 'declare A 2 x 1 expression A *(ij,j->i) x derivative wrt x'
+  combdiff --check 'declare x 1 expression sin(x) *(i,i->) exp(x) derivative wrt x'
+  combdiff --latex 'declare X 2 expression X *(ij,ij->) X derivative wrt X'
+  combdiff --source numpy --file objective.txt
+  echo 'declare x 1 expression sum(i->) x^3 derivative wrt x wrt x' | combdiff -
+
+A product carries its indices, A *(ij,j->i) x; those that are not behind the arrow are summed over. The axes of
+the derivative are those of the expression, then those of the tensor after wrt.
+
+exit status: 0; 1 if the check fails; 2 for bad input, with one message that shows the place"""
+
+TOLERANCE = 1e-6
+MOST_BYTES = 1 << 23
+GOOD, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line with the given arguments (by default the process's) and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    options = _parser().parse_args(arguments)
+    try:
+        status = _run(options)
+        sys.stdout.flush()
+    except CombdiffError as error:
+        return _complain(_message(error), BAD_INPUT)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the reader has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return GOOD
+        return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
+    except UnicodeDecodeError as error:
+        return _complain(f"the text is not UTF-8: {error.reason} at byte {error.start}", BAD_INPUT)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="combdiff",
+        description="Symbolic derivatives of tensor expressions.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    given = parser.add_mutually_exclusive_group(required=True)
+    given.add_argument("text", nargs="?", metavar="TEXT", help="declare … expression … derivative wrt …; - reads stdin")
+    given.add_argument("--file", metavar="FILE", help="read the text from a file")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--latex", action="store_true", help="print LaTeX")
+    form.add_argument("--source", choices=["numpy"], help="print standalone Python")
+    parser.add_argument("--check", action="store_true", help="compare with central differences at random values")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    version = import_module("combdiff").__version__
+    parser.add_argument("--version", action="version", version=f"combdiff {version}")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    from combdiff.text import derivatives
+
+    text = _text(options)
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        steps = derivatives(text)
+    for note in {str(warning.message) for warning in noted}:
+        print(f"combdiff: note: {note}", file=sys.stderr)
+    error = _largest_error(text, steps) if options.check else None
+    print(_json(options, text, steps, error) if options.json else _plain(options, steps[-1], error))
+    if error is None or error <= TOLERANCE:
+        return GOOD
+    problem = (
+        "the expression or its derivative is not finite at the values tried"
+        if error != error
+        else f"the derivative differs from central differences by {error:.2g}"
+    )
+    return _complain(f"check failed: {problem}", WRONG)
+
+
+def _text(options: argparse.Namespace) -> str:
+    """The text from where the options say, at most `MOST_BYTES` of it."""
+    if options.file is not None:
+        with Path(options.file).open("rb") as file:
+            return _decoded(file)
+    if options.text == "-":
+        return _decoded(sys.stdin.buffer)
+    return str(options.text)
+
+
+def _decoded(file: IO[bytes]) -> str:
+    data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise CombdiffError(f"the text has more than {MOST_BYTES} bytes")
+    return data.decode("utf-8-sig")
+
+
+def _plain(options: argparse.Namespace, program: Program, error: float | None) -> str:
+    written = program.latex() if options.latex else program.source(options.source) if options.source else str(program)
+    if error is None or error != error:
+        return written
+    return f"{written}\n{'# ' if options.source else '% ' if options.latex else ''}largest error: {error:.2g}"
+
+
+def _json(options: argparse.Namespace, text: str, steps: list[Program], error: float | None) -> str:
+    expression, derivative = steps[0], steps[-1]
+    found: dict[str, Any] = {
+        "text": text,
+        "parameters": [
+            {"name": p.name, "axes": _sizes(p.type), "dtype": p.type.dtype.__name__}
+            for p in expression.parameters
+            if isinstance(p.type, Space)
+        ],
+        "expression": str(expression),
+        "derivative": str(derivative),
+        "latex": derivative.latex(),
+    }
+    if options.source:
+        found["source"] = derivative.source(options.source)
+    if error is not None:
+        found["check"] = {"largest_error": None if error != error else error, "passed": error <= TOLERANCE}
+    return json.dumps(found, indent=2)
+
+
+def _sizes(space: Space) -> list[str]:
+    return [str(axis.size) for axis in space.axes if isinstance(axis, Range)]
+
+
+def _largest_error(text: str, steps: list[Program]) -> float:
+    """The largest error of any of the derivatives against central differences of what stands before it."""
+    from combdiff.text.check import largest_error
+    from combdiff.text.grammar import read
+
+    errors = [
+        largest_error(before, after, tuple(wrt.name for wrt in names))
+        for before, after, names in zip(steps, steps[1:], read(text).derivatives, strict=False)
+    ]
+    return next((e for e in errors if e != e), max(errors))
+
+
+def _message(error: CombdiffError) -> str:
+    """The message without a Python place, which here would be one of ours."""
+    from combdiff.text import TextError
+
+    if isinstance(error, TextError):
+        return str(error)
+    return error.message + (f"\n  hint: {error.hint}" if error.hint else "")
+
+
+def _complain(message: str, status: int) -> int:
+    """Write one message to standard error, in colour on a terminal unless NO_COLOR is set."""
+    label = "combdiff: error:"
+    if sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+        label = f"\x1b[1;31m{label}\x1b[0m"
+    print(label, message, file=sys.stderr)
+    return status

@@ -1,0 +1,92 @@
+"""Names of bound variables for people: the letters the user chose, each free where it is bound.
+
+    Σ_{@0.0.0,@0.0.1} A[@0.0.0, @0.0.1]   →   Σ_{i,j} A[i, j]        if the user indexed that domain by i and j
+
+Canonical forms and pullbacks name what they bind for machines (`@3.0.1`, `i.7`). `readable` renames every bound index:
+one with a base name keeps it where it is free, one without takes a letter that the program used for the same domain,
+or else one from i, j, k, …
+
+Invariant: only names change; no bound name is one that is visible around its binder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from combdiff.checking import is_domain
+from combdiff.domains import Whole
+from combdiff.sharing import split
+from combdiff.substitution import subterms
+from combdiff.terms import Lambda, Sum, Term, Var, let
+
+LETTERS = "ijklmnpqrstuvwabcdefgh"
+
+
+def letters_of(term: Term) -> dict[object, list[str]]:
+    """For each domain the base names of the indices bound over it in a term, in order of appearance."""
+    found: dict[object, list[str]] = {}
+    for node in subterms(term):
+        for var in node.bound:
+            base = var.name.split(".")[0]
+            if is_domain(var.type) and base.isidentifier() and base not in found.setdefault(var.type, []):
+                found[var.type].append(base)
+    return found
+
+
+def readable(program: Lambda, letters: Mapping[object, list[str]]) -> Lambda:
+    """A program in let normal form with everything it binds renamed; parameters keep their names."""
+    sizes = {v.name for node in subterms(program.body) for v in node.free if isinstance(v.type, Whole)}
+    visible = {p.name for p in program.parameters} | sizes
+    bindings, result = split(program.body)
+    scope: dict[Var, Var] = {}
+    for var, _ in bindings:
+        scope[var] = Var(_numbered(var.name.split(".")[0], visible), var.type)
+        visible.add(scope[var].name)
+    renaming = _Renaming(letters)
+    values = [(scope[var], renaming.run(value, scope, frozenset(visible))) for var, value in bindings]
+    return Lambda(program.parameters, let(values, renaming.run(result, scope, frozenset(visible))))
+
+
+def _numbered(base: str, taken: set[str]) -> str:
+    """base, or base2, base3, …, whichever is not taken."""
+    return next(name for name in (base, *(f"{base}{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+
+
+class _Renaming:
+    def __init__(self, letters: Mapping[object, list[str]]) -> None:
+        self.letters = letters
+        self.done: dict[tuple[Term, frozenset[tuple[Var, Var]], frozenset[str]], Term] = {}
+
+    def run(self, term: Term, scope: Mapping[Var, Var], visible: frozenset[str]) -> Term:
+        """The term with the renaming of scope applied; `visible` are the names in use around it."""
+        if isinstance(term, Var):
+            return scope.get(term, term)
+        inner = {v: new for v, new in scope.items() if v in term.free}
+        key = (term, frozenset(inner.items()), visible)
+        if key not in self.done:
+            self.done[key] = self._node(term, inner, visible)
+        return self.done[key]
+
+    def _node(self, term: Term, scope: Mapping[Var, Var], visible: frozenset[str]) -> Term:
+        if not term.bound:
+            return term.with_children(tuple(self.run(child, scope, visible) for child in term.children))
+        renamed = dict(zip(term.bound, self._chosen(term.bound, visible), strict=True))
+        inside = visible | {v.name for v in renamed.values()}
+        body = self.run(term.children[0], {**scope, **renamed}, inside)
+        assert isinstance(term, Lambda | Sum)
+        return type(term)(tuple(renamed.values()), body)
+
+    def _chosen(self, bound: Iterable[Var], visible: frozenset[str]) -> Iterator[Var]:
+        taken = set(visible)
+        for var in bound:
+            name = next(name for name in self._candidates(var) if name not in taken)
+            taken.add(name)
+            yield Var(name, var.type)
+
+    def _candidates(self, var: Var) -> Iterator[str]:
+        base = var.name.split(".")[0]
+        if base.isidentifier():
+            yield base
+        yield from self.letters.get(var.type, ())
+        yield from LETTERS
+        yield from (f"{base if base.isidentifier() else 'i'}{n}" for n in range(1, 10_000))

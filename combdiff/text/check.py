@@ -1,0 +1,104 @@
+"""Central differences for derivatives of tensors, at random values.
+
+    ∂f[o]/∂x[d] ≈ (f[o](x + h e_d) − f[o](x − h e_d)) / 2h
+
+    errors(parse(text), derive(text), "x")  =  [3e-11]
+
+A complex tensor is moved in both directions: ∂f/∂z = (∂f/∂Re − i ∂f/∂Im)/2 and ∂f/∂z̄ = (∂f/∂Re + i ∂f/∂Im)/2.
+
+Invariant: axes of unequal classes get unequal lengths, so exchanged axes are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+from combdiff.domains import Space
+from combdiff.execution import run
+from combdiff.lowering import size_names
+from combdiff.program import Program
+from combdiff.testing import default_step, random_arrays
+
+Array = np.ndarray[Any, Any]
+LENGTHS = (3, 2, 4)
+
+
+def random_sizes(program: Program) -> dict[str, int]:
+    """A small length for every size name of a program."""
+    return dict(zip(sorted(size_names(program.term)), cycle(LENGTHS), strict=False))
+
+
+def random_values(program: Program, sizes: Mapping[str, int], seed: int = 0) -> dict[str, Array]:
+    """Arrays by name with (real parts of) entries in (0, 1), where every function of the language is smooth."""
+    rng = np.random.default_rng(seed)
+    return {name: 0.5 + 0.4 * array for name, array in random_arrays(program.parameters, rng, sizes).items()}
+
+
+def value(program: Program, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> Any:
+    """The value of a program; domain errors give nan without a warning."""
+    with np.errstate(all="ignore"):
+        return run(program.term, [arrays[p.name] for p in program.parameters], sizes)
+
+
+def central_differences(
+    program: Program, arrays: Mapping[str, Array], sizes: Mapping[str, int], name: str, scale: float = 1.0
+) -> list[Array]:
+    """The derivative by one tensor, result axes first; for a complex one by z and by z̄. `scale` widens the step."""
+    array = np.asarray(arrays[name], complex if arrays[name].dtype.kind == "c" else float)
+    step = scale * default_step(array)
+
+    def slopes(direction: complex) -> Array:
+        moved = []
+        for entry in np.ndindex(array.shape):
+            ahead, behind = array.copy(), array.copy()
+            ahead[entry] += step * direction
+            behind[entry] -= step * direction
+            two = [np.asarray(value(program, {**arrays, name: each}, sizes)) for each in (ahead, behind)]
+            moved.append((two[0] - two[1]) / (2 * step))
+        stacked = np.stack(moved, axis=-1)
+        return stacked.reshape((*stacked.shape[:-1], *array.shape))
+
+    real = slopes(1.0)
+    if array.dtype.kind != "c":
+        return [real]
+    imaginary = slopes(1j)
+    return [(real - 1j * imaginary) / 2, (real + 1j * imaginary) / 2]
+
+
+def error(found: Any, expected: Array) -> float:
+    """The largest deviation, relative to the largest entry (absolute where that is below 1); ∞ for unequal shapes."""
+    found = np.asarray(found)
+    if found.shape != expected.shape:
+        return float("inf")
+    scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
+    return float(np.max(np.abs(found - expected), initial=0.0)) / scale
+
+
+def largest_error(program: Program, derivative: Program, names: tuple[str, ...], seed: int = 0) -> float:
+    """The largest error of a derivative by the given names at random values; nan where either is not finite.
+
+    A name that is no parameter has the derivative 0, shaped like the program's result.
+    """
+    sizes = random_sizes(program)
+    arrays = random_values(program, sizes, seed)
+    found = value(derivative, arrays, sizes)
+    blocks = found if len(names) > 1 else (found,)
+    errors = [
+        error(part, expected)
+        for name, block in zip(names, blocks, strict=True)
+        for part, expected in _pairs(program, arrays, sizes, name, block)
+    ]
+    return float(np.max(errors))
+
+
+def _pairs(program: Program, arrays: Mapping[str, Array], sizes: Mapping[str, int], name: str, block: Any) -> Any:
+    """What was found and what is expected, for each part of one derivative."""
+    space = next((p.type for p in program.parameters if p.name == name), None)
+    if not isinstance(space, Space):
+        return [(block, np.zeros(np.shape(value(program, arrays, sizes))))]
+    parts = block if space.dtype is complex else (block,)
+    return zip(parts, central_differences(program, arrays, sizes, name), strict=True)

@@ -1,0 +1,175 @@
+"""From a text with shapes to a program: every part a scalar term at given indices.
+
+    A *(ij,j->i) x   at (d)   →   Σ_j A[d, j]·x[j]
+
+Equal parts are numbered alike first, so what a text repeats becomes one tensor that is applied in several places, and
+the program has as many nodes as the text has different parts.
+
+Invariant: every bound index has a name of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from combdiff.domains import Range, Space
+from combdiff.errors import UnsupportedError
+from combdiff.primitives import TABLE, divide, function, power
+from combdiff.terms import ONE, Apply, Lambda, Number, Primitive, Term, Var, add, conj, lambda_, mul, negate, total
+from combdiff.substitution import Names
+from combdiff.indexing import delta
+from combdiff.text.inference import Shapes, nodes
+from combdiff.text.places import TextError
+from combdiff.text.syntax import (
+    Constant,
+    Contraction,
+    Declaration,
+    Elementwise,
+    MatrixFunction,
+    Node,
+    Plus,
+    Power,
+    Quotient,
+    Reference,
+    Text,
+    Unit,
+)
+
+Indices = tuple[Var, ...]
+
+
+def parameters(text: Text, shapes: Shapes) -> dict[str, Var]:
+    """A variable for every declared tensor."""
+    return {d.name: Var(d.name, _space(d, shapes)) for d in text.declarations}
+
+
+def _space(declaration: Declaration, shapes: Shapes) -> Space:
+    sizes = shapes.sizes(shapes.of_name[declaration.name])
+    letters = [f"i{n}" for n in range(len(sizes))]
+    swaps = range(len(sizes) - 1) if declaration.symmetric else ()
+    symmetry = [f"T[{','.join(letters)}] = T[{','.join(_swapped(letters, n))}]" for n in swaps]
+    return Space(*sizes, dtype=complex if declaration.complex else float, symmetry=symmetry)
+
+
+def _swapped(letters: list[str], n: int) -> list[str]:
+    return [*letters[:n], letters[n + 1], letters[n], *letters[n + 2 :]]
+
+
+def translate(text: Text, shapes: Shapes) -> Lambda:
+    """The program of the expression, a function of all declared tensors. Its body is a graph, not yet in normal form."""
+    variables = parameters(text, shapes)
+    return Lambda(tuple(variables.values()), _Translation(text, shapes, variables).whole())
+
+
+class _Translation:
+    def __init__(self, text: Text, shapes: Shapes, variables: dict[str, Var]) -> None:
+        self.text = text
+        self.shapes = shapes
+        self.variables = variables
+        self.names = Names(*variables.values())
+        self.number: dict[Node, int] = {}
+        self.uses: Counter[int] = Counter()
+        self.shared: dict[int, Term] = {}
+        self._count()
+
+    def _count(self) -> None:
+        """Number the nodes, equal ones alike, and count in how many places each number is used."""
+        known: dict[tuple[object, ...], int] = {}
+        for node in nodes(self.text.expression):
+            operands = [self.number[operand] for operand in node.operands]
+            key = (type(node), self._content(node), *operands, self.shapes.sizes(self.shapes.of_node[node]))
+            if key not in known:
+                self.uses.update(operands)
+            self.number[node] = known.setdefault(key, len(known))
+
+    def _content(self, node: Node) -> object:
+        """What distinguishes a node from others with the same operands."""
+        match node:
+            case Constant():
+                return type(node.value), node.value
+            case Reference():
+                return node.name
+            case Elementwise() | MatrixFunction():
+                return node.function
+            case Plus():
+                return node.signs
+            case Contraction():
+                return self.shapes.inputs[node], node.output
+        return None
+
+    def whole(self) -> Term:
+        """The expression as a tensor."""
+        indices = self._indices(self.text.expression)
+        return lambda_(indices, self._element(self.text.expression, indices))
+
+    def _indices(self, node: Node, letters: str = "ijklmnopq") -> Indices:
+        sizes = self.shapes.sizes(self.shapes.of_node[node])
+        return self.names.indices((Range(size) for size in sizes), letters)
+
+    def at(self, node: Node, indices: Indices) -> Term:
+        """The element of a part at indices; a part used in several places is built once."""
+        if self.uses[self.number[node]] < 2 or not node.operands:
+            return self._element(node, indices)
+        number = self.number[node]
+        if number not in self.shared:
+            own = self._indices(node)
+            self.shared[number] = lambda_(own, self._element(node, own))
+        return Apply(self.shared[number], indices) if indices else self.shared[number]
+
+    def _element(self, node: Node, indices: Indices) -> Term:
+        match node:
+            case Constant():
+                return Number(node.value)
+            case Reference():
+                variable = self.variables[node.name]
+                return Apply(variable, indices) if indices else variable
+            case Unit():
+                pairs = zip(indices[: node.half], indices[node.half :], strict=True)
+                return mul(ONE, *(delta(i, j) for i, j in pairs))
+            case Elementwise():
+                return elementwise(node.function, self.at(node.operand, indices))
+            case MatrixFunction():
+                own = self._indices(node.operand)
+                return self._matrix(node, lambda_(own, self.at(node.operand, own)), indices)
+            case Plus():
+                terms = [self.at(term, indices) for term in node.terms]
+                return add(*(t if sign > 0 else negate(t) for t, sign in zip(terms, node.signs, strict=True)))
+            case Quotient():
+                return divide(self.at(node.numerator, indices), self.at(node.denominator, indices))
+            case Power():
+                scalar = not self.shapes.of_node[node.exponent].order
+                return power(self.at(node.base, indices), self.at(node.exponent, () if scalar else indices))
+            case Contraction():
+                return self._contraction(node, indices)
+        raise TypeError(f"not an expression: {node!r}")
+
+    def _contraction(self, node: Contraction, indices: Indices) -> Term:
+        inputs = self.shapes.inputs[node]
+        known = dict(zip(node.output, indices, strict=True))
+        summed: list[Var] = []
+        for factor, letters in zip(node.factors, inputs, strict=True):
+            for letter, size in zip(letters, self.shapes.sizes(self.shapes.of_node[factor]), strict=True):
+                if letter not in known:
+                    known[letter] = self.names.fresh(Var(letter, Range(size)))
+                    summed.append(known[letter])
+        factors = [
+            self.at(factor, tuple(known[letter] for letter in letters))
+            for factor, letters in zip(node.factors, inputs, strict=True)
+        ]
+        return total(summed, mul(*factors))
+
+    def _matrix(self, node: MatrixFunction, matrix: Term, indices: Indices) -> Term:
+        if node.function not in TABLE:
+            place = TextError("", self.text.source, node.span.start)
+            raise UnsupportedError(
+                f"line {place.line}, column {place.column}: {node.function} of a matrix is not supported yet"
+            )
+        value = Primitive(node.function, (matrix,))
+        return Apply(value, indices) if indices else value
+
+
+def elementwise(name: str, argument: Term) -> Term:
+    """An element-wise function of the language; "-" is the unary minus."""
+    if name == "-":
+        return negate(argument)
+    return conj(argument) if name == "conj" else function(name, argument)
