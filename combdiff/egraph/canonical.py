@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Space, Symmetric
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
 from combdiff.substitution import substitute, subterms
-from combdiff.terms import ONE, ZERO, Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, negate, total
+from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, negate, total
 
 MOST_MOVES = 128  # changes of summation indices that are tried for one Σ
 
@@ -39,7 +40,25 @@ def canonical(term: Term, forms: dict[Key, int] | None = None) -> Term:
     `forms` numbers the outermost sums met so far, so that equal sums get equal and different sums different names of
     bound indices; pass one dict for terms that are to be compared.
     """
-    return _Naming({} if forms is None else forms).run(term, {}, 0)[1]
+    return _Naming({} if forms is None else forms).run(term, {}, 0).signed
+
+
+class _Form(NamedTuple):
+    """A term as sign · canonical term, where the key stands for the canonical term alone; sign 0 means zero."""
+
+    key: Key
+    sign: int
+    term: Term
+
+    @property
+    def signed(self) -> Term:
+        """The canonical term with its sign."""
+        return self.term if self.sign > 0 else negate(self.term) if self.sign < 0 else ZERO
+
+    @property
+    def signed_key(self) -> Key:
+        """A key for the term with its sign, where a sign cannot be taken out in front."""
+        return (self.sign, self.key) if self.sign else (0,)
 
 
 @dataclass(frozen=True)
@@ -55,63 +74,85 @@ class _Leaf:
 class _Naming:
     def __init__(self, forms: dict[Key, int]) -> None:
         self.forms = forms
+        self.done: dict[tuple[object, ...], _Form] = {}
 
     # --- keys and canonical terms ----------------------------------------------------------------------------------
 
-    def run(self, term: Term, colours: Colours, depth: int) -> tuple[Key, Term]:
-        """The key of a term under the colours of the indices around it, and the canonical term."""
+    def run(self, term: Term, colours: Colours, depth: int) -> _Form:
+        """The canonical form of a term under the colours of the indices around it."""
+        inside = frozenset((v, colours[v]) for v in term.free if v in colours)
+        known = (term, inside, depth)
+        if known not in self.done:
+            self.done[known] = self._node(term, colours, depth)
+        return self.done[known]
+
+    def _node(self, term: Term, colours: Colours, depth: int) -> _Form:
         match term:
             case Number():
-                return ("n", repr(term.real), repr(term.imag)), term
+                return _Form(("n", repr(term.real), repr(term.imag)), 1, term)
             case Apply() | Conj() if _is_access(term):
-                return self._access(term, colours)
+                return _access(term, colours)
             case Sum():
                 return self._sum(term, colours, depth)
             case Mul():
                 return self._product(term, colours, depth)
             case Add():
-                parts = sorted((self.run(t, colours, depth) for t in term.terms), key=_first)
-                return ("+", *(key for key, _ in parts)), add(*(part for _, part in parts))
+                return self._addition(term, colours, depth)
             case Delta():
-                return self._delta(term, colours)
+                sides = sorted((self.run(side, colours, 0) for side in term.children), key=_key)
+                key = ("d", repr(term.domain), sides[0].key, sides[1].key)
+                return _Form(key, 1, delta(sides[0].term, sides[1].term, term.domain))
             case Indicator():
                 key, form = _index(term.form, colours)
-                return ("w", term.modulus, key), indicator(form, term.modulus)
+                return _Form(("w", term.modulus, key), 1, indicator(form, term.modulus))
             case Var() | Affine():
-                return _index(term, colours)
+                key, form = _index(term, colours)
+                return _Form(key, 1, form)
         parts = [self.run(child, colours, depth) for child in term.children]
-        name = getattr(term, "name", "")
-        key = ("f", type(term).__name__, name, *(key for key, _ in parts))
-        return key, term.with_children(tuple(part for _, part in parts))
+        name = (type(term).__name__, getattr(term, "name", ""))
+        return _Form(
+            ("f", *name, *(p.signed_key for p in parts)), 1, term.with_children(tuple(p.signed for p in parts))
+        )
 
-    def _delta(self, term: Delta, colours: Colours) -> tuple[Key, Term]:
-        sides = sorted((self.run(side, colours, 0) for side in term.children), key=_first)
-        return ("d", repr(term.domain), sides[0][0], sides[1][0]), delta(sides[0][1], sides[1][1], term.domain)
+    def _product(self, term: Mul, colours: Colours, depth: int) -> _Form:
+        parts = sorted((self.run(f, colours, depth) for f in term.factors), key=_key)
+        sign = prod(part.sign for part in parts)
+        return _Form(("*", *(part.key for part in parts)), sign, mul(*(part.term for part in parts)))
 
-    def _access(self, term: Term, colours: Colours) -> tuple[Key, Term]:
-        """The least of the forms of an access under the symmetries of its tensor; the sign is part of the term."""
-        key, sign, best = min(_variants(term, colours), key=lambda variant: variant[0])
-        return key, negate(best) if sign < 0 else best
-
-    def _product(self, term: Mul, colours: Colours, depth: int) -> tuple[Key, Term]:
-        parts = sorted((self.run(f, colours, depth) for f in term.factors), key=_first)
-        return ("*", *(key for key, _ in parts)), mul(*(part for _, part in parts))
+    def _addition(self, term: Add, colours: Colours, depth: int) -> _Form:
+        """A sum; of it and its negative the one with the lesser key is canonical. What equals its negative is 0."""
+        parts = [part for part in (self.run(t, colours, depth) for t in term.terms) if part.sign]
+        plus = sorted((part.key, part.sign) for part in parts)
+        minus = sorted((part.key, -part.sign) for part in parts)
+        if plus == minus:
+            return _Form(("+", *plus), 0, ZERO)
+        sign = 1 if plus < minus else -1
+        ordered = sorted(parts, key=lambda part: (part.key, sign * part.sign))
+        terms = (part.term if sign * part.sign > 0 else negate(part.term) for part in ordered)
+        return _Form(("+", *min(plus, minus)), sign, add(*terms))
 
     # --- networks --------------------------------------------------------------------------------------------------
 
-    def _sum(self, term: Sum, colours: Colours, depth: int) -> tuple[Key, Term]:
+    def _sum(self, term: Sum, colours: Colours, depth: int) -> _Form:
         leaf: _Leaf | None = None
         for moved in moves(term):
             network = _Network(self, moved, depth)
-            found = network.search({**colours, **network.start()})
+            found = network.search({**colours, **network.start()}, {})
             if found.sign == 0 or (leaf is not None and found.key == leaf.key and found.sign != leaf.sign):
-                return ("0",), ZERO
+                return _Form(found.key, 0, ZERO)
             leaf = found if leaf is None or found.key < leaf.key else leaf
         assert leaf is not None
-        named = leaf.term
-        if depth == 0:
-            named = _numbered(named, self.forms.setdefault(leaf.key, len(self.forms)))
-        return leaf.key, negate(named) if leaf.sign < 0 else named
+        outermost = depth == 0
+        named = _numbered(leaf.term, self.forms.setdefault(leaf.key, len(self.forms))) if outermost else leaf.term
+        return _Form(leaf.key, leaf.sign, named)
+
+
+def _access(term: Term, colours: Colours) -> _Form:
+    """The least form of an access under the symmetries of its tensor; 0 where that form comes with both signs."""
+    variants = list(_variants(term, colours))
+    key, sign, best = min(variants, key=lambda variant: variant[0])
+    both = any(k == key and s != sign for k, s, _ in variants)
+    return _Form(key, 0 if both else sign, best)
 
 
 # --- moves of summed indices ---------------------------------------------------------------------------------------
@@ -175,27 +216,50 @@ class _Network:
         kinds = sorted({repr(i.type) for i in self.indices})
         return {i: ("#", self.depth, kinds.index(repr(i.type))) for i in self.indices}
 
-    def search(self, colours: Colours) -> _Leaf:
-        """The least naming of those that colour refinement leaves open; sign 0 for a network that is its negative."""
+    def search(self, colours: Colours, leaves: dict[Key, _Leaf]) -> _Leaf:
+        """The least naming of those that colour refinement leaves open; sign 0 for a network that is its negative.
+
+        `leaves` collects the namings met. A member of a tie whose first naming is one already met is the image of
+        another under an automorphism, and need not be searched.
+        """
         colours = self._refine(colours)
         tie = self._first_tie(colours)
         if not tie:
-            return self._leaf(colours)
-        leaves: list[tuple[Var, _Leaf]] = []
+            leaf = self._leaf(colours)
+            return self._met(leaf, leaves)
+        mine: dict[Key, _Leaf] = {}
+        best: _Leaf | None = None
         orbits = _Orbits()
         for index in tie:
-            if any(orbits.same(index, other) for other, _ in leaves):
+            if best is not None and any(orbits.same(index, other) for other in tie[: tie.index(index)]):
                 continue
-            leaf = self.search({**colours, index: (*colours[index], "!")})
+            singled = {**colours, index: (*colours[index], "!")}
+            first = self._first(singled)
+            if first.key in mine:
+                orbits.join(mine[first.key].order, first.order)
+                leaf = self._met(first, mine)
+            else:
+                leaf = self.search(singled, mine)
             if leaf.sign == 0:
                 return leaf
-            for _, earlier in leaves:
-                if earlier.key == leaf.key:
-                    if earlier.sign != leaf.sign:
-                        return _Leaf(leaf.key, 0, ZERO, leaf.order)
-                    orbits.join(earlier.order, leaf.order)
-            leaves.append((index, leaf))
-        return min((leaf for _, leaf in leaves), key=lambda leaf: leaf.key)
+            best = leaf if best is None or leaf.key < best.key else best
+        assert best is not None
+        for leaf in mine.values():
+            if self._met(leaf, leaves).sign == 0:
+                return _Leaf(leaf.key, 0, ZERO, leaf.order)
+        return best
+
+    def _met(self, leaf: _Leaf, leaves: dict[Key, _Leaf]) -> _Leaf:
+        """The leaf, recorded; with sign 0 if the same naming was met with the other sign."""
+        earlier = leaves.setdefault(leaf.key, leaf)
+        return leaf if earlier.sign == leaf.sign else _Leaf(leaf.key, 0, ZERO, leaf.order)
+
+    def _first(self, colours: Colours) -> _Leaf:
+        """The naming that always singles out the first member of a tie."""
+        colours = self._refine(colours)
+        while tie := self._first_tie(colours):
+            colours = self._refine({**colours, tie[0]: (*colours[tie[0]], "!")})
+        return self._leaf(colours)
 
     def _refine(self, colours: Colours) -> Colours:
         """Colour every index by its occurrences until no colour splits any more; colours become ranks."""
@@ -210,7 +274,7 @@ class _Network:
 
     def _occurrences(self, index: Var, colours: Colours) -> list[Key]:
         marked = {**colours, index: (*colours[index], "*")}
-        return sorted(self.naming.run(f, marked, self.depth + 1)[0] for f in self.factors if index in f.free)
+        return sorted(self.naming.run(f, marked, self.depth + 1).key for f in self.factors if index in f.free)
 
     def _first_tie(self, colours: Colours) -> list[Var]:
         """The indices of the first colour that several share."""
@@ -221,17 +285,11 @@ class _Network:
         return groups[min(ties)] if ties else []
 
     def _leaf(self, colours: Colours) -> _Leaf:
-        parts = sorted((self.naming.run(f, colours, self.depth + 1) for f in self.factors), key=_first)
+        parts = sorted((self.naming.run(f, colours, self.depth + 1) for f in self.factors), key=_key)
         order = tuple(sorted(self.indices, key=lambda i: colours[i]))
-        body = mul(*(part for _, part in parts))
-        sign = 1
-        if isinstance(body, Mul) and isinstance(body.factors[0], Number):
-            sign = 1 if body.factors[0] is ONE else -1
-            body = mul(*body.factors[1:])
-        if body is ZERO:
-            sign = 0
-        key = ("s", tuple(repr(i.type) for i in order), *(key for key, _ in parts))
-        return _Leaf(key, sign, total(tuple(_named(i, colours[i]) for i in order), body), order)
+        key = ("s", tuple(repr(i.type) for i in order), *(part.key for part in parts))
+        body = mul(*(part.term for part in parts))
+        return _Leaf(key, prod(p.sign for p in parts), total(tuple(_named(i, colours[i]) for i in order), body), order)
 
 
 class _Orbits:
@@ -257,8 +315,8 @@ class _Orbits:
                 self.parent[first] = second
 
 
-def _first(pair: tuple[Key, object]) -> Key:
-    return pair[0]
+def _key(form: _Form) -> Key:
+    return form.key
 
 
 def _named(var: Var, colour: Key | None) -> Var:
