@@ -121,9 +121,9 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
         case Conj():
             return Compose(Conjugate(), term.body)
         case Mul():
-            return _split(term.factors, points, lambda rest: Multiply(mul(*rest)))
+            return _split(term.factors, points, lambda rest: Multiply(mul(*rest)), mul)
         case Add():
-            return _split(term.terms, points, lambda rest: Translate(add(*rest)))
+            return _split(term.terms, points, lambda rest: Translate(add(*rest)), add)
         case Primitive():
             return _slot(Elementwise, term.name, term.arguments, points)
         case Apply():
@@ -146,12 +146,20 @@ def _captured(outer: Univariate, inner: Term, mentions: bool) -> Compose:
 
 
 def _split(
-    parts: tuple[Term, ...], points: frozenset[Var], outer: Callable[[list[Term]], Multiply | Translate]
+    parts: tuple[Term, ...],
+    points: frozenset[Var],
+    outer: Callable[[list[Term]], Multiply | Translate],
+    join: Callable[..., Term],
 ) -> Compose:
-    """An n-ary operation as a univariate one: the last part that depends on x is its argument, the rest captured."""
-    at = max(n for n, part in enumerate(parts) if part.free & points)
-    rest = [part for n, part in enumerate(parts) if n != at]
-    return _captured(outer(rest), parts[at], any(part.free & points for part in rest))
+    """An n-ary operation as a univariate one: half of the parts that depend on x are its argument, the rest captured.
+
+    Halving keeps the nesting of captures logarithmic in the number of parts.
+    """
+    dependent = [n for n, part in enumerate(parts) if part.free & points]
+    inside = set(dependent[len(dependent) // 2 :])
+    rest = [part for n, part in enumerate(parts) if n not in inside]
+    inner = join(*(part for n, part in enumerate(parts) if n in inside))
+    return _captured(outer(rest), inner, len(inside) < len(dependent))
 
 
 def _slot(

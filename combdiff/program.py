@@ -142,8 +142,8 @@ def program(definition: Callable[..., Any]) -> Program:
     Raises TraceError or one of its kin where the function does not describe a program.
     """
     traced = trace_function(definition)
-    body = share(traced.term.body)
-    return Program(Lambda(traced.term.parameters, body), traced.name, traced.location)
+    term = Lambda(traced.term.parameters, share(traced.term.body))
+    return Program(readable(term, letters_of(traced.term)), traced.name, traced.location)
 
 
 # --- transforms ----------------------------------------------------------------------------------------------------
@@ -241,8 +241,13 @@ def _points(f: Program, wrt: Wrt) -> tuple[Var, ...]:
     """The parameters that wrt names."""
     _check_program(f)
     known = {p.name: p for p in f.parameters}
-    wanted = [next(iter(known))] if wrt is None and known else [wrt] if isinstance(wrt, str) else list(wrt or ())
+    if wrt is None:
+        wanted: list[Any] = list(known)[:1]
+    else:
+        wanted = list(wrt) if isinstance(wrt, tuple | list) else [wrt]
     for name in wanted:
+        if not isinstance(name, str):
+            raise DifferentiationError(f"wrt names a parameter by {name!r}", hint='give its name, such as wrt="x"')
         if name not in known:
             raise DifferentiationError(
                 f"{f.name} has no parameter {name!r} to differentiate by", hint=f"its parameters are {', '.join(known)}"
@@ -252,14 +257,15 @@ def _points(f: Program, wrt: Wrt) -> tuple[Var, ...]:
     twice = [name for n, name in enumerate(wanted) if name in wanted[:n]]
     if twice:
         raise DifferentiationError(f"wrt names {twice[0]!r} twice")
-    for name in wanted:
-        if isinstance(known[name].type, Function):
-            raise UnsupportedError(f"{name} is a named map; only derivatives by tensors can be taken")
-        if _space(known[name]).dtype is int:
+    points = tuple(known[name] for name in wanted)
+    for point in points:
+        if isinstance(point.type, Function):
+            raise UnsupportedError(f"{point.name} is a named map; only derivatives by tensors can be taken")
+        if _space(point).dtype is int:
             raise DifferentiationError(
-                f"{name} holds integers, which have no derivative", hint="declare it with dtype=float"
+                f"{point.name} holds integers, which have no derivative", hint="declare it with dtype=float"
             )
-    return tuple(known[name] for name in wanted)
+    return points
 
 
 def _check_program(f: object) -> None:

@@ -11,7 +11,7 @@ cancel here into a substitution (`_sift`). A δ over *indices* stays in the resu
 to contract. All points are handled in one sweep: a cotangent is sent down the program once and arrives at every
 variable it reaches, so each binding of a let program is visited once and growth is linear in the program.
 
-Invariant: every binder in a result has a name used nowhere else in it.
+Invariant: no binder in a result has a name that is visible around it.
 """
 
 from __future__ import annotations

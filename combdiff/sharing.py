@@ -36,6 +36,8 @@ from combdiff.terms import (
     let,
 )
 
+MOST_PUT_BACK = 40  # variable occurrences up to which a value used once is put back: long chains stay readable lets
+
 Bindings = tuple[tuple[Var, Term], ...]
 
 
@@ -227,7 +229,7 @@ def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
 
 
 def inline_single_uses(body: Term) -> Term:
-    """A let program in which no binding is used just once, or not at all."""
+    """A let program in which no short binding is used just once, and none is not used at all."""
     bindings, result = split(body)
     counts: Counter[Var] = Counter(uses(result))
     kept: list[tuple[Var, Term]] = []
@@ -239,7 +241,7 @@ def inline_single_uses(body: Term) -> Term:
     remaining: list[tuple[Var, Term]] = []
     for var, value in reversed(kept):
         value = put_back(value, replacement)
-        if counts[var] == 1:
+        if counts[var] == 1 and sum(uses(value).values()) <= MOST_PUT_BACK:
             replacement[var] = value
         else:
             remaining.append((var, value))

@@ -42,6 +42,7 @@ LAYERS = (
     "printing",
     "program",
     "testing",
+    "text",
     "cli",
 )
 

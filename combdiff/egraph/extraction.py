@@ -91,8 +91,8 @@ def own_cost(term: Term) -> float:
             sets = tuple(index_variables(f) for f in factors if not isinstance(f, Number))
             return contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
         case Mul():
-            tensors = [f for f in term.factors if not isinstance(f, Number)]
-            return float(volume(index_variables(term)) * max(len(tensors) - 1, 0))
+            sets = tuple(index_variables(f) for f in term.factors if not isinstance(f, Number))
+            return contraction_cost(sets, frozenset()) if sets else 0.0
         case Add():
             return float(volume(index_variables(term)) * (len(term.terms) - 1))
         case Primitive():

@@ -29,7 +29,6 @@ from combdiff.lowering.steps import (
     Select,
     Step,
 )
-from combdiff.lowering.views import Mask
 
 _GUARD = 'with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # only masked elements are used'
 
@@ -112,7 +111,7 @@ class _Writer:
         if not step.axes:
             if self.expressions.is_python(n):
                 return f"{self.expressions.dtype(step.kind)}.type({name})"
-            return f"{name}[()]" if isinstance(step.operation, Read | Select | Mask) else name
+            return f"{name}[()]"  # a NumPy scalar, also of an array without axes that may be a view of an argument
         owner = self._owner(n)
         if owner is None or owner in returned:
             return f"np.array({name})"

@@ -22,7 +22,7 @@ Extensions, none of which changes the meaning of a text of the thesis:
   complex tensor the derivative is the pair (∂f/∂z, ∂f/∂z̄).
 - `transpose(ijk->kij) X` and `sum(ij->i) X`, which bind like a unary minus; `conj(X)`.
 - `derivative wrt A, x` gives both derivatives; `derivative wrt x wrt y` differentiates the derivative again.
-- A text without `derivative` for `parse`. Underscores in names. Comments from # to the end of the line.
+- A text without `derivative`, for `parse`. Underscores in names. Comments from # to the end of the line.
 
 Invariant: nothing is differentiated here; `derive` is `program.jacobian` of what `parse` gives.
 """
@@ -30,13 +30,13 @@ Invariant: nothing is differentiated here; `derive` is `program.jacobian` of wha
 from __future__ import annotations
 
 from combdiff.checking import type_of
-from combdiff.checking import type_of
 from combdiff.domains import Space
+from combdiff.egraph.extraction import symbols
 from combdiff.errors import user_location
-from combdiff.program import Program, jacobian
+from combdiff.program import Program, jacobian, simplify
 from combdiff.sharing import share, split
+from combdiff.substitution import Names
 from combdiff.terms import ZERO, Lambda, Term, Tuple, lambda_, let
-from combdiff.substitution import Names, subterms
 from combdiff.text.grammar import read
 from combdiff.text.inference import infer
 from combdiff.text.places import TextError
@@ -45,7 +45,10 @@ from combdiff.text.translation import translate
 
 __all__ = ["TextError", "derivatives", "derive", "parse"]
 
-MOST_SIMPLIFIED = 1000  # terms up to which a program's derivative is simplified
+MOST_SYMBOLS, MOST_IN_ALL = (
+    2000,
+    8000,
+)  # symbols of a derivative, in one binding and in all, up to which it is simplified
 
 
 def parse(text: str) -> Program:
@@ -75,13 +78,19 @@ def derivatives(text: str) -> list[Program]:
         )
     steps = [_program(found)]
     for names in found.derivatives:
-        steps.append(_derivative(found, steps[-1], names))
+        try:
+            steps.append(_derivative(found, steps[-1], names))
+        except RecursionError:
+            raise TextError("the expression is too large to differentiate", text, names[0].span.start) from None
     return steps
 
 
 def _program(text: Text) -> Program:
-    term = translate(text, infer(text))
-    return Program(Lambda(term.parameters, share(term.body)), "expression", user_location())
+    try:
+        term = translate(text, infer(text))
+        return Program(Lambda(term.parameters, share(term.body)), "expression", user_location())
+    except RecursionError:
+        raise TextError("the expression is too large", text.source, text.expression.span.start) from None
 
 
 def _derivative(text: Text, program: Program, names: tuple[Wrt, ...]) -> Program:
@@ -99,8 +108,7 @@ def _derivative(text: Text, program: Program, names: tuple[Wrt, ...]) -> Program
         zero = _zero(program.term.body)
         body: Term = Tuple((zero,) * len(names)) if len(names) > 1 else zero
         return Program(Lambda(program.term.parameters, body), f"jacobian_{program.name}", program.location)
-    small = sum(1 for _ in subterms(program.term)) <= MOST_SIMPLIFIED
-    found = jacobian(program, known if len(names) > 1 else known[0], simplify=small)
+    found = _simplified(jacobian(program, known if len(names) > 1 else known[0], simplify=False))
     if len(known) == len(names):
         return found
     bindings, blocks = split(found.term.body)
@@ -108,6 +116,13 @@ def _derivative(text: Text, program: Program, names: tuple[Wrt, ...]) -> Program
     by_name = dict(zip(known, blocks.items, strict=True))
     items = tuple(by_name.get(name.name) or _zero(program.term.body) for name in names)
     return Program(Lambda(found.term.parameters, let(bindings, Tuple(items))), found.name, found.location)
+
+
+def _simplified(program: Program) -> Program:
+    """The program simplified unless it is so large that this would take minutes."""
+    bindings, result = split(program.term.body)
+    sizes = [symbols(term) for term in (*(value for _, value in bindings), result)]
+    return simplify(program) if max(sizes) <= MOST_SYMBOLS and sum(sizes) <= MOST_IN_ALL else program
 
 
 def _zero(body: Term) -> Term:

@@ -110,7 +110,7 @@ class Shapes:
     of_name: dict[str, Shape] = field(default_factory=dict)
     inputs: dict[Contraction, tuple[str, ...]] = field(default_factory=dict)
     names: dict[Axis, str] = field(default_factory=dict)
-    _more_names: Iterator[str] = iter(())
+    _more_names: Iterator[str] = field(default_factory=lambda: iter(()))
 
     def sizes(self, shape: Shape) -> tuple[str, ...]:
         """The size names of the axes."""

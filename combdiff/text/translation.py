@@ -14,10 +14,10 @@ from collections import Counter
 
 from combdiff.domains import Range, Space
 from combdiff.errors import UnsupportedError
-from combdiff.primitives import TABLE, divide, function, power
-from combdiff.terms import ONE, Apply, Lambda, Number, Primitive, Term, Var, add, conj, lambda_, mul, negate, total
-from combdiff.substitution import Names
 from combdiff.indexing import delta
+from combdiff.primitives import TABLE, divide, function, power
+from combdiff.substitution import Names
+from combdiff.terms import ONE, Apply, Lambda, Number, Primitive, Term, Var, add, conj, lambda_, mul, negate, total
 from combdiff.text.inference import Shapes, nodes
 from combdiff.text.places import TextError
 from combdiff.text.syntax import (
@@ -56,7 +56,7 @@ def _swapped(letters: list[str], n: int) -> list[str]:
 
 
 def translate(text: Text, shapes: Shapes) -> Lambda:
-    """The program of the expression, a function of all declared tensors. Its body is a graph, not yet in normal form."""
+    """The program of the expression, a function of all declared tensors; its body is not yet in normal form."""
     variables = parameters(text, shapes)
     return Lambda(tuple(variables.values()), _Translation(text, shapes, variables).whole())
 
