@@ -204,3 +204,41 @@ def test_bindings_have_a_line_each() -> None:
         "  t = 𝐁 exp (𝐁 Σ (𝐂 (i ↦ 𝐁 x 𝐈 [i])))",
         "  𝐁 (t ·) (𝐁 sin t)",
     ]
+
+
+def test_bound_names_of_a_form_differ() -> None:
+    """One naming for the whole form: the indices of a simplified gradient are told apart in its captures."""
+    cubic = cd.Space("n", "n", "n", symmetry=["T[i,j,k] = T[j,i,k]", "T[i,j,k] = T[k,j,i]"])
+
+    @cd.program
+    def form(T: cubic, x: cd.Space("n")):  # type: ignore[no-untyped-def]
+        return cd.sum(lambda i, j, k: T[i, j, k] * x[i] * x[j] * x[k])
+
+    found = cd.grad(form, wrt="x").combinators()
+    assert found.startswith("(T, x) ↦ 𝐂 (d ↦ 𝐁 (3 ·) (𝐁 Σ (𝐂 ((i, j) ↦ ")
+    assert "T[i,j,d]" in found
+    assert "𝐁 x 𝐈 [j]" in found
+
+
+def test_a_form_is_on_one_line_however_long_its_captures() -> None:
+    """Captures are not broken into lines, as a long program text would be."""
+
+    @cd.program
+    def long(x: cd.Space("n")):  # type: ignore[no-untyped-def]
+        total_ = cd.sum(lambda i: cd.sin(x[i]) * cd.exp(x[i]) * cd.tanh(x[i]) + cd.cos(x[i]) * x[i] ** 3)
+        return cd.sum(lambda i, j: (x[i] + 2 * cd.sin(x[j]) * cd.exp(x[i] * x[j])) * cd.tanh(x[i] - x[j])) * total_
+
+    for line in cd.grad(long).combinators().splitlines()[1:]:
+        assert line.startswith("  ")
+        assert line.count("(") == line.count(")")
+
+
+def test_named_maps_show_their_names() -> None:
+    vector = cd.Space("n")
+
+    @cd.program
+    def objective(R: cd.Function(vector), x: vector):  # type: ignore[no-untyped-def, valid-type]
+        return R(x)
+
+    assert objective.combinators() == "(R, x) ↦ 𝐁 R(·) x"
+    assert "∂R" in cd.grad(objective, wrt="x").combinators()

@@ -107,8 +107,8 @@ def test_the_gradients_of_a_decomposition_share_the_residual() -> None:
         "(T, X, Y, Z) ↦",
         "  t[i,j,k] = T[i,j,k] - Σ_n X[i,n] Y[j,n] Z[k,n]",
         "  (",
-        "    (d, e) ↦ -2 Σ_{i,j} Y[i,e] Z[j,e] t[d,i,j],",
-        "    (d, e) ↦ -2 Σ_{i,j} X[i,e] Z[j,e] t[i,d,j],",
+        "    (d, e) ↦ -2 Σ_{j,k} Y[j,e] Z[k,e] t[d,j,k],",
+        "    (d, e) ↦ -2 Σ_{i,k} X[i,e] Z[k,e] t[i,d,k],",
         "    (d, e) ↦ -2 Σ_{i,j} X[i,e] Y[j,e] t[i,j,d]",
         "  )",
     ]
@@ -594,7 +594,7 @@ def test_how_programs_look() -> None:
     assert repr(quadratic) == "<Program quadratic: (A, x) ↦ Σ_{i,j} x[i] A[i,j] x[j]>"
     assert quadratic.latex() == r"(A, x) \mapsto \sum_{i,j} x_{i} A_{i,j} x_{j}"
     assert quadratic._repr_latex_() == f"$${quadratic.latex()}$$"
-    assert quadratic.combinators() == "(A, x) ↦ 𝐁 Σ (𝐂 ((i, j) ↦ 𝐁 (x[i] A[i,j] ·) (𝐁 x 𝐈 [j])))"
+    assert quadratic.combinators() == "(A, x) ↦ 𝐁 Σ (𝐂 ((i, j) ↦ 𝐁 (x[i] ·) (𝐁 (A[i,j] ·) (𝐁 x 𝐈 [j]))))"
     assert quadratic.location is not None
     assert quadratic.location.file == __file__
     assert cd.grad(quadratic).name == "grad_quadratic"

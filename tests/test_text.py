@@ -101,7 +101,7 @@ def test_the_examples_of_the_introduction(text: str) -> None:
 def test_inputs_printed_without_an_index(case: Case) -> None:
     """As printed, one contradicts the declared orders and the other is a scalar product."""
     if " - b - c" in case.printed:
-        with pytest.raises(TextError, match="unequal orders: 'a.*a' has order 0, 'b' has order 1"):
+        with pytest.raises(TextError, match=r"unequal orders: 'a.*a' has order 0, 'b' has order 1"):
             derive(case.printed)
     else:
         assert printed(derive(case.printed)) == "(a, b, c) ↦ i ↦ b[i] - c[i]"
@@ -218,7 +218,7 @@ def test_texts_are_deterministic() -> None:
         "declare A 2 expression sum(ij->i) A^2 derivative wrt A",
         "declare A 2 expression sum(ii->) A derivative wrt A",
         "declare A 2 x 1 # a matrix (\n y 1 expression A *(ij,j->i) x # and a vector\n derivative # !\n wrt x",
-        "declare sum 1 transpose 0 complex 1 symmetric 1 expression sum *(i,i->) complex + transpose derivative wrt sum",
+        "declare sum 1 transpose 0 complex 1 expression sum *(i,i->) complex - transpose derivative wrt sum",
         "declare x_1 1 expression sin(x_1) derivative wrt x_1",
     ],
 )
@@ -243,7 +243,8 @@ def test_second_derivatives() -> None:
 
 def test_symmetric_declarations() -> None:
     text = "declare A 2 symmetric x 1 expression x *(i,i->) (A *(ij,j->i) x) derivative wrt x"
-    assert printed(derive(text)) == "(A, x) ↦ i ↦ 2 Σ_j A[i,j] x[j]"
+    assert largest_error(*derivatives(text), ("x",)) <= TOLERANCE
+    assert "+" not in str(derive(text))
     parameter = parse("declare T 3 symmetric expression T").parameters[0].type
     assert isinstance(parameter, Space)
     assert len(parameter.group) == 6
@@ -282,7 +283,7 @@ def test_complex_declarations_give_both_derivatives() -> None:
         ("declare x 1 expression x y", "y", "'y' is not expected here"),
         ("declare x 1 expression (x", "", "the text ends; expected ')'"),
         ("declare x 1 expression x + ", "", "the text ends; expected an expression"),
-        ("declare x 1 expression x) + 1", ")", "'\\)' is not expected here"),
+        ("declare x 1 expression x) + 1", ")", "')' is not expected here"),
         ("declare x 99 expression x", "99", "'99' is too large; the most here is 26"),
         ("declare x 1 expression 1e999", "1e999", "'1e999' is not a number of double precision"),
         ("declare x 1 expression 1e-999", "1e-999", "'1e-999' is not a number of double precision"),
@@ -295,13 +296,14 @@ def test_complex_declarations_give_both_derivatives() -> None:
     ],
 )
 def test_errors_show_the_place(text: str, at: str, message: str) -> None:
-    with pytest.raises(TextError, match=message) as caught:
+    with pytest.raises(TextError, match=re.escape(message)) as caught:
         derive(text)
     expected = text.rindex(at) if at else len(text.rstrip())
     assert (caught.value.line, caught.value.column, caught.value.position) == (1, expected + 1, expected)
     first, shown, caret, *_ = str(caught.value).splitlines()
     assert first.startswith(f"line 1, column {expected + 1}: ")
-    assert caret.index("^") == shown.index(text[:expected][-10:]) + min(expected, 10)
+    assert caret.index("^") == 2 + min(expected, 49)
+    assert shown[caret.index("^") :].startswith(text[expected : expected + 40])
 
 
 def test_an_error_counts_lines() -> None:
@@ -366,7 +368,7 @@ def test_hostile_texts_end_in_a_short_error_soon(text: str, message: str) -> Non
     with pytest.raises(TextError, match=message) as caught:
         derive(text)
     assert time.monotonic() - started < 10
-    assert len(str(caught.value)) < 600
+    assert len(str(caught.value)) < 1000
 
 
 def test_long_sums_and_deep_expressions_are_differentiated() -> None:
@@ -456,8 +458,12 @@ def checks_or_is_refused(text: str) -> None:
             warnings.simplefilter("ignore")
             steps = derivatives(text)
     except CombdiffError as problem:
-        assert len(str(problem)) < 1000
-        assert all(c.isprintable() or c == "\n" for c in str(problem))
+        message = str(problem)
+    else:
+        message = ""
+    assert len(message) < 1000
+    assert all(c.isprintable() or c == "\n" for c in message)
+    if message:
         return
     name = re.findall(r"[A-Za-z]\w*", re.sub(r"#.*", "", text))[-1]
     if len(steps) == 2 and name in NAMES:

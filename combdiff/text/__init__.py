@@ -72,11 +72,11 @@ def derive(text: str) -> Program:
 def derivatives(text: str) -> list[Program]:
     """The expression of a text, its derivative, and so on through every `wrt`: the last is what `derive` gives."""
     found = read(text)
+    steps = [_program(found)]
     if not found.derivatives:
         raise TextError(
             "the text does not say what to differentiate by", text, len(text.rstrip()), hint="add: derivative wrt x"
         )
-    steps = [_program(found)]
     for names in found.derivatives:
         try:
             steps.append(_derivative(found, steps[-1], names))

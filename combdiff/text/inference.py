@@ -181,7 +181,8 @@ class _Inference:
             case Reference():
                 return self._declared(node)
             case Unit():
-                return new_shape(2 * node.half)
+                half = new_shape(node.half).axes or ()
+                return Shape((*half, *half))
             case Elementwise():
                 return self.shapes.of_node[node.operand]
             case MatrixFunction():
