@@ -14,7 +14,7 @@ bodies; no let, no tuple and no applied abstraction occurs inside a body.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from combdiff.checking import is_domain, type_of
 from combdiff.domains import Function, Space, Whole
@@ -36,7 +36,7 @@ from combdiff.terms import (
     let,
 )
 
-MOST_PUT_BACK = 40  # variable occurrences up to which a value used once is put back: long chains stay readable lets
+MOST_NESTED = 3  # Σ's and functions in one another up to which a value used once is put back: chains stay readable lets
 
 Bindings = tuple[tuple[Var, Term], ...]
 
@@ -228,8 +228,14 @@ def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
     return done[term]
 
 
+def nesting(term: Term) -> int:
+    """How deep Σ's and functions stand in one another."""
+    inside = max((nesting(child) for child in term.children), default=0)
+    return inside + isinstance(term, Sum | Primitive)
+
+
 def inline_single_uses(body: Term) -> Term:
-    """A let program in which no short binding is used just once, and none is not used at all."""
+    """A let program in which no shallow binding is used just once, and none is not used at all."""
     bindings, result = split(body)
     counts: Counter[Var] = Counter(uses(result))
     kept: list[tuple[Var, Term]] = []
@@ -237,15 +243,27 @@ def inline_single_uses(body: Term) -> Term:
         if counts[var]:
             counts.update(uses(value))
             kept.append((var, value))
+    whole = set(_whole(result))
     replacement: dict[Var, Term] = {}
     remaining: list[tuple[Var, Term]] = []
     for var, value in reversed(kept):
         value = put_back(value, replacement)
-        if counts[var] == 1 and sum(uses(value).values()) <= MOST_PUT_BACK:
+        if counts[var] == 1 and (var in whole or nesting(value) <= MOST_NESTED):
             replacement[var] = value
         else:
             remaining.append((var, value))
     return let(remaining, put_back(result, replacement))
+
+
+def _whole(result: Term) -> Iterator[Term]:
+    """The variables that are all there is to a result, or to an item of it."""
+    if isinstance(result, Tuple):
+        for item in result.items:
+            yield from _whole(item)
+    elif isinstance(result, Lambda) and isinstance(result.body, Apply):
+        yield result.body.function
+    else:
+        yield result
 
 
 def put_back(term: Term, replacement: Mapping[Var, Term]) -> Term:

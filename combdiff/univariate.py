@@ -17,7 +17,7 @@ from combdiff.domains import Function
 from combdiff.errors import UnsupportedError
 from combdiff.primitives import TABLE
 from combdiff.substitution import Names, apply, fresh
-from combdiff.terms import Apply, Lambda, Number, Primitive, Pullback, Term, Var, add, conj, mul, total
+from combdiff.terms import Add, Apply, Lambda, Number, Primitive, Pullback, Term, Var, add, conj, mul, total
 
 
 def conjugate(term: Term) -> Term:
@@ -38,7 +38,9 @@ class Multiply:
         return mul(conjugate(self.factor), cotangent)
 
     def pushforward(self, value: Term, tangent: Term) -> Term:
-        return mul(self.factor, tangent)
+        # Spread over a sum, so that the terms of the product rule stand side by side and like ones can meet.
+        parts = tangent.terms if isinstance(tangent, Add) else (tangent,)
+        return add(*(mul(self.factor, part) for part in parts))
 
 
 @dataclass(frozen=True)

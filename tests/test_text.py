@@ -278,7 +278,7 @@ def test_complex_declarations_give_both_derivatives() -> None:
         ("declare A 2 expression A *(ij,->ii) 1", "*", "the index 'i' stands twice in the result 'ii'"),
         ("declare A 2 expression transpose(ij->i) A", "transpose", "gives its indices in another order"),
         ("declare x 1 x 2 expression x", "x 2", "'x' is declared twice"),
-        ("declare sin 1 expression 1", "sin", "'sin' is not expected here; expected 'expression' or a name"),
+        ("declare sin 1 expression 1", "sin", "'sin' is not expected here; expected a name"),
         ("declare x 1 expression x * x", "x", "'x' is not expected here; expected '('"),
         ("declare x 1 expression x y", "y", "'y' is not expected here"),
         ("declare x 1 expression (x", "", "the text ends; expected ')'"),
@@ -292,7 +292,7 @@ def test_complex_declarations_give_both_derivatives() -> None:
         ("declare x 1 y 1 expression x derivative wrt x, y wrt x", "x", "has several results"),
         ("declare x 1 expression x", "", "does not say what to differentiate by"),
         ("", "", "the text ends; expected 'declare'"),
-        ("declare é 1 expression é", "é 1", "'é' is not expected here; expected 'expression' or a name"),
+        ("declare é 1 expression é", "é 1", "'é' is not expected here; expected a name"),
     ],
 )
 def test_errors_show_the_place(text: str, at: str, message: str) -> None:

@@ -208,7 +208,7 @@ class _Inference:
         first, *rest = parts
         for part in rest:
             if not unify(self.shapes.of_node[first], self.shapes.of_node[part]):
-                fixed = next(p for p in parts if self.shapes.of_node[p].order is not None)
+                fixed = next((p for p in parts if not isinstance(p, Constant)), first)
                 raise self.error(
                     f"{what} have unequal orders: {self.described(fixed)}, {self.described(part)}",
                     part,
