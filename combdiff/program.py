@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from combdiff.checking import type_of
 from combdiff.domains import Function, Space
@@ -127,13 +130,21 @@ class Program:
             raise UnsupportedError(f"no source can be written for the backend {backend!r}", hint='use "numpy"')
         return source(self.term, self.name)
 
+    @cached_property
+    def _form(self) -> Term:
+        """The term with bound names replaced by positions; held, so that equal programs share it."""
+        return canonical_names(self.term)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
             return NotImplemented
-        return canonical_names(self.term) is canonical_names(other.term) and dict(self.fixed) == dict(other.fixed)
+        same_arguments = self.fixed.keys() == other.fixed.keys() and all(
+            np.array_equal(value, other.fixed[name]) for name, value in self.fixed.items()
+        )
+        return self._form is other._form and same_arguments
 
     def __hash__(self) -> int:
-        return hash(canonical_names(self.term))
+        return hash(self._form)
 
 
 def program(definition: Callable[..., Any]) -> Program:

@@ -439,6 +439,39 @@ def test_renaming_of_cyclic_sums() -> None:
     assert three is not one
 
 
+@settings(max_examples=25, **GIVEN)
+@given(st.data())
+def test_shifts_and_reflections_of_cyclic_sums_do_not_matter(data: st.DataObject) -> None:
+    """A bound cyclic index may start anywhere and run either way; a symmetric one may be negated."""
+    cycle, around = Cyclic("c"), Symmetric("b")
+    bound = [index("k", cycle), index("l", cycle), index("b", around)]
+    U = Var("U", Space(cycle, cycle, dtype=complex))
+    w = Var("w", Space(around, symmetry=["w[b] = w[-b]"]))
+    factors: list[Term] = [at(w, bound[2])]
+    for _ in range(data.draw(st.integers(1, 3))):
+        forms_ = [
+            affine([(data.draw(st.sampled_from(bound[:2])), 1), (bound[2], data.draw(st.sampled_from([0, 0, 1, -1])))])
+            for _ in range(2)
+        ]
+        factors.append(at(U, *forms_))
+    used = tuple(i for i in bound if any(i in f.free for f in factors))
+    turned: dict[Var, Term] = {}
+    for i in used:
+        sign = data.draw(st.sampled_from([1, -1]))
+        shift = data.draw(st.integers(-2, 2)) if i.type == cycle else 0
+        turned[i] = affine([(index(f"{i.name}{i.name}", i.type), sign)], shift)
+    names = tuple(index(f"{i.name}{i.name}", i.type) for i in used)
+    network = Sum(used, mul(*factors))
+    other = Sum(names, substitute(mul(*factors), turned))
+    forms: dict[Any, int] = {}
+    one = canonical(network, forms)
+    assert canonical(other, forms) is one
+    sizes = {"c": 3, "b": 1}
+    rng = np.random.default_rng(3)
+    arrays = {t: random_array(t.type, rng, sizes) for t in (U, w)}  # type: ignore[arg-type]
+    assert evaluate(one, arrays, sizes) == pytest.approx(evaluate(network, arrays, sizes))
+
+
 def test_nested_sums_and_functions() -> None:
     a, b, p, q = (index(name) for name in "abpq")
     x, G = TENSORS[0], TENSORS[2]

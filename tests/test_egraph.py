@@ -75,7 +75,7 @@ H = Var("H", Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"]))
 r, s, t = Var("r", Space()), Var("s", Space()), Var("t", Space())
 c, v = Var("c", Space(dtype=complex)), Var("v", Space(dtype=complex))
 R = Var("R", Function(Space("n"), result=Space("n")))
-HALF, I = Number(Fraction(1, 2)), Number(0, 1)
+HALF, UNIT = Number(Fraction(1, 2)), Number(0, 1)
 FREE = {d: 1, e: 2, k: 1, l: 2, b: 1}
 
 
@@ -173,7 +173,7 @@ EXAMPLES: Mapping[str, Term] = {
     "sum of one": add(r, r),
     "conjugate of a number": Conj(fn("power", Number(2), Number(-1))),
     "conjugate of a float": conj(mul(Number(0.3, 0.1), c)),
-    "conjugate of a multiple": conj(mul(I, c)),
+    "conjugate of a multiple": conj(mul(UNIT, c)),
     "conjugate of a product": conj(mul(c, v)),
     "conjugate of a sum": conj(add(c, v)),
     "conjugate of Σ": conj(total((i,), at(z, i))),

@@ -49,7 +49,7 @@ z, c = Var("z", Space("n", dtype=complex)), Var("c", Space(dtype=complex))
 A, B = Var("A", Space("n", "n")), Var("B", Space("n", "n", dtype=complex))
 s, k = Var("s", Space()), Var("k", Space())
 SIZES = {"n": 3, "m": 2}
-I = Number(0, 1)
+UNIT = Number(0, 1)
 
 
 def at(tensor: Term, *indices: Term) -> Term:
@@ -151,7 +151,7 @@ def test_conjugates() -> None:
     """conj: k ↦ k*; multiplication by a capture: k ↦ v*·k."""
     kappa = Var("k", Space(dtype=complex))
     assert pulled(conj(c), c)[0] is conj(kappa)
-    assert pulled(mul(I, c), c)[0] is mul(Number(0, -1), kappa)
+    assert pulled(mul(UNIT, c), c)[0] is mul(Number(0, -1), kappa)
     factor = at(z, constant(0))
     assert pulled(mul(factor, c), c)[0] is mul(conj(factor), kappa)
     norm = pulled(mul(conj(c), c), c, cotangent=k)[0]
@@ -166,7 +166,7 @@ def test_real_and_imaginary_parts_and_modulus() -> None:
     assert evaluate(pulled(function("abs", c), c)[0], point, {}) == pytest.approx(2.0 * (0.6 - 0.8j))
 
 
-@pytest.mark.parametrize("factor", [I, Number(1, 2), conj(at(z, i))], ids=["i", "1 + 2i", "z*"])
+@pytest.mark.parametrize("factor", [UNIT, Number(1, 2), conj(at(z, i))], ids=["i", "1 + 2i", "z*"])
 def test_a_real_parameter_has_a_real_cotangent(factor: Term) -> None:
     """Times a complex number, x is included in the complex numbers first; the pullback of that is Re."""
     body = Lambda((i,), mul(factor, at(x, i)))
@@ -177,7 +177,7 @@ def test_a_real_parameter_has_a_real_cotangent(factor: Term) -> None:
 
 
 def test_a_real_scalar_in_a_complex_program() -> None:
-    body = mul(Number(1, 2), s, function("exp", mul(I, s)), c)
+    body = mul(Number(1, 2), s, function("exp", mul(UNIT, s)), c)
     check_pullback(body, s, c)
     assert space_of(pulled(body, s)[0]) == Space()
 

@@ -45,7 +45,7 @@ def form_text(form: Form) -> str:
         case Identity():
             return step.var.name
         case Constant():
-            return f"𝐊 {_bracketed(text(step.value))}"
+            return f"𝐊 {_bracketed(_line(step.value))}"
         case Exchange():
             return f"𝐂 ({_names(step.parameters)} ↦ {parts[0]})"
         case Compose():
@@ -59,9 +59,9 @@ def form_text(form: Form) -> str:
 def _univariate(outer: Univariate) -> str:
     match outer:
         case Multiply():
-            return f"({text(outer.factor)} ·)"
+            return f"({_line(outer.factor)} ·)"
         case Translate():
-            return f"({text(outer.summand)} +)"
+            return f"({_line(outer.summand)} +)"
         case Conjugate():
             return "conj"
         case Contract():
@@ -78,12 +78,17 @@ def _univariate(outer: Univariate) -> str:
 
 
 def _slots(position: int, arguments: tuple[Term, ...]) -> str:
-    return ", ".join("·" if n == position else text(argument) for n, argument in enumerate(arguments))
+    return ", ".join("·" if n == position else _line(argument) for n, argument in enumerate(arguments))
 
 
 def _names(parameters: tuple[Var, ...]) -> str:
     shown = [text(p) if is_domain(p.type) else p.name for p in parameters]
     return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
+
+
+def _line(term: Term) -> str:
+    """A capture on one line, however long."""
+    return " ".join(text(term).split())
 
 
 def _bracketed(shown: str) -> str:

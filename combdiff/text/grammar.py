@@ -116,7 +116,8 @@ OPERAND = {"NAME", "NUMBER", "FUNCTION", "LPAR"}
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Lark:
+def parser() -> Lark:
+    """The parser, made once. Raises UnsupportedError where lark is not installed."""
     try:
         from lark import Lark
     except ImportError:
@@ -129,11 +130,11 @@ def _parser() -> Lark:
 def read(text: str) -> Text:
     """What a text says. Raises TextError with the place where it is not of the language."""
     _bound(text)
-    parser = _parser()
+    lark = parser()
     from lark import UnexpectedInput
 
     try:
-        tree = parser.parse(text)
+        tree = lark.parse(text)
     except UnexpectedInput as problem:
         raise _syntax_error(text, problem) from None
     return _Builder(text).text(tree)

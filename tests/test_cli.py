@@ -1,0 +1,194 @@
+"""The command line, run in this process and in its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import combdiff
+from combdiff import cli, text
+from combdiff.cli import main
+from combdiff.program import Program
+from combdiff.text import derivatives, derive
+
+ROOT = Path(combdiff.__file__).parent.parent
+TEXT = "declare A 2 x 1 expression A *(ij,j->i) sin(x) derivative wrt x"
+PRINTED = str(derive(TEXT))
+
+
+def process(*arguments: str, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """`python -m combdiff` with its output captured."""
+    command = [sys.executable, "-m", "combdiff", *arguments]
+    return subprocess.run(
+        command, input=given, capture_output=True, cwd=ROOT, env={**os.environ, **environment}, timeout=60, check=False
+    )
+
+
+def test_it_prints_the_derivative(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TEXT]) == 0
+    assert capsys.readouterr() == (PRINTED + "\n", "")
+
+
+def test_it_prints_latex(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--latex", TEXT]) == 0
+    assert capsys.readouterr().out == derive(TEXT).latex() + "\n"
+
+
+def test_the_source_runs_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["--source", "numpy", "--check", TEXT]) == 0
+    (tmp_path / "alone.py").write_text(capsys.readouterr().out, encoding="utf-8")
+    names: dict[str, object] = {}
+    exec((tmp_path / "alone.py").read_text(encoding="utf-8"), names)
+    (function,) = (value for name, value in names.items() if name.startswith("jacobian"))
+    assert callable(function)
+    matrix, x = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    np.testing.assert_allclose(function(matrix, x), matrix * np.cos(x))
+
+
+def test_it_checks_by_central_differences(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check", TEXT]) == 0
+    shown, line = capsys.readouterr().out.splitlines()
+    assert shown == PRINTED
+    assert line.startswith("largest error: ")
+    assert float(line.split()[-1]) < 1e-6
+
+
+def test_a_check_that_fails_has_status_1(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(text_: str) -> list[Program]:
+        expression, _ = derivatives(text_)
+        return [expression, derivatives(text_.replace("sin", "cos"))[-1]]
+
+    monkeypatch.setattr(text, "derivatives", wrong)
+    assert main(["--check", TEXT]) == 1
+    assert capsys.readouterr().err.startswith("combdiff: error: check failed: the derivative differs from central")
+
+
+def test_a_check_that_cannot_tell_has_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check", "declare x 1 expression log(-x) derivative wrt x"]) == 1
+    assert "not finite at the values tried" in capsys.readouterr().err
+
+
+def test_every_wrt_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check", "declare A 2 x 1 expression A *(ij,j->i) x^2 derivative wrt x wrt A, x"]) == 0
+    assert "largest error" in capsys.readouterr().out
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "--check", "--source", "numpy", TEXT]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["text"] == TEXT
+    assert found["derivative"] == PRINTED
+    assert found["latex"] == derive(TEXT).latex()
+    assert found["parameters"] == [
+        {"name": "A", "axes": ["n", "m"], "dtype": "float"},
+        {"name": "x", "axes": ["m"], "dtype": "float"},
+    ]
+    assert found["check"]["passed"] is True
+    assert found["source"] == derive(TEXT).source("numpy")
+
+
+def test_it_reads_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text(f"# a comment\n{TEXT}\n", encoding="utf-8-sig")
+    assert main(["--file", str(file)]) == 0
+    assert capsys.readouterr().out == PRINTED + "\n"
+
+
+def test_it_reads_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    assert main(["-"]) == 0
+    assert capsys.readouterr().out == PRINTED + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text_", "message"),
+    [
+        ("declare x 1 expression y derivative wrt x", "line 1, column 24: 'y' is not declared"),
+        ("", "line 1, column 1: the text ends"),
+        ("declare x 1 expression " + "(" * 10_000, "nested more than 100 deep"),
+        ("declare x 1 expression \x1b[2J", "\\x1b"),
+    ],
+)
+def test_bad_input_has_status_2_and_one_message(capsys: pytest.CaptureFixture[str], text_: str, message: str) -> None:
+    assert main([text_]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("combdiff: error: ")
+    assert err.count("error") == 1
+    assert message in err
+    assert "\x1b" not in err
+
+
+def test_unreadable_files_have_status_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["--file", str(tmp_path / "none")]) == 2
+    assert "No such file" in capsys.readouterr().err
+    assert main(["--file", str(tmp_path)]) == 2
+    (tmp_path / "bytes").write_bytes(b"declare \xff")
+    assert main(["--file", str(tmp_path / "bytes")]) == 2
+    assert "not UTF-8" in capsys.readouterr().err
+    (tmp_path / "long").write_bytes(b" " * (cli.MOST_BYTES + 1))
+    assert main(["--file", str(tmp_path / "long")]) == 2
+    assert "bytes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--latex", "--source", "numpy", TEXT], ["--matrix", TEXT], [TEXT, TEXT]])
+def test_wrong_usage_has_status_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+
+
+def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    main(["x"])
+    assert capsys.readouterr().err.startswith("\x1b[1;31mcombdiff: error:\x1b[0m ")
+    monkeypatch.setenv("NO_COLOR", "1")
+    main(["x"])
+    assert capsys.readouterr().err.startswith("combdiff: error: ")
+
+
+def test_the_module_runs() -> None:
+    ran = process(TEXT)
+    assert (ran.returncode, ran.stdout.decode(), ran.stderr) == (0, PRINTED + "\n", b"")
+    ran = process("-", given=b"declare x 1 expression \xff")
+    assert ran.returncode == 2
+    assert b"Traceback" not in ran.stderr
+    ran = process(TEXT, PYTHONIOENCODING="ascii")
+    assert ran.returncode == 0
+    assert b"\\u21a6" in ran.stdout
+
+
+def test_version_and_help() -> None:
+    assert process("--version").stdout.decode() == f"combdiff {combdiff.__version__}\n"
+    shown = process("--help").stdout.decode()
+    assert "examples:" in shown
+    assert "exit status: 0; 1 if the check fails; 2 for bad input" in shown
+    for option in ("--matrix", "--explain", "--cost", "check-rules"):
+        assert option not in shown
+
+
+def test_help_is_quick() -> None:
+    def seconds() -> float:
+        started = time.perf_counter()
+        process("--help")
+        return time.perf_counter() - started
+
+    assert min(seconds() for _ in range(4)) < 0.3
+
+
+def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [line.split("'")[1] for line in cli.EXAMPLES.splitlines() if "'" in line]
+    assert len(texts) == 4
+    for each in texts:
+        assert main(["--check", each]) == 0
+    assert not capsys.readouterr().err
