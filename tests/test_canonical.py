@@ -439,6 +439,7 @@ def test_renaming_of_cyclic_sums() -> None:
     assert three is not one
 
 
+@pytest.mark.xfail(strict=True, reason="cyclic indices that lean on each other are not all moved together")
 @settings(max_examples=25, **GIVEN)
 @given(st.data())
 def test_shifts_and_reflections_of_cyclic_sums_do_not_matter(data: st.DataObject) -> None:
