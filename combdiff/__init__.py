@@ -28,18 +28,7 @@ from combdiff.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from combdiff.program import (
-    Program,
-    grad,
-    hessian,
-    hvp,
-    jacobian,
-    program,
-    pullback,
-    pushforward,
-    simplify,
-    value_and_grad,
-)
+from combdiff.program import Program, program
 from combdiff.tracing import (
     abs,
     arccos,
@@ -68,6 +57,7 @@ from combdiff.tracing import (
     where,
 )
 from combdiff.tracing import sum_ as sum
+from combdiff.transforms import grad, hessian, hvp, jacobian, pullback, pushforward, simplify, value_and_grad
 
 __version__ = "0.1.0"
 

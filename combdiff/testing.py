@@ -20,8 +20,9 @@ import numpy as np
 
 from combdiff.domains import Action, Cyclic, Domain, Real, Space, Symmetric, extent, parse_symmetry
 from combdiff.errors import ArgumentError
-from combdiff.program import Program, grad
+from combdiff.program import Program
 from combdiff.terms import Var
+from combdiff.transforms import grad
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -33,7 +33,7 @@ from combdiff.checking import type_of
 from combdiff.domains import Space
 from combdiff.egraph.extraction import symbols
 from combdiff.errors import user_location
-from combdiff.program import Program, jacobian, simplify
+from combdiff.program import Program
 from combdiff.sharing import share, split
 from combdiff.substitution import Names
 from combdiff.terms import ZERO, Lambda, Term, Tuple, lambda_, let
@@ -42,6 +42,7 @@ from combdiff.text.inference import infer
 from combdiff.text.places import TextError
 from combdiff.text.syntax import Text, Wrt
 from combdiff.text.translation import translate
+from combdiff.transforms import jacobian, simplify
 
 __all__ = ["TextError", "derivatives", "derive", "parse"]
 

@@ -1,0 +1,60 @@
+"""From the term of a program to the term of its derivative: build, normalise, simplify, name.
+
+    (x ↦ f(x))   ──pulled_back──►   (x, k) ↦ P f (x, k)   ──derived──►   the same, shared or simplified, with letters
+
+    pulled_back((A, x) ↦ i ↦ Σ_j A[i,j] x[j], (x,))     # before: the term of a program
+    ((A, x, k), j ↦ Σ_i …)                              # after: parameters and body of its pullback
+
+Invariant: the parameters of the original come first and keep their order.
+"""
+
+from __future__ import annotations
+
+from combdiff.checking import type_of
+from combdiff.domains import Space
+from combdiff.errors import UnsupportedError
+from combdiff.pullback import cotangent_space, pull
+from combdiff.readability import letters_of, readable
+from combdiff.sharing import share, split
+from combdiff.simplification import simplify_body
+from combdiff.substitution import Names
+from combdiff.terms import Lambda, Term, Tuple, Var, let
+
+
+def derived(
+    origin: Lambda, parameters: tuple[Var, ...], body: Term, simplified: bool, rules: tuple[str, ...]
+) -> Lambda:
+    """The closed term of a derivative of `origin`: simplified, or only brought to let normal form."""
+    normal = simplify_body(body, rules) if simplified else share(body)
+    return readable(Lambda(parameters, normal), letters_of(origin))
+
+
+def pulled_back(origin: Lambda, points: tuple[Var, ...], tupled: bool) -> tuple[tuple[Var, ...], Term]:
+    """The pullback of a term by some of its parameters: the parameters and the body of (x…, k) ↦ P f (x, k).
+
+    A term with several results takes one cotangent for each, k1, k2, … With `tupled` the body is a tuple of one result
+    per point, else the result at the only point.
+    """
+    bindings, value = split(origin.body)
+    names = Names(origin)
+    cotangents = [
+        names.fresh(Var("k" if not isinstance(value, Tuple) else f"k{n}", cotangent_space(space_of(item))))
+        for n, item in enumerate(items(value), start=1)
+    ]
+    cotangent = Tuple(tuple(cotangents)) if isinstance(value, Tuple) else cotangents[0]
+    backward, results = pull(origin.body, points, cotangent, names)
+    result = Tuple(tuple(results)) if tupled else results[0]
+    return (*origin.parameters, *cotangents), let((*bindings, *backward), result)
+
+
+def space_of(term: Term) -> Space:
+    """The Space of a tensor term; raises UnsupportedError for anything else."""
+    found = type_of(term)
+    if not isinstance(found, Space):
+        raise UnsupportedError(f"a tensor was expected, not {found!r}")
+    return found
+
+
+def items(term: Term) -> tuple[Term, ...]:
+    """The results of a program's value: the members of a tuple, or the one tensor."""
+    return term.items if isinstance(term, Tuple) else (term,)

@@ -1,0 +1,225 @@
+"""The transforms Program → Program: derivatives and simplification.
+
+    f ──build a term by the B and C rules──► ──share──► let normal form ──simplify──► binding by binding, a Program
+
+    form = (A, x) ↦ Σ_{i,j} x[i] A[i,j] x[j]          # before, A symmetric
+    grad(form, wrt="x")                               # after: (A, x) ↦ d ↦ 2 Σ_i A[d,i] x[i]
+
+Invariant: the parameters of f stay the parameters of the result, in order, and what `partial` fixed stays fixed;
+cotangents and tangents are added last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from combdiff.checking import type_of
+from combdiff.derivation import derived, pulled_back, space_of
+from combdiff.domains import Function, Space
+from combdiff.errors import DifferentiationError, UnsupportedError
+from combdiff.jacobians import hessian_block, jacobian_block
+from combdiff.primitives import function
+from combdiff.program import Program
+from combdiff.pullback import cotangent_space, pull, push
+from combdiff.readability import letters_of, readable
+from combdiff.sharing import share, split
+from combdiff.simplification import is_real, simplify_body
+from combdiff.substitution import Names, apply
+from combdiff.terms import ONE, Lambda, Term, Tuple, Var, conj, lambda_, let
+
+Wrt = str | Sequence[str] | None
+
+
+def grad(
+    f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
+) -> Program:
+    """The gradient of a real scalar program: for complex arguments ∂f/∂Re + i ∂f/∂Im, the steepest ascent.
+
+    `wrt` is a parameter name, a tuple of names (then the result is a tuple), or None for the first parameter.
+    `convention="jax"` gives the complex conjugate. Raises DifferentiationError when f is not scalar, or is neither of
+    real type nor found real by the e-graph.
+    """
+    return _gradient(f, wrt, convention, simplify, tuple(rules), with_value=False)
+
+
+def value_and_grad(
+    f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
+) -> Program:
+    """The pair (value, gradient), every intermediate shared; arguments and errors as for `grad`."""
+    return _gradient(f, wrt, convention, simplify, tuple(rules), with_value=True)
+
+
+def _gradient(
+    f: Program, wrt: Wrt, convention: str, simplified: bool, rules: tuple[str, ...], with_value: bool
+) -> Program:
+    if convention not in ("conjugate", "jax"):
+        raise DifferentiationError(f"unknown convention {convention!r}", hint='use "conjugate" (the default) or "jax"')
+    _check_objective(f, rules)
+    points = _points(f, wrt)
+    bindings, value = split(f.term.body)
+    names = Names(f.term)
+    backward, gradients = pull(f.term.body, points, ONE, names)
+    if convention == "jax":
+        gradients = [_conjugated(g, names) for g in gradients]
+    result = _result(gradients, wrt)
+    if with_value:
+        result = Tuple((_real_value(value), result))
+    kind = "value_and_grad" if with_value else "grad"
+    return _derived(f, f.term.parameters, let((*bindings, *backward), result), kind, simplified, rules)
+
+
+def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
+    """The vector-Jacobian product (x…, k) ↦ P f (x, k): one more argument, last, the cotangent, shaped like the result.
+
+    For complex programs k ↦ (∂f/∂z)*·k + (∂f/∂z̄)·k*. A program with several results takes one cotangent for each.
+    """
+    parameters, body = pulled_back(f.term, _points(f, wrt), _tupled(wrt))
+    return _derived(f, parameters, body, "pullback", simplify, tuple(rules))
+
+
+def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
+    """The Jacobian-vector product: one more argument, last, for each wrt: its tangent."""
+    points = _points(f, wrt)
+    names = Names(f.term)
+    tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
+    forward, result = push(f.term.body, tangents, names)
+    body = let((*split(f.term.body)[0], *forward), result)
+    return _derived(f, (*f.term.parameters, *tangents.values()), body, "pushforward", simplify, tuple(rules))
+
+
+def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
+    """The Hessian-vector product of a real scalar program: the pushforward of its gradient; takes the vector last."""
+    return pushforward(grad(f, wrt, simplify=simplify, rules=rules), wrt, simplify=simplify, rules=rules)
+
+
+def jacobian(
+    f: Program, wrt: Wrt = None, mode: str = "auto", *, simplify: bool = True, rules: Iterable[str] = ()
+) -> Program:
+    """The derivative of a tensor program: result axes first, then the axes of wrt (a tuple of names gives a tuple).
+
+    With respect to a complex parameter it is the pair (∂f/∂z, ∂f/∂z̄). `mode` is "reverse" (unit cotangents pulled
+    back), "forward" (unit tangents pushed forward) or "auto", which takes the one with fewer of them.
+    """
+    points = _points(f, wrt)
+    if isinstance(split(f.term.body)[1], Tuple):
+        raise UnsupportedError(f"{f.name} has several results", hint="take the jacobian of one of them at a time")
+    if mode not in ("auto", "forward", "reverse"):
+        raise DifferentiationError(f"unknown mode {mode!r}", hint='use "auto", "forward" or "reverse"')
+    bindings, _ = split(f.term.body)
+    names = Names(f.term)
+    blocks = [jacobian_block(f.term.body, point, mode, names) for point in points]
+    return _derived(f, f.term.parameters, let(bindings, _result(blocks, wrt)), "jacobian", simplify, tuple(rules))
+
+
+def hessian(
+    f: Program, wrt: str | None = None, mode: str = "auto", *, simplify: bool = True, rules: Iterable[str] = ()
+) -> Program:
+    """The second derivative of a real scalar program by one parameter: the jacobian of its gradient.
+
+    With respect to a complex parameter it is the pair (∂²f/∂z∂z̄, ∂²f/∂z∂z), where H[i…, j…] differentiates by zᵢ
+    first.
+    """
+    _check_objective(f, tuple(rules))
+    (point,) = _points(f, wrt)
+    bindings, _ = split(f.term.body)
+    names = Names(f.term)
+    backward, (gradient,) = pull(f.term.body, (point,), ONE, names)
+    body = share(let((*bindings, *backward), gradient))
+    block = hessian_block(body, point, mode, Names(body))
+    return _derived(f, f.term.parameters, let(split(body)[0], block), "hessian", simplify, tuple(rules))
+
+
+def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
+    """The program simplified by equality saturation, with more rule files if given."""
+    body = simplify_body(f.term.body, tuple(rules))
+    return replace(f, term=readable(Lambda(f.term.parameters, body), letters_of(f.term)))
+
+
+# --- what the transforms share -------------------------------------------------------------------------------------
+
+
+def _derived(
+    f: Program, parameters: tuple[Var, ...], body: Term, kind: str, simplified: bool, rules: tuple[str, ...]
+) -> Program:
+    term = derived(f.term, parameters, body, simplified, rules)
+    return Program(term, f"{kind}_{f.name}", f.location, f.fixed)
+
+
+def _points(f: Program, wrt: Wrt) -> tuple[Var, ...]:
+    """The parameters that wrt names."""
+    _check_program(f)
+    known = {p.name: p for p in f.parameters}
+    if wrt is None:
+        wanted: list[Any] = list(known)[:1]
+    else:
+        wanted = list(wrt) if isinstance(wrt, tuple | list) else [wrt]
+    for name in wanted:
+        if not isinstance(name, str):
+            raise DifferentiationError(f"wrt names a parameter by {name!r}", hint='give its name, such as wrt="x"')
+        if name not in known:
+            raise DifferentiationError(
+                f"{f.name} has no parameter {name!r} to differentiate by", hint=f"its parameters are {', '.join(known)}"
+            )
+    if not wanted:
+        raise DifferentiationError(f"nothing to differentiate {f.name} by")
+    twice = [name for n, name in enumerate(wanted) if name in wanted[:n]]
+    if twice:
+        raise DifferentiationError(f"wrt names {twice[0]!r} twice")
+    points = tuple(known[name] for name in wanted)
+    for point in points:
+        if isinstance(point.type, Function):
+            raise UnsupportedError(f"{point.name} is a named map; only derivatives by tensors can be taken")
+        if space_of(point).dtype is int:
+            raise DifferentiationError(
+                f"{point.name} holds integers, which have no derivative", hint="declare it with dtype=float"
+            )
+    return points
+
+
+def _check_program(f: object) -> None:
+    if not isinstance(f, Program):
+        raise DifferentiationError(
+            f"a Program was expected, not {f!r}", hint="decorate the function with @combdiff.program first"
+        )
+
+
+def _check_objective(f: Program, rules: tuple[str, ...]) -> None:
+    _check_program(f)
+    found = type_of(f.term.body)
+    if not isinstance(found, Space) or found.order:
+        what = (
+            f"{len(found)} results" if isinstance(found, tuple) else f"a tensor of order {getattr(found, 'order', '?')}"
+        )
+        raise DifferentiationError(
+            f"grad needs a program with one scalar result, but {f.name} gives {what}",
+            hint="use pullback or jacobian, or sum the result",
+        )
+    if not is_real(f.term.body, rules):
+        raise DifferentiationError(
+            f"grad needs a real objective, but {f.name} is complex and is not found equal to its conjugate",
+            hint="declare the symmetries that make it real, or return cd.real(…) of it",
+        )
+
+
+def _result(terms: list[Term], wrt: Wrt) -> Term:
+    return Tuple(tuple(terms)) if _tupled(wrt) else terms[0]
+
+
+def _tupled(wrt: Wrt) -> bool:
+    return not (wrt is None or isinstance(wrt, str))
+
+
+def _real_value(value: Term) -> Term:
+    """The value of an objective that is real, as a real number."""
+    space = space_of(value)
+    return function("real", value) if space.dtype is complex else value
+
+
+def _conjugated(gradient: Term, names: Names) -> Term:
+    space = space_of(gradient)
+    if space.dtype is not complex:
+        return gradient
+    indices = names.indices(space.axes)
+    return lambda_(indices, conj(apply(gradient, indices)))
