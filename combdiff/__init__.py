@@ -29,6 +29,7 @@ from combdiff.errors import (
     UnsupportedError,
 )
 from combdiff.program import Program, program
+from combdiff.text import TextError, derive, parse
 from combdiff.tracing import (
     abs,
     arccos,
@@ -76,6 +77,7 @@ __all__ = [
     "Space",
     "SpaceError",
     "Symmetric",
+    "TextError",
     "TraceError",
     "TypeMismatchError",
     "UnsupportedError",
@@ -87,6 +89,7 @@ __all__ = [
     "cos",
     "cosh",
     "delta",
+    "derive",
     "einsum",
     "exp",
     "grad",
@@ -97,6 +100,7 @@ __all__ = [
     "log",
     "maximum",
     "minimum",
+    "parse",
     "program",
     "pullback",
     "pushforward",

@@ -10,25 +10,20 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
 from thesis_cases import CASES, INTRODUCTION, Case
 
 from combdiff.domains import Range, Space
 from combdiff.egraph.extraction import symbols
-from combdiff.errors import CombdiffError, UnsupportedError
+from combdiff.errors import UnsupportedError
 from combdiff.lowering import size_names
 from combdiff.primitives import TABLE
 from combdiff.program import Program
 from combdiff.substitution import subterms
 from combdiff.terms import Lambda, Let, Term
 from combdiff.text import TextError, derivatives, derive, grammar, parse
-from combdiff.text.check import central_differences, error, largest_error, random_sizes, random_values, value
+from combdiff.text.check import largest_error, random_sizes, random_values, value
 
 TOLERANCE = 1e-6
-
-# Its derivative has eight axes, and core leaves a Σ over two δ in it.
-LONGER = {"declare a 2 X 4 expression a*(ij,ijkl->ijkl)X + cos(X) derivative wrt X"}
 
 
 def skip_without(case: Case) -> None:
@@ -88,8 +83,6 @@ def test_the_appendix_against_its_own_answers(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_the_appendix_is_no_longer_than_its_own_answers(case: Case) -> None:
     skip_without(case)
-    if case.text in LONGER:
-        pytest.xfail("a Σ over two δ of one index stays in a derivative of eight axes")
     assert count(derive(case.text)) <= count(parse(case.answer_text))
 
 
@@ -342,7 +335,7 @@ def test_matrix_functions_say_so_while_they_are_missing() -> None:
 def test_without_lark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lark", None)
     grammar.parser.cache_clear()
-    with pytest.raises(UnsupportedError, match=r"needs the package lark\n  hint: .*pip install \"combdiff\[text\]\""):
+    with pytest.raises(UnsupportedError, match=r"needs the package lark\n  hint: .*pip install lark"):
         parse("declare x 1 expression x")
 
 
@@ -407,112 +400,3 @@ def test_repeated_parts_stay_shared(step: str) -> None:
             sizes.append(sum(1 for _ in subterms(program.term)))
     assert sizes[-1] <= 80 * levels[-1]
     assert sizes[-1] <= 1.5 * levels[-1] / levels[0] * sizes[0]
-
-
-# --- random texts --------------------------------------------------------------------------------------------------
-
-NAMES = {"A": 2, "B": 2, "x": 1, "y": 1, "a": 0}
-UNARY = ("sin", "cos", "tanh", "exp", "log", "arctan", "abs", "sign", "relu", "tan", "arcsin", "-")
-PRODUCTS = {
-    2: (("ik,kj->ij", 2, 2), ("ij,ij->ij", 2, 2), ("i,j->ij", 1, 1), ("ij,->ji", 2, 0), (",ij->ij", 0, 2)),
-    1: (("ij,j->i", 2, 1), ("i,i->i", 1, 1), ("ji,j->i", 2, 1), ("i,->i", 1, 0), ("ij,i->i", 2, 1), ("ii,i->i", 2, 1)),
-    0: (("i,i->", 1, 1), ("ij,ij->", 2, 2), ("ij,j->", 2, 1), (",->", 0, 0), ("i,->", 1, 0)),
-}
-
-
-@st.composite
-def expressions(draw: st.DrawFn, order: int, depth: int) -> str:
-    """An expression of the language of that order."""
-    kinds = ["leaf"] if depth == 0 else ["leaf", "unary", "sum", "product", "product", "quotient", "power"]
-    kind = draw(st.sampled_from(kinds))
-    if kind == "leaf":
-        constants = ["2", "0.5", "1e-1"] + (["(delta(1) + 1)"] if order == 2 else ["delta(0)"] if order == 0 else [])
-        return draw(st.sampled_from([name for name, o in NAMES.items() if o == order] * 3 + constants))
-    if kind == "unary":
-        return f"{draw(st.sampled_from(UNARY))}({draw(expressions(order, depth - 1))})"
-    if kind == "product":
-        indices, *orders = draw(st.sampled_from(PRODUCTS[order]))
-        left, right = (draw(expressions(o, depth - 1)) for o in orders)
-        return f"({left}) *({indices}) ({right})"
-    first, second = draw(expressions(order, depth - 1)), draw(expressions(order, depth - 1))
-    if kind == "quotient":
-        assume(first != second)  # y / y under a product keeps the e-graph busy for ever
-        return f"({first}) / ({second})"
-    if kind == "power":
-        return f"({first})^{draw(st.sampled_from(['2', '-1', '0.5', 'a', f'({second})']))}"
-    return f"({first}) {draw(st.sampled_from('+-'))} ({second})"
-
-
-@st.composite
-def texts(draw: st.DrawFn) -> str:
-    """A text of the language, with a name to differentiate by."""
-    declared = " ".join(f"{name} {order}" for name, order in NAMES.items())
-    expression = draw(expressions(draw(st.sampled_from((0, 1, 1, 2))), draw(st.integers(0, 3))))
-    return f"declare {declared} expression {expression} derivative wrt {draw(st.sampled_from('ABxya'))}"
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> str:
-    """A text with some of its symbols left out, repeated, exchanged or replaced."""
-    symbols_ = re.findall(r"\w+|\s+|[^\w\s]", draw(texts()))
-    for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, len(symbols_) - 1))
-        new = draw(st.sampled_from(["", "(", ")", "i", "x", "*", "^", "->", "delta(2)", "9", "\x07", "#", "wrt", ","]))
-        symbols_[at] = draw(st.sampled_from([new, symbols_[at] * 2, symbols_[draw(st.integers(0, len(symbols_) - 1))]]))
-    return "".join(symbols_)
-
-
-def checks_or_is_refused(text: str) -> None:
-    """A text ends in a derivative that agrees with central differences, or in an error on few printable lines."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            steps = derivatives(text)
-    except CombdiffError as problem:
-        message = str(problem)
-    else:
-        message = ""
-    assert len(message) < 1000
-    assert all(c.isprintable() or c == "\n" for c in message)
-    if message:
-        return
-    name = re.findall(r"[A-Za-z]\w*", re.sub(r"#.*", "", text))[-1]
-    if len(steps) == 2 and name in NAMES:
-        agrees(*steps, name)
-
-
-def agrees(expression: Program, derivative: Program, name: str) -> None:
-    """Compare where the expression is finite and smooth: two steps of central differences agree."""
-    sizes = random_sizes(expression)
-    arrays = random_values(expression, sizes, seed=3)
-    if name not in arrays:
-        return
-    (near,), (wide,) = (central_differences(expression, arrays, sizes, name, scale) for scale in (1.0, 2.0))
-    if np.all(np.isfinite(near)) and np.all(np.isfinite(wide)) and error(near, wide) < 1e-7:
-        assert error(value(derivative, arrays, sizes), near) < 1e-5
-
-
-FUZZ = settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-
-
-@FUZZ
-@given(texts())
-def test_random_texts(text: str) -> None:
-    checks_or_is_refused(text)
-
-
-@FUZZ
-@given(mutated())
-def test_mutated_texts(text: str) -> None:
-    checks_or_is_refused(text)
-
-
-@given(st.text(max_size=60))
-@settings(max_examples=100, deadline=None, derandomize=True)
-def test_any_characters(text: str) -> None:
-    checks_or_is_refused(f"declare x 1 expression {text}")

@@ -122,7 +122,7 @@ def parser() -> Lark:
         from lark import Lark
     except ImportError:
         raise UnsupportedError(
-            "the text language needs the package lark", hint='install it with: pip install "combdiff[text]"'
+            "the text language needs the package lark", hint="install it with: pip install lark"
         ) from None
     return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
