@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from combdiff.checking import dtype_of
 from combdiff.domains import Function
 from combdiff.errors import UnsupportedError
-from combdiff.primitives import TABLE
+from combdiff.primitives import TABLE, function
 from combdiff.substitution import Names, apply, fresh
 from combdiff.terms import Add, Apply, Lambda, Number, Primitive, Pullback, Term, Var, add, conj, mul, total
 
@@ -92,7 +92,10 @@ class Contract:
 
 @dataclass(frozen=True)
 class Elementwise:
-    """`v ↦ h(…, v, …)` with captures in the other places; pullback `k ↦ (∂h/∂v)*·k + (∂h/∂v̄)·k*`."""
+    """`v ↦ h(…, v, …)` with captures in the other places; pullback `k ↦ (∂h/∂v)*·k + (∂h/∂v̄)·k*`.
+
+    A real h has ∂h/∂v̄ = (∂h/∂v)*, so its pushforward `2 Re(∂h/∂v·v̇)` is written as a real number.
+    """
 
     name: str
     position: int
@@ -124,7 +127,11 @@ class Elementwise:
     def pushforward(self, value: Term, tangent: Term) -> Term:
         direct, mirrored = self._partials(value)
         first = mul(direct, tangent)
-        return first if mirrored is None else add(first, mul(mirrored, conjugate(tangent)))
+        if mirrored is None:
+            return first
+        if TABLE[self.name].real_valued:
+            return function("real", mul(Number(2), first))
+        return add(first, mul(mirrored, conjugate(tangent)))
 
 
 @dataclass(frozen=True)

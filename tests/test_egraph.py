@@ -186,6 +186,8 @@ EXAMPLES: Mapping[str, Term] = {
     "Im of a multiple of a real": fn("imag", mul(Number(1, 2), r)),
     "the conjugate of what is multiplied": fn("real", mul(Number(1, 2), r)),
     "Im of a real": fn("imag", r),
+    "Re of an imaginary multiple": fn("real", mul(Number(0, 2), c)),
+    "Im of an imaginary multiple": fn("imag", mul(Number(0, 2), c)),
     "Re of a conjugate": fn("real", conj(c)),
     "Im of a conjugate": fn("imag", conj(c)),
     "a real factor leaves Re and Im": fn("real", mul(r, c)),
