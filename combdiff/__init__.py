@@ -16,6 +16,7 @@ simplified up to the symmetries of the tensors, and run it as tensor contraction
 
 from combdiff import testing
 from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
+from combdiff.egraph.budget import budget
 from combdiff.errors import (
     ArgumentError,
     BudgetWarning,
@@ -85,6 +86,7 @@ __all__ = [
     "arccos",
     "arcsin",
     "arctan",
+    "budget",
     "conj",
     "cos",
     "cosh",

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -28,6 +29,7 @@ Type = Domain | Space | Function | Whole
 Scalar = int | Fraction | float
 
 _interned: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+_interning = RLock()
 
 
 class _Interning(type):
@@ -35,7 +37,8 @@ class _Interning(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         term = super().__call__(*args, **kwargs)
-        return _interned.setdefault((cls, *term.identity()), term)
+        with _interning:  # the dictionary's own setdefault lets two threads make one term twice
+            return _interned.setdefault((cls, *term.identity()), term)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,31 +13,21 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from combdiff.egraph.budget import Budget, current, warn
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.encoding import FUNCTION_FACTS, Codec
 from combdiff.egraph.extraction import Classes, Extractor, cost, read
-from combdiff.errors import BudgetWarning, RuleError
+from combdiff.errors import RuleError
 from combdiff.substitution import Names, substitute
 from combdiff.terms import Sum, Term
 
 RULE_FILES = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Where saturation stops: nodes in the e-graph, rounds of saturation and naming, seconds."""
-
-    nodes: int = 20_000
-    rounds: int = 12
-    seconds: float = 20.0
 
 
 def rule_directory() -> Path:
@@ -89,14 +79,14 @@ def _run(egraph: Any, text: str) -> None:
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None) -> Term:
     """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget."""
     with _session(rules) as egraph:
-        ((named, best),) = _Saturation(egraph, (term,), budget or Budget()).settle()
+        ((named, best),) = _Saturation(egraph, (term,), budget or current()).settle()
         return min((named, best, term), key=cost)
 
 
 def equivalent(one: Term, other: Term, rules: Iterable[str] = (), budget: Budget | None = None) -> bool:
     """Whether the laws find two scalar terms equal."""
     with _session(rules) as egraph:
-        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or Budget()).settle()
+        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or current()).settle()
         return first is second
 
 
@@ -150,10 +140,10 @@ class _Saturation:
             for root, term in zip(self.roots, named, strict=True):
                 _run(self.egraph, f"(union {root} {self.codec.encode(term)})")
             if limit:
-                _warn(limit)
+                warn(limit)
                 break
         else:
-            _warn(f"{self.budget.rounds} rounds")
+            warn(f"{self.budget.rounds} rounds")
         return list(zip(named, best, strict=True))
 
     def _saturate(self) -> str:
@@ -183,11 +173,3 @@ class _Saturation:
         if time.monotonic() - self.started > self.budget.seconds:
             return f"{self.budget.seconds} seconds"
         return ""
-
-
-def _warn(limit: str) -> None:
-    warnings.warn(
-        f"simplification stopped at its budget of {limit}; the result is correct, perhaps not the simplest",
-        BudgetWarning,
-        stacklevel=2,
-    )
