@@ -131,6 +131,11 @@ def prune(constraints: Iterable[Linear], assume: Iterable[Linear] = ()) -> tuple
     return tuple(kept)
 
 
+def contradictory(constraints: Iterable[Linear]) -> bool:
+    """Whether no rational point meets them all."""
+    return _implied(NEVER, [tighten(form) for form in constraints])
+
+
 def _implied(constraint: Linear, by: list[Linear]) -> bool:
     """Farkas' lemma: is it a non-negative combination of `by` and `1 >= 0` (Schrijver 1986, cor. 7.1h)?
 
@@ -233,7 +238,7 @@ def eliminate(constraints: Iterable[Linear], variables: Iterable[str], assume: I
         bounds.append(Bounds(name, _ordered(lower), _ordered(upper)))
         shadow = [above.scale(a) - below.scale(b) for below, a in lower for above, b in upper]
         remaining = prune(rest + shadow, premises)
-    if _implied(NEVER, [*remaining, *map(tighten, premises)]):
+    if contradictory([*remaining, *premises]):
         remaining = (NEVER,)
     return Elimination(tuple(bounds), remaining)
 
@@ -280,6 +285,40 @@ class IndexSet:
             yield from self._loop({**values, bound.name: value}, depth + 1)
 
 
+@dataclass(frozen=True)
+class Points:
+    """All integer α with `matrix·α = β`: `alpha` in β and the `loops`, where the conditions on β alone hold.
+
+    A loop that equals an index has its name; `loops` that do not are new names.
+    """
+
+    equalities: tuple[Linear, ...]
+    congruences: tuple[tuple[Linear, int], ...]
+    loops: tuple[str, ...]
+    alpha: tuple[Linear, ...]
+
+
+def integer_points(
+    matrix: Sequence[Sequence[int]], beta: Sequence[Linear], indices: Sequence[str], taken: Iterable[str] = ()
+) -> Points:
+    """The integer α with `matrix·α = beta` (Urban & van der Smagt 2017, eq. 41 to 43).
+
+    `indices` names α; no name of `taken` or of `beta` is given to a new loop. Later indices are preferred as loops.
+    """
+    solution = solve(matrix, len(indices))
+    used = {*indices, *taken, *(name for form in beta for name in form.symbols)}
+    fresh = (name for number in range(len(used) + len(indices)) if (name := f"z{number}") not in used)
+    loops = tuple(next(fresh) if r is None else indices[r] for r in solution.kept)
+    known = (*beta, *(Linear.symbol(name) for name in loops))
+    rows = [inverse + kernel for inverse, kernel in zip(solution.inverse, solution.kernel, strict=True)]
+    return Points(
+        equalities=tuple(_weighted(row, beta) for row in solution.cokernel),
+        congruences=tuple((_modulo(_weighted(row, beta), m), m) for row, m in solution.congruences),
+        loops=loops,
+        alpha=tuple(_weighted(row, known) for row in rows),
+    )
+
+
 def index_set(
     matrix: Sequence[Sequence[int]],
     offset: Sequence[Linear | int],
@@ -295,27 +334,21 @@ def index_set(
     the equation they must bound them all. `assume` holds what is known of β and sizes. A loop variable that
     equals an index has its name; later indices are preferred.
     """
-    solution = solve(matrix, len(indices))
     constraints, premises = tuple(ranges), tuple(assume)
     shifted = tuple(Linear.symbol(name) - form for name, form in zip(targets, offset, strict=True))
-    used = {*indices, *(name for form in (*shifted, *constraints, *premises) for name in form.symbols)}
-    fresh = (name for number in range(len(used) + len(indices)) if (name := f"z{number}") not in used)
-    loops = tuple(next(fresh) if r is None else indices[r] for r in solution.kept)
-    free = tuple(Linear.symbol(name) for name in loops)
-    rows = [inverse + kernel for inverse, kernel in zip(solution.inverse, solution.kernel, strict=True)]
-    alpha = tuple(_weighted(row, shifted + free) for row in rows)
-    equalities = tuple(_weighted(row, shifted) for row in solution.cokernel)
-    known = (*premises, *equalities, *(form.scale(-1) for form in equalities))
-    substitution = dict(zip(indices, alpha, strict=True))
+    taken = {name for form in (*constraints, *premises) for name in form.symbols}
+    points = integer_points(matrix, shifted, indices, taken)
+    known = (*premises, *points.equalities, *(form.scale(-1) for form in points.equalities))
+    substitution = dict(zip(indices, points.alpha, strict=True))
     system = [form.substitute(substitution) for form in constraints]
-    elimination = eliminate(system, reversed(loops), known)
+    elimination = eliminate(system, reversed(points.loops), known)
     return IndexSet(
         targets=tuple(targets),
-        equalities=equalities,
-        congruences=tuple((_modulo(_weighted(row, shifted), m), m) for row, m in solution.congruences),
+        equalities=points.equalities,
+        congruences=points.congruences,
         feasible=elimination.feasible,
         bounds=elimination.bounds[::-1],
-        alpha=alpha,
+        alpha=points.alpha,
     )
 
 

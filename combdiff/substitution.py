@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from combdiff.domains import Domain
-from combdiff.terms import Apply, Lambda, Let, Sum, Term, Var, let
+from combdiff.cycles import counts_modulo, is_reduced
+from combdiff.domains import Cyclic, Domain
+from combdiff.indexing import delta
+from combdiff.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var, let, mul, total
 
 
 def subterms(term: Term) -> Iterator[Term]:
@@ -117,8 +119,36 @@ class _Substitution:
 
 
 def apply(function: Term, arguments: Iterable[Term]) -> Term:
-    """`function(arguments)`; applying an abstraction substitutes."""
+    """`function(arguments)`; applying an abstraction substitutes.
+
+    A cyclic parameter whose value as a number matters in the body stays bound where the argument is not known to be
+    reduced: `(k ↦ [k ≥ 2]·x[k])(j + 1) = Σ_k δ(k, j + 1)·[k ≥ 2]·x[k]`, see `cycles`.
+    """
     arguments = tuple(arguments)
-    if isinstance(function, Lambda):
-        return substitute(function.body, dict(zip(function.parameters, arguments, strict=True)))
-    return Apply(function, arguments) if arguments else function
+    if not isinstance(function, Lambda):
+        return Apply(function, arguments) if arguments else function
+    pairs = list(zip(function.parameters, arguments, strict=True))
+    kept = [(p, a) for p, a in pairs if _stays_bound(p, a, function.body)]
+    if not kept:
+        return substitute(function.body, dict(pairs))
+    taken = {v.name for node in subterms(function.body) for v in (*node.free, *node.bound)}
+    taken |= {v.name for argument in arguments for v in argument.free}
+    renaming: dict[Var, Var] = {}
+    for parameter, _ in kept:
+        renaming[parameter] = new = fresh(parameter, taken)
+        taken.add(new.name)
+    body = substitute(function.body, {**dict(pairs), **renaming})
+    return _reduced(body, [(renaming[parameter], argument) for parameter, argument in kept])
+
+
+def _stays_bound(parameter: Var, argument: Term, body: Term) -> bool:
+    cycle = parameter.type
+    return isinstance(cycle, Cyclic) and not is_reduced(argument, cycle) and not counts_modulo(parameter, body)
+
+
+def _reduced(body: Term, pairs: list[tuple[Var, Term]]) -> Term:
+    """Σ of the body over the indices, each on its cycle equal to its form: exactly one value of each."""
+    if isinstance(body, Lambda | Tuple):
+        return body.with_children(tuple(_reduced(child, pairs) for child in body.children))
+    masses = [delta(index, form, index.type) for index, form in pairs]  # type: ignore[arg-type]
+    return total([index for index, _ in pairs], mul(*masses, body))

@@ -22,7 +22,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any, NamedTuple
 
-from combdiff.checking import type_of
+from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Space, Symmetric
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
 from combdiff.substitution import substitute, subterms
@@ -176,7 +176,7 @@ def _values(index: Var, body: Term) -> list[Term]:
     match index.type:
         case Symmetric():
             return [index, affine([(index, -1)])]
-        case Cyclic() if _only_on_its_cycle(index, body):
+        case Cyclic() if counts_modulo(index, body):
             found: list[Term] = [index, affine([(index, -1)])]
             for form in subterms(body):
                 sign = dict(form.coefficients).get(index, 0) if isinstance(form, Affine) else 0
@@ -185,21 +185,6 @@ def _values(index: Var, body: Term) -> list[Term]:
                     found += [affine([(index, turn), (rest, -sign)]) for turn in (sign, -sign)]
             return list(dict.fromkeys(found))
     return [index]
-
-
-def _only_on_its_cycle(index: Var, body: Term) -> bool:
-    """Whether an index occurs only where indices count modulo the size of its cycle."""
-    for node in subterms(body):
-        if isinstance(node, Indicator) and index in node.free:
-            return False
-        if isinstance(node, Delta) and index in node.free and node.domain != index.type:
-            return False
-        if isinstance(node, Apply) and any(index in argument.free for argument in node.arguments):
-            space = type_of(node.function)
-            axes = space.axes if isinstance(space, Space) else ()
-            if any(index in a.free and axis != index.type for a, axis in zip(node.arguments, axes, strict=False)):
-                return False
-    return True
 
 
 class _Network:

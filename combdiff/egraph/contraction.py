@@ -4,9 +4,9 @@
     Σ_k δ(i + k, d)·w[k]               becomes  w[d − i]·[0 ≤ d − i < n]
 
 Names of bound indices make these steps awkward for rewriting, so they are done on terms between two saturations of
-the e-graph: sums in a product are joined (their indices renamed apart), a δ between index forms is solved for a
-summed index with coefficient ±1, factors without summed indices are moved out, and what is not connected through
-summed indices is split.
+the e-graph: sums in a product are joined (their indices renamed apart), δ's between index forms are solved for summed
+indices and conditions made plain (see `conditions`), factors without summed indices are moved out, and what is not
+connected through summed indices is split.
 
 Invariant: the value of the term is unchanged; in the result no Σ holds a number, a Σ, or two unconnected parts.
 """
@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from combdiff.checking import dtype_of
-from combdiff.domains import Cyclic, Range, Symmetric, Whole
-from combdiff.indexing import Affine, Delta, affine, affine_parts, indicator, size_form
+from combdiff.egraph.conditions import solve
 from combdiff.substitution import Names, substitute
-from combdiff.terms import Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, total
+from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, total
 
 
 def normalise(term: Term, names: Names) -> Term:
@@ -50,8 +49,8 @@ def _conjugate(term: Term) -> Term:
 
 def _network(term: Term, names: Names) -> Term:
     indices, factors = _join(term, names)
-    indices, factors = _solve_deltas(indices, factors)
-    return _split(indices, factors)
+    indices, factors = solve(indices, factors, names)
+    return ZERO if ZERO in factors else _split(indices, factors)
 
 
 def _join(term: Term, names: Names) -> tuple[list[Var], list[Term]]:
@@ -70,74 +69,6 @@ def _join(term: Term, names: Names) -> tuple[list[Var], list[Term]]:
         indices += more_indices
         factors += more_factors
     return indices, factors
-
-
-# --- δ between index forms -----------------------------------------------------------------------------------------
-
-
-def _solve_deltas(indices: list[Var], factors: list[Term]) -> tuple[list[Var], list[Term]]:
-    """Every δ that can be solved for a summed index becomes a substitution."""
-    for position, factor in enumerate(factors):
-        solution = _solve(factor, indices) if isinstance(factor, Delta) else None
-        if solution is not None:
-            index, value = solution
-            rest = [*factors[:position], *factors[position + 1 :], *bounds(index.type, value)]
-            product = mul(*(substitute(f, {index: value}) for f in rest))
-            remaining = list(product.factors) if isinstance(product, Mul) else [product]
-            return _solve_deltas([i for i in indices if i is not index], remaining)
-    return indices, factors
-
-
-def _solve(factor: Delta, indices: list[Var]) -> tuple[Var, Term] | None:
-    """A summed index and the value that δ(left, right) forces on it; plain indices are left to the laws."""
-    left, right = factor.left, factor.right
-    if not isinstance(left, Var | Affine) or not isinstance(right, Var | Affine):
-        return None
-    if isinstance(left, Var) and isinstance(right, Var) and left.type == right.type == factor.domain:
-        return None
-    form = affine([(left, 1), (right, -1)])
-    parts, _ = affine_parts(form)
-    modulus = factor.domain if isinstance(factor.domain, Cyclic) else None
-    for index, coefficient in sorted(parts, key=lambda part: part[0].name, reverse=True):
-        solvable = modulus is None or index.type == modulus
-        if index in indices and abs(coefficient) == 1 and solvable:
-            return index, affine([(form, -coefficient), (index, 1)])
-    return None
-
-
-def bounds(domain: object, value: Term) -> list[Term]:
-    """Indicators that a value lies in a domain; those that the value's own indices imply are left out."""
-    match domain:
-        case Range(size):
-            low, high = affine([(value, 1)]), affine([(size_form(size), 1), (value, -1)], -1)
-        case Symmetric(bound):
-            low, high = affine([(value, 1), (size_form(bound), 1)]), affine([(size_form(bound), 1), (value, -1)])
-        case _:
-            return []
-    return [indicator(form) for form in (low, high) if not never_negative(form)]
-
-
-def never_negative(form: Term) -> bool:
-    """Whether an index form is ≥ 0 for all values of its indices, judged index by index."""
-    parts, offset = affine_parts(form)
-    least: list[tuple[Term, int]] = []
-    for var, coefficient in parts:
-        extreme = var if isinstance(var.type, Whole) else _extreme(var.type, upper=coefficient < 0)
-        if extreme is None or not isinstance(coefficient, int):
-            return False
-        least.append((extreme, coefficient))
-    bound, constant = affine_parts(affine(least, offset))
-    return constant >= 0 and all(coefficient >= 0 for _, coefficient in bound)
-
-
-def _extreme(domain: object, upper: bool) -> Term | None:
-    """The largest or smallest value of an index over a domain, None where there is none."""
-    match domain:
-        case Range(size):
-            return affine([(size_form(size), 1)], -1) if upper else Affine(())
-        case Symmetric(bound):
-            return affine([(size_form(bound), 1 if upper else -1)])
-    return None
 
 
 # --- connected parts -----------------------------------------------------------------------------------------------

@@ -88,20 +88,26 @@ def own_cost(term: Term) -> float:
     match term:
         case Sum():
             factors = term.body.factors if isinstance(term.body, Mul) else (term.body,)
-            sets = tuple(index_variables(f) for f in factors if not isinstance(f, Number))
-            return contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
+            sets = _operands(factors)
+            masses = sum(isinstance(f, Delta) for f in factors)  # so that a δ stands outside where it can
+            return masses + contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
         case Mul():
-            sets = tuple(index_variables(f) for f in term.factors if not isinstance(f, Number))
+            sets = _operands(term.factors)
             return contraction_cost(sets, frozenset()) if sets else 0.0
         case Add():
             return float(volume(index_variables(term)) * (len(term.terms) - 1))
         case Primitive():
             return float(volume(index_variables(term)) * FUNCTION_COST)
-        case Delta() | Indicator():
+        case Delta():
             return float(volume(index_variables(term)))
         case Conj():
             return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
     return 0.0
+
+
+def _operands(factors: Iterable[Term]) -> tuple[frozenset[Var], ...]:
+    """The indices of each factor that takes work: numbers and conditions, which only bound the work, do not."""
+    return tuple(index_variables(f) for f in factors if not isinstance(f, Number | Indicator))
 
 
 @lru_cache(maxsize=65536)
