@@ -297,7 +297,7 @@ def extracted(written: str, meaning: Term) -> Term:
     """The best term of an egglog expression after three steps; the codec learns its names from the meaning."""
     codec = Codec()
     with saturation._session(()) as egraph:
-        codec.encode(add(meaning, r, s, c, at(u, k)))
+        codec.written(add(meaning, r, s, c, at(u, k)))
         saturation._run(egraph, codec.tensor_laws())
         saturation._run(egraph, f"(let $found {written})")
         for _ in range(3):
@@ -660,9 +660,9 @@ def test_extraction_finds_the_cheapest_of_a_tiny_egraph(name: str) -> None:
     """No term that an exhaustive walk of the e-graph finds costs less than the one extracted."""
     codec = Codec()
     with saturation._session(()) as egraph:
-        start = codec.encode(TINY[name])
+        parts, start = codec.written(TINY[name])
         saturation._run(egraph, codec.tensor_laws())
-        saturation._run(egraph, f"(let $root {start})")
+        saturation._run(egraph, f"{parts}\n(let $root {start})")
         for _ in range(2):
             saturation._run(egraph, STEP)
         classes = read(egraph, codec)
@@ -686,7 +686,8 @@ def test_encoding_and_decoding_keep_the_value(data: st.DataObject) -> None:
         return
     codec = Codec()
     with saturation._session(()) as egraph:
-        saturation._run(egraph, f"(let $root {codec.encode(saturation.apart(result, saturation.Names(result)))})")
+        parts, start = codec.written(saturation.apart(result, saturation.Names(result)))
+        saturation._run(egraph, f"{parts}\n(let $root {start})")
         best = Extractor(read(egraph, codec), codec).best[egraph.lookup_function("$root", [])][1]
     expected = evaluate(result, case.environment, case.sizes)
     assert evaluate(best, case.environment, case.sizes) == pytest.approx(expected, rel=1e-9, abs=1e-9)

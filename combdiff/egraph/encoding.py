@@ -61,11 +61,32 @@ class Codec:
         self.tensors: dict[str, Term] = {}
         self.opaque: dict[str, tuple[tuple[Var, ...], Term]] = {}
         self._opaque_names: dict[Term, str] = {}
+        self._pieces: dict[Term, int] = {}
+        self._commands: list[str] = []
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def encode(self, term: Term) -> str:
-        """The egglog expression of a scalar term in which every Σ binds names of its own."""
+    def written(self, term: Term) -> tuple[str, str]:
+        """Commands that write the parts of a scalar term, each once, and the expression that names the whole.
+
+        Every Σ of the term must bind names of its own. One nested expression would be written out for each use of a
+        shared part, and egglog takes time quadratic in the length of an expression.
+        """
+        expression = self._piece(term)
+        commands, self._commands = "\n".join(self._commands), []
+        return commands, expression
+
+    def _piece(self, term: Term) -> str:
+        if not term.children or isinstance(term, Apply | Indicator):
+            return self._node(term)
+        number = self._pieces.get(term)
+        if number is None:
+            node = self._node(term)
+            number = self._pieces[term] = len(self._pieces)
+            self._commands.append(f"(set (piece {number}) {node})")
+        return f"(piece {number})"
+
+    def _node(self, term: Term) -> str:
         match term:
             case Number():
                 return self._number(term)
@@ -74,9 +95,9 @@ class Codec:
             case Add():
                 return f"(Add (multiset-of {self._all(term.terms)}))"
             case Conj():
-                return f"(Conj {self.encode(term.body)})"
+                return f"(Conj {self._piece(term.body)})"
             case Sum():
-                return f"(Sum (set-of {self._indices(term.indices)}) {self.encode(term.body)})"
+                return f"(Sum (set-of {self._indices(term.indices)}) {self._piece(term.body)})"
             case Delta() if term.domain is not None:
                 return self._delta(term)
             case Indicator():
@@ -96,7 +117,7 @@ class Codec:
         return f'(Delta {self.index(term.left)} {self.index(term.right)} "{key}")'
 
     def _all(self, terms: Iterable[Term]) -> str:
-        return " ".join(self.encode(term) for term in terms)
+        return " ".join(self._piece(term) for term in terms)
 
     def _number(self, term: Number) -> str:
         if term.exact:
@@ -106,7 +127,7 @@ class Codec:
     def _product(self, term: Mul) -> str:
         first, rest = term.factors[0], term.factors[1:]
         if isinstance(first, Number) and first.exact:
-            inner = f"(Prod (multiset-of {self._all(rest)}))" if len(rest) > 1 else self.encode(rest[0])
+            inner = f"(Prod (multiset-of {self._all(rest)}))" if len(rest) > 1 else self._piece(rest[0])
             return f"(Scale {rational(first.real)} {rational(first.imag)} {inner})"  # type: ignore[arg-type]
         return f"(Prod (multiset-of {self._all(term.factors)}))"
 

@@ -9,6 +9,7 @@ Invariant: the result does not depend on the numbering of e-classes: ties are br
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -56,10 +57,14 @@ def index_variables(term: Term) -> frozenset[Var]:
 
 @lru_cache(maxsize=65536)
 def contraction_cost(factors: tuple[frozenset[Var], ...], summed: frozenset[Var]) -> float:
-    """Multiplications of a greedy pairwise contraction of factors with these indices."""
-    pool, cost = list(factors), 0.0
-    if len(pool) == 1:
-        return float(volume(pool[0])) if summed else 0.0
+    """Multiplications of a greedy pairwise contraction of factors with these indices.
+
+    Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few.
+    """
+    if len(factors) == 1:
+        return float(volume(factors[0])) if summed else 0.0
+    alike = Counter(factors)
+    pool, cost = list(alike), float(sum((count - 1) * volume(indices) for indices, count in alike.items()))
     while len(pool) > 1:
         _, _, one, other = min(
             (
@@ -244,24 +249,41 @@ class Extractor:
         return affine(parts, tidy(form[2]))
 
     def _run(self) -> None:
-        changed = True
-        while changed:
-            changed = False
+        """Sweep over the classes until nothing changes; a class is looked at again when a part of it got better."""
+        above = self._users()
+        waiting = set(self.classes.values)
+        while waiting:
             for class_, nodes in self.classes.values.items():
+                if class_ not in waiting:
+                    continue
+                waiting.discard(class_)
+                held = self.best.get(class_)
                 for name, payload in nodes:
                     for term in self._terms(name, payload):
-                        changed |= self._offer(class_, term)
+                        self._offer(class_, term)
+                if self.best.get(class_) is not held:
+                    waiting |= above.get(class_, set())
 
-    def _offer(self, class_: Any, term: Term) -> bool:
+    def _users(self) -> dict[Any, set[Any]]:
+        """For each class, the classes whose terms are made of its best: a Σ looks at the products in its body's."""
+        above: dict[Any, set[Any]] = {}
+        for class_, nodes in self.classes.values.items():
+            for name, payload in nodes:
+                parts = set(_parts(name, payload))
+                if name == "Sum":
+                    parts.update(*(p for n, p in self.classes.values.get(payload[1], ()) if n == "Prod"))
+                for part in parts:
+                    above.setdefault(part, set()).add(class_)
+        return above
+
+    def _offer(self, class_: Any, term: Term) -> None:
+        """Take the term for a class if it is cheaper than the one held, or comes first among equally cheap ones."""
         price = cost(term)
         held = self.best.get(class_)
-        if held is not None:
-            if held[1] is term or price > held[0]:
-                return False
-            if price == held[0] and order_key(term) >= order_key(held[1]):
-                return False
-        self.best[class_] = (price, term)
-        return True
+        if held is None or price < held[0]:
+            self.best[class_] = (price, term)
+        elif price == held[0] and held[1] is not term and order_key(term) < order_key(held[1]):
+            self.best[class_] = (price, term)
 
     def _terms(self, name: str, payload: Any) -> Iterable[Term]:
         """The terms a node stands for, given the best of its parts; none while a part has none."""
@@ -322,8 +344,12 @@ class Extractor:
 
 
 def _parts(name: str, payload: Any) -> tuple[Any, ...]:
-    """The classes of values that a composite node has as children."""
+    """The classes of values that a node has as children."""
     match name:
+        case "Num" | "Float" | "At" | "Opaque" | "Delta" | "Where":
+            return ()
+        case "Sum":
+            return (payload[1],)
         case "Conj":
             return (payload,)
         case "Scale":

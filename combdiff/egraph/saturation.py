@@ -120,10 +120,10 @@ class _Saturation:
         self.names = Names(*terms)
         self.forms: dict[Any, int] = {}
         self.roots = [f"$root{n}" for n in range(len(terms))]
-        starts = [self.codec.encode(apart(term, self.names)) for term in terms]
+        starts = [self.codec.written(apart(term, self.names)) for term in terms]
         _run(egraph, self.codec.tensor_laws())
-        for root, start in zip(self.roots, starts, strict=True):
-            _run(egraph, f"(let {root} {start})")
+        for root, (parts, start) in zip(self.roots, starts, strict=True):
+            _run(egraph, f"{parts}\n(let {root} {start})")
         self.started = time.monotonic()
 
     def settle(self) -> list[tuple[Term, Term]]:
@@ -138,7 +138,8 @@ class _Saturation:
                 break
             seen.add(named)
             for root, term in zip(self.roots, named, strict=True):
-                _run(self.egraph, f"(union {root} {self.codec.encode(term)})")
+                parts, written = self.codec.written(term)
+                _run(self.egraph, f"{parts}\n(union {root} {written})")
             if limit:
                 warn(limit)
                 break
