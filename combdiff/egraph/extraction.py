@@ -279,11 +279,11 @@ class Extractor:
     def _offer(self, class_: Any, term: Term) -> None:
         """Take the term for a class if it is cheaper than the one held, or comes first among equally cheap ones."""
         price = cost(term)
-        held = self.best.get(class_)
-        if held is None or price < held[0]:
-            self.best[class_] = (price, term)
-        elif price == held[0] and held[1] is not term and order_key(term) < order_key(held[1]):
-            self.best[class_] = (price, term)
+        if class_ in self.best:
+            least, held = self.best[class_]
+            if held is term or price > least or (price == least and order_key(held) <= order_key(term)):
+                return
+        self.best[class_] = (price, term)
 
     def _terms(self, name: str, payload: Any) -> Iterable[Term]:
         """The terms a node stands for, given the best of its parts; none while a part has none."""
