@@ -29,6 +29,7 @@ LAYERS = (
     "reference",
     "diophantine",
     "affine",
+    "ranges",
     "tracing",
     "sharing",
     "readability",

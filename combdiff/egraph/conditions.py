@@ -19,12 +19,13 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, gcd, lcm
 
-from combdiff.affine import NEVER, Linear, contradictory, eliminate, integer_points, prune
+from combdiff.affine import NEVER, Linear, contradictory, eliminate, integer_points, prune, tighten
 from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric, Whole
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
+from combdiff.ranges import in_domain, linear, premises_of, symbol, term_of
 from combdiff.substitution import Names, substitute, subterms
-from combdiff.terms import ZERO, Apply, Mul, Number, Term, Var, mul
+from combdiff.terms import ONE, ZERO, Apply, Mul, Number, Term, Var, mul
 
 Network = tuple[list[Var], list[Term]]
 
@@ -190,7 +191,7 @@ def _equal(form: Linear, variables: Mapping[str, Var], domain: Domain | None) ->
         return delta(variables[bare], term_of(rest, variables), domain)
     left = Linear(tuple((name, c) for name, c in form.coefficients if c > 0))
     if not form.coefficients:
-        return Number(1) if not form.constant else ZERO
+        return ONE if not form.constant else ZERO
     return delta(term_of(left, variables), term_of((form - left).scale(-1), variables), domain)
 
 
@@ -233,13 +234,24 @@ def plain_conditions(factors: list[Term]) -> list[Term]:
     if not conditions:
         return factors
     variables = {symbol(v): v for f in conditions for v in f.free}
-    bounds = tuple(sorted((linear(f.form) for f in conditions if not f.modulus), key=str))
-    kept = _pruned(bounds, tuple(premises_of(variables.values())))
+    congruences = [c for f in conditions if f.modulus if (c := _congruence(f)) is not ONE]
+    lattice = {linear(f.form): f.modulus for f in congruences if isinstance(f, Indicator)}
+    bounds = tuple(sorted((_on_lattice(linear(f.form), lattice) for f in conditions if not f.modulus), key=str))
+    kept = _pruned(bounds, tuple(_on_lattice(form, lattice) for form in premises_of(variables.values())))
     if kept is None:
         return [ZERO]
-    chosen = [indicator(term_of(form, variables)) for form in kept]
-    chosen += [_congruence(f) for f in conditions if f.modulus]
-    return [f for f in factors if f not in conditions] + [f for f in dict.fromkeys(chosen) if f is not Number(1)]
+    chosen = [*(indicator(term_of(form, variables)) for form in kept), *dict.fromkeys(congruences)]
+    return [f for f in factors if f not in conditions] + chosen
+
+
+def _on_lattice(bound: Linear, lattice: Mapping[Linear, int]) -> Linear:
+    """`d ≥ 0` as `d ≥ 1` where a condition says that d is odd: the same points."""
+    bound = tighten(bound)
+    for form, modulus in lattice.items():
+        for turned in (form, form.scale(-1)):
+            if turned.coefficients == bound.coefficients:
+                return bound - (bound.constant - turned.constant) % modulus
+    return bound
 
 
 def _on_the_real_line(condition: Indicator) -> bool:
@@ -268,51 +280,9 @@ def _congruence(condition: Indicator) -> Term:
     if leading < 0:
         parts, offset = affine_parts(affine([(form, -1)]))
         form = affine(parts, offset % modulus)
-    return indicator(form, modulus) if modulus > 1 else Number(1)
+    return indicator(form, modulus) if modulus > 1 else ONE
 
 
 def _centred(value: int, modulus: int) -> int:
     value %= modulus
     return value - modulus if 2 * value > modulus else value
-
-
-# --- index forms and linear forms ----------------------------------------------------------------------------------
-
-
-def symbol(var: Var) -> str:
-    """The name of an index or size in a linear form."""
-    return f"#{var.name}" if isinstance(var.type, Whole) else var.name
-
-
-def linear(term: Term) -> Linear:
-    """An index expression as a linear form."""
-    parts, offset = affine_parts(term)
-    return Linear(tuple((symbol(v), c) for v, c in parts), offset)
-
-
-def term_of(form: Linear, variables: Mapping[str, Var]) -> Term:
-    """A linear form as an index expression."""
-    known = ((variables.get(name) or Var(name[1:], Whole()), c) for name, c in form.coefficients)
-    return affine(known, form.constant)
-
-
-def in_domain(form: Linear, domain: object) -> list[Linear]:
-    """What is ≥ 0 where the form is an index of the domain (on a cycle, its representative)."""
-    match domain:
-        case Range(size) | Cyclic(size):
-            return [form, _size(size) - form - 1]
-        case Symmetric(bound):
-            return [form + _size(bound), _size(bound) - form]
-    return []
-
-
-def _size(size: int | str) -> Linear:
-    return Linear.symbol(f"#{size}") if isinstance(size, str) else Linear((), size)
-
-
-def premises_of(variables: Iterable[Var]) -> list[Linear]:
-    """What is known to be ≥ 0 of indices, by their domains, and of sizes."""
-    forms = [form for v in variables for form in in_domain(Linear.symbol(symbol(v)), v.type)]
-    sizes = {name for form in forms for name in form.symbols if name.startswith("#")}
-    sizes |= {symbol(v) for v in variables if isinstance(v.type, Whole)}
-    return sorted((*forms, *map(Linear.symbol, sorted(sizes))), key=str)

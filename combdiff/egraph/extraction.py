@@ -94,7 +94,7 @@ def own_cost(term: Term) -> float:
         case Sum():
             factors = term.body.factors if isinstance(term.body, Mul) else (term.body,)
             sets = _operands(factors)
-            masses = sum(isinstance(f, Delta) for f in factors)  # so that a δ stands outside where it can
+            masses = sum(volume(index_variables(f)) for f in factors if isinstance(f, Delta))  # better outside
             return masses + contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
         case Mul():
             sets = _operands(term.factors)

@@ -3,7 +3,7 @@
     1·b + 1·k (b symmetric)       k + b
     d − k ≥ 0                     [d ≥ k]
     d − k ≥ 0 and 4 − d + k ≥ 0   [0 ≤ d - k ≤ 4]
-    d − i ≡ 0 (mod 2)             [(d - i) mod 2 = 0]
+    d − i + 1 ≡ 0 (mod 2)         [(d - i) mod 2 = 1]
 
 Within an index expression positive parts come before negative ones; among each, indices in the order of the names
 shown (those of symmetric domains last, since they are steps from another index), then sizes. The constant is last,
@@ -70,8 +70,9 @@ def write_conditions(conditions: Iterable[Indicator], scope: Scope) -> tuple[Com
 
 
 def _congruence(condition: Indicator, scope: Scope) -> Comparison:
-    rest = Remainder(write_form(form_of(condition.form), scope), condition.modulus)
-    return Comparison((rest, Literal(0)), ("=",))
+    coefficients, offset = form_of(condition.form)
+    rest = Remainder(write_form((coefficients, 0), scope), condition.modulus)
+    return Comparison((rest, Literal(-offset % condition.modulus)), ("=",))
 
 
 def _split(form: Form) -> tuple[dict[Var, Rational], Form]:

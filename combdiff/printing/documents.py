@@ -98,10 +98,28 @@ class Starred(Doc):
 
 
 @dataclass(frozen=True)
+class Rounded(Doc):
+    """`⌈body / divisor⌉`, or `⌊body / divisor⌋` where it is not rounded up."""
+
+    body: Doc
+    divisor: int
+    up: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An index of a Σ with its least and greatest value; without them it runs over its domain."""
+
+    name: Name
+    lower: Doc | None = None
+    upper: Doc | None = None
+
+
+@dataclass(frozen=True)
 class BigSum(Doc):
     """`Σ_{indices} ∫ body d(variables)`; either may be empty, not both."""
 
-    indices: tuple[Name, ...]
+    indices: tuple[Bound, ...]
     variables: tuple[Name, ...]
     body: Doc
 

@@ -18,11 +18,13 @@ from math import lcm
 from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
 from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.printing.bounds import split_bounds, write_bounds
 from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Access,
     Arrow,
     BigSum,
+    Bound,
     Derivative,
     Doc,
     Function,
@@ -177,7 +179,11 @@ class _Layout:
         inner = self._enter(scope, term.indices, term.body)
         finite = [v for v in term.indices if not isinstance(v.type, Real)]
         real = [v for v in term.indices if isinstance(v.type, Real)]
-        return BigSum(_names(finite, inner), _names(real, inner), self.doc(term.body, inner))
+        conditions, body = split_bounds(finite, term.body)
+        bounded = write_bounds(finite, conditions, inner)
+        plain = [Name(inner[v]) for v in finite if not any(Name(inner[v]) == bound.name for bound in bounded)]
+        indices = (*map(Bound, plain), *bounded)
+        return BigSum(indices, _names(real, inner), self.doc(body, inner))
 
     # --- functions and maps ----------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from combdiff.printing.documents import (
     Power,
     Quotient,
     Remainder,
+    Rounded,
     Row,
     Scaled,
     Sheet,
@@ -149,10 +150,13 @@ class _Text(Renderer):
     def big_sum(self, doc: BigSum) -> str:
         body = self.bracket(doc.body, Level.BIG)
         signs = ["∫" * len(doc.variables)] if doc.variables else []
-        if doc.indices:
-            names = ",".join(map(self.render, doc.indices))
-            signs.insert(0, f"Σ_{names}" if len(names) == 1 else f"Σ_{{{names}}}")
+        sums = self.bounds(doc.indices, "Σ", lambda names: f"_{names}" if len(names) == 1 else f"_{{{names}}}")
+        signs = [*sums, *signs]
         return " ".join([*signs, body, *(f"d{self.render(variable)}" for variable in doc.variables)])
+
+    def rounded(self, doc: Rounded) -> str:
+        left, right = "⌈⌉" if doc.up else "⌊⌋"
+        return f"{left}{self.bracket(doc.body, Level.PRODUCT)}/{doc.divisor}{right}"
 
     def kronecker(self, doc: Kronecker) -> str:
         return f"δ({self.render(doc.left)}, {self.render(doc.right)})"

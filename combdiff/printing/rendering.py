@@ -11,6 +11,7 @@ Invariant: a string, read with this order of binding, gives back the structure o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from fractions import Fraction
 
@@ -18,6 +19,7 @@ from combdiff.printing.documents import (
     Access,
     Arrow,
     BigSum,
+    Bound,
     Comparison,
     Derivative,
     Doc,
@@ -30,6 +32,7 @@ from combdiff.printing.documents import (
     Product,
     Quotient,
     Remainder,
+    Rounded,
     Row,
     Scaled,
     Sheet,
@@ -82,6 +85,8 @@ class Renderer(ABC):
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
+            case Rounded():
+                return self.rounded(doc)
             case Kronecker():
                 return self.kronecker(doc)
             case Iverson() | Comparison() | Remainder():
@@ -221,6 +226,25 @@ class Renderer(ABC):
     @abstractmethod
     def big_sum(self, doc: BigSum) -> str:
         """Σ and ∫."""
+
+    @abstractmethod
+    def rounded(self, doc: Rounded) -> str:
+        """A rounded quotient."""
+
+    def bounds(self, indices: Iterable[Bound], sign: str, subscript: Callable[[str], str]) -> Iterator[str]:
+        """The signs of a Σ: indices over whole domains share one, bounded ones have one each."""
+        names: list[str] = []
+        for index in indices:
+            if index.lower is None or index.upper is None:
+                names.append(self.render(index.name))
+                continue
+            if names:
+                yield sign + subscript(",".join(names))
+            names = []
+            lower = f"{self.render(index.name)}={self.render(index.lower)}"
+            yield f"{sign}_{{{lower}}}^{{{self.render(index.upper)}}}"
+        if names:
+            yield sign + subscript(",".join(names))
 
     @abstractmethod
     def kronecker(self, doc: Kronecker) -> str:

@@ -26,6 +26,7 @@ from combdiff.printing.documents import (
     Power,
     Quotient,
     Remainder,
+    Rounded,
     Row,
     Scaled,
     Sheet,
@@ -149,11 +150,14 @@ class _Latex(Renderer):
         return f"{SIGNS[doc.sign].strip()}{index}{map_}"
 
     def big_sum(self, doc: BigSum) -> str:
-        names = ",".join(map(self.render, doc.indices))
-        signs = [rf"\sum_{{{names}}}"] if doc.indices else []
+        signs = list(self.bounds(doc.indices, r"\sum", lambda names: f"_{{{names}}}"))
         signs += [r"\int"] * len(doc.variables)
         ends = [rf"\, \mathrm{{d}}{self.render(variable)}" for variable in doc.variables]
         return " ".join([*signs, self.bracket(doc.body, Level.BIG), *ends])
+
+    def rounded(self, doc: Rounded) -> str:
+        left, right = (r"\lceil", r"\rceil") if doc.up else (r"\lfloor", r"\rfloor")
+        return rf"\left{left} \frac{{{self.render(doc.body)}}}{{{doc.divisor}}} \right{right}"
 
     def kronecker(self, doc: Kronecker) -> str:
         return rf"\delta_{{{self.render(doc.left)},{self.render(doc.right)}}}"

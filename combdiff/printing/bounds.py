@@ -1,0 +1,73 @@
+"""Conditions under a Σ as bounds of its indices.
+
+    Σ_k [k ≤ d, d ≤ k + 2] t       with k over 0 … 4      is laid out as      Σ_{k=max(0, d - 2)}^{min(4, d)} t
+
+The bounds come from Fourier-Motzkin elimination of the conditions and the domains, the innermost index first (Urban &
+van der Smagt 2017, sec. 4). An index that runs over its whole domain is only named.
+
+Invariant: the bounded Σ adds the same terms; a range that is empty as written adds none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from combdiff.affine import Bound as LinearBound
+from combdiff.affine import Bounds, Linear, eliminate
+from combdiff.domains import Real, Whole
+from combdiff.indexing import Indicator
+from combdiff.printing.conditions import form_of, write_form
+from combdiff.printing.documents import Bound, Doc, Function, Name, Rounded
+from combdiff.printing.naming import Scope
+from combdiff.ranges import in_domain, linear, premises_of, symbol, term_of
+from combdiff.terms import Mul, Term, Var, mul
+
+
+def split_bounds(indices: Sequence[Var], body: Term) -> tuple[list[Indicator], Term]:
+    """The conditions of a product that bound summed indices, and the rest of the product."""
+    factors = body.factors if isinstance(body, Mul) else (body,)
+    taken = [f for f in factors if isinstance(f, Indicator) and _bounds(f, indices)]
+    rest = [f for f in factors if f not in taken]
+    return taken, mul(*rest) if taken else body
+
+
+def _bounds(condition: Indicator, indices: Sequence[Var]) -> bool:
+    whole = not any(isinstance(v.type, Real) for v in condition.free)
+    return whole and not condition.modulus and not condition.free.isdisjoint(indices)
+
+
+def write_bounds(indices: Sequence[Var], conditions: Iterable[Indicator], scope: Scope) -> tuple[Bound, ...]:
+    """The indices that the conditions mention, outermost first, each with its bounds."""
+    forms = [linear(c.form) for c in conditions]
+    variables = {symbol(v): v for c in conditions for v in c.free}
+    inner = [v for v in indices if symbol(v) in variables]
+    ranges = {v: in_domain(linear(v), v.type) for v in inner}
+    outer = [v for v in variables.values() if v not in inner]
+    system = [*forms, *(form for own in ranges.values() for form in own)]
+    variables |= {name: Var(name[1:], Whole()) for form in system for name in form.symbols if name.startswith("#")}
+    assume = premises_of([*outer, *(v for v in variables.values() if isinstance(v.type, Whole))])
+    found = eliminate(system, [symbol(v) for v in reversed(inner)], assume).bounds[::-1]
+    return tuple(_bound(b, variables, scope, whole=_is_whole(b, ranges[variables[b.name]])) for b in found)
+
+
+def _is_whole(bounds: Bounds, own: Sequence[Linear]) -> bool:
+    """Whether the bounds are those of the domain."""
+    name = Linear.symbol(bounds.name)
+    sides = [*(name - form for form, d in bounds.lower if d == 1), *(form - name for form, d in bounds.upper if d == 1)]
+    return sides == own and len(bounds.lower) == len(bounds.upper) == 1
+
+
+def _bound(bounds: Bounds, variables: Mapping[str, Var], scope: Scope, *, whole: bool) -> Bound:
+    name = Name(scope[variables[bounds.name]])
+    if whole:
+        return Bound(name)
+    lower = _side(bounds.lower, "maximum", variables, scope, up=True)
+    return Bound(name, lower, _side(bounds.upper, "minimum", variables, scope, up=False))
+
+
+def _side(bounds: Sequence[LinearBound], fold: str, variables: Mapping[str, Var], scope: Scope, *, up: bool) -> Doc:
+    docs: list[Doc] = []
+    for form, divisor in bounds:
+        doc = write_form(form_of(term_of(form, variables)), scope)
+        docs.append(doc if divisor == 1 else Rounded(doc, divisor, up))
+    return docs[0] if len(docs) == 1 else Function(fold, tuple(docs))
