@@ -168,7 +168,23 @@ def moves(term: Sum) -> Iterator[Sum]:
     choices = [options for options in choices if len(options) > 1]
     for combination in islice(product(*choices), MOST_MOVES):
         replacement = {index: value for index, value in combination if value is not index}
-        yield Sum(term.indices, substitute(term.body, replacement)) if replacement else term
+        if _reversible(replacement):
+            yield Sum(term.indices, substitute(term.body, replacement)) if replacement else term
+
+
+def _reversible(replacement: Mapping[Var, Term]) -> bool:
+    """Whether changes made at once can be made one after the other, as each is reversible alone.
+
+    k ↦ k + l and l ↦ l + k at once is no change of indices: it takes every (k, l) to a pair (m, m).
+    """
+    left = dict(replacement)
+    while left:
+        settled = [index for index, value in left.items() if not value.free & left.keys() - {index}]
+        if not settled:
+            return False
+        for index in settled:
+            del left[index]
+    return True
 
 
 def _values(index: Var, body: Term) -> list[Term]:
