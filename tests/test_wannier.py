@@ -1,5 +1,6 @@
 """Maximally localised Wannier functions: cyclic k, symmetric b, and the sharing of ρ (theory.md §3, result 6)."""
 
+import warnings
 from itertools import product
 from typing import Any
 
@@ -18,15 +19,13 @@ Weights = cd.Space(B, symmetry=["w[b] = w[-b]"])
 
 @cd.program
 def spread(w: Weights, S: Overlaps, U: Gauge):
-    rho = cd.tensor(
-        lambda n, b: cd.sum(lambda k, p, q: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b]), b=B
-    )
+    rho = cd.tensor(lambda n, b: cd.sum(lambda k, p, q: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b]), b=B)
     return cd.sum(lambda n, b: w[b] * cd.conj(rho[n, b]) * rho[n, b])
 
 
 @cd.program
 def wrapped(v: cd.Space(K, dtype=complex), w: Weights, U: cd.Space("n", K)):
-    return cd.real(cd.sum(lambda k, l, b, m: U[m, 2 * k + 2 * l + 1] * U[m, k - l + 1] * v[-k] * w[b], k=K, l=K))
+    return cd.real(cd.sum(lambda k, j, b, m: U[m, 2 * k + 2 * j + 1] * U[m, k - j + 1] * v[-k] * w[b], k=K, j=K))
 
 
 def by_hand(w: Any, S: Any, U: Any) -> float:
@@ -35,7 +34,7 @@ def by_hand(w: Any, S: Any, U: Any) -> float:
     total = 0.0
     for b in range(-bound, bound + 1):
         ahead = [(k + b) % mesh for k in range(mesh)]
-        rho = sum(np.einsum("pn,pq,qn->n", U[:, :, k].conj(), S[:, :, k, l], U[:, :, l]) for k, l in enumerate(ahead))
+        rho = sum(np.einsum("pn,pq,qn->n", U[:, :, k].conj(), S[:, :, k, m], U[:, :, m]) for k, m in enumerate(ahead))
         total += w[b + bound] * float(np.sum(abs(rho) ** 2))
     return total
 
@@ -81,3 +80,42 @@ def test_indices_that_shift_one_another_are_not_renamed_together(mesh: int, boun
     assert close(cd.grad(wrapped, wrt="U", simplify=False)(**arrays), expected)
     assert close(cd.grad(wrapped, wrt="U")(**arrays), expected)
     assert close(cd.simplify(wrapped)(**arrays), wrapped(**arrays))
+
+
+Cell = (cd.Cyclic("K1"), cd.Cyclic("K2"), cd.Cyclic("K3"))
+Around = (cd.Symmetric("B1"), cd.Symmetric("B2"), cd.Symmetric("B3"))
+
+
+@cd.program
+def whole_spread(
+    S: cd.Space("N", "N", *Cell, *Around, dtype=complex),
+    w: cd.Space(*Around, symmetry=["w[a,b,c] = w[-a,-b,-c]"]),
+    v: cd.Space(3, *Around, symmetry=["v[x,a,b,c] = -v[x,-a,-b,-c]"]),
+    h: cd.Space(),
+    U: cd.Space("N", "n", *Cell, dtype=complex),
+):
+    """The spread of Marzari and Vanderbilt on a mesh in three dimensions; h is 1/Nk."""
+    M = cd.tensor(
+        lambda n, i, j, k, a, b, c: cd.sum(
+            lambda p, q: cd.conj(U[p, n, i, j, k]) * S[p, q, i, j, k, a, b, c] * U[q, n, i + a, j + b, k + c]
+        )
+    )
+    phase = np.log(M).imag
+    r = cd.tensor(
+        lambda n, x: -h * cd.sum(lambda i, j, k, a, b, c: w[a, b, c] * v[x, a, b, c] * phase[n, i, j, k, a, b, c])
+    )
+    local = 1 - (cd.conj(M) * M).real + phase**2
+    return h * cd.sum(lambda n, i, j, k, a, b, c: w[a, b, c] * local[n, i, j, k, a, b, c]) - (r * r).sum()
+
+
+def test_whole_spread_on_three_cyclic_axes_within_the_default_budget() -> None:
+    sizes = {"N": 2, "n": 2, "K1": 1, "K2": 2, "K3": 3, "B1": 1, "B2": 0, "B3": 1}
+    arrays = random_arrays(whole_spread.parameters, np.random.default_rng(0), sizes)
+    expected = finite_difference_gradient(whole_spread, arrays, "U")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", cd.BudgetWarning)
+        both = cd.value_and_grad(whole_spread, wrt="U")
+    value, gradient = both(**arrays)
+    assert close(value, whole_spread(**arrays))
+    assert close(gradient, expected)
+    assert close(cd.grad(whole_spread, wrt="U", simplify=False)(**arrays), expected)

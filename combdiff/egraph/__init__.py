@@ -1,5 +1,6 @@
 """Simplification by equality saturation in egglog.
 
-From the bottom up: `encoding` (terms as egglog text and back), `contraction` (networks in normal form), `canonical`
-(names of bound indices under symmetries), `extraction` (the cheapest term of a class) and `saturation` (the schedule).
+From the bottom up: `encoding` (terms as egglog text and back), `deltas` (thinned before saturation), `contraction`
+(networks in normal form), `canonical` (names of bound indices under symmetries), `extraction` (the cheapest term of a
+class) and `saturation` (the schedule).
 """

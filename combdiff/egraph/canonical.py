@@ -175,7 +175,7 @@ def moves(term: Sum) -> Iterator[Sum]:
 def _reversible(replacement: Mapping[Var, Term]) -> bool:
     """Whether changes made at once can be made one after the other, as each is reversible alone.
 
-    k ↦ k + l and l ↦ l + k at once is no change of indices: it takes every (k, l) to a pair (m, m).
+    k ↦ k + m and m ↦ m + k at once is no change of indices: it takes every (k, m) to a pair of equals.
     """
     left = dict(replacement)
     while left:

@@ -21,6 +21,7 @@ from typing import Any
 from combdiff.egraph.budget import Budget, current, warn
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
+from combdiff.egraph.deltas import thin
 from combdiff.egraph.encoding import FUNCTION_FACTS, Codec
 from combdiff.egraph.extraction import Classes, Extractor, cost, read
 from combdiff.errors import RuleError
@@ -120,7 +121,7 @@ class _Saturation:
         self.names = Names(*terms)
         self.forms: dict[Any, int] = {}
         self.roots = [f"$root{n}" for n in range(len(terms))]
-        starts = [self.codec.written(apart(term, self.names)) for term in terms]
+        starts = [self.codec.written(thin(apart(term, self.names))) for term in terms]
         _run(egraph, self.codec.tensor_laws())
         for root, (parts, start) in zip(self.roots, starts, strict=True):
             _run(egraph, f"{parts}\n(let {root} {start})")
