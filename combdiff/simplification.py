@@ -21,6 +21,7 @@ from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.indexing import Delta, affine
+from combdiff.primitives import function
 from combdiff.sharing import is_call, put_back, share, split
 from combdiff.substitution import Names, apply, subterms
 from combdiff.terms import Lambda, Primitive, Sum, Term, Tuple, Var, conj, let, negate
@@ -103,9 +104,16 @@ def _simplify_result(term: Term, rules: tuple[str, ...]) -> Term:
 
 def _simplify_tensor(term: Term, rules: tuple[str, ...]) -> Term:
     if isinstance(term, Lambda):
-        return Lambda(term.parameters, simplify(term.body, rules))
+        return Lambda(term.parameters, _simplify_number(term.body, rules))
     is_number = isinstance(space := type_of(term), Space) and not space.order
-    return simplify(term, rules) if is_number and not isinstance(term, Var) else term
+    return _simplify_number(term, rules) if is_number and not isinstance(term, Var) else term
+
+
+def _simplify_number(term: Term, rules: tuple[str, ...]) -> Term:
+    """The simplified term; a real number stays one in type where the laws have dropped an Re that changes nothing."""
+    simple = simplify(term, rules)
+    lost = dtype_of(simple) is complex and dtype_of(term) is not complex
+    return function("real", simple) if lost else simple
 
 
 def _is_light(term: Term) -> bool:

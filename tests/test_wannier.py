@@ -1,7 +1,9 @@
 """Maximally localised Wannier functions: cyclic k, symmetric b, and the sharing of ρ (theory.md §3, result 6)."""
 
+import importlib.util
 import warnings
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,61 @@ def test_whole_spread_on_three_cyclic_axes_within_the_default_budget() -> None:
         warnings.simplefilter("error", cd.BudgetWarning)
         both = cd.value_and_grad(whole_spread, wrt="U")
     value, gradient = both(**arrays)
+    assert isinstance(value, float)
     assert close(value, whole_spread(**arrays))
     assert close(gradient, expected)
     assert close(cd.grad(whole_spread, wrt="U", simplify=False)(**arrays), expected)
+
+
+# --- the example ---------------------------------------------------------------------------------------------------
+
+DATA = next(
+    (folder for up in Path(__file__).resolve().parents if (folder := up / "shared" / "data" / "diamond").is_dir()), None
+)
+
+
+def example() -> Any:
+    """The module examples/wannier.py."""
+    path = Path(__file__).resolve().parent.parent / "examples" / "wannier.py"
+    spec = importlib.util.spec_from_file_location("wannier_example", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(DATA is None, reason="the Wannier90 files of diamond are not beside the checkout")
+def test_diamond_reaches_the_spread_of_wannier90() -> None:
+    assert DATA is not None
+    first, last, invariant = example().main(str(DATA / "diamond"))
+    assert first == pytest.approx(2.3255183666, abs=1e-8)
+    assert invariant == pytest.approx(1.954619860, abs=1e-8)
+    assert last == pytest.approx(2.320904915, abs=1e-8)
+
+
+def test_weights_of_cubic_cells_are_those_of_their_shells() -> None:
+    page = example()
+    simple = 2 * np.pi / 3 * np.eye(3)
+    faces = 2 * np.pi / 3 * np.array([[-1.0, 1, 1], [1, -1, 1], [1, 1, -1]])
+    skew = np.array([[1.0, 0.1, 0], [0, 1.3, 0.2], [0.3, 0, 0.8]])
+    for reciprocal, mesh, count in ((simple, (4, 4, 4), 6), (faces, (3, 3, 3), 8), (skew, (2, 3, 4), None)):
+        steps = page.search_shells(reciprocal, np.array(mesh))
+        vectors = steps / mesh @ reciprocal
+        weights = page.shell_weights(vectors)
+        assert count in (None, len(steps))
+        assert np.allclose(np.einsum("b,bi,bj->ij", weights, vectors, vectors), np.eye(3))
+
+
+def test_the_gauge_moves_on_the_unitary_matrices_against_the_gradient() -> None:
+    page = example()
+    near, projections = page.model()
+    both = cd.value_and_grad(page.spread, wrt="U").partial(
+        S=near.overlaps, w=near.weights, v=near.vectors, away=near.away, h=1 / 32
+    )
+    U = page.projected(projections)
+    value, G = both(U)
+    A = page.tangent(U, G)
+    ahead, behind = (both(page.moved(U, A, t))[0] for t in (1e-4, -1e-4))
+    assert (ahead - behind) / 2e-4 == pytest.approx(page.inner(A, A), rel=1e-6)
+    assert value == pytest.approx(page.spread(near.overlaps, near.weights, near.vectors, near.away, 1 / 32, U))

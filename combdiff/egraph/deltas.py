@@ -20,7 +20,7 @@ MOST_DELTAS = 2  # of one Σ that the laws are left with
 def thin(term: Term) -> Term:
     """The term with no more than MOST_DELTAS δ's that meet the Σ around them; each Σ binds names of its own."""
     children = tuple(thin(child) for child in term.children)
-    term = term.with_children(children) if children else term
+    term = term if children == term.children else term.with_children(children)
     while isinstance(term, Sum) and (meeting := _meeting(term))[MOST_DELTAS:]:
         one, index, value = meeting[-1]
         assert isinstance(term.body, Mul)
