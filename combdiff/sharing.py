@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 
 from combdiff.checking import is_domain, type_of
 from combdiff.domains import Function, Space, Whole
-from combdiff.substitution import Names, apply, substitute
+from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     Add,
     Apply,
@@ -37,6 +37,7 @@ from combdiff.terms import (
 )
 
 MOST_NESTED = 3  # Σ's and functions in one another up to which a value used once is put back: chains stay readable lets
+MOST_SUMMED = 1  # the same for a tensor that a Σ reads again and again, as each layer of a network reads the one before
 
 Bindings = tuple[tuple[Var, Term], ...]
 
@@ -244,15 +245,26 @@ def inline_single_uses(body: Term) -> Term:
             counts.update(uses(value))
             kept.append((var, value))
     whole = set(_whole(result))
+    summed = set(_summed(result)).union(*(_summed(value) for _, value in kept))
     replacement: dict[Var, Term] = {}
     remaining: list[tuple[Var, Term]] = []
     for var, value in reversed(kept):
         value = put_back(value, replacement)
-        if counts[var] == 1 and (var in whole or nesting(value) <= MOST_NESTED):
+        if counts[var] == 1 and (var in whole or nesting(value) <= (MOST_SUMMED if var in summed else MOST_NESTED)):
             replacement[var] = value
         else:
             remaining.append((var, value))
     return let(remaining, put_back(result, replacement))
+
+
+def _summed(term: Term) -> Iterator[Term]:
+    """The tensors whose elements a Σ in the term sums over, again for every value of other indices."""
+    for part in subterms(term):
+        if isinstance(part, Sum):
+            around = set(free_indices(part.body))
+            for access in subterms(part.body):
+                if isinstance(access, Apply) and not access.free.isdisjoint(part.indices) and around - access.free:
+                    yield access.function
 
 
 def _whole(result: Term) -> Iterator[Term]:
