@@ -30,6 +30,7 @@ EXAMPLES = """examples:
   combdiff 'declare A 2 x 1 expression A *(ij,j->i) x derivative wrt x'
   combdiff --check 'declare x 1 expression sin(x) *(i,i->) exp(x) derivative wrt x'
   combdiff --latex 'declare X 2 expression X *(ij,ij->) X derivative wrt X'
+  combdiff --matrix 'declare X 2 y 1 w 1 expression (X *(ij,j->i) w - y)^2 *(i,->) 1 derivative wrt w'
   combdiff --source numpy --file objective.txt
   echo 'declare x 1 expression sum(i->) x^3 derivative wrt x wrt x' | combdiff -
 
@@ -79,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     given.add_argument("--file", metavar="FILE", help="read the text from a file")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--latex", action="store_true", help="print LaTeX")
+    form.add_argument("--matrix", action="store_true", help="print matrix notation, where there is one")
     form.add_argument("--source", choices=["numpy"], help="print standalone Python")
     parser.add_argument("--check", action="store_true", help="compare with central differences at random values")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -126,10 +128,19 @@ def _decoded(file: IO[bytes]) -> str:
 
 
 def _plain(options: argparse.Namespace, program: Program, error: float | None) -> str:
-    written = program.latex() if options.latex else program.source(options.source) if options.source else str(program)
+    written = _written(options, program)
     if error is None or error != error:
         return written
     return f"{written}\n{'# ' if options.source else '% ' if options.latex else ''}largest error: {error:.2g}"
+
+
+def _written(options: argparse.Namespace, program: Program) -> str:
+    """The derivative in the form that is asked for."""
+    if options.latex:
+        return program.latex()
+    if options.matrix:
+        return program.matrix()
+    return program.source(options.source) if options.source else str(program)
 
 
 def _json(options: argparse.Namespace, text: str, steps: list[Program], error: float | None) -> str:
@@ -144,6 +155,7 @@ def _json(options: argparse.Namespace, text: str, steps: list[Program], error: f
         "expression": str(expression),
         "derivative": str(derivative),
         "latex": derivative.latex(),
+        "matrix": derivative.matrix(),
     }
     if options.source:
         found["source"] = derivative.source(options.source)

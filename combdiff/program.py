@@ -23,7 +23,7 @@ import numpy as np
 from combdiff.derivation import pulled_back
 from combdiff.errors import ArgumentError, Location, UnsupportedError
 from combdiff.execution import run, source
-from combdiff.printing import latex, text
+from combdiff.printing import latex, matrix_latex, matrix_text, text
 from combdiff.printing.combinators import combinator_text
 from combdiff.readability import letters_of, readable
 from combdiff.sharing import canonical_names, share
@@ -113,6 +113,13 @@ class Program:
     def latex(self) -> str:
         """LaTeX of the program in index notation."""
         return latex(self.term)
+
+    def matrix(self, latex: bool = False) -> str:
+        """The program in matrix notation, `2·A·x`, as text or LaTeX; definitions and results without one in indices.
+
+        Products element by element are ⊙, 𝟏 is a vector of ones, 𝐈 the unit matrix, of whatever size fits.
+        """
+        return matrix_latex(self.term) if latex else matrix_text(self.term)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"

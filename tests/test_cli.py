@@ -41,6 +41,11 @@ def test_it_prints_latex(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == derive(TEXT).latex() + "\n"
 
 
+def test_it_prints_matrix_notation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--matrix", "declare A 2 symmetric x 1 expression x *(i,i->) (A *(ij,j->i) x) derivative wrt x"]) == 0
+    assert capsys.readouterr().out == "2·A·x\n"
+
+
 def test_the_source_runs_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["--source", "numpy", "--check", TEXT]) == 0
     (tmp_path / "alone.py").write_text(capsys.readouterr().out, encoding="utf-8")
@@ -86,6 +91,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["text"] == TEXT
     assert found["derivative"] == PRINTED
     assert found["latex"] == derive(TEXT).latex()
+    assert found["matrix"] == derive(TEXT).matrix()
     assert found["parameters"] == [
         {"name": "A", "axes": ["n", "m"], "dtype": "float"},
         {"name": "x", "axes": ["m"], "dtype": "float"},
@@ -138,7 +144,9 @@ def test_unreadable_files_have_status_2(capsys: pytest.CaptureFixture[str], tmp_
     assert "bytes" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["--latex", "--source", "numpy", TEXT], ["--matrix", TEXT], [TEXT, TEXT]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["--latex", "--source", "numpy", TEXT], ["--matrix", "--latex", TEXT], [TEXT, TEXT]]
+)
 def test_wrong_usage_has_status_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(arguments)
@@ -172,13 +180,13 @@ def test_version_and_help() -> None:
     shown = process("--help").stdout.decode()
     assert "examples:" in shown
     assert "exit status: 0; 1 if the check fails; 2 for bad input" in shown
-    for option in ("--matrix", "--explain", "--cost", "check-rules"):
+    for option in ("--explain", "--cost", "check-rules"):
         assert option not in shown
 
 
 def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> None:
     texts = [line.split("'")[1] for line in cli.EXAMPLES.splitlines() if "'" in line]
-    assert len(texts) == 4
+    assert len(texts) == 5
     for each in texts:
         assert main(["--check", each]) == 0
     assert not capsys.readouterr().err

@@ -9,7 +9,7 @@ order), and two renderers write its documents with their signs (`plain`, `tex`).
 Invariant: every term can be printed, in time linear in its graph; equal terms print alike in every process.
 """
 
-from combdiff.printing.plain import text
-from combdiff.printing.tex import latex
+from combdiff.printing.plain import matrix_text, text
+from combdiff.printing.tex import latex, matrix_latex
 
-__all__ = ["latex", "text"]
+__all__ = ["latex", "matrix_latex", "matrix_text", "text"]

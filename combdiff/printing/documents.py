@@ -172,6 +172,45 @@ class Transposed(Doc):
 
 
 @dataclass(frozen=True)
+class Marked(Doc):
+    """A matrix or vector with a sign behind it: ᵀ, *, † or ⁻¹."""
+
+    body: Doc
+    sign: str
+
+
+@dataclass(frozen=True)
+class MatrixProduct(Doc):
+    """`2·A·x`: two or more factors of a matrix product, scalars first."""
+
+    factors: tuple[Doc, ...]
+
+
+@dataclass(frozen=True)
+class ElementProduct(Doc):
+    """`u ⊙ v ⊘ w`: products and quotients element by element; there is a first factor."""
+
+    above: tuple[Doc, ...]
+    below: tuple[Doc, ...]
+
+
+@dataclass(frozen=True)
+class ElementPower(Doc):
+    """`u^∘2`: a power of every element."""
+
+    base: Doc
+    exponent: Doc
+
+
+@dataclass(frozen=True)
+class Norm(Doc):
+    """`‖u‖`, or with a kind `‖A‖_F`."""
+
+    body: Doc
+    kind: str
+
+
+@dataclass(frozen=True)
 class Arrow(Doc):
     """`(parameters) ↦ body`."""
 

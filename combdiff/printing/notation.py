@@ -49,6 +49,12 @@ from combdiff.terms import ONE, Add, Apply, Conj, Lambda, Mul, Number, Primitive
 
 def sheet(term: Term) -> Sheet:
     """The document of any term: parameters, definitions and result."""
+    parts, layout, scope = opened(term)
+    return layout.sheet(parts, scope)
+
+
+def opened(term: Term) -> tuple[Outline, Layout, Scope]:
+    """The outline of any term, how it is laid out, and the names of its parameters and definitions."""
     parts = outline(term)
     expressions = [*(value for _, value in parts.definitions), parts.result]
     bound = [*(var for group in parts.groups for var in group), *(var for var, _ in parts.definitions)]
@@ -57,10 +63,10 @@ def sheet(term: Term) -> Sheet:
     free = frozenset().union(*(e.free for e in expressions)) - frozenset(bound)
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
     scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter([*bound, *outer])
-    return _Layout(nodes).sheet(parts, scope)
+    return parts, Layout(nodes), scope
 
 
-class _Layout:
+class Layout:
     """Terms to documents; knows which names are bound below every binder of the program."""
 
     def __init__(self, nodes: Iterable[Term]) -> None:
@@ -81,10 +87,11 @@ class _Layout:
     def sheet(self, parts: Outline, scope: Scope) -> Sheet:
         """A whole outline."""
         groups = tuple(_names(group, scope) for group in parts.groups)
-        definitions = tuple(self._definition(var, value, scope) for var, value in parts.definitions)
+        definitions = tuple(self.definition(var, value, scope) for var, value in parts.definitions)
         return Sheet(groups, definitions, self.doc(parts.result, scope))
 
-    def _definition(self, var: Var, value: Term, scope: Scope) -> tuple[Doc, Doc]:
+    def definition(self, var: Var, value: Term, scope: Scope) -> tuple[Doc, Doc]:
+        """`name = value`, the indices of a tensor on the left."""
         name = Name(scope[var])
         if not isinstance(value, Lambda):
             return name, self.doc(value, scope)
@@ -200,15 +207,18 @@ class _Layout:
         return Arrow(_names(term.parameters, inner), self.doc(term.body, inner))
 
     def _pullback(self, term: Pullback, scope: Scope) -> Doc:
+        cotangent = self._arguments([term.cotangent], scope)
+        return self.pulled_back(term, self._arguments(term.arguments, scope), cotangent, scope)
+
+    def pulled_back(self, term: Pullback, arguments: tuple[Doc, ...], cotangent: tuple[Doc, ...], scope: Scope) -> Doc:
         """`Dᵀ(k)` of a linear map, `∇R(u)` of a scalar map with cotangent 1, else `∂F(u)ᵀ(k)`."""
         map_ = self.doc(term.function, scope)
         type_ = term.function.type if isinstance(term.function, Var) else None
-        cotangent = self._arguments([term.cotangent], scope)
         if isinstance(type_, Map) and type_.linear:
             return Access(Transposed(map_), cotangent, True)
         sign = _derivative_sign(type_, len(term.arguments), term.cotangent)
         position = term.position + 1 if len(term.arguments) > 1 else 0
-        derivative = Access(Derivative(map_, sign, position), self._arguments(term.arguments, scope), True)
+        derivative = Access(Derivative(map_, sign, position), arguments, True)
         return derivative if term.cotangent is ONE else Access(Transposed(derivative), cotangent, True)
 
 

@@ -20,10 +20,13 @@ from combdiff.printing.documents import (
     Comparison,
     Derivative,
     Doc,
+    ElementPower,
     Function,
     Iverson,
     Kronecker,
     Literal,
+    Marked,
+    Norm,
     Power,
     Quotient,
     Remainder,
@@ -35,6 +38,7 @@ from combdiff.printing.documents import (
     Starred,
     Transposed,
 )
+from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
 from combdiff.printing.rendering import Level, Renderer
 from combdiff.terms import Scalar, Term
@@ -50,10 +54,17 @@ def text(term: Term) -> str:
     return _Text().sheet(sheet(term))
 
 
+def matrix_text(term: Term) -> str:
+    """A program in matrix notation as Unicode text, without its parameters; index notation where there is none."""
+    return _Text().sheet(matrix_sheet(term))
+
+
 class _Text(Renderer):
     dot = "·"
     maps_to = "↦"
     quotient_level = Level.PRODUCT
+    matrix_dot = "·"
+    element_signs = ("⊙", "⊘")
 
     def sheet(self, sheet: Sheet) -> str:
         heads = self.heads(sheet)
@@ -138,7 +149,15 @@ class _Text(Renderer):
             return base + exponent.translate(SUPERSCRIPTS)
         return f"{base}^{self.bracket(doc.exponent, Level.ATOM)}"
 
-    def marked(self, doc: Starred | Transposed | Derivative) -> str:
+    def element_power(self, doc: ElementPower) -> str:
+        return f"{self.bracket(doc.base, Level.ATOM)}^∘{self.bracket(doc.exponent, Level.ATOM)}"
+
+    def norm(self, doc: Norm) -> str:
+        return f"‖{self.render(doc.body)}‖{f'_{doc.kind}' if doc.kind else ''}"
+
+    def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
+        if isinstance(doc, Marked):
+            return f"{self.bracket(doc.body, Level.ATOM)}{doc.sign}"
         if isinstance(doc, Starred):
             return f"{self.bracket(doc.body, Level.ATOM)}*"
         map_ = self.bracket(doc.map, Level.ATOM)

@@ -23,11 +23,16 @@ from combdiff.printing.documents import (
     Comparison,
     Derivative,
     Doc,
+    ElementPower,
+    ElementProduct,
     Function,
     Iverson,
     Kronecker,
     Literal,
+    Marked,
+    MatrixProduct,
     Name,
+    Norm,
     Power,
     Product,
     Quotient,
@@ -81,7 +86,15 @@ class Renderer(ABC):
                 return self.quotient(doc)
             case Power():
                 return self.power(doc)
-            case Starred() | Transposed() | Derivative():
+            case MatrixProduct():
+                return self.matrix_product(doc)
+            case ElementProduct():
+                return self.element_product(doc)
+            case ElementPower():
+                return self.element_power(doc)
+            case Norm():
+                return self.norm(doc)
+            case Marked() | Starred() | Transposed() | Derivative():
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
@@ -108,9 +121,9 @@ class Renderer(ABC):
                 return Level.BIG if self.level(doc.factors[-1]) == Level.BIG else Level.PRODUCT
             case Quotient():
                 return self.quotient_level
-            case Scaled() | Remainder():
+            case Scaled() | Remainder() | MatrixProduct() | ElementProduct():
                 return Level.PRODUCT
-            case Power() | Starred():
+            case Power() | Starred() | ElementPower() | Marked():
                 return Level.POWER
             case BigSum():
                 return Level.BIG
@@ -163,6 +176,22 @@ class Renderer(ABC):
     def _place(self, position: int, factor: Doc) -> Level:
         """A fraction or a multiple of i needs no parentheses as the number in front."""
         return Level.PRODUCT if position == 0 and isinstance(factor, Literal) else Level.POWER
+
+    matrix_dot: str
+    """The sign between the factors of a matrix product."""
+
+    def matrix_product(self, doc: MatrixProduct) -> str:
+        """`2·A·x`, with what multiplies element by element in parentheses."""
+        return self.matrix_dot.join(self.bracket(f, self._place(n, f)) for n, f in enumerate(doc.factors))
+
+    element_signs: tuple[str, str]
+    """The signs of products and quotients element by element."""
+
+    def element_product(self, doc: ElementProduct) -> str:
+        """`u ⊙ v ⊘ w`, with matrix products in parentheses."""
+        times, over = self.element_signs
+        shown = f" {times} ".join(self.bracket(factor, Level.POWER) for factor in doc.above)
+        return shown + "".join(f" {over} {self.bracket(factor, Level.POWER)}" for factor in doc.below)
 
     def arrow(self, doc: Arrow) -> str:
         """`(a, b) ↦ body`."""
@@ -220,8 +249,16 @@ class Renderer(ABC):
         """A power."""
 
     @abstractmethod
-    def marked(self, doc: Starred | Transposed | Derivative) -> str:
-        """A conjugate, an adjoint or a derivative."""
+    def element_power(self, doc: ElementPower) -> str:
+        """A power of every element."""
+
+    @abstractmethod
+    def norm(self, doc: Norm) -> str:
+        """A norm."""
+
+    @abstractmethod
+    def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
+        """A conjugate, a transpose, an adjoint, an inverse or a derivative."""
 
     @abstractmethod
     def big_sum(self, doc: BigSum) -> str:

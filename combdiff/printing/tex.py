@@ -19,10 +19,13 @@ from combdiff.printing.documents import (
     Comparison,
     Derivative,
     Doc,
+    ElementPower,
     Function,
     Iverson,
     Kronecker,
     Literal,
+    Marked,
+    Norm,
     Power,
     Quotient,
     Remainder,
@@ -33,6 +36,7 @@ from combdiff.printing.documents import (
     Starred,
     Transposed,
 )
+from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
 from combdiff.printing.rendering import Level, Renderer
 from combdiff.terms import Scalar, Term
@@ -45,6 +49,8 @@ _NAMES = (
 GREEK = dict(zip(_LETTERS, re.findall(r"\w+", _NAMES), strict=True))
 GREEK_NAMES = frozenset(GREEK.values())
 SIGNS = {"≤": r"\leq", "≥": r"\geq", "∇": r"\nabla ", "∂": r"\partial"}
+MARKS = {"ᵀ": r"\top", "†": r"\dagger", "*": "*", "⁻¹": "-1"}
+BOLD = {"𝟏": r"\mathbf{1}", "𝐈": r"\mathbf{I}"}
 TALL = re.compile(r"\\(frac|sum|int|sqrt|left)")
 
 
@@ -53,10 +59,17 @@ def latex(term: Term) -> str:
     return _Latex().sheet(sheet(term))
 
 
+def matrix_latex(term: Term) -> str:
+    """A program in matrix notation as LaTeX, without its parameters; index notation where there is none."""
+    return _Latex().sheet(matrix_sheet(term))
+
+
 class _Latex(Renderer):
     dot = r"\cdot"
     maps_to = r"\mapsto"
     quotient_level = Level.POWER
+    matrix_dot = " "
+    element_signs = (r"\odot", r"\oslash")
 
     def sheet(self, sheet: Sheet) -> str:
         heads = self.heads(sheet)
@@ -80,6 +93,8 @@ class _Latex(Renderer):
         return rf"\left({inner}\right)" if TALL.search(inner) else f"({inner})"
 
     def name(self, name: str) -> str:
+        if name in BOLD:
+            return BOLD[name]
         if name.endswith("_bar") and len(name) > len("_bar"):
             return rf"\bar{{{self.name(name.removesuffix('_bar'))}}}"
         stem = name.rstrip("0123456789")
@@ -138,7 +153,16 @@ class _Latex(Renderer):
             exponent = str(doc.exponent.real)  # 1/2 on one line
         return f"{self.bracket(doc.base, Level.ATOM)}^{{{exponent}}}"
 
-    def marked(self, doc: Starred | Transposed | Derivative) -> str:
+    def element_power(self, doc: ElementPower) -> str:
+        return rf"{self.bracket(doc.base, Level.ATOM)}^{{\circ {self.render(doc.exponent)}}}"
+
+    def norm(self, doc: Norm) -> str:
+        kind = f"_{{{doc.kind}}}" if doc.kind else ""
+        return rf"\left\Vert {self.render(doc.body)} \right\Vert{kind}"
+
+    def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
+        if isinstance(doc, Marked):
+            return f"{self.bracket(doc.body, Level.ATOM)}^{{{MARKS[doc.sign]}}}"
         if isinstance(doc, Starred):
             return f"{self.bracket(doc.body, Level.ATOM)}^{{*}}"
         map_ = self.bracket(doc.map, Level.ATOM)
