@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from combdiff.accesses import Access, check
 from combdiff.domains import Domain, Function, Range, Real, Space, Symmetric, extent
 from combdiff.errors import ArgumentError, UnsupportedError
 from combdiff.lowering import Plan, make_plan, size_names
@@ -61,17 +62,23 @@ def find_paths(
 # --- planning and running ------------------------------------------------------------------------------------------
 
 
-def run(program: Lambda, arguments: Sequence[object], sizes: Mapping[str, int] | None = None) -> Any:
+def run(
+    program: Lambda,
+    arguments: Sequence[object],
+    sizes: Mapping[str, int] | None = None,
+    accesses: tuple[Access, ...] = (),
+) -> Any:
     """The value of a program at arrays, numbers and callables given in the order of its parameters.
 
     A tensor comes as an array of its axes (lists are converted), a scalar as a number, a named map as a callable of
     arrays; where a derivative of it is needed it has a method `pullback(position, arguments, cotangent)`. `sizes` gives
-    named sizes that no axis of an argument shows. The result is a NumPy scalar, a fresh array, or a tuple of them.
-    Raises ArgumentError for arguments that do not fit, naming tensor and axis, and UnsupportedError for programs that
-    arrays cannot express.
+    named sizes that no axis of an argument shows. `accesses` are checked at the sizes first. The result is a NumPy
+    scalar, a fresh array, or a tuple of them.
+    Raises ArgumentError for arguments that do not fit, naming tensor and axis, IndexingError for an access that leaves
+    its tensor, and UnsupportedError for programs that arrays cannot express.
     """
     signature = tuple([(a.shape, a.dtype) if type(a) is np.ndarray else _described(a) for a in arguments])
-    return _prepared(program, signature, tuple(sizes.items()) if sizes else ())(arguments)
+    return _prepared(program, signature, tuple(sizes.items()) if sizes else (), accesses)(arguments)
 
 
 def plan(program: Lambda, sizes: Mapping[str, int] | None = None) -> Plan:
@@ -134,7 +141,7 @@ def _described(value: object) -> _Other:
 
 @lru_cache(maxsize=4096)
 def _prepared(
-    program: Lambda, signature: Signature, extra: tuple[tuple[str, int], ...]
+    program: Lambda, signature: Signature, extra: tuple[tuple[str, int], ...], accesses: tuple[Access, ...]
 ) -> Callable[[Sequence[object]], Any]:
     """How to call the program with arguments of these shapes and element types, and sizes that they do not show."""
     parameters = program.parameters
@@ -148,6 +155,7 @@ def _prepared(
     unknown = sorted(size_names(program) - sizes.keys())
     if unknown:
         raise _unknown_size(unknown[0])
+    check(accesses, sizes)
     function = _compiled(program, tuple(sizes.items()))
     exact = [one.dtype for _, one in tensors if one.what != "number" and one.dtype.kind in "fc"]
     width = np.finfo(np.result_type(*exact)).dtype if exact else np.dtype(float)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from combdiff.accesses import Access, check, doubtful_accesses
 from combdiff.derivation import pulled_back
 from combdiff.errors import ArgumentError, Location, UnsupportedError
 from combdiff.execution import run, source
@@ -37,6 +38,7 @@ class Program:
     """A differentiable program: call it with arrays, print it, transform it.
 
     `parameters` are its variables in order (name and Space or Function); `location` is where the user wrote it.
+    `accesses` are those that stay inside their tensors at some sizes alone; a call checks them first.
     Make one with `combdiff.program`.
     """
 
@@ -44,6 +46,7 @@ class Program:
     name: str
     location: Location | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    accesses: tuple[Access, ...] = ()
 
     # --- using it --------------------------------------------------------------------------------------------------
 
@@ -60,7 +63,7 @@ class Program:
         values = self._bind(arguments, named)
         if any(is_traced(value) for value in values):
             return inline(self.term, [v.term if isinstance(v, Program) else v for v in values])
-        return run(self.term, values)
+        return run(self.term, values, accesses=self.accesses)
 
     def _bind(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
         """One value per parameter of the term, from positions, names and fixed arguments."""
@@ -90,7 +93,7 @@ class Program:
         """The pullback by one argument at arrays: what a derivative asks of a program given for a named map."""
         parameters, body = pulled_back(self.term, (self.parameters[position],), tupled=False)
         term = Lambda(parameters, simplify_body(body, ()))
-        return run(term, [*self._bind(tuple(arguments), {}), cotangent])
+        return run(term, [*self._bind(tuple(arguments), {}), cotangent], accesses=self.accesses)
 
     def partial(self, **arguments: Any) -> Program:
         """The program with some arguments fixed; derivatives with respect to the others keep them fixed."""
@@ -154,11 +157,15 @@ class Program:
 def program(definition: Callable[..., Any]) -> Program:
     """Trace a Python function whose parameters are annotated with Spaces or Functions into a Program.
 
-    Raises TraceError or one of its kin where the function does not describe a program.
+    Raises TraceError or one of its kin where the function does not describe a program, and IndexingError where a tensor
+    is read outside of its axes at sizes that are fixed (of others a call tells).
     """
     traced = trace_function(definition)
+    doubtful = doubtful_accesses(traced.term)
+    check([access for access in doubtful if access.is_sized], {}, traced.location)
     term = Lambda(traced.term.parameters, share(traced.term.body))
-    return Program(readable(term, letters_of(traced.term)), traced.name, traced.location)
+    open_ = tuple(access for access in doubtful if not access.is_sized)
+    return Program(readable(term, letters_of(traced.term)), traced.name, traced.location, accesses=open_)
 
 
 def _count(number: int, noun: str) -> str:

@@ -144,7 +144,7 @@ def _derived(
     f: Program, parameters: tuple[Var, ...], body: Term, kind: str, simplified: bool, rules: tuple[str, ...]
 ) -> Program:
     term = derived(f.term, parameters, body, simplified, rules)
-    return Program(term, f"{kind}_{f.name}", f.location, f.fixed)
+    return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses)
 
 
 def _points(f: Program, wrt: Wrt) -> tuple[Var, ...]:

@@ -31,6 +31,7 @@ LAYERS = (
     "affine",
     "ranges",
     "tracing",
+    "accesses",
     "sharing",
     "readability",
     "univariate",

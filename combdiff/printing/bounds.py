@@ -20,7 +20,7 @@ from combdiff.printing.conditions import form_of, write_form
 from combdiff.printing.documents import Bound, Doc, Function, Name, Rounded
 from combdiff.printing.naming import Scope
 from combdiff.ranges import in_domain, linear, premises_of, symbol, term_of
-from combdiff.terms import Mul, Term, Var, mul
+from combdiff.terms import Mul, Sum, Term, Var, mul
 
 
 def split_bounds(indices: Sequence[Var], body: Term) -> tuple[list[Indicator], Term]:
@@ -29,6 +29,15 @@ def split_bounds(indices: Sequence[Var], body: Term) -> tuple[list[Indicator], T
     taken = [f for f in factors if isinstance(f, Indicator) and _bounds(f, indices)]
     rest = [f for f in factors if f not in taken]
     return taken, mul(*rest) if taken else body
+
+
+def sizes_of(term: Sum) -> list[Var]:
+    """The named sizes that may stand in the bounds of a Σ."""
+    taken = split_bounds(term.indices, term.body)[0]
+    bounded = [v for v in term.indices if any(v in condition.free for condition in taken)]
+    forms = [form for v in bounded for form in in_domain(linear(v), v.type)]
+    names = sorted({name for form in forms for name in form.symbols if name.startswith("#")})
+    return [Var(name[1:], Whole()) for name in names]
 
 
 def _bounds(condition: Indicator, indices: Sequence[Var]) -> bool:

@@ -18,7 +18,7 @@ from math import lcm
 from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
 from combdiff.indexing import Affine, Delta, Indicator
-from combdiff.printing.bounds import split_bounds, write_bounds
+from combdiff.printing.bounds import sizes_of, split_bounds, write_bounds
 from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Access,
@@ -62,6 +62,7 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     imaginary = any(isinstance(node, Number) and node.imag for node in nodes)
     free = frozenset().union(*(e.free for e in expressions)) - frozenset(bound)
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
+    outer += [size for node in nodes if isinstance(node, Sum) for size in sizes_of(node) if size not in outer]
     scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter([*bound, *outer])
     return parts, Layout(nodes), scope
 
