@@ -17,13 +17,14 @@ _LIBRARY = str(Path(functools.__file__).parent)
 
 @dataclass(frozen=True)
 class Location:
-    """A line of the user's source."""
+    """A line of the user's source, and the column in it where that is known (0 where not)."""
 
     file: str
     line: int
+    column: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
 
 
 def user_location() -> Location | None:

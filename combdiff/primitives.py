@@ -13,7 +13,7 @@ Invariant: each row has as many derivatives as arguments; a test compares every 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from combdiff.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
@@ -28,7 +28,8 @@ class Row:
     `partials[n]` is ∂h/∂zₙ as a term in the arguments; `conjugate_partials[n]` is ∂h/∂z̄ₙ, empty where h is
     holomorphic. `real_partials` replace both where all arguments are real, when given. `real_valued` says that the
     result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that
-    h(z̄) = conj(h(z)) away from branch cuts. `domain` says where the derivative is valid.
+    h(z̄) = conj(h(z)) away from branch cuts. `domain` says where the derivative is valid. `definition` is h in terms of
+    other rows, for a function that NumPy has not.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Row:
     real_valued: bool = False
     real_only: bool = False
     mirror: bool = True
+    definition: Derivative | None = None
+    origin: str = field(default="", compare=False)  # the rule file that declares it, empty for the rows of this module
 
     @property
     def arity(self) -> int:
@@ -193,3 +196,8 @@ def _step_between(larger: Term, smaller: Term) -> Term:
 
 
 TABLE: dict[str, Row] = {row.name: row for row in _ROWS}
+
+
+def register(row: Row) -> bool:
+    """Enter a row that a rule file declares; whether its name was free or stood for an equal row."""
+    return TABLE.setdefault(row.name, row) == row

@@ -22,11 +22,13 @@ import numpy as np
 
 from combdiff.accesses import Access, check, doubtful_accesses
 from combdiff.derivation import pulled_back
-from combdiff.errors import ArgumentError, Location, UnsupportedError
+from combdiff.errors import ArgumentError, Location, RuleError, UnsupportedError
 from combdiff.execution import run, source
+from combdiff.primitives import Row, register
 from combdiff.printing import latex, matrix_latex, matrix_text, text
 from combdiff.printing.combinators import combinator_text
 from combdiff.readability import letters_of, readable
+from combdiff.rulefiles.declarations import declared
 from combdiff.sharing import canonical_names, share
 from combdiff.simplification import simplify_body
 from combdiff.terms import Lambda, Term, Var
@@ -152,6 +154,22 @@ class Program:
 
     def __hash__(self) -> int:
         return hash(self._form)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with the primitives of rule files that it needs, so that it runs where the files are not."""
+        return _restored, (declared(self.term), self.term, self.name, self.location, dict(self.fixed))
+
+
+def _restored(
+    rows: Sequence[Row], term: Lambda, name: str, location: Location | None, fixed: dict[str, Any]
+) -> Program:
+    """A Program from its pickle."""
+    for row in rows:
+        if not register(row):
+            raise RuleError(
+                f"{name} uses the primitive {row.name} of {row.origin}, which means something else in this process"
+            )
+    return Program(term, name, location, fixed)
 
 
 def program(definition: Callable[..., Any]) -> Program:

@@ -173,6 +173,9 @@ class _Interpreter:
         return math.prod(self.value(factor, scope) for factor in term.factors if factor not in guards)
 
     def _primitive(self, term: Primitive, scope: Scope) -> Any:
+        definition = TABLE[term.name].definition
+        if definition is not None:
+            return self.value(definition(*term.arguments), scope)
         arguments = [np.asarray(self.value(argument, scope)) for argument in term.arguments]
         inexact = [a if a.dtype.kind in "fc" else a.astype(float) for a in arguments]
         function = _FIXED.get(term.name) or attrgetter(TABLE[term.name].numpy)(np)

@@ -22,27 +22,62 @@ from combdiff.egraph.extraction import symbols
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.indexing import Delta, affine
 from combdiff.primitives import function
-from combdiff.sharing import is_call, put_back, share, split
+from combdiff.rulefiles.loading import load
+from combdiff.sharing import canonical_names, is_call, put_back, share, split
 from combdiff.substitution import Names, apply, subterms
-from combdiff.terms import Lambda, Primitive, Sum, Term, Tuple, Var, conj, let, negate
+from combdiff.terms import Lambda, Primitive, Sum, Term, Tuple, Var, conj, lambda_, let, negate
 
+MOST_PASSES = 2  # what sharing puts back in the end may open to the laws what a binding kept from them
 MOST_LIGHT = 24  # symbols up to which a value without Σ and functions is repeated rather than bound
 
 
 def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let)."""
-    bindings, result = split(share(body))
+    load(rules)  # a mistake in a rule file shows even where there is nothing to simplify
+    settled: set[Term] = set()
+    body = share(body)
+    for _ in range(MOST_PASSES):
+        body = _pass(body, rules, settled)
+        if settled.issuperset(_form(value) for value in _values(body)):
+            break
+    return body
+
+
+def _pass(body: Term, rules: tuple[str, ...], settled: set[Term]) -> Term:
+    """A normal form with each value simplified that is not settled, and with what comes of it noted as settled."""
+    bindings, result = split(body)
     replacement: dict[Var, Term] = {}
     kept: list[tuple[Var, Term]] = []
+
+    def simple(value: Term) -> Term:
+        value = put_back(value, replacement)
+        found = value if _form(value) in settled else _simplify_tensor(value, rules)
+        settled.add(_form(found))
+        return found
+
     for var, value in bindings:
-        simple = _simplify_tensor(put_back(value, replacement), rules)
-        if _is_light(simple):
-            replacement[var] = simple
+        found = simple(value)
+        if _is_light(found):
+            replacement[var] = found
             continue
-        found = with_symmetries(var, simple)
-        replacement[var] = found
-        kept.append((found, simple))
-    return share(let(kept, _simplify_result(put_back(result, replacement), rules)))
+        new = with_symmetries(var, found)
+        replacement[var] = new
+        kept.append((new, found))
+    items = Tuple(tuple(map(simple, result.items))) if isinstance(result, Tuple) else simple(result)
+    return share(let(kept, items))
+
+
+def _values(body: Term) -> Iterator[Term]:
+    """The values of a let program and the items of its result."""
+    bindings, result = split(body)
+    yield from (value for _, value in bindings)
+    yield from result.items if isinstance(result, Tuple) else (result,)
+
+
+def _form(value: Term) -> Term:
+    """A value up to the names of everything in it: what the laws make of it depends on no name."""
+    free = dict.fromkeys(node for node in subterms(value) if isinstance(node, Var) and node in value.free)
+    return canonical_names(lambda_(free, value))
 
 
 def with_symmetries(var: Var, value: Term) -> Var:
@@ -94,12 +129,6 @@ def _holds(equation: str, space: Space, value: Lambda) -> bool:
     names = Names(value, image)
     image = image if action.sign > 0 else negate(image)
     return canonical(normalise(value.body, names), forms) is canonical(normalise(image, names), forms)
-
-
-def _simplify_result(term: Term, rules: tuple[str, ...]) -> Term:
-    if isinstance(term, Tuple):
-        return Tuple(tuple(_simplify_result(item, rules) for item in term.items))
-    return _simplify_tensor(term, rules)
 
 
 def _simplify_tensor(term: Term, rules: tuple[str, ...]) -> Term:

@@ -24,6 +24,7 @@ from combdiff.primitives import function
 from combdiff.program import Program
 from combdiff.pullback import cotangent_space, pull, push
 from combdiff.readability import letters_of, readable
+from combdiff.rulefiles.loading import rule_paths
 from combdiff.sharing import share, split
 from combdiff.simplification import is_real, simplify_body
 from combdiff.substitution import Names, apply
@@ -41,14 +42,14 @@ def grad(
     `convention="jax"` gives the complex conjugate. Raises DifferentiationError when f is not scalar, or is neither of
     real type nor found real by the e-graph.
     """
-    return _gradient(f, wrt, convention, simplify, tuple(rules), with_value=False)
+    return _gradient(f, wrt, convention, simplify, rule_paths(rules), with_value=False)
 
 
 def value_and_grad(
     f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
 ) -> Program:
     """The pair (value, gradient), every intermediate shared; arguments and errors as for `grad`."""
-    return _gradient(f, wrt, convention, simplify, tuple(rules), with_value=True)
+    return _gradient(f, wrt, convention, simplify, rule_paths(rules), with_value=True)
 
 
 def _gradient(
@@ -76,7 +77,7 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     For complex programs k ↦ (∂f/∂z)*·k + (∂f/∂z̄)·k*. A program with several results takes one cotangent for each.
     """
     parameters, body = pulled_back(f.term, _points(f, wrt), _tupled(wrt))
-    return _derived(f, parameters, body, "pullback", simplify, tuple(rules))
+    return _derived(f, parameters, body, "pullback", simplify, rule_paths(rules))
 
 
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
@@ -86,7 +87,7 @@ def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: It
     tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
     forward, result = push(f.term.body, tangents, names)
     body = let((*split(f.term.body)[0], *forward), result)
-    return _derived(f, (*f.term.parameters, *tangents.values()), body, "pushforward", simplify, tuple(rules))
+    return _derived(f, (*f.term.parameters, *tangents.values()), body, "pushforward", simplify, rule_paths(rules))
 
 
 def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
@@ -110,7 +111,7 @@ def jacobian(
     bindings, _ = split(f.term.body)
     names = Names(f.term)
     blocks = [jacobian_block(f.term.body, point, mode, names) for point in points]
-    return _derived(f, f.term.parameters, let(bindings, _result(blocks, wrt)), "jacobian", simplify, tuple(rules))
+    return _derived(f, f.term.parameters, let(bindings, _result(blocks, wrt)), "jacobian", simplify, rule_paths(rules))
 
 
 def hessian(
@@ -121,19 +122,19 @@ def hessian(
     With respect to a complex parameter it is the pair (∂²f/∂z∂z̄, ∂²f/∂z∂z), where H[i…, j…] differentiates by zᵢ
     first.
     """
-    _check_objective(f, tuple(rules))
+    _check_objective(f, rule_paths(rules))
     (point,) = _points(f, wrt)
     bindings, _ = split(f.term.body)
     names = Names(f.term)
     backward, (gradient,) = pull(f.term.body, (point,), ONE, names)
     body = share(let((*bindings, *backward), gradient))
     block = hessian_block(body, point, mode, Names(body))
-    return _derived(f, f.term.parameters, let(split(body)[0], block), "hessian", simplify, tuple(rules))
+    return _derived(f, f.term.parameters, let(split(body)[0], block), "hessian", simplify, rule_paths(rules))
 
 
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
     """The program simplified by equality saturation, with more rule files if given."""
-    body = simplify_body(f.term.body, tuple(rules))
+    body = simplify_body(f.term.body, rule_paths(rules))
     return replace(f, term=readable(Lambda(f.term.parameters, body), letters_of(f.term)))
 
 

@@ -30,6 +30,7 @@ LAYERS = (
     "diophantine",
     "affine",
     "ranges",
+    "rulefiles",
     "tracing",
     "accesses",
     "sharing",

@@ -22,12 +22,12 @@ from combdiff.sharing import canonical_names, free_indices
 from combdiff.substitution import apply
 from combdiff.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, lambda_
 
-FUNCTION_FACTS = "\n".join(
-    [
-        *(f'(mirror "{row.name}")' for row in TABLE.values() if row.mirror and not row.real_valued),
-        *(f'(real-valued "{row.name}")' for row in TABLE.values() if row.real_valued),
-    ]
-)
+
+def function_facts() -> str:
+    """What the laws are told of each primitive of the table."""
+    mirror = (f'(mirror "{row.name}")' for row in TABLE.values() if row.mirror and not row.real_valued)
+    real_valued = (f'(real-valued "{row.name}")' for row in TABLE.values() if row.real_valued)
+    return "\n".join([*mirror, *real_valued])
 
 
 def rational(value: int | Fraction) -> str:
@@ -164,6 +164,9 @@ class Codec:
     def tensor_laws(self) -> str:
         """One rewrite per symmetry generator of each tensor met, and reality of what is real."""
         laws = [law for name, tensor in self.tensors.items() for law in _laws_of(name, tensor)]
+        laws += [fact for name, tensor in self.tensors.items() for fact in _facts_of(name, tensor)]
+        keys = {domain_key(i.type): i.type for i in self.indices.values()}
+        laws += [f'(domain "{key}" "{_KINDS[type(domain)]}")' for key, domain in sorted(keys.items())]
         for name, (_, term) in self.opaque.items():
             if dtype_of(term) is not complex:
                 laws.append(
@@ -196,6 +199,26 @@ def _laws_of(name: str, tensor: Term) -> Iterable[str]:
         if action.sign < 0:
             access = f"(Scale {rational(-1)} {rational(0)} {access})"
         yield f'(rewrite (At (T "{name}") v) {access} :ruleset laws :name "{name}: {equation}")'
+
+
+def _facts_of(name: str, tensor: Term) -> Iterable[str]:
+    """What the side conditions of laws may ask of a tensor: its element type, its axes, symmetries of two axes."""
+    assert isinstance(tensor, Var)
+    assert isinstance(tensor.type, Space)
+    yield f'(tensor "{name}" {tensor.type.order} "{tensor.type.dtype.__name__}")'
+    for n, axis in enumerate(tensor.type.axes):
+        yield f'(axis "{name}" {n} "{domain_key(axis)}")'
+    for action in tensor.type.group:
+        moved = [n for n, a in enumerate(action.axes) if a != n]
+        if len(moved) != 2 or any(action.negated):
+            continue
+        if not action.conjugate:
+            yield f'({"symmetric" if action.sign > 0 else "antisymmetric"} "{name}" {moved[0]} {moved[1]})'
+        elif action.sign > 0:
+            yield f'(hermitian "{name}" {moved[0]} {moved[1]})'
+
+
+_KINDS = {Range: "range", Cyclic: "cyclic", Symmetric: "symmetric", Real: "real line", Whole: "size"}
 
 
 def _moved(action: Action) -> Iterable[str]:

@@ -22,21 +22,12 @@ from combdiff.egraph.budget import Budget, current, warn
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.deltas import thin
-from combdiff.egraph.encoding import FUNCTION_FACTS, Codec
+from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import Classes, Extractor, cost, read
-from combdiff.errors import RuleError
+from combdiff.primitives import TABLE
+from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute
 from combdiff.terms import Sum, Term
-
-RULE_FILES = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg")
-
-
-def rule_directory() -> Path:
-    """Where the rule files are: inside an installed package, beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    inside = package / "rules"
-    return inside if inside.is_dir() else package.parent / "rules"
-
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
@@ -46,35 +37,26 @@ STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
 _local = threading.local()
 
 
-def _base_egraph(rules: tuple[str, ...]) -> Any:
+def _base_egraph(rules: Iterable[str | Path]) -> Any:
     """An e-graph with the built-in laws and the given rule files, made once per thread; callers push and pop."""
-    cache: dict[tuple[str, ...], Any] = _local.__dict__.setdefault("egraphs", {})
-    if rules not in cache:
+    cache: dict[object, Any] = _local.__dict__.setdefault("egraphs", {})
+    files = load(rules)
+    key = (files, tuple(TABLE))
+    if key not in cache:
         from egglog.bindings import EGraph
 
         egraph = EGraph()
-        for path in (*(rule_directory() / name for name in RULE_FILES), *(Path(rule) for rule in rules)):
-            _load(egraph, path)
-        _run(egraph, FUNCTION_FACTS)
-        cache[rules] = egraph
-    return cache[rules]
+        for file in files:
+            egraph.run_program(*file.commands)
+        _run(egraph, function_facts())
+        cache[key] = egraph
+    return cache[key]
 
 
-def _load(egraph: Any, path: Path) -> None:
-    from egglog.bindings import EggSmolError
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RuleError(f"the rule file {str(path)!r} cannot be read: {error.strerror}") from None
-    try:
-        egraph.run_program(*egraph.parse_program(text, str(path)))
-    except EggSmolError as error:
-        raise RuleError(f"the rule file {str(path)!r} is not accepted by egglog:\n{error}") from None
-
-
-def _run(egraph: Any, text: str) -> None:
-    egraph.run_program(*egraph.parse_program(text))
+def _run(egraph: Any, text: str) -> list[Any]:
+    """Run a program; what its commands report."""
+    outputs: list[Any] = egraph.run_program(*egraph.parse_program(text))
+    return outputs
 
 
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None) -> Term:
@@ -94,7 +76,7 @@ def equivalent(one: Term, other: Term, rules: Iterable[str] = (), budget: Budget
 @contextmanager
 def _session(rules: Iterable[str]) -> Iterator[Any]:
     """An e-graph with all laws, as it was again afterwards."""
-    egraph = _base_egraph(tuple(rules))
+    egraph = _base_egraph(rules)
     _run(egraph, "(push)")
     try:
         yield egraph
@@ -152,10 +134,10 @@ class _Saturation:
         """Apply the laws until nothing changes; the budget that stopped it first, empty if none did."""
         size, growth = self._size(), 1.0
         while not (limit := self._limit(size * growth)):
-            _run(self.egraph, STEP)
-            before, size = size, self._size()
-            if size == before:
+            (ran,) = _run(self.egraph, STEP)
+            if not ran.report.updated:  # equal sizes do not say so: a node may be added where two classes become one
                 break
+            before, size = size, self._size()
             growth = max(size / max(before, 1) - 1, 1.0)  # a step cannot be interrupted, so its size is foreseen
         return limit
 

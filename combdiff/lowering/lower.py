@@ -228,6 +228,8 @@ class Lowering:
         row = TABLE.get(term.name)
         if row is None:
             raise UnsupportedError(f"there is no array operation for {term.name}")
+        if row.definition is not None:
+            return self.value(row.definition(*term.arguments))
         values = [self.value(argument) for argument in term.arguments]
         operations = [self.graph.steps[value.step].operation for value in values]
         numbers = [operation.number for operation in operations if isinstance(operation, Constant)]

@@ -12,13 +12,17 @@ Invariant: applied to plain numbers and arrays, a function is NumPy's of the sam
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from combdiff.errors import IndexingError, TraceError, TypeMismatchError
-from combdiff.primitives import function
+from combdiff.domains import Space
+from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError
+from combdiff.primitives import TABLE, function
+from combdiff.reference import evaluate
+from combdiff.rulefiles.loading import load
 from combdiff.substitution import substitute
 from combdiff.terms import Term, Var, mul, total
 from combdiff.tracing import arrays
@@ -178,6 +182,31 @@ sign = _elementary("sign")
 maximum = _elementary("maximum")
 minimum = _elementary("minimum")
 relu = _elementary("relu", lambda x: np.maximum(x, 0))
+
+
+def primitive(name: str, rules: Iterable[str | Path] = ()) -> Callable[..., Any]:
+    """The element-wise function of that name: one of the table, or one that a rule file declares.
+
+    `rules` are paths of rule files to look in, beside those that installed packages bring. It takes traced values as
+    well as numbers and arrays. Raises RuleError for a mistake in a file, and for a name that none of them declares.
+    """
+    load(rules)
+    row = TABLE.get(name)
+    if row is None:
+        raise RuleError(f"no primitive is called {name!r}", hint="give the file that declares it: rules=[…]")
+    arguments = tuple(Var(f"argument{n}", Space()) for n in range(row.arity))
+
+    def elementary(*values: Any) -> Any:
+        if len(values) != len(arguments):
+            raise TraceError(f"{name} takes {len(arguments)} arguments, not {len(values)}")
+        if any(is_traced(value) for value in values):
+            return combined(lambda *terms: function(name, *terms), *values)
+        arrays = np.broadcast_arrays(*values)
+        return evaluate(function(name, *arguments), dict(zip(arguments, arrays, strict=True)), {})
+
+    elementary.__name__ = elementary.__qualname__ = name
+    elementary.__doc__ = f"{name}, element by element."
+    return elementary
 
 
 def conj(x: Any, /) -> Any:
