@@ -14,7 +14,7 @@ Invariant: a Program is immutable; two are equal when their terms are, up to the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -157,19 +157,17 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled with the primitives of rule files that it needs, so that it runs where the files are not."""
-        return _restored, (declared(self.term), self.term, self.name, self.location, dict(self.fixed))
+        return _restored, (declared(self.term), tuple(getattr(self, part.name) for part in fields(self)))
 
 
-def _restored(
-    rows: Sequence[Row], term: Lambda, name: str, location: Location | None, fixed: dict[str, Any]
-) -> Program:
+def _restored(rows: Sequence[Row], parts: Sequence[Any]) -> Program:
     """A Program from its pickle."""
     for row in rows:
         if not register(row):
             raise RuleError(
-                f"{name} uses the primitive {row.name} of {row.origin}, which means something else in this process"
+                f"a program uses the primitive {row.name} of {row.origin}, which means something else in this process"
             )
-    return Program(term, name, location, fixed)
+    return Program(*parts)
 
 
 def program(definition: Callable[..., Any]) -> Program:
