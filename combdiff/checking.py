@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from combdiff.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import TypeMismatchError
+from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Delta, Indicator
 from combdiff.primitives import TABLE
 from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Type, Var
@@ -59,6 +60,8 @@ def type_of(term: Term) -> Inferred:
             return type_of(term.body)
         case Pullback():
             return _pullback_type(term)
+        case Implicit():
+            return term.space
         case Primitive():
             return _primitive_type(term)
         case Delta() | Indicator():

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from combdiff.checking import type_of
 from combdiff.domains import Function
 from combdiff.errors import UnsupportedError
+from combdiff.implicit import Implicit
+from combdiff.sharing import inline_all
 from combdiff.substitution import apply, fresh
 from combdiff.terms import (
     Add,
@@ -104,7 +106,14 @@ class Fork:
     items: tuple[Term, ...]
 
 
-Combinator = Identity | Constant | Exchange | Compose | Evaluate | Fork
+@dataclass(frozen=True)
+class Solve:
+    """𝐁 root (𝐂 (unknown ↦ (x ↦ equation))): the solution of an equation that mentions x, or of which `given` does."""
+
+    term: Implicit
+
+
+Combinator = Identity | Constant | Exchange | Compose | Evaluate | Fork | Solve
 
 
 def decompose(term: Term, points: frozenset[Var]) -> Combinator:
@@ -132,6 +141,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
             return Fork(term.items)
         case Pullback():
             return _adjoint(term, points)
+        case Implicit():
+            return Solve(term)
     by = ", ".join(sorted(v.name for v in term.free & points))
     raise UnsupportedError(f"a {type(term).__name__} that depends on {by} has no derivative")
 
@@ -208,7 +219,7 @@ class Form:
     """A fully eliminated map: a combinator step and the forms of the maps inside it.
 
     `parts` are, for Compose the inner map and (when captured) the map `x ↦ outer` under 𝐂; for Exchange the map
-    under 𝐂; for Evaluate the map that gives the function; for Fork one per item.
+    under 𝐂; for Evaluate the map that gives the function; for Fork one per item; for Solve the equation and the given.
     """
 
     step: Combinator
@@ -227,6 +238,8 @@ def eliminate(term: Term, points: frozenset[Var]) -> Form:
             inside = (step.function,)
         case Fork():
             inside = step.items
+        case Solve():
+            inside = (inline_all(step.term.equation), step.term.given)
         case _:
             inside = ()
     return Form(step, tuple(eliminate(part, points) for part in inside))
@@ -248,3 +261,5 @@ def reduce(form: Form) -> Term:
             return Apply(parts[0], step.arguments)
         case Fork():
             return Tuple(parts)
+        case Solve():
+            return step.term.with_children((Lambda((step.term.unknown,), parts[0]), parts[1]))

@@ -82,6 +82,10 @@ class ArgumentError(CombdiffError):
     """Arrays given to a program that do not fit its parameters."""
 
 
+class ConvergenceError(CombdiffError):
+    """An equation without the solution asked for: none found (the residual is given), or not an isolated one."""
+
+
 class UnsupportedError(CombdiffError):
     """Something combdiff does not do; raised rather than answered wrongly."""
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from combdiff.accesses import Access, check
 from combdiff.domains import Domain, Function, Range, Real, Space, Symmetric, extent
-from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
 from combdiff.lowering import Plan, make_plan, size_names
 from combdiff.lowering import source as plan_source
 from combdiff.lowering.plan import TYPICAL
@@ -78,7 +78,19 @@ def run(
     its tensor, and UnsupportedError for programs that arrays cannot express.
     """
     signature = tuple([(a.shape, a.dtype) if type(a) is np.ndarray else _described(a) for a in arguments])
-    return _prepared(program, signature, tuple(sizes.items()) if sizes else (), accesses)(arguments)
+    call = _prepared(program, signature, tuple(sizes.items()) if sizes else (), accesses)
+    try:
+        return call(arguments)
+    except ArithmeticError as error:
+        if type(error) is not ArithmeticError:  # those of its kinds are the user's
+            raise
+        raise ConvergenceError(str(error), hint="start nearer to a solution, and check that there is one") from None
+    except ModuleNotFoundError as error:
+        if error.name != "scipy":
+            raise
+        raise UnsupportedError(
+            "roots and minima are found by SciPy, which is not installed", hint="pip install combdiff[implicit]"
+        ) from None
 
 
 def plan(program: Lambda, sizes: Mapping[str, int] | None = None) -> Plan:

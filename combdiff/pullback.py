@@ -26,13 +26,15 @@ from combdiff.combinators import (
     Exchange,
     Fork,
     Identity,
+    Solve,
     decompose,
 )
 from combdiff.domains import Space
+from combdiff.implicit import Implicit
 from combdiff.indexing import delta
 from combdiff.primitives import function
 from combdiff.substitution import Names, apply, substitute
-from combdiff.terms import ZERO, Lambda, Let, Term, Tuple, Var, add, lambda_, let, mul, total
+from combdiff.terms import ONE, ZERO, Lambda, Let, Term, Tuple, Var, add, lambda_, let, mul, negate, total
 
 Contribution = tuple[Var, Term]
 
@@ -49,8 +51,11 @@ class Pulling:
         self.names = names
         self.points = frozenset(points)
 
-    def __call__(self, term: Term, cotangent: Term) -> Iterator[Contribution]:
-        """The contributions of `points ↦ term` to the cotangent of each point, given the cotangent of the term."""
+    def __call__(self, term: Term, cotangent: Term, place: Term | None = None) -> Iterator[Contribution]:
+        """The contributions of `points ↦ term` to the cotangent of each point, given the cotangent of the term.
+
+        `place` is a variable that has the value of the term, if there is one.
+        """
         step = decompose(term, self.points)
         match step:
             case Constant():
@@ -67,6 +72,8 @@ class Pulling:
                 assert isinstance(cotangent, Tuple)
                 for item, part in zip(step.items, cotangent.items, strict=True):
                     yield from self(item, part)
+            case Solve():
+                yield from self._solution(step.term, place or step.term, cotangent)
 
     def _real_part(self, var: Var, cotangent: Term) -> Term:
         """The pullback of the inclusion of the reals into the complex numbers is Re."""
@@ -101,8 +108,53 @@ class Pulling:
         masses = [delta(j, i, axis) for j, i, axis in zip(indices, step.arguments, space.axes, strict=True)]
         return Lambda(indices, mul(*masses, cotangent))
 
+    def _solution(self, term: Implicit, place: Term, cotangent: Term) -> Iterator[Contribution]:
+        """P ρ (θ, k) = P(θ ↦ g(θ, x))(θ, −H⁻¹ k) with H k = P(x ↦ g(θ, x))(x, k), for g(θ, x) − b = 0.
+
+        On maps it is P ρ (g, k) = i ↦ δ(i, ρ(g), −H⁻¹ k); the δ meets the Σ of the C rule, as in `_sift`. The right
+        side b of a linear system receives H⁻¹ k.
+        """
+        unknown, equation = equation_of(term, self.names)
+        k = self.names.fresh(Var("k", unknown.type))
+        backward, (transposed,) = pull(equation, (unknown,), k, self.names)
+        transposed = let((*_bindings(equation)[0], *backward), transposed)
+        cotangent = self._real_part(unknown, cotangent)
+        adjoint = Implicit("solve", Lambda((k,), substitute(transposed, {unknown: place})), cotangent)
+        if term.kind == "solve":
+            yield from self(term.given, adjoint)
+        points = tuple(point for point in sorted(self.points, key=_name) if point in equation.free)
+        backward, pulled = pull(equation, points, self._pointwise((adjoint,), negate), self.names)
+        for point, contribution in zip(points, pulled, strict=True):
+            contribution = let((*_bindings(equation)[0], *backward), contribution)
+            yield point, substitute(contribution, {unknown: place})
+
     def _pointwise(self, terms: tuple[Term, ...], operation: object) -> Term:
         return pointwise(self.names, terms, operation)
+
+
+def _name(var: Var) -> str:
+    return var.name
+
+
+def equation_of(term: Implicit, names: Names) -> tuple[Var, Term]:
+    """The unknown x and the left side g of the equation g = 0 (or g = given) that a solution solves, names all new.
+
+    For a minimum g is the gradient.
+    """
+    unknown = names.fresh(Var(term.unknown.name, cotangent_space(term.space)))
+    body: Term = substitute(term.equation, {term.unknown: unknown})
+    bindings, result = _bindings(body)
+    renaming: dict[Var, Term] = {}
+    renamed: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = substitute(value, renaming)
+        renaming[var] = new = names.fresh(var)
+        renamed.append((new, value))
+    body = let(renamed, substitute(result, renaming))
+    if term.kind != "argmin":
+        return unknown, body
+    backward, (gradient,) = pull(body, (unknown,), ONE, names)
+    return unknown, let((*renamed, *backward), gradient)
 
 
 def pointwise(names: Names, terms: tuple[Term, ...], operation: object) -> Term:
@@ -151,8 +203,8 @@ def pull(body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names) -> tup
     sweep = Pulling(names, points)
     received: dict[Var, list[Term]] = {var: [] for var in points}
 
-    def send(term: Term, cotangent: Term) -> None:
-        for var, contribution in sweep(term, cotangent):
+    def send(term: Term, cotangent: Term, place: Term | None = None) -> None:
+        for var, contribution in sweep(term, cotangent, place):
             received[var].append(contribution)
 
     send(result, cotangent)
@@ -163,7 +215,7 @@ def pull(body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names) -> tup
         space = cotangent_space(_space(var))
         bar = names.fresh(Var(f"{var.name}_bar", space))
         backward.append((bar, collect(names, received[var], space)))
-        send(value, bar)
+        send(value, bar, var)
     return backward, [collect(names, received[var], cotangent_space(_space(var))) for var in wrt]
 
 
@@ -180,8 +232,11 @@ class Pushing:
         self.tangents = tangents
         self.points = frozenset(tangents)
 
-    def __call__(self, term: Term) -> Term | None:
-        """The tangent of `points ↦ term`; None where it is zero because term is constant."""
+    def __call__(self, term: Term, place: Term | None = None) -> Term | None:
+        """The tangent of `points ↦ term`; None where it is zero because term is constant.
+
+        `place` is a variable that has the value of the term, if there is one.
+        """
         step = decompose(term, self.points)
         match step:
             case Identity():
@@ -195,6 +250,8 @@ class Pushing:
                 return None if inner is None else apply(inner, step.arguments)
             case Fork():
                 return Tuple(tuple(self.or_zero(item) for item in step.items))
+            case Solve():
+                return self._solution(step.term, place or step.term)
         return None
 
     def or_zero(self, term: Term) -> Term:
@@ -229,6 +286,26 @@ class Pushing:
         second = substitute(second, {value: step.inner})
         return second if first is None else pointwise(self.names, (first, second), add)
 
+    def _solution(self, term: Implicit, place: Term) -> Term | None:
+        """T ρ (θ, θ̇) = J⁻¹ (ḃ − T(θ ↦ g(θ, x))(θ, θ̇)) with J v = T(x ↦ g(θ, x))(x, v), for g(θ, x) − b = 0."""
+        unknown, equation = equation_of(term, self.names)
+        parts: list[Term] = []
+        if equation.free & self.points:
+            moved = self._under_let(equation, self.tangents, negate)
+            parts.append(substitute(moved, {unknown: place}))
+        if term.kind == "solve" and (tangent := self(term.given)) is not None:
+            parts.append(tangent)
+        if not parts:
+            return None
+        v = self.names.fresh(Var("v", unknown.type))
+        linear = substitute(self._under_let(equation, {unknown: v}), {unknown: place})
+        return Implicit("solve", Lambda((v,), linear), pointwise(self.names, tuple(parts), add))
+
+    def _under_let(self, body: Term, tangents: Mapping[Var, Term], operation: object = add) -> Term:
+        """The tangent of a let program, under its bindings and theirs."""
+        forward, tangent = push(body, tangents, self.names)
+        return let((*_bindings(body)[0], *forward), pointwise(self.names, (tangent,), operation))
+
 
 def push(body: Term, tangents: Mapping[Var, Term], names: Names) -> tuple[list[tuple[Var, Term]], Term]:
     """The pushforward of `wrt ↦ body` for a let program in normal form, tangents given per wrt variable.
@@ -239,7 +316,7 @@ def push(body: Term, tangents: Mapping[Var, Term], names: Names) -> tuple[list[t
     known = dict(tangents)
     forward: list[tuple[Var, Term]] = []
     for var, value in bindings:
-        tangent = Pushing(names, known)(value)
+        tangent = Pushing(names, known)(value, var)
         if tangent is not None:
             dot = names.fresh(Var(f"{var.name}_dot", cotangent_space(_space(var))))
             forward.append((dot, tangent))

@@ -17,7 +17,7 @@ from combdiff.checking import is_domain
 from combdiff.domains import Whole
 from combdiff.sharing import split
 from combdiff.substitution import subterms
-from combdiff.terms import Lambda, Sum, Term, Var, let
+from combdiff.terms import Lambda, Let, Sum, Term, Var, let
 
 LETTERS = "ijklmnpqrstuvwabcdefgh"
 
@@ -70,11 +70,23 @@ class _Renaming:
     def _node(self, term: Term, scope: Mapping[Var, Var], visible: frozenset[str]) -> Term:
         if not term.bound:
             return term.with_children(tuple(self.run(child, scope, visible) for child in term.children))
+        if isinstance(term, Let):
+            return self._let(term, dict(scope), visible)
         renamed = dict(zip(term.bound, self._chosen(term.bound, visible), strict=True))
         inside = visible | {v.name for v in renamed.values()}
         body = self.run(term.children[0], {**scope, **renamed}, inside)
         assert isinstance(term, Lambda | Sum)
         return type(term)(tuple(renamed.values()), body)
+
+    def _let(self, term: Let, scope: dict[Var, Var], visible: frozenset[str]) -> Term:
+        """A let inside: each name is visible to what follows."""
+        bindings = []
+        for var, value in term.bindings:
+            value = self.run(value, scope, visible)
+            (scope[var],) = self._chosen((var,), visible)
+            visible |= {scope[var].name}
+            bindings.append((scope[var], value))
+        return let(bindings, self.run(term.body, scope, visible))
 
     def _chosen(self, bound: Iterable[Var], visible: frozenset[str]) -> Iterator[Var]:
         taken = set(visible)
@@ -87,6 +99,8 @@ class _Renaming:
         base = var.name.split(".")[0]
         if base.isidentifier():
             yield base
+        if not is_domain(var.type):
+            yield from (f"{base if base.isidentifier() else 't'}{n}" for n in range(2, 10_000))
         yield from self.letters.get(var.type, ())
         yield from LETTERS
         yield from (f"{base if base.isidentifier() else 'i'}{n}" for n in range(1, 10_000))

@@ -27,7 +27,9 @@ import numpy as np
 
 from combdiff.checking import is_domain, type_of
 from combdiff.domains import Cyclic, Domain, Real, Space, Whole, extent, first_index
+from combdiff.equations import solution
 from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Delta, Indicator
 from combdiff.primitives import TABLE
 from combdiff.substitution import subterms
@@ -137,6 +139,9 @@ class _Interpreter:
                 return self.value(term.body, scope)
             case Pullback():
                 return self._pullback(term, scope)
+            case Implicit():
+                given: Any = np.asarray(self.value(term.given, scope), term.space.dtype)
+                return _unwrap(solution(term.kind, self.value(term.map, scope), given))
         raise TypeError(f"not a term: {term!r}")
 
     def _variable(self, var: Var, scope: Scope) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 
 from combdiff.checking import is_domain, type_of
 from combdiff.domains import Function, Space, Whole
+from combdiff.implicit import Implicit
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     Add,
@@ -60,9 +61,9 @@ def share(body: Term, names: Mapping[Term, str] | None = None) -> Term:
 class _Binder:
     """Replaces heavy parts by accesses to bindings; alpha-equal parts get the same one."""
 
-    def __init__(self, body: Term, hints: Mapping[Term, str]) -> None:
-        self.names = Names(body)
-        self.hints = hints
+    def __init__(self, body: Term, hints: Mapping[Term, str], names: Names | None = None) -> None:
+        self.names = names or Names(body)
+        self.hints = dict(hints)
         self.bound: dict[Term, Var] = {}
         self.by_form: dict[Term, Var] = {}
         self.done: dict[Term, Term] = {}
@@ -90,9 +91,11 @@ class _Binder:
             return self._applied(term.function, term.arguments)
         if isinstance(term, Lambda):  # an argument of a named map
             return Lambda(term.parameters, self.scalar(term.body))
+        if isinstance(term, Implicit):
+            return self._implicit(term, self.hints.get(term, base_name(term.unknown)))
         new = term.with_children(tuple(self.scalar(child) for child in term.children))
         if is_call(new):
-            return self._bind_call(new)
+            return self._bind_call(new, self.hints.get(term, "t"))
         return self._bind_scalar(new) if self._heavy(new) else new
 
     def _heavy(self, term: Term) -> bool:
@@ -112,8 +115,11 @@ class _Binder:
         replacement: dict[Var, Term] = {}
         for var, value in term.bindings:
             value = substitute(value, replacement)
+            if is_call(value):
+                self.hints.setdefault(value, var.name)
             if not isinstance(value, Lambda):
-                replacement[var] = self._bind_scalar(self.scalar(value), var.name)
+                inner = self.scalar(value)
+                replacement[var] = inner if is_call(value) else self._bind_scalar(inner, var.name)
                 continue
             parameters, inner = value.parameters, self.scalar(value.body)
             outer = free_indices(Lambda(parameters, inner))
@@ -133,13 +139,29 @@ class _Binder:
         """An access to a tensor, renamed or transposed, needs no binding of its own."""
         return not isinstance(term, Apply | Number | Var)
 
-    def _bind_call(self, term: Term) -> Term:
+    def _bind_call(self, term: Term, name: str) -> Term:
         """A call of a named map; one that gives a tensor for every index around it cannot be bound as one tensor."""
         space = type_of(term)
         assert isinstance(space, Space)
         if not space.order:
-            return self._bind_scalar(term)
-        return term if free_indices(term) else self._bind(term, "t")
+            return self._bind_scalar(term, name)
+        return term if free_indices(term) else self._bind(term, name)
+
+    def _implicit(self, term: Implicit, name: str) -> Term:
+        """An equation in let normal form; what does not mention the unknown is bound outside, and computed once."""
+        inner = _Binder(term.equation, self.hints, self.names)
+        body = inner.result(term.equation)
+        outside: dict[Var, Term] = {}
+        inside: list[tuple[Var, Term]] = []
+        for value, var in inner.bound.items():
+            value = substitute(value, outside)
+            if value.free.isdisjoint((term.unknown, *(v for v, _ in inside))):
+                outside[var] = self._bind(value, base_name(var))
+            else:
+                inside.append((var, value))
+        equation = inline_single_uses(let(inside, substitute(body, outside)))
+        given = self.scalar(term.given)
+        return self._bind_call(Implicit(term.kind, Lambda((term.unknown,), equation), given), name)
 
     def _bind_scalar(self, term: Term, name: str = "t") -> Term:
         indices = free_indices(term)
@@ -155,6 +177,11 @@ class _Binder:
         return self.by_form[form]
 
 
+def base_name(var: Var) -> str:
+    """The name of a variable without the suffix that keeps it apart from others."""
+    return var.name.split(".")[0]
+
+
 def is_light_primitive(term: Primitive) -> bool:
     """A whole power of an access, or a real or imaginary part: not worth an array of its own."""
     light_function = term.name in ("real", "imag", "conj") or (
@@ -166,8 +193,10 @@ def is_light_primitive(term: Primitive) -> bool:
 
 
 def is_call(term: Term) -> bool:
-    """Whether a term is the value or the pullback of a named map."""
-    return isinstance(term, Pullback) or (isinstance(term, Apply) and isinstance(type_of(term.function), Function))
+    """Whether a term is the value or the pullback of a named map, or the solution of an equation."""
+    return isinstance(term, Pullback | Implicit) or (
+        isinstance(term, Apply) and isinstance(type_of(term.function), Function)
+    )
 
 
 def free_indices(term: Term) -> tuple[Var, ...]:
@@ -225,6 +254,8 @@ def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
         total: Counter[Var] = Counter()
         for child in term.children:
             total.update(_count(child, done))
+        if isinstance(term, Implicit):  # the equation is evaluated again and again
+            total.update(_count(term.map, done))
         done[term] = total
     return done[term]
 
@@ -246,15 +277,46 @@ def inline_single_uses(body: Term) -> Term:
             kept.append((var, value))
     whole = set(_whole(result))
     summed = set(_summed(result)).union(*(_summed(value) for _, value in kept))
+    passed = {argument for _, value in kept for argument in _passed(value)}.union(_passed(result))
     replacement: dict[Var, Term] = {}
     remaining: list[tuple[Var, Term]] = []
     for var, value in reversed(kept):
         value = put_back(value, replacement)
-        if counts[var] == 1 and (var in whole or nesting(value) <= (MOST_SUMMED if var in summed else MOST_NESTED)):
+        deepest = MOST_SUMMED if var in summed else MOST_NESTED
+        if counts[var] == 1 and (var in whole or _may_stand_inside(value, var in passed, deepest)):
             replacement[var] = value
         else:
             remaining.append((var, value))
-    return let(remaining, put_back(result, replacement))
+    return let(remaining, whole_calls(put_back(result, replacement)))
+
+
+def whole_calls(result: Term) -> Term:
+    """A result with `i ↦ D(x)[i]` written `D(x)`: the cotangent of a tensor that a call gives is a whole one."""
+    if isinstance(result, Tuple):
+        return Tuple(tuple(whole_calls(item) for item in result.items))
+    if isinstance(result, Lambda) and isinstance(inner := result.body, Apply) and is_call(inner.function):
+        return inner.function if inner.arguments == result.parameters else result
+    return result
+
+
+def _may_stand_inside(value: Term, passed: bool, deepest: int) -> bool:
+    """Whether a value used once reads well where it is used.
+
+    A solution of an equation has a line of its own. So has a tensor that a named map gives, unless it is `passed` on
+    whole: read element by element its cotangent would be made for one element at a time.
+    """
+    if isinstance(value, Implicit):
+        return False
+    space = type_of(value)
+    is_tensor = isinstance(space, Space) and space.order > 0
+    return passed if is_call(value) and is_tensor else nesting(value) <= deepest
+
+
+def _passed(term: Term) -> Iterator[Term]:
+    """The arguments of calls in a term, as far as they are whole tensors with names."""
+    for part in subterms(term):
+        if is_call(part):
+            yield from (argument for argument in part.children if isinstance(argument, Var))
 
 
 def _summed(term: Term) -> Iterator[Term]:
@@ -281,6 +343,15 @@ def _whole(result: Term) -> Iterator[Term]:
 def put_back(term: Term, replacement: Mapping[Var, Term]) -> Term:
     """term with bound tensors replaced by their values, and the accesses to them reduced."""
     return _Reducer({v: t for v, t in replacement.items() if v in term.free}).run(term) if replacement else term
+
+
+def inline_all(body: Term) -> Term:
+    """The result of a let program with every binding put where it is used."""
+    bindings, result = split(body)
+    replacement: dict[Var, Term] = {}
+    for var, value in bindings:
+        replacement[var] = put_back(value, replacement)
+    return put_back(result, replacement)
 
 
 class _Reducer:

@@ -20,12 +20,30 @@ from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
 from combdiff.egraph.saturation import equivalent, simplify
+from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, affine
 from combdiff.primitives import function
 from combdiff.rulefiles.loading import load
-from combdiff.sharing import canonical_names, is_call, put_back, share, split
+from combdiff.sharing import canonical_names, inline_all, is_call, put_back, share, split
 from combdiff.substitution import Names, apply, subterms
-from combdiff.terms import Lambda, Primitive, Sum, Term, Tuple, Var, conj, lambda_, let, negate
+from combdiff.terms import (
+    ZERO,
+    Apply,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    conj,
+    lambda_,
+    let,
+    mul,
+    negate,
+)
+from combdiff.univariate import is_linear
 
 MOST_PASSES = 2  # what sharing puts back in the end may open to the laws what a binding kept from them
 MOST_LIGHT = 24  # symbols up to which a value without Σ and functions is repeated rather than bound
@@ -46,6 +64,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
 def _pass(body: Term, rules: tuple[str, ...], settled: set[Term]) -> Term:
     """A normal form with each value simplified that is not settled, and with what comes of it noted as settled."""
     bindings, result = split(body)
+    names = Names(body)
     replacement: dict[Var, Term] = {}
     kept: list[tuple[Var, Term]] = []
 
@@ -57,6 +76,8 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[Term]) -> Term:
 
     for var, value in bindings:
         found = simple(value)
+        if is_call(value) and not is_call(found):  # a multiple of a call, or zero
+            found = _multiple(found, var, kept, names)
         if _is_light(found):
             replacement[var] = found
             continue
@@ -78,6 +99,20 @@ def _form(value: Term) -> Term:
     """A value up to the names of everything in it: what the laws make of it depends on no name."""
     free = dict.fromkeys(node for node in subterms(value) if isinstance(node, Var) and node in value.free)
     return canonical_names(lambda_(free, value))
+
+
+def _multiple(value: Term, var: Var, kept: list[tuple[Var, Term]], names: Names) -> Term:
+    """A multiple of a call (or its element) with the call bound to a name of its own, so that the multiple is light."""
+    body = value.body if isinstance(value, Lambda) else value
+    part = body.factors[-1] if isinstance(body, Mul) else body
+    call = part.function if isinstance(part, Apply) and is_call(part.function) else part
+    if not is_call(call):
+        return value
+    bound = names.fresh(var)
+    kept.append((bound, call))
+    named = apply(bound, part.arguments) if part is not call and isinstance(part, Apply) else bound
+    whole = mul(*body.factors[:-1], named) if isinstance(body, Mul) else named
+    return Lambda(value.parameters, whole) if isinstance(value, Lambda) else whole
 
 
 def with_symmetries(var: Var, value: Term) -> Var:
@@ -132,6 +167,7 @@ def _holds(equation: str, space: Space, value: Lambda) -> bool:
 
 
 def _simplify_tensor(term: Term, rules: tuple[str, ...]) -> Term:
+    term = _Calls(rules).run(term)
     if isinstance(term, Lambda):
         return Lambda(term.parameters, _simplify_number(term.body, rules))
     is_number = isinstance(space := type_of(term), Space) and not space.order
@@ -145,21 +181,72 @@ def _simplify_number(term: Term, rules: tuple[str, ...]) -> Term:
     return function("real", simple) if lost else simple
 
 
+class _Calls:
+    """Simplifies what stands inside calls, which the e-graph does not look into: their arguments, and equations.
+
+    A real factor of the argument of a linear map, or of the right side of a linear system, comes out in front.
+    """
+
+    def __init__(self, rules: tuple[str, ...]) -> None:
+        self.rules = rules
+        self.done: dict[Term, Term] = {}
+
+    def run(self, term: Term) -> Term:
+        """The term with every call in it simplified inside."""
+        if term not in self.done:
+            self.done[term] = self._node(term)
+        return self.done[term]
+
+    def _node(self, term: Term) -> Term:
+        if not term.children:
+            return term
+        if is_call(term):
+            return self._call(term)
+        children = tuple(self.run(child) for child in term.children)
+        return apply(children[0], children[1:]) if isinstance(term, Apply) else term.with_children(children)
+
+    def _call(self, term: Term) -> Term:
+        if isinstance(term, Implicit):
+            assert isinstance(term.map, Lambda)
+            map_ = Lambda(term.map.parameters, simplify_body(term.equation, self.rules))
+            new: Term = Implicit(term.kind, map_, self._argument(term.given))
+        else:
+            function, *rest = term.children
+            new = term.with_children((function, *(self._argument(argument) for argument in rest)))
+        linear = term.kind == "solve" if isinstance(term, Implicit) else is_linear(term.children[0])
+        return _without_factor(new) if linear else new
+
+    def _argument(self, term: Term) -> Term:
+        """A simplified argument; a tensor that is given element by element is the tensor."""
+        simple = _simplify_tensor(term, self.rules)
+        if isinstance(simple, Lambda) and isinstance(inner := simple.body, Apply):
+            whole = inner.arguments == simple.parameters and inner.function.free.isdisjoint(simple.parameters)
+            return inner.function if whole and isinstance(type_of(inner.function), Space) else simple
+        return simple
+
+
+def _without_factor(call: Term) -> Term:
+    """A linear call with the real number that multiplies its argument in front: D(2 x) = 2 D(x)."""
+    *others, argument = call.children
+    body = argument.body if isinstance(argument, Lambda) else argument
+    first = body.factors[0] if isinstance(body, Mul) else body
+    if not isinstance(first, Number) or first.imag or (first is body and first is not ZERO):
+        return call
+    inner = mul(*body.factors[1:]) if isinstance(body, Mul) else body
+    parameters = argument.parameters if isinstance(argument, Lambda) else ()
+    rest = call.with_children((*others, lambda_(parameters, inner)))
+    space = type_of(call)
+    assert isinstance(space, Space)
+    indices = Names(call).indices(space.axes)
+    return lambda_(indices, mul(first, apply(rest, indices)))
+
+
 def _is_light(term: Term) -> bool:
     """Whether a value needs no array of its own, or holds a δ that its uses may take up."""
     parts = list(subterms(term))
     if any(isinstance(part, Delta) for part in parts):
         return True
     return symbols(term) <= MOST_LIGHT and not any(isinstance(part, Sum | Primitive) or is_call(part) for part in parts)
-
-
-def inline_all(body: Term) -> Term:
-    """The result of a let program with every binding put where it is used."""
-    bindings, result = split(body)
-    replacement: dict[Var, Term] = {}
-    for var, value in bindings:
-        replacement[var] = put_back(value, replacement)
-    return put_back(result, replacement)
 
 
 def is_real(body: Term, rules: tuple[str, ...] = ()) -> bool:

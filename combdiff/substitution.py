@@ -119,12 +119,14 @@ class _Substitution:
 
 
 def apply(function: Term, arguments: Iterable[Term]) -> Term:
-    """`function(arguments)`; applying an abstraction substitutes.
+    """`function(arguments)`; applying an abstraction substitutes, also below a let.
 
     A cyclic parameter whose value as a number matters in the body stays bound where the argument is not known to be
     reduced: `(k ↦ [k ≥ 2]·x[k])(j + 1) = Σ_k δ(k, j + 1)·[k ≥ 2]·x[k]`, see `cycles`.
     """
     arguments = tuple(arguments)
+    if isinstance(function, Let) and arguments:
+        return let(function.bindings, apply(function.body, arguments))
     if not isinstance(function, Lambda):
         return Apply(function, arguments) if arguments else function
     pairs = list(zip(function.parameters, arguments, strict=True))

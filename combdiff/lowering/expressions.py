@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.affine import Linear
-from combdiff.domains import Domain, Space
+from combdiff.domains import Domain, Function, Space
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.steps import (
     Arrange,
@@ -32,11 +32,13 @@ from combdiff.lowering.steps import (
     Reduce,
     Scale,
     Select,
+    Solve,
     Step,
 )
+from combdiff.lowering.systems import base_name
 from combdiff.lowering.views import Mask, Position, extent_form
 from combdiff.primitives import TABLE
-from combdiff.terms import Number
+from combdiff.terms import Lambda, Number
 
 _POWERS = {
     Number(-2): "1 / np.square({0})",
@@ -54,11 +56,17 @@ class Expressions:
     """Expressions for the steps of a plan; notes which sizes, helpers and element types they use."""
 
     def __init__(
-        self, plan: Plan, names: Sequence[str], arguments: Mapping[str, str], sizes: Mapping[str, str]
+        self,
+        plan: Plan,
+        names: Sequence[str],
+        arguments: Mapping[str, str],
+        sizes: Mapping[str, str],
+        systems: Mapping[Lambda, str],
     ) -> None:
         self.plan = plan
         self.names = names
         self.arguments = arguments
+        self.systems = systems
         self.sizes = {size: Linear.symbol(text) for size, text in sizes.items()}
         self.used_sizes: set[str] = set()
         self.helpers: set[str] = set()
@@ -95,6 +103,8 @@ class Expressions:
                 return self._mask(mask, step)
             case Call(name=name, position=position):
                 return self._call(name, position, operands)
+            case Solve() as solve:
+                return self._solve(solve, operands, step)
         raise TypeError(f"no expression for {step.operation!r}")
 
     def operand(self, n: int) -> str:
@@ -252,6 +262,20 @@ class Expressions:
             return f"np.asarray({function}({', '.join(operands)}))[()]"
         arguments = _tuple(operands[:-1])
         return f"np.asarray({function}.pullback({position}, {arguments}, {operands[-1]}))[()]"
+
+    def _solve(self, solve: Solve, operands: Sequence[str], step: Step) -> str:
+        given, *tensors = operands
+        parameters = solve.system.parameters[1:]
+        arrays = iter(tensors)
+        captures = [self.arguments[p.name] if isinstance(p.type, Function) else next(arrays) for p in parameters]
+        name = base_name(solve.system.parameters[0])
+        ends = [self.dtype(step.kind), *captures]
+        if solve.kind == "solve":
+            self.helpers.update(("_system", "_solve"))
+            order = f"{solve.order}"
+            return f'_solve("{name}", {", ".join([self.systems[solve.system], given, order, *ends])})'
+        self.helpers.update(("_system", "_near", "_search"))
+        return f'_search("{solve.kind}", "{name}", {", ".join([self.systems[solve.system], given, *ends])})'
 
     # --- contractions
 

@@ -1,4 +1,4 @@
-"""Plain NumPy helpers that emitted source carries with it: reading arrays at affine positions.
+"""Plain NumPy helpers that emitted source carries with it: reading arrays at affine positions, and solvers.
 
     _view(x, ((-1, (1, 1), 0),), (4, 3))          x of 5 elements
     = the 4 × 3 array of x[i + k − 1], a strided view of x with a 0 put before and after
@@ -6,10 +6,12 @@
 Each axis of the array is given by `(start, steps, wrap)` (with a divisor for `_gather`): it is read at
 `start + Σ steps[n]·t[n]`, modulo its length where `wrap` is set; outside the array there are zeros.
 
-Invariant: a helper never writes to its argument and never fails, whatever the sizes are.
+Invariant: a helper never writes to its argument; reading never fails, whatever the sizes are.
 """
 
 from __future__ import annotations
+
+from combdiff.lowering.solvers import SOLVERS
 
 _VIEW = '''\
 def _view(array, axes, shape):
@@ -52,4 +54,4 @@ def _gather(array, axes, shape):
     return np.where(inside, array[tuple(index)], array.dtype.type(0))
 '''
 
-TEXTS = {"_view": _VIEW, "_gather": _GATHER}
+TEXTS = {"_view": _VIEW, "_gather": _GATHER} | SOLVERS

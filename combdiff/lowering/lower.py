@@ -22,9 +22,11 @@ import numpy as np
 from combdiff.checking import join, type_of
 from combdiff.domains import Cyclic, Function, Space
 from combdiff.errors import UnsupportedError
+from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, Indicator
 from combdiff.lowering.graph import Graph, Value
-from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, Parameter
+from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, Parameter, Solve
+from combdiff.lowering.systems import captures, system
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, mask, modulus, solved
 from combdiff.primitives import TABLE
 from combdiff.substitution import Names, apply, substitute, subterms
@@ -131,6 +133,8 @@ class Lowering:
                 return self._call(term)
             case Pullback():
                 return self._pullback(term)
+            case Implicit():
+                return self._solution(term)
             case _:
                 return self.value(term), ()
 
@@ -182,6 +186,17 @@ class Lowering:
         assert isinstance(function.type, Function)
         space = function.type.arguments[term.position]
         return self._source(Call(function.name, term.position), operands, function.name, space)
+
+    def _solution(self, term: Implicit) -> tuple[Value, tuple[Var, ...]]:
+        """A linear system may have a right side for each of several indices."""
+        tensors = [self.dense(var) for var in captures(term) if isinstance(var.type, Space)]
+        value, inner = self.tensor(term.given)
+        outer = tuple(label for label in value.labels if label not in inner) if term.kind == "solve" else ()
+        given = self.graph.arrange(value, (*outer, *inner)).step if outer else self.dense(term.given)
+        axes = (*map(domain_of, outer), *term.space.axes)
+        step = self.graph.emit(Solve(term.kind, system(term)), (given, *tensors), axes, term.space.dtype)
+        own = tuple(Var(f"#{term.unknown.name}.{step}.{n}", axis) for n, axis in enumerate(term.space.axes))
+        return Value(step, (*outer, *own)), own
 
     # --- scalars
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from math import prod
@@ -35,6 +35,7 @@ from combdiff.lowering.steps import (
     Pattern,
     Read,
     Select,
+    Solve,
     Step,
 )
 from combdiff.lowering.views import Mask
@@ -63,7 +64,8 @@ Layout = int | tuple["Layout", ...]
 class Plan:
     """The steps that compute `results` (step numbers); `sizes` are those the orders were chosen for.
 
-    `layout` is how a call returns them: the position of a single result, or a tuple of layouts.
+    `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
+    of the systems that solvers evaluate.
     """
 
     parameters: tuple[Var, ...]
@@ -72,6 +74,7 @@ class Plan:
     layout: Layout
     sizes: Mapping[str, int]
     hints: Mapping[int, str]
+    inner: Mapping[Lambda, Plan] = field(default_factory=dict)
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:
@@ -110,11 +113,10 @@ def make_plan(program: Lambda, sizes: Mapping[str, int], find_paths: PathFinder)
     body: Term = program.body
     while isinstance(body, Let):
         body = body.body
-    return _extract(
-        graph,
-        chosen,
-        Plan(program.parameters, (), results, _layout(body, count()), dict(sizes), lowering.hints),
-    )
+    draft = Plan(program.parameters, (), results, _layout(body, count()), dict(sizes), lowering.hints)
+    plan = _extract(graph, chosen, draft)
+    systems = [step.operation.system for step in plan.steps if isinstance(step.operation, Solve)]
+    return replace(plan, inner={system: make_plan(system, sizes, find_paths) for system in systems})
 
 
 def _layout(body: Term, positions: Iterator[int]) -> Layout:

@@ -29,26 +29,34 @@ from combdiff.lowering.steps import (
     Select,
     Step,
 )
+from combdiff.lowering.systems import base_name
 
 _GUARD = 'with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # only masked elements are used'
 
 
 def source(plan: Plan, name: str) -> str:
     """The source of `def name(parameters): …` with the imports and helpers it needs."""
-    return _Writer(plan, name).text()
+    writer = _Writer(plan, name)
+    functions = list(writer.functions())
+    used = [text for helper, text in TEXTS.items() if helper in writer.helpers]
+    return "\n\n\n".join(["import numpy as np", *used, *functions]) + "\n"
 
 
 class _Writer:
     """Names for steps and sizes, and the lines of the function."""
 
-    def __init__(self, plan: Plan, name: str) -> None:
+    def __init__(self, plan: Plan, name: str, functions: set[str] | None = None) -> None:
         self.plan = plan
         self.function = name
-        self.taken = {"np", "real", name, *keyword.kwlist, *TEXTS}
+        self.defined = {name} if functions is None else functions
+        self.taken = {"np", "real", *self.defined, *keyword.kwlist, *TEXTS}
+        self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
+        self.defined.update(self.systems.values())
         self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
         self.sizes = {size: self._fresh(size) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
-        self.expressions = Expressions(plan, self.names, self.arguments, self.sizes)
+        self.expressions = Expressions(plan, self.names, self.arguments, self.sizes, self.systems)
+        self.helpers = self.expressions.helpers
 
     def _fresh(self, name: str) -> str:
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
@@ -64,14 +72,16 @@ class _Writer:
 
     # --- the whole
 
-    def text(self) -> str:
-        """All of the source."""
+    def functions(self) -> Iterator[str]:
+        """The functions that the solvers of this one evaluate, and the function itself."""
+        for system, inner in self.plan.inner.items():
+            writer = _Writer(inner, self.systems[system], self.defined)
+            yield from writer.functions()
+            self.helpers |= writer.helpers
         body = [*self._body(), self._return()]
         prelude = [*self._size_lines(), *self._type_lines()]
         header = f"def {self.function}({', '.join(self.arguments.values())}):"
-        used = [text for name, text in TEXTS.items() if name in self.expressions.helpers]
-        function = "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
-        return "\n\n\n".join(["import numpy as np", *used, function]) + "\n"
+        yield "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
 
     def _body(self) -> Iterator[str]:
         plan = self.plan

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from combdiff.domains import Domain
+from combdiff.domains import Domain, Space
 from combdiff.lowering.views import Mask, Position
-from combdiff.terms import ONE, Number, conj, mul
+from combdiff.terms import ONE, Lambda, Number, conj, mul
 
 Pattern = tuple[int, ...]
 
@@ -168,6 +168,23 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Solve:
+    """The solution of an equation, by a solver: `system` gives the equation and its Jacobian (see `systems`).
+
+    The first operand is what is given, the others are the tensors that the system takes after the unknown.
+    """
+
+    kind: str
+    system: Lambda
+
+    @property
+    def order(self) -> int:
+        """How many axes the unknown has."""
+        space = self.system.parameters[0].type
+        return space.order if isinstance(space, Space) else 0
+
+
+@dataclass(frozen=True)
 class Choice:
     """Equal arrays computed in different ways, of which a plan takes one."""
 
@@ -186,6 +203,7 @@ Operation = (
     | Select
     | Mask
     | Call
+    | Solve
     | Choice
 )
 VIEWS = (Parameter, Read, Arrange)

@@ -10,7 +10,7 @@ half of the B rule differentiates it.
 from __future__ import annotations
 
 from combdiff.checking import is_domain
-from combdiff.combinators import Compose, Constant, Evaluate, Exchange, Fork, Form, Identity, eliminate
+from combdiff.combinators import Compose, Constant, Evaluate, Exchange, Fork, Form, Identity, Solve, eliminate
 from combdiff.domains import Space
 from combdiff.printing.plain import text
 from combdiff.sharing import split
@@ -54,6 +54,9 @@ def form_text(form: Form) -> str:
             return f"𝐁 {_bracketed(parts[0])} 𝐈 [{', '.join(text(a) for a in step.arguments)}]"
         case Fork():
             return f"({', '.join(parts)})"
+        case Solve():
+            given = f" {_bracketed(parts[1])}" if step.term.kind == "solve" else ""
+            return f"𝐁 {step.term.kind} (𝐂 ({step.term.unknown.name} ↦ {parts[0]})){given}"
 
 
 def _univariate(outer: Univariate) -> str:

@@ -17,6 +17,7 @@ from math import lcm
 
 from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
+from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Delta, Indicator
 from combdiff.printing.bounds import sizes_of, split_bounds, write_bounds
 from combdiff.printing.conditions import form_of, write_conditions, write_form
@@ -141,6 +142,8 @@ class Layout:
                 return Row(tuple(self.doc(item, scope) for item in term.items))
             case Pullback():
                 return self._pullback(term, scope)
+            case Implicit():
+                return self._implicit(term, scope)
         raise TypeError(f"not a term without lets: {term!r}")
 
     # --- sums and products -----------------------------------------------------------------------------------------
@@ -221,6 +224,11 @@ class Layout:
         position = term.position + 1 if len(term.arguments) > 1 else 0
         derivative = Access(Derivative(map_, sign, position), arguments, True)
         return derivative if term.cotangent is ONE else Access(Transposed(derivative), cotangent, True)
+
+    def _implicit(self, term: Implicit, scope: Scope) -> Doc:
+        """`root(x ↦ …)`, `argmin(x ↦ …)`, `solve(k ↦ …, b)`: where a search starts is not shown."""
+        arguments = [term.map, term.given] if term.kind == "solve" else [term.map]
+        return Function(term.kind, self._arguments(arguments, scope))
 
 
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:

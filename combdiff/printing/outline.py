@@ -20,7 +20,9 @@ from dataclasses import dataclass
 
 from combdiff.checking import is_domain
 from combdiff.domains import Space
+from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.sharing import is_call, put_back, uses, whole_calls
 from combdiff.substitution import apply, fresh, substitute
 from combdiff.terms import Apply, Lambda, Let, Number, Term, Tuple, Var, lambda_
 
@@ -54,8 +56,9 @@ def outline(term: Term) -> Outline:
     while isinstance(term, Let):
         bindings += term.bindings
         term = term.body
+    bindings, term = _calls_put_back(bindings, term)
     values = [_closed(value) for _, value in bindings]
-    result = _closed(term)
+    result = whole_calls(_closed(term))
     known = frozenset().union(*(r.free for r in (*values, result)), (v for v, _ in bindings), *groups)
     writer = _Writer([*values, result], known)
     for (var, _), value in zip(bindings, values, strict=True):
@@ -63,6 +66,25 @@ def outline(term: Term) -> Outline:
         writer.definitions.append((var, value))
     result = writer.root(result)
     return Outline(tuple(groups), tuple(writer.definitions), result)
+
+
+def _calls_put_back(bindings: list[tuple[Var, Term]], result: Term) -> tuple[list[tuple[Var, Term]], Term]:
+    """The same program with tensors that named maps give, where each is used once, written where they are used."""
+    calls = {var for var, value in bindings if is_call(value) and not isinstance(value, Implicit)}
+    if not calls:
+        return bindings, result
+    counts: Counter[Var] = Counter(uses(result))
+    for _, value in bindings:
+        counts.update(uses(value))
+    replacement: dict[Var, Term] = {}
+    kept: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = put_back(value, replacement)
+        if var in calls and counts[var] == 1:
+            replacement[var] = value
+        else:
+            kept.append((var, value))
+    return kept, put_back(result, replacement)
 
 
 def is_tensor(term: Term) -> bool:

@@ -43,6 +43,7 @@ from combdiff.tracing.functions import (
 )
 from combdiff.tracing.inlining import inline
 from combdiff.tracing.recording import Traced, trace_function
+from combdiff.tracing.solutions import argmin, root
 from combdiff.tracing.values import NamedFunction, Scalar, Tensor
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "arccos",
     "arcsin",
     "arctan",
+    "argmin",
     "conj",
     "cos",
     "cosh",
@@ -69,6 +71,7 @@ __all__ = [
     "primitive",
     "real",
     "relu",
+    "root",
     "sign",
     "sin",
     "sinh",

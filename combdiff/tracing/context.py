@@ -95,6 +95,11 @@ def check_live(term: Term, owner: Trace) -> None:
         )
     if not owner.closed.isdisjoint(term.free):
         finished = min(base_name(var) for var in owner.closed & term.free)
+        if any(isinstance(var.type, Space) for var in owner.closed & term.free):
+            raise TraceError(
+                f"the unknown {finished} is used outside of the lambda that has it as a parameter",
+                hint="use what cd.root or cd.argmin gives",
+            )
         raise IndexingError(
             f"the index {finished} is used outside of the lambda that has it as a parameter",
             hint=f"use {finished} only inside its lambda: cd.tensor(lambda {finished}: …) keeps all the values",
