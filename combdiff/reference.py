@@ -81,6 +81,10 @@ class _Binding:
         return self.elements[position]
 
 
+class _OutsideError(ArgumentError):
+    """An element was read that a tensor does not have."""
+
+
 class _Interpreter:
     """Values of subterms used often are kept per value of their free variables: the work follows the graph."""
 
@@ -171,11 +175,19 @@ class _Interpreter:
         return extent(index.type, self.sizes)  # type: ignore[arg-type]
 
     def _product(self, term: Mul, scope: Scope) -> Any:
-        """Guards first: where an indicator or delta is 0 the other factors need not have a value."""
+        """Guards first: where a factor is 0, behind a condition, the others may read outside their tensors."""
         guards = [factor for factor in term.factors if isinstance(factor, Delta | Indicator)]
         if not all(self.value(guard, scope) for guard in guards):
             return 0
-        return math.prod(self.value(factor, scope) for factor in term.factors if factor not in guards)
+        values, outside = [], None
+        for factor in term.factors:
+            try:
+                values.append(1 if factor in guards else self.value(factor, scope))
+            except _OutsideError as error:
+                outside = error
+        if outside is not None and all(values):
+            raise outside
+        return 0 if outside else math.prod(values)
 
     def _primitive(self, term: Primitive, scope: Scope) -> Any:
         definition = TABLE[term.name].definition
@@ -219,7 +231,7 @@ class _Interpreter:
         if isinstance(domain, Cyclic) and index % 1 == 0:
             return int(index) % size
         if index % 1 or not first <= index < first + size:
-            raise ArgumentError(
+            raise _OutsideError(
                 f"axis {axis} of {name} has the indices {first} … {first + size - 1}, but was read at {index}"
             )
         return int(index) - first

@@ -325,17 +325,15 @@ def total(indices: Iterable[Var], body: Term) -> Term:
 
 
 def add(*terms: Term) -> Term:
-    """The sum of terms: nested sums joined, exact numbers collected."""
-    flat = _flatten(terms, Add)
-    constant, rest = _fold(flat, ZERO, lambda a, b: Number(a.real + b.real, a.imag + b.imag))
-    kept = rest if constant is ZERO else [*rest, constant]
+    """The sum of terms: nested sums joined, numbers and exact multiples of one term collected."""
+    constant, rest = _fold(_flatten(terms, Add), ZERO, _plus)
+    kept = [*_collect(rest), *([] if constant is ZERO else [constant])]
     return Add(tuple(kept)) if len(kept) > 1 else kept[0] if kept else ZERO
 
 
 def mul(*factors: Term) -> Term:
     """The product of factors: nested products joined, numbers collected in front, 0 absorbs."""
-    flat = _flatten(factors, Mul)
-    constant, rest = _fold(flat, ONE, _multiply)
+    constant, rest = _fold(_flatten(factors, Mul), ONE, _multiply)
     if constant is ZERO:
         return ZERO
     kept = rest if constant is ONE else [constant, *rest]
@@ -350,6 +348,29 @@ def _flatten(parts: tuple[Term, ...], kind: type[Term]) -> list[Term]:
     nested = [part for part in parts if isinstance(part, kind)]
     flat = [inner for part in parts for inner in (part.children if isinstance(part, kind) else (part,))]
     return list(parts) if len(set(nested)) < len(nested) or (nested and len(flat) > MOST_JOINED) else flat
+
+
+def _plus(a: Number, b: Number) -> Number:
+    return Number(a.real + b.real, a.imag + b.imag)
+
+
+def _collect(terms: list[Term]) -> list[Term]:
+    """The terms with exact multiples of the same one added up, each where it stood first."""
+    multiples: dict[Term, list[Number]] = {}
+    for term in terms:
+        factor, rest = _multiple(term)
+        multiples.setdefault(rest, []).append(factor)
+    if len(multiples) == len(terms):
+        return terms
+    sums = ((rest, _fold(factors, ZERO, _plus)[0]) for rest, factors in multiples.items())
+    return [mul(factor, rest) for rest, factor in sums if factor is not ZERO]
+
+
+def _multiple(term: Term) -> tuple[Number, Term]:
+    """A term as an exact number times the rest."""
+    if isinstance(term, Mul) and isinstance(term.factors[0], Number) and term.factors[0].exact:
+        return term.factors[0], mul(*term.factors[1:])
+    return ONE, term
 
 
 def _multiply(a: Number, b: Number) -> Number:

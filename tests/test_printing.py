@@ -521,7 +521,7 @@ def test_a_definition_made_under_a_binder_takes_its_indices() -> None:
 
 def test_a_program_longer_than_a_line_has_a_result_on_each() -> None:
     long = total((i,), mul(*(Apply(Var(f"tensor{n}", Space("n")), (i,)) for n in range(5))))
-    pieces = [mul(Number(n + 2), xj) for n in range(12)]
+    pieces = [mul(Number(n + 2), Apply(Var(f"x{n}", Space("n")), (j,))) for n in range(12)]
     assert (
         text(Lambda((x,), Tuple((long, add(long, *pieces), ONE))))
         == """\
@@ -529,8 +529,8 @@ x ↦
   (
     Σ_i tensor0[i] tensor1[i] tensor2[i] tensor3[i] tensor4[i],
       Σ_i tensor0[i] tensor1[i] tensor2[i] tensor3[i] tensor4[i]
-      + 2 x[j] + 3 x[j] + 4 x[j] + 5 x[j] + 6 x[j] + 7 x[j] + 8 x[j] + 9 x[j] + 10 x[j] + 11 x[j]
-      + 12 x[j] + 13 x[j],
+      + 2 x0[j] + 3 x1[j] + 4 x2[j] + 5 x3[j] + 6 x4[j] + 7 x5[j] + 8 x6[j] + 9 x7[j] + 10 x8[j]
+      + 11 x9[j] + 12 x10[j] + 13 x11[j],
     1
   )"""
     )

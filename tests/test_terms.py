@@ -142,7 +142,10 @@ def test_add_folds() -> None:
     assert add(s) is s
     assert add(s, ZERO) is s
     assert add(Number(2), s, Number(Fraction(1, 2)), t) is Add((s, t, Number(Fraction(5, 2))))
-    assert add(add(s, t), add(t, ONE)) is Add((s, t, t, ONE))
+    assert add(add(s, t), add(t, ONE)) is Add((s, Mul((Number(2), t)), ONE))
+    assert add(s, t, mul(Number(-1), s)) is t
+    assert add(mul(Number(Fraction(1, 2)), s, t), mul(Number(Fraction(1, 2)), s, t)) is Mul((s, t))
+    assert add(mul(Number(0.5), s), mul(Number(0.5), s)) is Mul((Number(1.0), s))
     assert add(s, Number(Fraction(1, 2)), Number(Fraction(1, 2))) is Add((s, ONE))
     assert add(Number(0, 1), Number(0, -1)) is ZERO
     assert add(s, MINUS_ONE, ONE) is s

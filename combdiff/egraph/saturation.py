@@ -143,7 +143,7 @@ class _Saturation:
 
     def _size(self) -> int:
         """The number of rows of all tables."""
-        (report,) = self.egraph.run_program(*self.egraph.parse_program("(print-size)"))
+        (report,) = _run(self.egraph, "(print-size)")
         return sum(rows for _, rows in report.sizes)
 
     def _best(self, classes: Classes) -> list[Term]:
