@@ -25,7 +25,7 @@ from combdiff.indexing import Delta, affine
 from combdiff.primitives import function
 from combdiff.rulefiles.loading import load
 from combdiff.sharing import canonical_names, inline_all, is_call, put_back, share, split
-from combdiff.substitution import Names, apply, subterms
+from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     ZERO,
     Apply,
@@ -166,9 +166,17 @@ def _holds(equation: str, space: Space, value: Lambda) -> bool:
     return canonical(normalise(value.body, names), forms) is canonical(normalise(image, names), forms)
 
 
+def _plainly_named(term: Lambda) -> Lambda:
+    """The parameters of a binding that sharing took out of a network, named apart from canonical bound indices."""
+    names = Names(term)
+    renamed = tuple(names.fresh(Var("i", p.type)) if p.name.startswith("@") else p for p in term.parameters)
+    return Lambda(renamed, substitute(term.body, dict(zip(term.parameters, renamed, strict=True))))
+
+
 def _simplify_tensor(term: Term, rules: tuple[str, ...]) -> Term:
     term = _Calls(rules).run(term)
     if isinstance(term, Lambda):
+        term = _plainly_named(term)
         return Lambda(term.parameters, _simplify_number(term.body, rules))
     is_number = isinstance(space := type_of(term), Space) and not space.order
     return _simplify_number(term, rules) if is_number and not isinstance(term, Var) else term

@@ -38,7 +38,7 @@ def canonical(term: Term, forms: dict[Key, int] | None = None) -> Term:
     """The canonical form of a scalar term in contraction normal form.
 
     `forms` numbers the outermost sums met so far, so that equal sums get equal and different sums different names of
-    bound indices; pass one dict for terms that are to be compared.
+    bound indices; pass one dict for terms that are to be compared. No free index may be named like those: @….
     """
     return _Naming({} if forms is None else forms).run(term, {}, 0).signed
 
