@@ -22,8 +22,8 @@ import numpy as np
 
 from combdiff.accesses import Access, check, doubtful_accesses
 from combdiff.derivation import pulled_back
-from combdiff.errors import ArgumentError, Location, RuleError, UnsupportedError
-from combdiff.execution import run, source
+from combdiff.errors import ArgumentError, Location, RuleError
+from combdiff.execution import Compiled, Runner, compiled, run, source
 from combdiff.primitives import Row, register
 from combdiff.printing import latex, matrix_latex, matrix_text, text
 from combdiff.printing.combinators import combinator_text
@@ -49,6 +49,10 @@ class Program:
     location: Location | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     accesses: tuple[Access, ...] = ()
+    _runner: Runner = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_runner", Runner(self.term, accesses=self.accesses))
 
     # --- using it --------------------------------------------------------------------------------------------------
 
@@ -65,7 +69,7 @@ class Program:
         values = self._bind(arguments, named)
         if any(is_traced(value) for value in values):
             return inline(self.term, [v.term if isinstance(v, Program) else v for v in values])
-        return run(self.term, values, accesses=self.accesses)
+        return self._runner(values)
 
     def _bind(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
         """One value per parameter of the term, from positions, names and fixed arguments."""
@@ -134,10 +138,15 @@ class Program:
         return combinator_text(self.term)
 
     def source(self, backend: str = "numpy") -> str:
-        """Standalone Python that computes the program with the backend alone."""
-        if backend != "numpy":
-            raise UnsupportedError(f"no source can be written for the backend {backend!r}", hint='use "numpy"')
-        return source(self.term, self.name)
+        """Standalone Python that computes the program with the backend alone: numpy, jax, torch, cupy or dask."""
+        return source(self.term, self.name, backend=backend)
+
+    def compile(self, backend: str | None = None, memory_limit: str | int | None = None) -> Compiled:
+        """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.
+
+        JAX compiles it (`jax.jit`). A limit is bytes or a text such as "2GB", and counts all but the arguments.
+        """
+        return compiled(self._runner, self._bind, backend, memory_limit)
 
     @cached_property
     def _form(self) -> Term:
@@ -157,7 +166,7 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled with the primitives of rule files that it needs, so that it runs where the files are not."""
-        return _restored, (declared(self.term), tuple(getattr(self, part.name) for part in fields(self)))
+        return _restored, (declared(self.term), tuple(getattr(self, part.name) for part in fields(self) if part.init))
 
 
 def _restored(rows: Sequence[Row], parts: Sequence[Any]) -> Program:

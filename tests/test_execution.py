@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from combdiff.arguments import bind_sizes
 from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
 from combdiff.errors import ArgumentError, UnsupportedError
-from combdiff.execution import bind_sizes, find_paths, run, source
+from combdiff.execution import find_paths, run, source
 from combdiff.indexing import Affine
 from combdiff.terms import Apply, Lambda, Mul, Number, Pullback, Term, Tuple, Var, mul, total
 

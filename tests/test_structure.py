@@ -45,6 +45,8 @@ LAYERS = (
     "jacobians",
     "derivation",
     "lowering",
+    "libraries",
+    "arguments",
     "execution",
     "printing",
     "program",

@@ -1,4 +1,4 @@
-"""NumPy expressions for single array steps.
+"""Expressions for single array steps, in the words of a dialect.
 
     Contract(left=(0, 1), right=(2, 1), out=(0, 2)) on A, B       A @ B.T
     Contract(left=(0, 1, 2, 3), right=(0, 1), out=(2, 3)) on J, D
@@ -17,6 +17,7 @@ from fractions import Fraction
 
 from combdiff.affine import Linear
 from combdiff.domains import Domain, Function, Space
+from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.steps import (
     Arrange,
@@ -37,18 +38,8 @@ from combdiff.lowering.steps import (
 )
 from combdiff.lowering.systems import base_name
 from combdiff.lowering.views import Mask, Position, extent_form
-from combdiff.primitives import TABLE
 from combdiff.terms import Lambda, Number
 
-_POWERS = {
-    Number(-2): "1 / np.square({0})",
-    Number(-1): "1 / {0}",
-    Number(2): "np.square({0})",
-    Number(3): "{0} * {0} * {0}",
-    Number(Fraction(1, 2)): "np.sqrt({0})",
-    Number(Fraction(-1, 2)): "1 / np.sqrt({0})",
-}
-_FIXED = {"real": "{0}.real", "imag": "{0}.imag", "relu": "np.maximum({0}, 0)", "step": "np.heaviside({0}, 0)"}
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -62,15 +53,17 @@ class Expressions:
         arguments: Mapping[str, str],
         sizes: Mapping[str, str],
         systems: Mapping[Lambda, str],
+        dialect: NumPy,
     ) -> None:
         self.plan = plan
+        self.dialect = dialect
         self.names = names
         self.arguments = arguments
         self.systems = systems
         self.sizes = {size: Linear.symbol(text) for size, text in sizes.items()}
         self.used_sizes: set[str] = set()
-        self.helpers: set[str] = set()
         self.uses_real = False
+        self.uses_device = False
         kinds = {var.type.dtype for var in plan.parameters if isinstance(var.type, Space)}
         self.integers = kinds == {int}
 
@@ -84,7 +77,7 @@ class Expressions:
             case Arrange(order=order):
                 return self._arrange(order, operands[0], step)
             case Conjugate():
-                return f"{operands[0]}.conjugate()"
+                return self._conjugate(n, operands[0])
             case Contract() as contraction:
                 return self._contract(contraction, operands, step)
             case Reduce(summed=summed):
@@ -98,7 +91,7 @@ class Expressions:
                 return self._elementwise(n)
             case Select(patterns=patterns):
                 condition, value = self._aligned(operands, patterns, step)
-                return f"np.where({condition}, {value}, 0)"
+                return self.dialect.where(condition, value)
             case Mask() as mask:
                 return self._mask(mask, step)
             case Call(name=name, position=position):
@@ -146,9 +139,9 @@ class Expressions:
     def dtype(self, kind: type) -> str:
         """The element type of new arrays of that kind: as wide as the arguments."""
         if kind is float and self.integers:
-            return "np.dtype(float)"
+            return self.dialect.default_type("float")
         self.uses_real = True
-        return "np.result_type(real, np.complex64)" if kind is complex else "real"
+        return self.dialect.complex_type() if kind is complex else "real"
 
     def _factor(self, factor: Factor) -> str:
         parts = [] if factor.number == Number(1) and factor.extents else [literal(factor.number)]
@@ -159,16 +152,25 @@ class Expressions:
 
     def _aligned(self, operands: Sequence[str], patterns: Sequence[Pattern], step: Step) -> list[str]:
         rank = len(step.axes)
-        return [aligned(text, pattern, rank) for text, pattern in zip(operands, patterns, strict=True)]
+        return [self._placed(text, pattern, rank) for text, pattern in zip(operands, patterns, strict=True)]
+
+    def _placed(self, text: str, pattern: Pattern, rank: int) -> str:
+        """The array with its axes where the pattern says among `rank` axes, the others of length 1, none in front."""
+        text = self.dialect.transposed(text, sorted(range(len(pattern)), key=pattern.__getitem__))
+        if not pattern or min(pattern) + len(pattern) == rank:
+            return text
+        slots = [":" if axis in pattern else "None" for axis in range(min(pattern), rank)]
+        return f"{text}[{', '.join(slots)}]"
 
     def _arrange(self, order: tuple[int | None, ...], operand: str, step: Step) -> str:
         kept = [axis for axis in order if axis is not None]
         if len(kept) == len(order):
-            return transposed(operand, kept)
+            return self.dialect.transposed(operand, kept)
         if self.is_python(step_operand := step.operands[0]):
-            return f"np.full({self.shape(step.axes)}, {operand}, {self.dtype(self.plan.steps[step_operand].kind)})"
+            self.uses_device = True
+            return self.dialect.full(self.shape(step.axes), operand, self.dtype(self.plan.steps[step_operand].kind))
         pattern = tuple(order.index(axis) for axis in range(len(kept)))
-        return f"np.broadcast_to({aligned(operand, pattern, len(order))}, {self.shape(step.axes)})"
+        return self.dialect.broadcast(self._placed(operand, pattern, len(order)), self.shape(step.axes))
 
     def _read(self, read: Read, operand: str, step: Step) -> str:
         source = self.plan.steps[step.operands[0]].axes
@@ -177,13 +179,13 @@ class Expressions:
             extent_form(step.axes[label]) == extent_form(axis) for label, axis in zip(diagonal, source, strict=True)
         ):
             letters = "".join(_LETTERS[label] for label in diagonal)
-            return f'np.einsum("{letters}->{_LETTERS[: len(step.axes)]}", {operand})'
+            return self.dialect.diagonal(f"{letters}->{_LETTERS[: len(step.axes)]}", operand)
         items = [_slice(position, axis, step.axes) for position, axis in zip(read.positions, source, strict=True)]
         labels = [n for position in read.positions for n, size in enumerate(position.steps) if size]
         if None not in items and len(labels) == len(set(labels)):
-            return f"{operand}[{', '.join(item or '' for item in items)}]"
-        helper = "_gather" if any(position.divisor > 1 for position in read.positions) else "_view"
-        self.helpers.add(helper)
+            return self.dialect.indexed(operand, [item or "" for item in items])
+        strided = self.dialect.strided and all(position.divisor == 1 for position in read.positions)
+        helper = "_view" if strided else "_gather"
         axes = _tuple([self._position(position, helper) for position in read.positions])
         return f"{helper}({operand}, {axes}, {self.shape(step.axes)})"
 
@@ -205,7 +207,7 @@ class Expressions:
             if negative:
                 total = total.times(Factor(Number(-1)))
             constant = isinstance(operation, Constant)
-            array = aligned(self.names[m], pattern, len(step.axes))
+            array = self._placed(self.names[m], pattern, len(step.axes))
             sign = (" - " if text else "-") if negative else (" + " if text else "")
             text += sign + (self._factor(total) if constant else self._scaled(total, array))
         return text
@@ -221,49 +223,56 @@ class Expressions:
         assert isinstance(step.operation, Elementwise)
         name = step.operation.name
         texts = self._aligned([self.operand(m) for m in step.operands], step.operation.patterns, step)
-        if name == "power":
-            text = self._power(step, texts)
-        elif name in _FIXED:
-            text = _FIXED[name].format(*texts)
-        else:
-            text = f"np.{TABLE[name].numpy}({', '.join(texts)})"
-        return f"{text}.item()" if self.is_python(n) and text.startswith("np.") else text
+        numbers = [self.is_python(m) for m in step.operands]
+        text = self._power(step, texts) if name == "power" else None
+        if text is None:
+            kinds = [self.plan.steps[m].kind for m in step.operands]
+            text = self.dialect.function(name, texts, kinds, numbers)
+        return self.dialect.number(text) if all(numbers) and text.startswith(f"{self.dialect.np}.") else text
 
-    def _power(self, step: Step, texts: list[str]) -> str:
+    def _power(self, step: Step, texts: list[str]) -> str | None:
+        """A power where it is not written as a call of a function."""
         base, exponent = (self.plan.steps[m] for m in step.operands)
         if isinstance(exponent.operation, Constant):
             number = exponent.operation.number
-            if number in _POWERS:
-                return _POWERS[number].format(texts[0])
+            if number in self.dialect.powers:
+                return self.dialect.powers[number].format(texts[0], np=self.dialect.np)
             whole = isinstance(number.real, int) and not number.imag and number.real < 0
             texts[1] = f"{texts[1]}.0" if whole and base.kind is int else texts[1]
         elif base.kind is int and exponent.kind is int:
-            return f"np.power({texts[0]}, {texts[1]}, dtype=float)"
+            return self.dialect.integer_power(*texts)
         if isinstance(base.operation, Constant) and base.kind is complex:
-            return f"np.power({texts[0]}, {texts[1]})"
+            return None
         return f"{_parenthesised(texts[0])} ** {_parenthesised(texts[1])}"
+
+    def _conjugate(self, n: int, operand: str) -> str:
+        return f"{operand}.conjugate()" if self.is_python(n) else self.dialect.conjugate(operand)
 
     def _mask(self, mask: Mask, step: Step) -> str:
         rank, plain = len(step.axes), mask.test == "== 0" and mask.start == Linear()
         if plain and mask.steps in ((1, -1), (-1, 1)):
-            return f"np.eye({self.extent(step.axes[0])}, {self.extent(step.axes[1])}, dtype={self.dtype(int)})"
+            self.uses_device = True
+            return self.dialect.eye(self.extent(step.axes[0]), self.extent(step.axes[1]), self.dtype(int))
         parts = [] if mask.start == Linear() and rank else [self.form(mask.start)]
         for label, (size, domain) in enumerate(zip(mask.steps, step.axes, strict=True)):
-            grid = aligned(f"np.arange({self.extent(domain)})", (label,), rank)
+            grid = self._placed(self.dialect.arange(self.extent(domain)), (label,), rank)
             parts.append(grid if size == 1 else f"{_parenthesised(str(size))} * {grid}")
         form = " + ".join(parts)
         modulus = _parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""
         condition = f"({form}) % {modulus} == 0" if modulus else f"{form} {mask.test}"
-        return f"({condition}).astype({self.dtype(int)})" if rank else f"{self.dtype(int)}.type({condition})"
+        self.uses_device = True
+        cast = self.dialect.cast if rank else self.dialect.scalar
+        return cast(f"({condition})" if rank else condition, self.dtype(int))
 
     def _call(self, name: str, position: int | None, operands: list[str]) -> str:
         function = self.arguments[name]
         if position is None:
-            return f"np.asarray({function}({', '.join(operands)}))[()]"
+            return self.dialect.called(f"{function}({', '.join(operands)})")
         arguments = _tuple(operands[:-1])
-        return f"np.asarray({function}.pullback({position}, {arguments}, {operands[-1]}))[()]"
+        return self.dialect.called(f"{function}.pullback({position}, {arguments}, {operands[-1]})")
 
     def _solve(self, solve: Solve, operands: Sequence[str], step: Step) -> str:
+        self.dialect.check_solver()
         given, *tensors = operands
         parameters = solve.system.parameters[1:]
         arrays = iter(tensors)
@@ -271,10 +280,8 @@ class Expressions:
         name = base_name(solve.system.parameters[0])
         ends = [self.dtype(step.kind), *captures]
         if solve.kind == "solve":
-            self.helpers.update(("_system", "_solve"))
             order = f"{solve.order}"
             return f'_solve("{name}", {", ".join([self.systems[solve.system], given, order, *ends])})'
-        self.helpers.update(("_system", "_near", "_search"))
         return f'_search("{solve.kind}", "{name}", {", ".join([self.systems[solve.system], given, *ends])})'
 
     # --- contractions
@@ -284,9 +291,11 @@ class Expressions:
         if op.kernel in ("multiply", "outer"):
             place = [tuple(op.out.index(label) for label in pattern) for pattern in (op.left, op.right)]
             return " * ".join(self._aligned(operands, place, step))
-        if op.kernel == "einsum":
+        if not self.dialect.mixes_kinds:
+            left, right = (self._as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
+        if op.kernel == "einsum" or self.dialect.prefers_einsum(len(op.left), len(op.right)):
             names = ["".join(_LETTERS[label] for label in pattern) for pattern in (op.left, op.right, op.out)]
-            return f'np.einsum("{names[0]},{names[1]}->{names[2]}", {left}, {right})'
+            return self.dialect.contraction(f"{names[0]},{names[1]}->{names[2]}", left, right)
         axes = [self.plan.steps[m].axes for m in step.operands]
         domains = dict(zip((*op.left, *op.right), (*axes[0], *axes[1]), strict=True))
         if not op.batch and not op.left_only and op.right[-len(op.summed) :] == op.summed:
@@ -301,6 +310,10 @@ class Expressions:
             text = f"({text}).reshape({', '.join(self.extent(axis) for axis in step.axes)})"
         return text
 
+    def _as_kind(self, n: int, text: str, kind: type) -> str:
+        """An operand with the element type of the result."""
+        return text if self.plan.steps[n].kind is kind else self.dialect.cast(text, self.dtype(kind))
+
     def _matrix(
         self, text: str, pattern: Pattern, domains: Mapping[int, Domain], groups: tuple[Pattern, Pattern, Pattern]
     ) -> str:
@@ -308,7 +321,7 @@ class Expressions:
         batch, rows, columns = groups
         turned = pattern == (*batch, *columns, *rows) and pattern != (*batch, *rows, *columns)
         first, second = (columns, rows) if turned else (rows, columns)
-        text = transposed(text, [pattern.index(label) for label in (*batch, *first, *second)])
+        text = self.dialect.transposed(text, [pattern.index(label) for label in (*batch, *first, *second)])
         if len(first) > 1 or len(second) > 1:
             sizes = [self.extent(domains[label]) for label in batch]
             sizes += [self._product(domains[label] for label in group) for group in (first, second) if group]
@@ -352,25 +365,6 @@ def _tuple(items: Iterable[str], *, single: bool = True) -> str:
     if len(items) == 1:
         return f"({items[0]},)" if single else items[0]
     return f"({', '.join(items)})"
-
-
-def transposed(text: str, order: Sequence[int]) -> str:
-    """The array with axes in that order."""
-    identity = list(range(len(order)))
-    if list(order) == identity:
-        return text
-    if list(order) == identity[::-1]:
-        return f"{text}.T"
-    return f"{text}.transpose({', '.join(map(str, order))})"
-
-
-def aligned(text: str, pattern: Pattern, rank: int) -> str:
-    """The array with its axes where the pattern says among `rank` axes, the others of length 1, left out in front."""
-    text = transposed(text, sorted(range(len(pattern)), key=pattern.__getitem__))
-    if not pattern or min(pattern) + len(pattern) == rank:
-        return text
-    slots = [":" if axis in pattern else "None" for axis in range(min(pattern), rank)]
-    return f"{text}[{', '.join(slots)}]"
 
 
 def _slice(position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:

@@ -11,13 +11,11 @@ Invariant: a helper never writes to its argument; reading never fails, whatever 
 
 from __future__ import annotations
 
-from combdiff.lowering.solvers import SOLVERS
-
-_VIEW = '''\
+VIEW = '''\
 def _view(array, axes, shape):
     """array at positions start + steps · t (wrapped or not) along each axis; zeros outside; a view if it can be."""
     if 0 in shape:
-        return np.zeros(shape, array.dtype)
+        return {np}.zeros(shape, array.dtype)
     origin = []
     for axis, (start, steps, wrap) in enumerate(axes):
         size = array.shape[axis]
@@ -25,33 +23,111 @@ def _view(array, axes, shape):
         high = start + sum(max(0, step * (n - 1)) for step, n in zip(steps, shape))
         if low < 0 or high >= size:
             if wrap and size:
-                array = array.take(np.arange(low, high + 1) % size, axis)
+                array = array.take({np}.arange(low, high + 1) % size, axis)
             else:
                 first, total = max(low, 0), high + 1 - low
                 inner = array[(slice(None),) * axis + (slice(first, max(high + 1, first)),)]
                 before = min(first - low, total)
                 after = total - before - inner.shape[axis]
-                array = np.pad(inner, [(before, after) if n == axis else (0, 0) for n in range(array.ndim)])
+                array = {np}.pad(inner, [(before, after) if n == axis else (0, 0) for n in range(array.ndim)])
             start -= low
         origin.append(slice(start, None))
     strides = [sum(steps[n] * stride for (_, steps, _), stride in zip(axes, array.strides)) for n in range(len(shape))]
-    return np.lib.stride_tricks.as_strided(array[tuple(origin)], shape, strides, writeable=False)
+    return {np}.lib.stride_tricks.as_strided(array[tuple(origin)], shape, strides{flags})
 '''
 
-_GATHER = '''\
+GATHER = '''\
 def _gather(array, axes, shape):
     """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
     if 0 in shape or 0 in array.shape:
-        return np.zeros(shape, array.dtype)
-    grid = np.indices(shape, sparse=True)
+        return {np}.zeros(shape, array.dtype)
+    grid = {np}.indices(shape, sparse=True)
     inside, index = True, []
     for size, (start, steps, divisor, wrap) in zip(array.shape, axes):
         position = start + sum(step * t for step, t in zip(steps, grid))
         inside = inside & (position % divisor == 0)
         position = position // divisor % size if wrap else position // divisor
         inside = inside & (position >= 0) & (position < size)
-        index.append(np.clip(position, 0, size - 1))
-    return np.where(inside, array[tuple(index)], array.dtype.type(0))
+        index.append({np}.clip(position, 0, size - 1))
+    return {np}.where(inside, array[tuple(index)], array.dtype.type(0))
 '''
 
-TEXTS = {"_view": _VIEW, "_gather": _GATHER} | SOLVERS
+TORCH_GATHER = '''\
+def _gather(array, axes, shape):
+    """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
+    if 0 in shape or 0 in array.shape:
+        return array.new_zeros(shape)
+    ranges = [torch.arange(n, device=array.device) for n in shape]
+    grid = [t.reshape([-1 if n == axis else 1 for n in range(len(shape))]) for axis, t in enumerate(ranges)]
+    inside, index = torch.ones((), dtype=torch.bool, device=array.device), []
+    for size, (start, steps, divisor, wrap) in zip(array.shape, axes):
+        position = sum((step * t for step, t in zip(steps, grid)), torch.tensor(start, device=array.device))
+        inside = inside & (position % divisor == 0)
+        position = position // divisor
+        position = position % size if wrap else position
+        inside = inside & (position >= 0) & (position < size)
+        index.append(position.clamp(0, size - 1))
+    return torch.where(inside, array[tuple(index)], 0)
+'''
+
+_CONTRACT = '''\
+def _contract(subscripts, left, right):
+    """einsum of two chunked arrays: chunk by chunk, what chunks along summed axes give is added pair by pair."""
+    inputs, output = subscripts.split("->")
+    labels = inputs.split(",")
+    summed = [label for label in dict.fromkeys(labels[0] + labels[1]) if label not in output]
+
+    def partial(*blocks):
+        return np.einsum(subscripts, *blocks, optimize=True)
+
+    def product(left, right):
+        arrays = [part for pair in zip((left, right), labels) for part in pair]
+        return da.blockwise(partial, output, *arrays, dtype=np.result_type(left, right), concatenate=True)
+
+    def total(left, right, axes):
+        if not axes:
+            return product(left, right)
+        places = [text.find(axes[0]) for text in labels]
+        chunks = left.chunks[places[0]]
+        if len(chunks) == 1:
+            return total(left, right, axes[1:])
+        half = sum(chunks[: len(chunks) // 2])
+        parts = []
+        for part in (slice(None, half), slice(half, None)):
+            cut = [array[(slice(None),) * place + (part,)] for array, place in zip((left, right), places)]
+            parts.append(total(*cut, axes))
+        return parts[0] + parts[1]
+
+    _, (left, right) = da.core.unify_chunks(left, labels[0], right, labels[1])
+    return total(left, right, summed)
+'''
+
+_DIAGONAL = '''\
+def _diagonal(subscripts, array):
+    """The elements of an array whose indices are equal, of the array in one chunk."""
+    labels, output = subscripts.split("->")
+    sizes = dict(zip(labels, array.shape))
+    pick = lambda block: np.einsum(subscripts, block).copy()
+    return _whole(pick, array, tuple(sizes[label] for label in output))
+'''
+
+_WHOLE = '''\
+def _whole(function, array, shape):
+    """A function of the whole array, which gives an array of that shape."""
+    block = array.rechunk(array.shape) if array.ndim else array
+    dropped, added = list(range(array.ndim)), list(range(len(shape)))
+    meta = np.empty((0,) * len(shape), array.dtype)
+    return block.map_blocks(function, chunks=shape, drop_axis=dropped, new_axis=added, meta=meta)
+'''
+
+_DASK_GATHER = (
+    GATHER.format(np="np").replace("_gather(", "_gather_block(")
+    + '''\
+
+
+def _gather(array, axes, shape):
+    """_gather_block of an array in one chunk."""
+    return _whole(lambda block: _gather_block(block, axes, shape), array, shape)
+'''
+)
+DASK = {"_contract": _CONTRACT, "_diagonal": _DIAGONAL, "_gather": _DASK_GATHER, "_whole": _WHOLE}

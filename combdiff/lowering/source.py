@@ -1,4 +1,4 @@
-"""Standalone NumPy source of a plan: what this text says is what runs.
+"""Standalone source of a plan: what this text says is what runs.
 
     x ↦ Σ_{i,j} x[i]·A[i,j]·x[j]     becomes     def f(A, x):
                                                      t2 = A @ x  # (N,) matrix-vector
@@ -8,20 +8,22 @@
 The function holds for arrays of every size and element type; the sizes of the plan only chose the order of the
 contractions. float32 stays float32: constants are Python numbers, arrays of 0 and 1 take the type of the arguments.
 
-Invariant: the text needs NumPy alone, never changes an argument, and returns arrays that share no memory with one.
+Invariant: the text needs its backend alone, never changes an argument, and returns arrays that share no memory with
+one.
 """
 
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from combdiff.domains import Space, Symmetric
+from combdiff.lowering.dialects import NumPy, dialect
 from combdiff.lowering.expressions import Expressions
-from combdiff.lowering.helpers import TEXTS
 from combdiff.lowering.plan import Layout, Plan, describe
 from combdiff.lowering.steps import (
     Arrange,
+    Conjugate,
     Constant,
     Elementwise,
     Parameter,
@@ -31,32 +33,44 @@ from combdiff.lowering.steps import (
 )
 from combdiff.lowering.systems import base_name
 
-_GUARD = 'with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # only masked elements are used'
+
+def source(plan: Plan, name: str, backend: str = "numpy") -> str:
+    """The source of `def name(parameters): …` with the imports and helpers it needs.
+
+    Raises UnsupportedError for a backend that is none of `dialects.DIALECTS`.
+    """
+    used = dialect(backend)
+    functions = list(_Writer(plan, name, used).functions())
+    imports = "\n".join(used.imports)
+    return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
 
 
-def source(plan: Plan, name: str) -> str:
-    """The source of `def name(parameters): …` with the imports and helpers it needs."""
-    writer = _Writer(plan, name)
-    functions = list(writer.functions())
-    used = [text for helper, text in TEXTS.items() if helper in writer.helpers]
-    return "\n\n\n".join(["import numpy as np", *used, *functions]) + "\n"
+def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[str]:
+    """The texts of the helpers that functions call, and of those that they call."""
+    used, todo = set[str](), list(functions)
+    while todo:
+        text = todo.pop()
+        called = {name for name in helpers if f"{name}(" in text} - used
+        used |= called
+        todo += [helpers[name] for name in called]
+    return [text for name, text in helpers.items() if name in used]
 
 
 class _Writer:
     """Names for steps and sizes, and the lines of the function."""
 
-    def __init__(self, plan: Plan, name: str, functions: set[str] | None = None) -> None:
+    def __init__(self, plan: Plan, name: str, dialect: NumPy, functions: set[str] | None = None) -> None:
         self.plan = plan
+        self.dialect = dialect
         self.function = name
         self.defined = {name} if functions is None else functions
-        self.taken = {"np", "real", *self.defined, *keyword.kwlist, *TEXTS}
+        self.taken = {"np", dialect.np, "real", "device", *self.defined, *keyword.kwlist, *dialect.helpers()}
         self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
         self.defined.update(self.systems.values())
         self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
         self.sizes = {size: self._fresh(size) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
-        self.expressions = Expressions(plan, self.names, self.arguments, self.sizes, self.systems)
-        self.helpers = self.expressions.helpers
+        self.expressions = Expressions(plan, self.names, self.arguments, self.sizes, self.systems, dialect)
 
     def _fresh(self, name: str) -> str:
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
@@ -75,9 +89,7 @@ class _Writer:
     def functions(self) -> Iterator[str]:
         """The functions that the solvers of this one evaluate, and the function itself."""
         for system, inner in self.plan.inner.items():
-            writer = _Writer(inner, self.systems[system], self.defined)
-            yield from writer.functions()
-            self.helpers |= writer.helpers
+            yield from _Writer(inner, self.systems[system], self.dialect, self.defined).functions()
         body = [*self._body(), self._return()]
         prelude = [*self._size_lines(), *self._type_lines()]
         header = f"def {self.function}({', '.join(self.arguments.values())}):"
@@ -95,9 +107,9 @@ class _Writer:
                 continue
             if (n in guarded) != inside:
                 inside = n in guarded
-                if inside:
-                    yield _GUARD
-            indent = "    " if inside else ""
+                if inside and self.dialect.guard:
+                    yield f"{self.dialect.guard}  # only masked elements are used"
+            indent = "    " if inside and self.dialect.guard else ""
             yield f"{indent}{self.names[n]} = {self.expressions.step(n)}  # {self._comment(step)}"
             if n in done and n + 1 < len(plan.steps):
                 yield f"{indent}del {', '.join(done[n])}"
@@ -120,11 +132,13 @@ class _Writer:
         step, name = self.plan.steps[n], self.expressions.operand(n)
         if not step.axes:
             if self.expressions.is_python(n):
-                return f"{self.expressions.dtype(step.kind)}.type({name})"
-            return f"{name}[()]"  # a NumPy scalar, also of an array without axes that may be a view of an argument
+                self.expressions.uses_device = True
+                return self.dialect.scalar(name, self.expressions.dtype(step.kind))
+            if self.dialect.item:
+                return f"{name}{self.dialect.item}"
         owner = self._owner(n)
         if owner is None or owner in returned:
-            return f"np.array({name})"
+            return self.dialect.copy(name)
         returned.add(owner)
         return name
 
@@ -135,7 +149,8 @@ class _Writer:
             if self.expressions.is_python(step.operands[0]):
                 return n
             return None if None in step.operation.order else self._owner(step.operands[0])
-        return n if step.fresh else None
+        lazy = isinstance(step.operation, Conjugate) and self.dialect.lazy_conjugate
+        return n if step.fresh and not lazy else None
 
     # --- what comes first
 
@@ -154,16 +169,18 @@ class _Writer:
             yield f"{self.sizes[size]} = {self.plan.sizes[size]}  # no argument shows this size"
 
     def _type_lines(self) -> Iterator[str]:
-        """The element type of real numbers as wide as the arguments, if the body uses it."""
+        """The device of the arguments and their width, if the body uses it; scalars as the backend wants them."""
+        spaces = [(self.arguments[var.name], var.type) for var in self.plan.parameters if isinstance(var.type, Space)]
+        tensors = [text for text, space in spaces if space.order]
+        inexact = [(text, space.dtype is complex, space.order) for text, space in spaces if space.dtype is not int]
+        scalars = [(text, is_complex) for text, is_complex, order in inexact if not order]
+        yield from self.dialect.prelude(self.expressions.uses_device, tensors, scalars)
         if self.expressions.uses_real:
-            spaces = [(var.name, var.type) for var in self.plan.parameters if isinstance(var.type, Space)]
-            inexact = [(self.arguments[name], space) for name, space in spaces if space.dtype is not int]
-            tensors = [text for text, space in inexact if space.order]
-            decisive = tensors or [f"np.asarray({text})" for text, _ in inexact]  # a Python number decides nothing
-            if decisive:
-                yield f"real = np.finfo(np.result_type({', '.join(decisive)}, np.float16)).dtype"
+            arrays = [(text, is_complex) for text, is_complex, order in inexact if order]
+            if arrays or scalars:  # a Python number decides nothing beside an array
+                yield f"real = {self.dialect.real_type(arrays, scalars)}"
             else:
-                yield f"real = np.dtype({'int' if self.expressions.integers else 'float'})"
+                yield f"real = {self.dialect.default_type('int' if self.expressions.integers else 'float')}"
 
     # --- elements that are computed only to be masked out
 
