@@ -122,21 +122,21 @@ def prune(constraints: Iterable[Linear], assume: Iterable[Linear] = ()) -> tuple
     kept: list[Linear] = []
     # Short ones come first: of two that imply each other the plainer is kept, and most tests are small.
     for constraint in sorted(strongest.values(), key=lambda form: len(form.coefficients)):
-        if not _implied(constraint, [*kept, *premises]):
+        if not implied(constraint, [*kept, *premises]):
             kept.append(constraint)
     for constraint in reversed(kept):
         others = [other for other in kept if other != constraint]
-        if _implied(constraint, [*others, *premises]):
+        if implied(constraint, [*others, *premises]):
             kept = others
     return tuple(kept)
 
 
 def contradictory(constraints: Iterable[Linear]) -> bool:
     """Whether no rational point meets them all."""
-    return _implied(NEVER, [tighten(form) for form in constraints])
+    return implied(NEVER, [tighten(form) for form in constraints])
 
 
-def _implied(constraint: Linear, by: list[Linear]) -> bool:
+def implied(constraint: Linear, by: list[Linear]) -> bool:
     """Farkas' lemma: is it a non-negative combination of `by` and `1 >= 0` (Schrijver 1986, cor. 7.1h)?
 
     A system without solutions also implies what is no such combination; that is kept. So removing what is

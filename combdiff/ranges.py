@@ -10,11 +10,13 @@ Invariant: `term_of(linear(t), variables)` is t.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from math import gcd, lcm
 
 from combdiff.affine import Linear
 from combdiff.domains import Cyclic, Range, Symmetric, Whole
-from combdiff.indexing import affine, affine_parts
-from combdiff.terms import Term, Var
+from combdiff.indexing import Indicator, affine, affine_parts, indicator
+from combdiff.terms import ONE, Term, Var
 
 
 def symbol(var: Var) -> str:
@@ -55,3 +57,25 @@ def premises_of(variables: Iterable[Var]) -> list[Linear]:
     sizes = {name for form in forms for name in form.symbols if name.startswith("#")}
     sizes |= {symbol(v) for v in variables if isinstance(v.type, Whole)}
     return sorted((*forms, *map(Linear.symbol, sorted(sizes))), key=str)
+
+
+def plain_congruence(condition: Indicator) -> Term:
+    """The condition with whole coefficients, reduced by its modulus."""
+    parts, offset = affine_parts(condition.form)
+    scale = lcm(*(Fraction(c).denominator for _, c in parts), Fraction(offset).denominator)
+    modulus = condition.modulus * scale
+    whole = [(v, _centred(int(c * scale), modulus)) for v, c in parts]
+    constant = int(offset * scale) % modulus
+    common = gcd(modulus, constant, *(c for _, c in whole))
+    form = affine([(v, c // common) for v, c in whole], constant // common)
+    leading = next((c for _, c in affine_parts(form)[0]), 1)
+    modulus //= common
+    if leading < 0:
+        parts, offset = affine_parts(affine([(form, -1)]))
+        form = affine(parts, offset % modulus)
+    return indicator(form, modulus) if modulus > 1 else ONE
+
+
+def _centred(value: int, modulus: int) -> int:
+    value %= modulus
+    return value - modulus if 2 * value > modulus else value

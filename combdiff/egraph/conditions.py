@@ -23,7 +23,7 @@ from combdiff.affine import NEVER, Linear, contradictory, eliminate, integer_poi
 from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric, Whole
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
-from combdiff.ranges import in_domain, linear, premises_of, symbol, term_of
+from combdiff.ranges import in_domain, linear, plain_congruence, premises_of, symbol, term_of
 from combdiff.substitution import Names, substitute, subterms
 from combdiff.terms import ONE, ZERO, Apply, Mul, Number, Term, Var, mul
 
@@ -234,7 +234,7 @@ def plain_conditions(factors: list[Term]) -> list[Term]:
     if not conditions:
         return factors
     variables = {symbol(v): v for f in conditions for v in f.free}
-    congruences = [c for f in conditions if f.modulus if (c := _congruence(f)) is not ONE]
+    congruences = [c for f in conditions if f.modulus if (c := plain_congruence(f)) is not ONE]
     lattice = {linear(f.form): f.modulus for f in congruences if isinstance(f, Indicator)}
     bounds = tuple(sorted((_on_lattice(linear(f.form), lattice) for f in conditions if not f.modulus), key=str))
     kept = _pruned(bounds, tuple(_on_lattice(form, lattice) for form in premises_of(variables.values())))
@@ -264,25 +264,3 @@ def _pruned(bounds: tuple[Linear, ...], premises: tuple[Linear, ...]) -> tuple[L
     if contradictory((*bounds, *premises)):
         return None
     return prune(bounds, premises)
-
-
-def _congruence(condition: Indicator) -> Term:
-    """The condition with whole coefficients, reduced by its modulus."""
-    parts, offset = affine_parts(condition.form)
-    scale = lcm(*(Fraction(c).denominator for _, c in parts), Fraction(offset).denominator)
-    modulus = condition.modulus * scale
-    whole = [(v, _centred(int(c * scale), modulus)) for v, c in parts]
-    constant = int(offset * scale) % modulus
-    common = gcd(modulus, constant, *(c for _, c in whole))
-    form = affine([(v, c // common) for v, c in whole], constant // common)
-    leading = next((c for _, c in affine_parts(form)[0]), 1)
-    modulus //= common
-    if leading < 0:
-        parts, offset = affine_parts(affine([(form, -1)]))
-        form = affine(parts, offset % modulus)
-    return indicator(form, modulus) if modulus > 1 else ONE
-
-
-def _centred(value: int, modulus: int) -> int:
-    value %= modulus
-    return value - modulus if 2 * value > modulus else value

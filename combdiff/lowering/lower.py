@@ -25,6 +25,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, Indicator
 from combdiff.lowering.graph import Graph, Value
+from combdiff.lowering.guards import Read, needless, placement, reads
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, Parameter, Solve
 from combdiff.lowering.systems import captures, system
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, mask, modulus, solved
@@ -58,6 +59,7 @@ class _Product:
 
     factor: Factor = UNIT
     operands: list[Value] = field(default_factory=list)
+    reads: list[tuple[Read, ...]] = field(default_factory=list)  # outside of which each operand is 0
     masks: list[Delta | Indicator] = field(default_factory=list)
     summed: list[Var] = field(default_factory=list)
 
@@ -260,6 +262,8 @@ class Lowering:
         if isinstance(term, Sum) and isinstance(term.body, Add):
             parts = [self.factored(Sum(term.indices, part)) for part in term.body.terms]
             return UNIT, self.graph.combine(parts)
+        if placed := self._placed(term):
+            return placed
         product = _Product()
         self._collect(term, product, conj=False, taken=set(term.free), top=True)
         self._solve_deltas(product)
@@ -272,6 +276,24 @@ class Lowering:
         if not product.operands:
             return factor, self._constant(ONE)
         return factor, self.graph.product(product.operands, present - set(product.summed))
+
+    def _placed(self, term: Term) -> tuple[Factor, Value] | None:
+        """A product that is 0 but for every n-th value of an index, computed there and read with zeros between."""
+        found = placement(term, self.names)
+        if found is None:
+            return None
+        factor, value = self.factored(found.term)
+        if found.index not in value.labels:
+            return None
+        return factor, self.graph.read(value, [found.position if x is found.index else x for x in value.labels])
+
+    def _reads(self, term: Term) -> tuple[Read, ...]:
+        """The reads of an access outside of which it is 0: not those of axes along which its tensor is constant."""
+        if not reads(term):
+            return ()
+        assert isinstance(term, Apply)
+        value, parameters = self.tensor(term.function)
+        return reads(term, [label in value.labels for label in parameters])
 
     def _collect(self, term: Term, product: _Product, *, conj: bool, taken: set[Var], top: bool = False) -> None:
         """Take a product apart; sums and products inside it join it, unless they are used elsewhere too."""
@@ -294,13 +316,14 @@ class Lowering:
                 self._collect(term.body, product, conj=not conj, taken=taken)
             case Primitive(name="power", arguments=(base, exponent)) if exponent is _TWO:
                 for _ in range(2):
-                    self._operand(*self.factored(base), product, conj)
+                    self._operand(base, product, conj)
             case Apply(function=Lambda()) if joins and self.uses[term.function] <= 1 and _may_inline(term):
                 self._collect(apply(term.function, term.arguments), product, conj=conj, taken=taken)
             case _:
-                self._operand(*self.factored(term), product, conj)
+                self._operand(term, product, conj)
 
-    def _operand(self, factor: Factor, value: Value, product: _Product, conj: bool) -> None:
+    def _operand(self, term: Term, product: _Product, conj: bool) -> None:
+        factor, value = self.factored(term)
         product.factor = product.factor.times(factor.conjugate() if conj else factor)
         operation = self.graph.steps[value.step].operation
         if isinstance(operation, Constant):
@@ -308,6 +331,7 @@ class Lowering:
             product.factor = product.factor.times(constant.conjugate() if value.conj != conj else constant)
         else:
             product.operands.append(self.graph.conjugate(value) if conj else value)
+            product.reads.append(self._reads(term))
 
     def _solve_deltas(self, product: _Product) -> None:
         """Put in place of a summed index what a δ says it is, as often as there is such a δ."""
@@ -317,7 +341,11 @@ class Lowering:
             product.masks.clear()
             for term in masks:
                 product.add_condition(substitute(term, {var: index}))
-            product.operands = [self.graph.relabel(value, var, index) for value in product.operands]
+            for n, value in enumerate(product.operands):
+                if var in value.labels:
+                    product.operands[n] = self.graph.relabel(value, var, index)
+                    moved = tuple((substitute(form, {var: index}), axis) for form, axis in product.reads[n])
+                    product.reads[n] = moved if isinstance(var.type, Cyclic) else (*moved, (index, domain_of(var)))
             product.summed.remove(var)
 
     def _solvable(self, product: _Product) -> tuple[Delta, Var, Term] | None:
@@ -340,7 +368,7 @@ class Lowering:
 
     def _apply_masks(self, product: _Product) -> None:
         """Each mask selects from the operands that may be undefined where it is 0, or is one more operand."""
-        for condition in product.masks:
+        for condition in self._needed_masks(product):
             labels, operation = mask(condition)
             step = self.graph.emit(operation, (), map(domain_of, labels), int)
             guard, operands = Value(step, labels), product.operands
@@ -351,6 +379,13 @@ class Lowering:
                 operands[n] = self.graph.select(guard, operands[n])
             if not selected:
                 operands.append(guard)
+
+    def _needed_masks(self, product: _Product) -> list[Delta | Indicator]:
+        """The conditions that must be told: those where no read is 0 by itself, or something may be undefined."""
+        every = [read for known in product.reads for read in known]
+        pairs = list(zip(product.operands, product.reads, strict=True))
+        unsafe = [known for value, known in pairs if self.graph.unsafe[value.step]]
+        return [m for m in product.masks if not all(needless(m, known) for known in (every, *unsafe))]
 
     def _needs_guard(self, value: Value, labels: Sequence[Var]) -> bool:
         return self.graph.unsafe[value.step] and not set(labels).isdisjoint(value.labels)
