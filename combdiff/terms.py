@@ -47,7 +47,7 @@ class Term(metaclass=_Interning):
 
     def identity(self) -> tuple[object, ...]:
         """What makes two terms of one class the same."""
-        return tuple(getattr(self, f.name) for f in fields(self))
+        return tuple([getattr(self, name) for name in self.__match_args__])  # type: ignore[var-annotated]
 
     @property
     def children(self) -> tuple[Term, ...]:

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, product
 from math import prod
 from typing import Any, NamedTuple
 
 from combdiff.cycles import counts_modulo
-from combdiff.domains import Cyclic, Space, Symmetric
+from combdiff.domains import Action, Cyclic, Space, Symmetric
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, negate, total
@@ -103,11 +104,10 @@ class _Naming:
                 key = ("d", repr(term.domain), sides[0].key, sides[1].key)
                 return _Form(key, 1, delta(sides[0].term, sides[1].term, term.domain))
             case Indicator():
-                key, form = _index(term.form, colours)
-                return _Form(("w", term.modulus, key), 1, indicator(form, term.modulus))
+                form = indicator(_index_form(term.form, colours), term.modulus)
+                return _Form(("w", term.modulus, _index_key(term.form, colours)), 1, form)
             case Var() | Affine():
-                key, form = _index(term, colours)
-                return _Form(key, 1, form)
+                return _Form(_index_key(term, colours), 1, _index_form(term, colours))
         parts = [self.run(child, colours, depth) for child in term.children]
         name = (type(term).__name__, getattr(term, "name", ""))
         return _Form(
@@ -149,10 +149,36 @@ class _Naming:
 
 def _access(term: Term, colours: Colours) -> _Form:
     """The least form of an access under the symmetries of its tensor; 0 where that form comes with both signs."""
-    variants = list(_variants(term, colours))
-    key, sign, best = min(variants, key=lambda variant: variant[0])
-    both = any(k == key and s != sign for k, s, _ in variants)
-    return _Form(key, 0 if both else sign, best)
+    starred = isinstance(term, Conj)
+    access = term.body if isinstance(term, Conj) else term
+    assert isinstance(access, Apply)
+    tensor = access.function
+    assert isinstance(tensor, Var)
+    assert isinstance(tensor.type, Space)
+    complex_ = tensor.type.dtype is complex
+    plain = [_index_key(argument, colours) for argument in access.arguments]
+    minus = [_index_key(affine([(a, -1)]), colours) for a in access.arguments] if _mirrors(tensor.type) else plain
+    variants = []
+    for action in tensor.type.group:
+        keys = [(minus if negated else plain)[a] for a, negated in zip(action.axes, action.negated, strict=True)]
+        variants.append((("a", tensor.name, complex_ and starred != action.conjugate, *keys), action))
+    key, best = min(variants, key=lambda variant: variant[0])
+    both = any(k == key and action.sign != best.sign for k, action in variants)
+    form: Term = Apply(tensor, tuple(_index_form(argument, colours) for argument in _moved(access, best)))
+    return _Form(key, 0 if both else best.sign, conj(form) if key[2] else form)
+
+
+@lru_cache(maxsize=1024)
+def _mirrors(space: Space) -> bool:
+    """Whether a symmetry of the space negates an index."""
+    return any(any(action.negated) for action in space.group)
+
+
+def _moved(access: Apply, action: Action) -> Iterator[Term]:
+    """The arguments of an access after a symmetry."""
+    for axis, negated in zip(action.axes, action.negated, strict=True):
+        argument = access.arguments[axis]
+        yield affine([(argument, -1)]) if negated else argument
 
 
 # --- moves of summed indices ---------------------------------------------------------------------------------------
@@ -351,32 +377,17 @@ def _is_access(term: Term) -> bool:
     return isinstance(inner, Apply) and isinstance(inner.function, Var) and isinstance(inner.function.type, Space)
 
 
-def _variants(term: Term, colours: Colours) -> Iterator[tuple[Key, int, Term]]:
-    """Every form of an access under the symmetries of its tensor: key, sign, and the form with final names."""
-    starred = isinstance(term, Conj)
-    access = term.body if isinstance(term, Conj) else term
-    assert isinstance(access, Apply)
-    tensor = access.function
-    assert isinstance(tensor, Var)
-    assert isinstance(tensor.type, Space)
-    complex_ = tensor.type.dtype is complex
-    for action in tensor.type.group:
-        arguments = [
-            affine([(access.arguments[a], -1)]) if negated else access.arguments[a]
-            for a, negated in zip(action.axes, action.negated, strict=True)
-        ]
-        forms = [_index(argument, colours) for argument in arguments]
-        conjugated = complex_ and starred != action.conjugate
-        form: Term = Apply(tensor, tuple(final for _, final in forms))
-        key = ("a", tensor.name, conjugated, *(key for key, _ in forms))
-        yield key, action.sign, conj(form) if conjugated else form
-
-
-def _index(term: Term, colours: Colours) -> tuple[Key, Term]:
-    """The key of an index form, and the form with final names."""
+def _index_key(term: Term, colours: Colours) -> Key:
+    """The key of an index form."""
     if isinstance(term, Var):
-        colour = colours.get(term, ("=", term.name))
-        return ("v", colour), _named(term, colour)
+        return ("v", colours.get(term, ("=", term.name)))
     parts, offset = affine_parts(term)
-    keys = sorted((colours.get(v, ("=", v.name)), str(c)) for v, c in parts)
-    return ("x", tuple(keys), str(offset)), affine([(_named(v, colours.get(v)), c) for v, c in parts], offset)
+    return ("x", tuple(sorted((colours.get(v, ("=", v.name)), str(c)) for v, c in parts)), str(offset))
+
+
+def _index_form(term: Term, colours: Colours) -> Term:
+    """An index form with final names."""
+    if isinstance(term, Var):
+        return _named(term, colours.get(term))
+    parts, offset = affine_parts(term)
+    return affine([(_named(v, colours.get(v)), c) for v, c in parts], offset)
