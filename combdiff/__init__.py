@@ -14,7 +14,7 @@ simplified up to the symmetries of the tensors, and run it as tensor contraction
     print(cd.grad(energy, wrt="x"))        # (A, x) ↦ d ↦ 2 Σ_i A[d,i] x[i]
 """
 
-from combdiff import testing
+from combdiff import interop, testing
 from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
 from combdiff.egraph.budget import budget
 from combdiff.errors import (
@@ -104,6 +104,7 @@ __all__ = [
     "hessian",
     "hvp",
     "imag",
+    "interop",
     "jacobian",
     "log",
     "maximum",

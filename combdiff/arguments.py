@@ -70,7 +70,8 @@ def described(value: Any) -> Given:
         exact = type(value) is np.ndarray or library.name != "numpy"
         return Given("array", shape, library.dtype(value) or value.dtype, library, library.device(value), exact)
     if isinstance(value, int | float | complex) and not isinstance(value, np.generic):
-        return Given("number", (), np.dtype(type(value)))
+        base = next(kind for kind in (bool, int, float, complex) if isinstance(value, kind))
+        return Given("number", (), np.dtype(base))
     if value is None or callable(value):
         return Given("nothing" if value is None else "map")
     try:

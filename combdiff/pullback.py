@@ -256,6 +256,8 @@ class Pushing:
 
     def or_zero(self, term: Term) -> Term:
         """The tangent of a term, a tensor of zeros where it is constant."""
+        if isinstance(term, Tuple):
+            return Tuple(tuple(map(self.or_zero, term.items)))
         space = type_of(term)
         tangent = self(term)
         if tangent is None:

@@ -51,6 +51,7 @@ LAYERS = (
     "printing",
     "program",
     "transforms",
+    "interop",
     "testing",
     "text",
     "cli",
