@@ -294,6 +294,12 @@ class _NamedMap:
                 f"the derivative of {self.name} is needed, but what was given for {self.name} has no pullback",
                 hint="give a Program, or an object with a method pullback(position, arguments, cotangent)",
             )
+        if not arguments:  # of a linear map: the same at every point
+            space = self.type.arguments[0]
+            shape = tuple(extent(axis, dict(self.sizes)) for axis in space.axes)
+            arguments = (
+                self.library.array(np.zeros(shape), np.result_type(self.width), self.library.device(cotangent)),
+            )
         result = pullback(position, arguments, cotangent)
         return self._checked(result, self.type.arguments[position], f"the pullback of {self.name}")
 

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from combdiff.accesses import Access, check, doubtful_accesses
 from combdiff.derivation import pulled_back
+from combdiff.domains import Function
 from combdiff.errors import ArgumentError, Location, RuleError
 from combdiff.execution import Compiled, Runner, compiled, run, source
+from combdiff.instantiation import instantiated, resolved
+from combdiff.linearity import check_linear
 from combdiff.primitives import Row, register
 from combdiff.printing import latex, matrix_latex, matrix_text, text
 from combdiff.printing.combinators import combinator_text
@@ -31,7 +34,8 @@ from combdiff.readability import letters_of, readable
 from combdiff.rulefiles.declarations import declared
 from combdiff.sharing import canonical_names, share
 from combdiff.simplification import simplify_body
-from combdiff.terms import Lambda, Term, Var
+from combdiff.substitution import Names, subterms
+from combdiff.terms import Lambda, Pullback, Term, Var
 from combdiff.tracing import inline, is_traced, trace_function
 
 
@@ -69,6 +73,9 @@ class Program:
         values = self._bind(arguments, named)
         if any(is_traced(value) for value in values):
             return inline(self.term, [v.term if isinstance(v, Program) else v for v in values])
+        for parameter, value in zip(self.term.parameters, values, strict=True):
+            if isinstance(value, Program) and isinstance(parameter.type, Function) and parameter.type.linear:
+                check_linear(value._opened(), parameter.name)
         return self._runner(values)
 
     def _bind(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
@@ -97,19 +104,53 @@ class Program:
 
     def pullback(self, position: int, arguments: Sequence[Any], cotangent: Any) -> Any:
         """The pullback by one argument at arrays: what a derivative asks of a program given for a named map."""
-        parameters, body = pulled_back(self.term, (self.parameters[position],), tupled=False)
-        term = Lambda(parameters, simplify_body(body, ()))
+        term = _pullback_term(self.term, self.parameters[position])
         return run(term, [*self._bind(tuple(arguments), {}), cotangent], accesses=self.accesses)
 
     def partial(self, **arguments: Any) -> Program:
-        """The program with some arguments fixed; derivatives with respect to the others keep them fixed."""
+        """The program with some arguments fixed; derivatives with respect to the others keep them fixed.
+
+        A Program given for a named map takes its place in the formula: calls become its body, derivatives of the map
+        become derivatives of the program. Raises TypeMismatchError where it does not fit the declaration of the map.
+        """
         names = [p.name for p in self.parameters]
         for name in arguments:
             if name not in names:
                 raise ArgumentError(
                     f"{self.name} has no argument {name!r}", hint=f"its arguments are {', '.join(names)}"
                 )
-        return replace(self, fixed={**self.fixed, **arguments})
+        maps = {p: arguments.pop(p.name) for p in self.parameters if isinstance(arguments.get(p.name), Program)}
+        inner = {p: given for p, given in maps.items() if isinstance(p.type, Function)}
+        f = self._instantiated(inner) if inner else self
+        rest = {p.name: given for p, given in maps.items() if p not in inner}
+        return replace(f, fixed={**f.fixed, **arguments, **rest})
+
+    def _opened(self) -> Lambda:
+        """The term with the parameters that are still open first."""
+        fixed = tuple(p for p in self.term.parameters if p.name in self.fixed)
+        return Lambda((*self.parameters, *fixed), self.term.body)
+
+    def _instantiated(self, maps: Mapping[Var, Program]) -> Program:
+        """The program with others in place of named maps; what those have fixed stays fixed, under names of its own."""
+        for var, given in maps.items():
+            assert isinstance(var.type, Function)
+            if len(given.parameters) != len(var.type.arguments):
+                raise ArgumentError(
+                    f"{var.name} takes {_count(len(var.type.arguments), 'argument')}, but {given.name}, given for it, "
+                    f"takes {len(given.parameters)} ({', '.join(p.name for p in given.parameters)})",
+                    hint=f"fix the others: {given.name}.partial(…)",
+                )
+        term = instantiated(self.term, {var: given._opened() for var, given in maps.items()})
+        derivative = any(isinstance(node, Pullback) and node.function in maps for node in subterms(self.term))
+        body = simplify_body(term.body) if derivative else share(term.body)
+        values = [
+            given.fixed[p.name] for given in maps.values() for p in given.term.parameters if p.name in given.fixed
+        ]
+        added = term.parameters[len(self.term.parameters) - len(maps) :]
+        fixed = {**self.fixed, **{p.name: value for p, value in zip(added, values, strict=True)}}
+        accesses = tuple(a for part in (self, *maps.values()) for a in part.accesses)
+        readable_term = readable(Lambda(term.parameters, body), letters_of(term))
+        return replace(self, term=readable_term, fixed=fixed, accesses=accesses)
 
     # --- looking at it ---------------------------------------------------------------------------------------------
 
@@ -169,6 +210,12 @@ class Program:
         return _restored, (declared(self.term), tuple(getattr(self, part.name) for part in fields(self) if part.init))
 
 
+@lru_cache(maxsize=256)
+def _pullback_term(term: Lambda, point: Var) -> Lambda:
+    parameters, body = pulled_back(term, (point,), tupled=False)
+    return Lambda(parameters, simplify_body(body, ()))
+
+
 def _restored(rows: Sequence[Row], parts: Sequence[Any]) -> Program:
     """A Program from its pickle."""
     for row in rows:
@@ -188,7 +235,7 @@ def program(definition: Callable[..., Any]) -> Program:
     traced = trace_function(definition)
     doubtful = doubtful_accesses(traced.term)
     check([access for access in doubtful if access.is_sized], {}, traced.location)
-    term = Lambda(traced.term.parameters, share(traced.term.body))
+    term = Lambda(traced.term.parameters, share(resolved(traced.term.body, Names(traced.term))))
     open_ = tuple(access for access in doubtful if not access.is_sized)
     return Program(readable(term, letters_of(traced.term)), traced.name, traced.location, accesses=open_)
 

@@ -44,6 +44,8 @@ LAYERS = (
     "simplification",
     "jacobians",
     "derivation",
+    "linearity",
+    "instantiation",
     "lowering",
     "libraries",
     "arguments",

@@ -66,14 +66,17 @@ def _search(kind, name, system, given, dtype, *captures):
     """The root of an equation ("root") or the local minimum of an objective ("argmin") that is found from `given`."""
     packed, unpacked, evaluated, step = _system(name, system, np.shape(given), dtype, captures)
     v = _near(kind, evaluated, packed(given)) if np.size(given) else packed(given)
+    before = np.inf
     for _ in range(10 * bool(v.size)):
         *_, residual, matrix = evaluated(v)
         found = f"the residual is {np.max(np.abs(residual)):.3g} (its largest entry) at {name} = {unpacked(v)}"
         move, condition = step(matrix, residual, f"; {found}")
         v = v - move
-        noise = 1e3 * np.finfo(float).eps * condition
-        if np.max(np.abs(move)) <= max(1e-12, noise) * max(1.0, np.max(np.abs(v))):
+        size = np.max(np.abs(move)) / max(1.0, np.max(np.abs(v)))
+        stalled = 0.8 * before < size < 1e-6  # rounding errors are left; near a multiple root steps shrink by half
+        if size <= max(1e-12, 1e3 * np.finfo(float).eps * condition) or stalled:
             break
+        before = size
     else:
         if v.size:
             raise ArithmeticError(f"no {'root' if kind == 'root' else 'minimum'} was found for {name}: {found}")

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from combdiff.checking import join, type_of
+from combdiff.checking import is_domain, join, type_of
 from combdiff.domains import Cyclic, Domain, Function, Range, Size, Space, Symmetric, Whole
 from combdiff.errors import TraceError, TypeMismatchError
 from combdiff.indexing import size_form
-from combdiff.substitution import Names
+from combdiff.substitution import Names, subterms
 from combdiff.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var
-from combdiff.tracing.arrays import element
-from combdiff.tracing.context import current, show_domain, size_of
-from combdiff.tracing.values import NamedFunction, Value, lift, wrap
+from combdiff.tracing.arrays import element, expanded
+from combdiff.tracing.context import TracedValue, current, show_domain, size_of
+from combdiff.tracing.values import NamedFunction, Value, check_space, lift, wrap
 
 Sizes = dict[str, Size]
 Scope = dict[Var, Term]
@@ -31,24 +32,57 @@ Scope = dict[Var, Term]
 def inline(term: Lambda, arguments: Sequence[object]) -> Value | tuple[Value, ...]:
     """The result of a program's term on traced values and numbers: a value, or a tuple of values.
 
-    A named map may be given a named map or the Lambda of another program. Raises TypeMismatchError where an argument
-    is not of the Space of its parameter; a named size may stand for any size, but everywhere for the same.
+    A named map may be given a named map, the Lambda of another program, or a Python function of traced values. Raises
+    TypeMismatchError where an argument is not of the Space of its parameter; a named size may stand for any size, but
+    everywhere for the same.
     """
-    result = _called(term, [_argument(value) for value in arguments], current("a program").names)
+    _check_count(term, arguments)
+    terms = [None if _is_definition(value) else _argument(value) for value in arguments]
+    sizes: Sizes = {}
+    for parameter, known in zip(term.parameters, terms, strict=True):
+        if known is not None:
+            _unify_argument(parameter, known, sizes)
+    pairs = zip(term.parameters, terms, arguments, strict=True)
+    complete = [_defined(p, value, sizes) if known is None else known for p, known, value in pairs]
+    result = called(term, complete, current("a program").names)
     return tuple(wrap(item) for item in result.items) if isinstance(result, Tuple) else wrap(result)
 
 
-def _called(term: Lambda, arguments: Sequence[Term], names: Names) -> Term:
+def _is_definition(value: object) -> bool:
+    return callable(value) and not isinstance(value, TracedValue | Lambda)
+
+
+def _defined(parameter: Var, function: Any, sizes: Sizes) -> Lambda:
+    """The abstraction that a Python function over traced values stands for, given for a named map."""
+    declared = parameter.type
+    if not isinstance(declared, Function):
+        raise TraceError(f"the argument {parameter.name} must be a tensor or number, not the function {function!r}")
+    trace = current("a program")
+    spaces = [_resized_space(space, sizes) for space in declared.arguments]
+    variables = tuple(trace.names.fresh(Var("u", space)) for space in spaces)
+    try:
+        body = lift(function(*(wrap(variable) for variable in variables)))
+    finally:
+        trace.closed.update(variables)
+    check_space(body, _resized_space(declared.result, sizes), f"the value of the function given for {parameter.name}")
+    return Lambda(variables, expanded(body))
+
+
+def called(term: Lambda, arguments: Sequence[Term], names: Names) -> Term:
     """The body of a program over other terms, its bound names renamed apart."""
-    if len(arguments) != len(term.parameters):
-        expected = ", ".join(parameter.name for parameter in term.parameters)
-        raise TypeMismatchError(f"the program takes ({expected}), but is given {len(arguments)} arguments")
+    _check_count(term, arguments)
     sizes: Sizes = {}
     for parameter, argument in zip(term.parameters, arguments, strict=True):
         _unify_argument(parameter, argument, sizes)
     scope: Scope = dict(zip(term.parameters, arguments, strict=True))
     scope.update((Var(name, Whole()), size_form(size)) for name, size in sizes.items())
     return _Copy(names, sizes).run(term.body, scope)
+
+
+def _check_count(term: Lambda, arguments: Sequence[object]) -> None:
+    if len(arguments) != len(term.parameters):
+        expected = ", ".join(parameter.name for parameter in term.parameters)
+        raise TypeMismatchError(f"the program takes ({expected}), but is given {len(arguments)} arguments")
 
 
 def _argument(value: object) -> Term:
@@ -111,6 +145,49 @@ def _resized(domain: Domain, sizes: Sizes) -> Domain:
     return replace(domain, size=sizes[size]) if isinstance(domain, Range | Cyclic) else domain
 
 
+def _resized_space(space: Space, sizes: Sizes) -> Space:
+    return Space(*(_resized(axis, sizes) for axis in space.axes), dtype=space.dtype, symmetry=space.symmetry)
+
+
+def renamed_sizes(given: Lambda, declared: Function, outer: Lambda, name: str) -> Lambda:
+    """A program given for the map `name` of `outer`, with the named sizes that the map declares, others kept apart.
+
+    Raises TypeMismatchError where the Spaces of its first parameters, or of its result, do not fit.
+    """
+    sizes: Sizes = {}
+    found = type_of(given.body)
+    what = f"an argument of {name}, by its declaration,"
+    for space, parameter in zip(declared.arguments, given.parameters, strict=False):
+        if not isinstance(parameter.type, Space):
+            raise TypeMismatchError(
+                f"{name} takes tensors, but the program given for it takes the map {parameter.name}"
+            )
+        _unify_space(parameter.type, space, sizes, what)
+    if not isinstance(found, Space):
+        raise TypeMismatchError(f"{name} gives one result, but the program given for it several")
+    _unify_space(_resized_space(found, sizes), declared.result, {}, f"the result of {name}, by its declaration,")
+    taken = _sizes_in(outer)
+    for size in sorted(_sizes_in(given) - sizes.keys()):
+        sizes[size] = next(s for s in (size, *(f"{size}{n}" for n in range(2, len(taken) + 3))) if s not in taken)
+    scope: Scope = {
+        p: Var(p.name, _resized_space(p.type, sizes)) for p in given.parameters if isinstance(p.type, Space)
+    }
+    parameters = tuple(scope.get(p, p) for p in given.parameters)
+    scope.update((Var(size, Whole()), size_form(new)) for size, new in sizes.items())
+    return Lambda(parameters, _Copy(Names(given, outer), sizes).run(given.body, scope))  # type: ignore[arg-type]
+
+
+def _sizes_in(term: Lambda) -> set[str]:
+    """The named sizes of the tensors and indices in a term."""
+    variables = {v for node in subterms(term) for v in (*node.bound, *node.free)}
+    spaces = [v.type for v in variables if isinstance(v.type, Space)]
+    maps = [v.type for v in variables if isinstance(v.type, Function)]
+    spaces += [space for map_ in maps for space in (*map_.arguments, map_.result)]
+    domains: set[Any] = {axis for space in spaces for axis in space.axes}
+    domains |= {v.type for v in variables if is_domain(v.type) and not isinstance(v.type, Whole)}
+    return {size for domain in domains if isinstance(size := size_of(domain), str)}
+
+
 # --- copying -------------------------------------------------------------------------------------------------------
 
 
@@ -146,14 +223,16 @@ class _Copy:
         return term.with_children(tuple(self.run(child, scope) for child in term.children))
 
     def _fresh(self, var: Var) -> Var:
-        assert not isinstance(var.type, Space | Function | Whole)
+        if isinstance(var.type, Space):  # the unknown of an equation
+            return self.names.fresh(Var(var.name, _resized_space(var.type, self.sizes)))
+        assert not isinstance(var.type, Function | Whole)
         return self.names.fresh(Var(var.name, _resized(var.type, self.sizes)))
 
     def _apply(self, term: Apply, scope: Scope) -> Term:
         function = self.run(term.function, scope)
         arguments = tuple(self.run(argument, scope) for argument in term.arguments)
         if isinstance(function, Lambda) and isinstance(type_of(function), Function):
-            return _called(function, arguments, self.names)
+            return called(function, arguments, self.names)
         if isinstance(type_of(function), Function):
             return Apply(function, arguments)
         return element(function, arguments)
