@@ -23,6 +23,13 @@ SHOWN = {
         "with respect to Z equals the closed form",
         "the error falls from",
     ],
+    "conjugate_gradient": [
+        "R unknown",
+        "t = ∇R(i ↦ x[i] + α (r[i] + β p[i]))",
+        "(Σ_i t[i] (r[i] + β p[i]), α Σ_i p[i] t[i])",
+        "agrees with the closed one",
+        "at every step: conjugate gradients",
+    ],
     "hartree_fock": [
         "the Coulomb energy: one term, factor 4",
         "(J, C) ↦ (d, e) ↦ 4 Σ",
