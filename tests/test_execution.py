@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import combdiff as cd
 from combdiff.arguments import bind_sizes
 from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
 from combdiff.errors import ArgumentError, UnsupportedError
@@ -248,3 +249,16 @@ def test_paths_are_deterministic_and_leave_the_random_state_alone() -> None:
 def test_constant_indices_out_of_range_read_zero() -> None:
     for place in (-9, -1, 3, 5):
         assert run(Lambda((x,), Apply(x, (Affine((), place),))), (VECTOR,)) == 0.0
+
+
+def test_numbers_beside_scalars_give_numpy_scalars() -> None:
+    """Python's `1j + np.float64` is a Python complex, whose real part is no NumPy scalar."""
+
+    @cd.program
+    def real_part(x: cd.Space("n")):  # type: ignore[valid-type, no-untyped-def]
+        return cd.real(cd.sum(lambda k, p: 1j + x[k], p="n"))
+
+    for form in (real_part, cd.simplify(real_part)):
+        result = form(np.ones(3))
+        assert isinstance(result, np.float64)
+        assert result == 9.0

@@ -197,9 +197,11 @@ class Expressions:
     # --- arithmetic
 
     def _combine(self, step: Step) -> str:
+        """factor·array + …; numbers stand last, as Python's `complex + np.float64` is no NumPy scalar."""
         assert isinstance(step.operation, Combine)
         text = ""
-        for m, pattern, factor in zip(step.operands, step.operation.patterns, step.operation.factors, strict=True):
+        parts = zip(step.operands, step.operation.patterns, step.operation.factors, strict=True)
+        for m, pattern, factor in sorted(parts, key=lambda part: self.is_python(part[0])):
             operation = self.plan.steps[m].operation
             number = operation.number if isinstance(operation, Constant) else Number(1)
             total = factor.times(Factor(number))
