@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from combdiff.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
+from combdiff.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import TypeMismatchError
 from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Type, Var
 
@@ -130,6 +131,8 @@ def _pullback_type(term: Pullback) -> Inferred:
 
 
 def _primitive_type(term: Primitive) -> Inferred:
+    if term.name in MATRIX_TABLE:
+        return _matrix_type(term)
     row = TABLE[term.name]
     dtype = join(*(dtype_of(argument) for argument in term.arguments))
     if row.real_only and dtype is complex:
@@ -137,3 +140,32 @@ def _primitive_type(term: Primitive) -> Inferred:
     if dtype is complex and row.real_valued:
         return scalar(float)
     return scalar(join(dtype, float))
+
+
+def _matrix_type(term: Primitive) -> Space:
+    """The type of a matrix function; the inverse and the adjugate keep the symmetries of their matrix."""
+    space = type_of(term.arguments[0])
+    if not isinstance(space, Space) or space.order < 2:
+        raise TypeMismatchError(f"{term.name} takes a matrix, but this is {_describe(space)}")
+    if space.axes[-1] != space.axes[-2] or isinstance(space.axes[-1], Real):
+        raise TypeMismatchError(
+            f"{term.name} takes a square matrix, but its axes are {space.axes[-2]!r} and {space.axes[-1]!r}",
+            hint="declare both axes with one finite domain",
+        )
+    row = MATRIX_TABLE[term.name]
+    dtype = float if row.real_valued else join(space.dtype, float)
+    if row.scalar:
+        return Space(*space.axes[:-2], dtype=dtype)
+    kept = zip(space.symmetry, space.generators, strict=True)
+    return Space(*space.axes, dtype=dtype, symmetry=[equation for equation, a in kept if _inherited(term.name, a)])
+
+
+def _inherited(name: str, action: Action) -> bool:
+    """Whether a symmetry of a matrix X, or of a stack of them, is one of its inverse (or adjugate) as it stands.
+
+    Exchanging or negating both matrix indices is: (Xᵀ)⁻¹ = (X⁻¹)ᵀ, (P X P)⁻¹ = P X⁻¹ P. A sign is one of the inverse
+    alone, as adj(−X) = (−1)ⁿ⁻¹ adj(X).
+    """
+    order = len(action.axes)
+    own = set(action.axes[-2:]) == {order - 2, order - 1}
+    return own and action.negated[-1] == action.negated[-2] and (action.sign > 0 or name == "inv")

@@ -24,6 +24,7 @@ from combdiff.checking import type_of
 from combdiff.domains import Function
 from combdiff.errors import UnsupportedError
 from combdiff.implicit import Implicit
+from combdiff.matrices import is_matrix_function
 from combdiff.sharing import inline_all
 from combdiff.substitution import apply, fresh
 from combdiff.terms import (
@@ -48,6 +49,7 @@ from combdiff.univariate import (
     Contract,
     Differential,
     Elementwise,
+    MatrixFunction,
     Multiply,
     Translate,
     Univariate,
@@ -133,6 +135,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
             return _split(term.factors, points, lambda rest: Multiply(mul(*rest)), mul)
         case Add():
             return _split(term.terms, points, lambda rest: Translate(add(*rest)), add)
+        case Primitive() if is_matrix_function(term):
+            return Compose(MatrixFunction(term.name), term.arguments[0])
         case Primitive():
             return _slot(Elementwise, term.name, term.arguments, points)
         case Apply():

@@ -23,11 +23,12 @@ import numpy as np
 
 from combdiff.accesses import Access, check
 from combdiff.arguments import key, prepare, unknown_size
-from combdiff.errors import ConvergenceError, UnsupportedError
+from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
 from combdiff.libraries import Library, library_named
 from combdiff.lowering import Plan, make_plan, size_names
 from combdiff.lowering import source as plan_source
 from combdiff.lowering.plan import TYPICAL
+from combdiff.matrices import matrices_in
 from combdiff.terms import Lambda, Tuple
 
 MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is quick, where few share a label
@@ -211,4 +212,20 @@ def _compiled(program: Lambda, sizes: tuple[tuple[str, int], ...], backend: str)
     # Named like this module, the text counts as combdiff's own when an error looks for the user's line.
     exec(compile(text, f"{__file__} (source of a program)", "exec"), namespace)
     compiled: Callable[..., Any] = namespace["program"]
-    return compiled
+    if not matrices_in(program):
+        return compiled
+    return _refusing_singular(compiled, library_named(backend).singular())
+
+
+def _refusing_singular(compiled: Callable[..., Any], singular: type[Exception]) -> Callable[..., Any]:
+    """The function with a library's error for a singular matrix told as combdiff's."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return compiled(*arguments)
+        except singular as error:
+            raise ArgumentError(
+                str(error), hint="the value or derivative at these arrays does not exist; give an invertible matrix"
+            ) from None
+
+    return call

@@ -69,6 +69,10 @@ class Library:
         """A compiled function as the library runs it best."""
         return function
 
+    def singular(self) -> type[Exception]:
+        """The error for a singular matrix; JAX has none and gives infinities."""
+        return np.linalg.LinAlgError
+
 
 @dataclass(frozen=True)
 class CuPy(Library):
@@ -147,6 +151,11 @@ class Torch(Library):
     def device(self, array: Any) -> Any:
         """The device of the tensor."""
         return array.device
+
+    def singular(self) -> type[Exception]:
+        """PyTorch's own error."""
+        found: type[Exception] = self.load().linalg.LinAlgError
+        return found
 
     def floating(self) -> np.dtype[Any]:
         """PyTorch's default."""

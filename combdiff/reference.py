@@ -31,6 +31,7 @@ from combdiff.equations import solution
 from combdiff.errors import ArgumentError, UnsupportedError
 from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.matrices import is_matrix_function
 from combdiff.primitives import TABLE
 from combdiff.substitution import subterms
 from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
@@ -41,6 +42,32 @@ Scope = Mapping[Var, Any]
 _FIXED: dict[str, Callable[[Any], Any]] = {
     "relu": lambda x: np.maximum(x, 0.0),
     "step": lambda x: np.heaviside(x, 0.0),
+}
+
+
+def _inverse(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        raise ArgumentError("the inverse of a singular matrix is asked for") from None
+
+
+def _adjugate(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The transposed cofactors: adj(X)[i, j] is (−1)^(i + j) times the determinant without row j and column i."""
+    n = matrices.shape[-1]
+    found = np.zeros(matrices.shape, np.result_type(matrices, float))
+    for i, j in itertools.product(range(n), range(n)):
+        minor = np.delete(np.delete(matrices, j, axis=-2), i, axis=-1)
+        found[..., i, j] = (-1) ** (i + j) * np.linalg.det(minor)
+    return found
+
+
+_MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
+    "inv": _inverse,
+    "det": np.linalg.det,
+    "adj": _adjugate,
+    "logdet": lambda matrices: np.linalg.slogdet(matrices)[1],
+    "signdet": lambda matrices: np.linalg.slogdet(matrices)[0],
 }
 
 
@@ -118,6 +145,8 @@ class _Interpreter:
                 return self._product(term, scope)
             case Conj():
                 return self.value(term.body, scope).conjugate()
+            case Primitive() if is_matrix_function(term):
+                return _unwrap(_MATRIX_FUNCTIONS[term.name](np.asarray(self.value(term.arguments[0], scope))))
             case Primitive():
                 return self._primitive(term, scope)
             case Delta():

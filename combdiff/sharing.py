@@ -8,7 +8,7 @@ several places, under different names of the indices around it. `share` binds ev
 indices it mentions, so that equal parts become one binding; then it puts back those that are used only once.
 
 Invariant: the result is a `Let` of bindings whose values are scalars, or abstractions over indices with scalar
-bodies; no let, no tuple and no applied abstraction occurs inside a body.
+bodies; no let, no tuple and no applied abstraction occurs inside a body, and a matrix function is one of a variable.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from combdiff.checking import is_domain, type_of
 from combdiff.domains import Function, Space, Whole
 from combdiff.implicit import Implicit
+from combdiff.matrices import element, is_matrix_function, matrices_in
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     Add,
@@ -91,16 +92,21 @@ class _Binder:
             return self._applied(term.function, term.arguments)
         if isinstance(term, Lambda):  # an argument of a named map
             return Lambda(term.parameters, self.scalar(term.body))
+        if is_matrix_function(term):
+            return self._matrix_function(term)
         if isinstance(term, Implicit):
             return self._implicit(term, self.hints.get(term, base_name(term.unknown)))
-        new = term.with_children(tuple(self.scalar(child) for child in term.children))
+        children = tuple(self.scalar(child) for child in term.children)
+        if isinstance(term, Apply) and is_matrix_function(term.function):
+            return apply(children[0], children[1:])
+        new = term.with_children(children)
         if is_call(new):
             return self._bind_call(new, self.hints.get(term, "t"))
         return self._bind_scalar(new) if self._heavy(new) else new
 
     def _heavy(self, term: Term) -> bool:
         if isinstance(term, Primitive):
-            return not is_light_primitive(term)
+            return not is_light_primitive(term) and not is_matrix_function(term)
         if isinstance(term, Add | Mul) and any(isinstance(child, type(term)) for child in term.children):
             return True  # a product in a product is a shared one, see `terms.mul`
         if isinstance(term, Add):
@@ -134,6 +140,26 @@ class _Binder:
         outer = free_indices(Lambda(function.parameters, inner))
         var = self._bind(Lambda((*outer, *function.parameters), inner), self.hints.get(function, "t"))
         return Apply(var, (*outer, *arguments))
+
+    def _matrix_function(self, term: Term) -> Term:
+        """A matrix function of a variable: where its matrix depends on indices around it, of the stack of all of them.
+
+        It is not bound itself: lowering computes equal ones once, and laws see what it is a function of.
+        """
+        (matrix,) = term.children
+        if isinstance(matrix, Var):
+            return term
+        indices = self.names.indices(_space_of(matrix).axes)
+        inner = self.scalar(apply(matrix, indices))
+        outer = free_indices(Lambda(indices, inner))
+        whole = isinstance(inner, Apply) and isinstance(inner.function, Var) and inner.arguments == (*outer, *indices)
+        hint = self.hints.get(matrix, "t")
+        var = inner.children[0] if whole else self._bind(Lambda((*outer, *indices), inner), hint)
+        result = term.with_children((var,))
+        if not outer:
+            return result
+        rest = self.names.indices(_space_of(result).axes[len(outer) :])
+        return lambda_(rest, element(result, (*outer, *rest)))
 
     def _worth_binding(self, term: Term) -> bool:
         """An access to a tensor, renamed or transposed, needs no binding of its own."""
@@ -190,6 +216,12 @@ def is_light_primitive(term: Primitive) -> bool:
     return (
         light_function and isinstance(term.arguments[0], Apply | Var) and not isinstance(term.arguments[0], Primitive)
     )
+
+
+def _space_of(term: Term) -> Space:
+    found = type_of(term)
+    assert isinstance(found, Space)
+    return found
 
 
 def is_call(term: Term) -> bool:
@@ -267,7 +299,10 @@ def nesting(term: Term) -> int:
 
 
 def inline_single_uses(body: Term) -> Term:
-    """A let program in which no shallow binding is used just once, and none is not used at all."""
+    """A let program in which no shallow binding is used just once, and none is not used at all.
+
+    What matrix functions are functions of stays bound.
+    """
     bindings, result = split(body)
     counts: Counter[Var] = Counter(uses(result))
     kept: list[tuple[Var, Term]] = []
@@ -278,12 +313,13 @@ def inline_single_uses(body: Term) -> Term:
     whole = set(_whole(result))
     summed = set(_summed(result)).union(*(_summed(value) for _, value in kept))
     passed = {argument for _, value in kept for argument in _passed(value)}.union(_passed(result))
+    held = matrices_in(body)
     replacement: dict[Var, Term] = {}
     remaining: list[tuple[Var, Term]] = []
     for var, value in reversed(kept):
         value = put_back(value, replacement)
-        deepest = MOST_SUMMED if var in summed else MOST_NESTED
-        if counts[var] == 1 and (var in whole or _may_stand_inside(value, var in passed, deepest)):
+        deepest = MOST_SUMMED if var in summed and not matrices_in(value) else MOST_NESTED  # A⁻¹x may meet an A
+        if counts[var] == 1 and var not in held and (var in whole or _may_stand_inside(value, var in passed, deepest)):
             replacement[var] = value
         else:
             remaining.append((var, value))
@@ -340,9 +376,13 @@ def _whole(result: Term) -> Iterator[Term]:
         yield result
 
 
-def put_back(term: Term, replacement: Mapping[Var, Term]) -> Term:
-    """term with bound tensors replaced by their values, and the accesses to them reduced."""
-    return _Reducer({v: t for v, t in replacement.items() if v in term.free}).run(term) if replacement else term
+def put_back(term: Term, replacement: Mapping[Var, Term], matrices: Mapping[Var, Var] | None = None) -> Term:
+    """term with bound tensors replaced by their values, and the accesses to them reduced.
+
+    Where `matrices` is given, matrix functions stay functions of variables, those that it has in place of theirs.
+    """
+    inside = {v: t for v, t in replacement.items() if v in term.free}
+    return _Reducer(inside, matrices).run(term) if inside else term
 
 
 def inline_all(body: Term) -> Term:
@@ -357,8 +397,9 @@ def inline_all(body: Term) -> Term:
 class _Reducer:
     """Substitutes tensors and reduces `(i ↦ e)[j]` on the way; bound names are renamed where they would clash."""
 
-    def __init__(self, replacement: Mapping[Var, Term]) -> None:
+    def __init__(self, replacement: Mapping[Var, Term], matrices: Mapping[Var, Var] | None) -> None:
         self.replacement = replacement
+        self.matrices = matrices
         self.done: dict[Term, Term] = {}
 
     def run(self, term: Term) -> Term:
@@ -371,6 +412,8 @@ class _Reducer:
     def _node(self, term: Term) -> Term:
         if isinstance(term, Var):
             return self.replacement[term]
+        if self.matrices is not None and is_matrix_function(term) and isinstance(matrix := term.children[0], Var):
+            return term.with_children((self.matrices.get(matrix, matrix),))
         children = tuple(self.run(child) for child in term.children)
         if isinstance(term, Apply):
             return apply(children[0], children[1:])

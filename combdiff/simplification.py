@@ -13,18 +13,21 @@ Invariant: the result equals the input in value.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from combdiff.checking import dtype_of, type_of
 from combdiff.domains import Cyclic, Space, Symmetric, parse_symmetry
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
+from combdiff.egraph.matrices import Known
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, affine
+from combdiff.matrices import matrices_in
 from combdiff.primitives import function
 from combdiff.rulefiles.loading import load
-from combdiff.sharing import canonical_names, inline_all, is_call, put_back, share, split
+from combdiff.sharing import canonical_names, is_call, put_back, share, split
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     ZERO,
@@ -46,44 +49,53 @@ from combdiff.terms import (
 from combdiff.univariate import is_linear
 
 MOST_PASSES = 2  # what sharing puts back in the end may open to the laws what a binding kept from them
+_Form = tuple[Any, ...]  # terms without free names, nested
+
 MOST_LIGHT = 24  # symbols up to which a value without Σ and functions is repeated rather than bound
 
 
 def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let)."""
     load(rules)  # a mistake in a rule file shows even where there is nothing to simplify
-    settled: set[Term] = set()
+    settled: set[_Form] = set()
     body = share(body)
     for _ in range(MOST_PASSES):
         body = _pass(body, rules, settled)
-        if settled.issuperset(_form(value) for value in _values(body)):
+        known = {var: value for var, value in split(body)[0] if var in matrices_in(body)}
+        if settled.issuperset(_form(value, known) for value in _values(body)):
             break
     return body
 
 
-def _pass(body: Term, rules: tuple[str, ...], settled: set[Term]) -> Term:
+def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
     """A normal form with each value simplified that is not settled, and with what comes of it noted as settled."""
     bindings, result = split(body)
     names = Names(body)
+    held = matrices_in(body)
     replacement: dict[Var, Term] = {}
+    matrices: dict[Var, Var] = {}
     kept: list[tuple[Var, Term]] = []
+    known: dict[Var, Term] = {}
 
     def simple(value: Term) -> Term:
-        value = put_back(value, replacement)
-        found = value if _form(value) in settled else _simplify_tensor(value, rules)
-        settled.add(_form(found))
+        value = put_back(value, replacement, matrices)
+        found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known)
+        settled.add(_form(found, known))
         return found
 
     for var, value in bindings:
         found = simple(value)
         if is_call(value) and not is_call(found):  # a multiple of a call, or zero
             found = _multiple(found, var, kept, names)
-        if _is_light(found):
+        light = _is_light(found)
+        if light and var not in held:
             replacement[var] = found
             continue
         new = with_symmetries(var, found)
-        replacement[var] = new
+        replacement[var] = found if light else new
         kept.append((new, found))
+        if var in held:
+            matrices[var], known[new] = new, found
     items = Tuple(tuple(map(simple, result.items))) if isinstance(result, Tuple) else simple(result)
     return share(let(kept, items))
 
@@ -95,10 +107,12 @@ def _values(body: Term) -> Iterator[Term]:
     yield from result.items if isinstance(result, Tuple) else (result,)
 
 
-def _form(value: Term) -> Term:
-    """A value up to the names of everything in it: what the laws make of it depends on no name."""
-    free = dict.fromkeys(node for node in subterms(value) if isinstance(node, Var) and node in value.free)
-    return canonical_names(lambda_(free, value))
+def _form(value: Term, known: Known) -> _Form:
+    """A value, and what is known of its matrices, up to names: what the laws make of it depends on no name."""
+    free = tuple(dict.fromkeys(node for node in subterms(value) if isinstance(node, Var) and node in value.free))
+    matrices = matrices_in(value)
+    of_matrices = (_form(known[var], {}) for var in free if var in matrices and var in known)
+    return canonical_names(lambda_(free, value)), *of_matrices
 
 
 def _multiple(value: Term, var: Var, kept: list[tuple[Var, Term]], names: Names) -> Term:
@@ -173,18 +187,18 @@ def _plainly_named(term: Lambda) -> Lambda:
     return Lambda(renamed, substitute(term.body, dict(zip(term.parameters, renamed, strict=True))))
 
 
-def _simplify_tensor(term: Term, rules: tuple[str, ...]) -> Term:
-    term = _Calls(rules).run(term)
+def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known) -> Term:
+    term = _Calls(rules, known).run(term)
     if isinstance(term, Lambda):
         term = _plainly_named(term)
-        return Lambda(term.parameters, _simplify_number(term.body, rules))
+        return Lambda(term.parameters, _simplify_number(term.body, rules, known))
     is_number = isinstance(space := type_of(term), Space) and not space.order
-    return _simplify_number(term, rules) if is_number and not isinstance(term, Var) else term
+    return _simplify_number(term, rules, known) if is_number and not isinstance(term, Var) else term
 
 
-def _simplify_number(term: Term, rules: tuple[str, ...]) -> Term:
+def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     """The simplified term; a real number stays one in type where the laws have dropped an Re that changes nothing."""
-    simple = simplify(term, rules)
+    simple = simplify(term, rules, known=known)
     lost = dtype_of(simple) is complex and dtype_of(term) is not complex
     return function("real", simple) if lost else simple
 
@@ -195,8 +209,9 @@ class _Calls:
     A real factor of the argument of a linear map, or of the right side of a linear system, comes out in front.
     """
 
-    def __init__(self, rules: tuple[str, ...]) -> None:
+    def __init__(self, rules: tuple[str, ...], known: Known) -> None:
         self.rules = rules
+        self.known = known
         self.done: dict[Term, Term] = {}
 
     def run(self, term: Term) -> Term:
@@ -226,7 +241,7 @@ class _Calls:
 
     def _argument(self, term: Term) -> Term:
         """A simplified argument; a tensor that is given element by element is the tensor."""
-        simple = _simplify_tensor(term, self.rules)
+        simple = _simplify_tensor(term, self.rules, self.known)
         if isinstance(simple, Lambda) and isinstance(inner := simple.body, Apply):
             whole = inner.arguments == simple.parameters and inner.function.free.isdisjoint(simple.parameters)
             return inner.function if whole and isinstance(type_of(inner.function), Space) else simple
@@ -261,5 +276,9 @@ def is_real(body: Term, rules: tuple[str, ...] = ()) -> bool:
     """Whether a scalar let program is real: by its type, or because the e-graph finds its conjugate to be itself."""
     if dtype_of(body) is not complex:
         return True
-    value = inline_all(body)
-    return equivalent(value, conj(value), rules)
+    bindings, result = split(body)
+    known: dict[Var, Term] = {}
+    for var, bound in bindings:
+        known[var] = put_back(bound, known, {})
+    value = put_back(result, known, {})
+    return equivalent(value, conj(value), rules, known=known)

@@ -12,17 +12,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from combdiff.checking import dtype_of
-from combdiff.domains import Function
+from combdiff.checking import dtype_of, is_complex, type_of
+from combdiff.domains import Function, Space
 from combdiff.errors import UnsupportedError
+from combdiff.matrices import MATRIX_TABLE, Point
 from combdiff.primitives import TABLE, function
 from combdiff.substitution import Names, apply, fresh
-from combdiff.terms import Add, Apply, Lambda, Number, Primitive, Pullback, Term, Var, add, conj, mul, total
+from combdiff.terms import Add, Apply, Lambda, Number, Primitive, Pullback, Term, Var, add, conj, lambda_, mul, total
+
+Indices = tuple[Var, ...]
 
 
 def conjugate(term: Term) -> Term:
     """The conjugate of a scalar term; a real one is its own."""
     return conj(term) if dtype_of(term) is complex else term
+
+
+def _parts(term: Term) -> tuple[Term, ...]:
+    """The terms of a sum: a product is spread over them, so that those of the product rule meet like ones."""
+    return term.terms if isinstance(term, Add) else (term,)
 
 
 @dataclass(frozen=True)
@@ -38,9 +46,7 @@ class Multiply:
         return mul(conjugate(self.factor), cotangent)
 
     def pushforward(self, value: Term, tangent: Term) -> Term:
-        # Spread over a sum, so that the terms of the product rule stand side by side and like ones can meet.
-        parts = tangent.terms if isinstance(tangent, Add) else (tangent,)
-        return add(*(mul(self.factor, part) for part in parts))
+        return add(*(mul(self.factor, part) for part in _parts(tangent)))
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,52 @@ class Elementwise:
 
 
 @dataclass(frozen=True)
+class MatrixFunction:
+    """`X ↦ f(X)`, a row of `MATRIX_TABLE`; pullback `k ↦ Σ (∂f/∂X)*·k + (∂f/∂X̄)·k*`, Σ over the indices of the result.
+
+    Source: Laue, Mitterreiter and Giesen, the rules for general unary functions.
+    """
+
+    name: str
+
+    def __call__(self, value: Term) -> Term:
+        return Primitive(self.name, (value,))
+
+    def _indices(self, value: Term, other: Term) -> tuple[Indices, Indices, Indices]:
+        """New indices: of the stack, of one matrix, and of the result for one matrix."""
+        names, space = Names(value, other), type_of(value)
+        assert isinstance(space, Space)
+        stack, matrix = names.indices(space.axes[:-2], "abc"), names.indices(space.axes[-2:])
+        return stack, matrix, () if MATRIX_TABLE[self.name].scalar else names.indices(space.axes[-2:], "ij")
+
+    def _partials(self, value: Term, stack: Indices, out: Indices, matrix: Indices) -> tuple[Term, Term | None]:
+        """∂f/∂X and ∂f/∂X̄ at indices (the latter None where f is holomorphic or everything is real)."""
+        direct, mirrored = MATRIX_TABLE[self.name].partials(not is_complex(value))
+        at = Point(value, stack)
+        return direct(at, out, *matrix), None if mirrored is None else mirrored(at, out, *matrix)
+
+    def pullback(self, value: Term, cotangent: Term) -> Term:
+        stack, matrix, out = self._indices(value, cotangent)
+        direct, mirrored = self._partials(value, stack, out, matrix)
+        k = apply(cotangent, (*stack, *out))
+        pulled = add(*(mul(conjugate(part), k) for part in _parts(direct)))
+        if mirrored is not None:
+            pulled = add(pulled, mul(mirrored, conjugate(k)))
+        return Lambda((*stack, *matrix), total(out, pulled))
+
+    def pushforward(self, value: Term, tangent: Term) -> Term:
+        stack, matrix, out = self._indices(value, tangent)
+        direct, mirrored = self._partials(value, stack, out, matrix)
+        t = apply(tangent, (*stack, *matrix))
+        pushed = add(*(mul(part, t) for part in _parts(direct)))
+        if mirrored is not None and MATRIX_TABLE[self.name].real_valued:
+            pushed = function("real", mul(Number(2), pushed))
+        elif mirrored is not None:
+            pushed = add(pushed, mul(mirrored, conjugate(t)))
+        return lambda_((*stack, *out), total(matrix, pushed))
+
+
+@dataclass(frozen=True)
 class Call:
     """`v ↦ R(…, v, …)`, a named map with captures in the other places; its pullback keeps the name: ∇R."""
 
@@ -215,4 +267,4 @@ def is_linear(function: Term) -> bool:
     return isinstance(function, Var) and isinstance(function.type, Function) and function.type.linear
 
 
-Univariate = Multiply | Translate | Conjugate | Contract | Elementwise | Call | Adjoint | Differential
+Univariate = Multiply | Translate | Conjugate | Contract | Elementwise | MatrixFunction | Call | Adjoint | Differential

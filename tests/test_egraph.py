@@ -128,8 +128,9 @@ LAW = re.compile(r':name "([^"]*)"')
 
 
 def law_names() -> list[str]:
-    """Every law of the built-in rule files."""
-    return [name for file in BUILT_IN for name in LAW.findall((rule_directory() / file).read_text("utf-8"))]
+    """Every law of the built-in rule files but those of matrix functions, which tests/test_linalg.py has."""
+    files = [file for file in BUILT_IN if file != "linalg.egg"]
+    return [name for file in files for name in LAW.findall((rule_directory() / file).read_text("utf-8"))]
 
 
 @pytest.fixture
@@ -231,6 +232,7 @@ EXAMPLES: Mapping[str, Term] = {
     "exp of log": fn("exp", fn("log", r)),
     "square of a root": mul(fn("sqrt", r), fn("sqrt", r)),
     "square of an absolute value": mul(fn("abs", c), fn("abs", c)),
+    "sign z / |z| = 1 / z*": mul(fn("sign", c), fn("power", fn("abs", c), Number(-1))),
     "|z| sign z = z": mul(fn("abs", c), fn("sign", c)),
     "sin² + cos² = 1": add(mul(fn("sin", r), fn("sin", r)), mul(fn("cos", r), fn("cos", r))),
     "δ is symmetric": delta(d, e),

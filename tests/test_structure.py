@@ -24,6 +24,8 @@ LAYERS = (
     "implicit",
     "indexing",
     "primitives",
+    "matrices",
+    "numerics",
     "checking",
     "cycles",
     "substitution",

@@ -18,12 +18,6 @@ class Case:
     printed: str = ""
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The matrix functions that it takes to check the case."""
-        found = {name for name in ("det", "inv", "adj") if f"{name}(" in self.text + self.answer}
-        return frozenset(found | ({"inv", "det"} if "adj" in found else set()))
-
-    @property
     def answer_text(self) -> str:
         """The thesis's derivative as a text of its own."""
         return f"{self.text.partition('expression')[0]} expression {self.answer}"

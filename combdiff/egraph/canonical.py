@@ -23,11 +23,13 @@ from itertools import islice, product
 from math import prod
 from typing import Any, NamedTuple
 
+from combdiff.checking import type_of
 from combdiff.cycles import counts_modulo
 from combdiff.domains import Action, Cyclic, Space, Symmetric
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
+from combdiff.matrices import is_matrix_function
 from combdiff.substitution import substitute, subterms
-from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, negate, total
+from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, negate, total
 
 MOST_MOVES = 128  # changes of summation indices that are tried for one Σ
 
@@ -152,16 +154,15 @@ def _access(term: Term, colours: Colours) -> _Form:
     starred = isinstance(term, Conj)
     access = term.body if isinstance(term, Conj) else term
     assert isinstance(access, Apply)
-    tensor = access.function
-    assert isinstance(tensor, Var)
-    assert isinstance(tensor.type, Space)
-    complex_ = tensor.type.dtype is complex
+    tensor, space = access.function, type_of(access.function)
+    assert isinstance(space, Space)
+    complex_, name = space.dtype is complex, _tensor_name(tensor)
     plain = [_index_key(argument, colours) for argument in access.arguments]
-    minus = [_index_key(affine([(a, -1)]), colours) for a in access.arguments] if _mirrors(tensor.type) else plain
+    minus = [_index_key(affine([(a, -1)]), colours) for a in access.arguments] if _mirrors(space) else plain
     variants = []
-    for action in tensor.type.group:
+    for action in space.group:
         keys = [(minus if negated else plain)[a] for a, negated in zip(action.axes, action.negated, strict=True)]
-        variants.append((("a", tensor.name, complex_ and starred != action.conjugate, *keys), action))
+        variants.append((("a", name, complex_ and starred != action.conjugate, *keys), action))
     key, best = min(variants, key=lambda variant: variant[0])
     both = any(k == key and action.sign != best.sign for k, action in variants)
     form: Term = Apply(tensor, tuple(_index_form(argument, colours) for argument in _moved(access, best)))
@@ -374,7 +375,17 @@ def _numbered(term: Term, number: int) -> Term:
 def _is_access(term: Term) -> bool:
     """Whether a term is an element of a tensor, or the conjugate of one."""
     inner = term.body if isinstance(term, Conj) else term
-    return isinstance(inner, Apply) and isinstance(inner.function, Var) and isinstance(inner.function.type, Space)
+    if not isinstance(inner, Apply) or not (isinstance(inner.function, Var) or is_matrix_function(inner.function)):
+        return False
+    return isinstance(type_of(inner.function), Space)
+
+
+def _tensor_name(tensor: Term) -> str:
+    """A name for a variable, or for a matrix function of one."""
+    if isinstance(tensor, Primitive):
+        return f"{tensor.name}({_tensor_name(tensor.arguments[0])})"
+    assert isinstance(tensor, Var)
+    return tensor.name
 
 
 def _index_key(term: Term, colours: Colours) -> Key:

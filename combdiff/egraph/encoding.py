@@ -12,11 +12,13 @@ Invariant: decoding an encoded term gives a term of equal value.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 
 from combdiff.checking import dtype_of
 from combdiff.domains import Action, Cyclic, Domain, Range, Real, Space, Symmetric, Whole
+from combdiff.egraph.matrices import MATRIX_FACTS, Known, facts
+from combdiff.egraph.vocabulary import domain_key, rational
 from combdiff.indexing import Delta, Indicator, affine_parts
+from combdiff.matrices import is_matrix_function
 from combdiff.primitives import TABLE
 from combdiff.sharing import canonical_names, free_indices
 from combdiff.substitution import apply
@@ -27,35 +29,15 @@ def function_facts() -> str:
     """What the laws are told of each primitive of the table."""
     mirror = (f'(mirror "{row.name}")' for row in TABLE.values() if row.mirror and not row.real_valued)
     real_valued = (f'(real-valued "{row.name}")' for row in TABLE.values() if row.real_valued)
-    return "\n".join([*mirror, *real_valued])
-
-
-def rational(value: int | Fraction) -> str:
-    """An exact rational as an egglog BigRat."""
-    value = Fraction(value)
-    return f'(bigrat (from-string "{value.numerator}") (from-string "{value.denominator}"))'
-
-
-def domain_key(type_: object) -> str:
-    """A short text that is equal for equal domains."""
-    match type_:
-        case Range(size):
-            return f"{size}"
-        case Cyclic(size):
-            return f"mod {size}"
-        case Symmetric(bound):
-            return f"± {bound}"
-        case Real():
-            return "real"
-        case Whole():
-            return "size"
-    raise TypeError(f"not a domain: {type_!r}")
+    return "\n".join([*mirror, *real_valued, MATRIX_FACTS])
 
 
 class Codec:
     """Both directions, with the variables, tensors and opaque parts met so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Known | None = None) -> None:
+        self.known = known or {}
+        self.matrices: dict[str, list[str]] = {}
         self.indices: dict[str, Var] = {}
         self.domains: dict[str, Domain] = {}
         self.tensors: dict[str, Term] = {}
@@ -102,11 +84,15 @@ class Codec:
                 return self._delta(term)
             case Indicator():
                 return f"(Where {self.index(term.form)} {term.modulus})"
+            case Primitive() if is_matrix_function(term):
+                return self._access(term, ())
             case Primitive():
                 return f'(Fn "{term.name}" (vec-of {self._all(term.arguments)}))'
             case Var():
                 return self._access(term, ())
             case Apply() if isinstance(term.function, Var) and isinstance(term.function.type, Space):
+                return self._access(term.function, term.arguments)
+            case Apply() if is_matrix_function(term.function):
                 return self._access(term.function, term.arguments)
         return self._opaque_part(term)
 
@@ -131,9 +117,20 @@ class Codec:
             return f"(Scale {rational(first.real)} {rational(first.imag)} {inner})"  # type: ignore[arg-type]
         return f"(Prod (multiset-of {self._all(term.factors)}))"
 
-    def _access(self, tensor: Var, arguments: tuple[Term, ...]) -> str:
-        self.tensors[tensor.name] = tensor
-        return f'(At (T "{tensor.name}") {self._vec(arguments)})'
+    def _access(self, tensor: Term, arguments: tuple[Term, ...]) -> str:
+        return f"(At {self.tensor(tensor)} {self._vec(arguments)})"
+
+    def tensor(self, term: Term, *, is_matrix: bool = False) -> str:
+        """The egglog expression of a variable or matrix function; what is known of matrices is noted."""
+        if isinstance(term, Primitive):
+            return f'(MatrixFn "{term.name}" {self.tensor(term.arguments[0], is_matrix=True)})'
+        assert isinstance(term, Var), term
+        self.tensors[term.name] = term
+        name = f'(T "{term.name}")'
+        if is_matrix and term.name not in self.matrices:
+            self.matrices[term.name] = []
+            self.matrices[term.name] += facts(term, name, self.known, lambda part: self.tensor(part, is_matrix=True))
+        return name
 
     def _vec(self, arguments: tuple[Term, ...]) -> str:
         return f"(vec-of {self._indices(arguments)})" if arguments else "(vec-empty)"
@@ -145,6 +142,8 @@ class Codec:
         """The egglog expression of an index form."""
         if isinstance(term, Var):
             self.indices[term.name] = term
+            if not isinstance(term.type, Whole):
+                self.domains[domain_key(term.type)] = term.type  # type: ignore[assignment]
             return f'(I "{term.name}" "{domain_key(term.type)}")'
         parts, offset = affine_parts(term)
         if len(parts) == 1 and parts[0][1] == -1 and not offset:
@@ -167,6 +166,7 @@ class Codec:
         laws += [fact for name, tensor in self.tensors.items() for fact in _facts_of(name, tensor)]
         keys = {domain_key(i.type): i.type for i in self.indices.values()}
         laws += [f'(domain "{key}" "{_KINDS[type(domain)]}")' for key, domain in sorted(keys.items())]
+        laws += [fact for found in self.matrices.values() for fact in found]
         for name, (_, term) in self.opaque.items():
             if dtype_of(term) is not complex:
                 laws.append(
@@ -175,11 +175,6 @@ class Codec:
         return "\n".join(laws)
 
     # --- reading ---------------------------------------------------------------------------------------------------
-
-    def access(self, name: str, arguments: tuple[Term, ...]) -> Term:
-        """The element of a tensor by name; a scalar is its variable."""
-        tensor = self.tensors[name]
-        return Apply(tensor, arguments) if arguments else tensor
 
     def restore(self, name: str, arguments: tuple[Term, ...]) -> Term:
         """An opaque part at other indices."""

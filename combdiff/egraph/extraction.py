@@ -18,12 +18,13 @@ from itertools import combinations
 from math import prod
 from typing import Any
 
-from combdiff.checking import is_domain
-from combdiff.domains import Cyclic, Range, Symmetric
+from combdiff.checking import is_domain, type_of
+from combdiff.domains import Cyclic, Range, Space, Symmetric
 from combdiff.egraph.encoding import Codec
 from combdiff.indexing import Affine, Delta, Indicator, affine, delta, indicator
+from combdiff.matrices import MATRIX_TABLE, element, is_matrix_function, matrices_in
 from combdiff.primitives import function
-from combdiff.terms import Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, tidy, total
+from combdiff.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, tidy, total
 
 TYPICAL_SIZE = 12
 FUNCTION_COST = 8
@@ -101,6 +102,9 @@ def own_cost(term: Term) -> float:
             return contraction_cost(sets, frozenset()) if sets else 0.0
         case Add():
             return float(volume(index_variables(term)) * (len(term.terms) - 1))
+        case Primitive() if is_matrix_function(term):
+            axes = matrix_axes(term)
+            return float(MATRIX_TABLE[term.name].cost * prod(axes) * axes[-1])
         case Primitive():
             return float(volume(index_variables(term)) * FUNCTION_COST)
         case Delta():
@@ -113,6 +117,13 @@ def own_cost(term: Term) -> float:
 def _operands(factors: Iterable[Term]) -> tuple[frozenset[Var], ...]:
     """The indices of each factor that takes work: numbers and conditions, which only bound the work, do not."""
     return tuple(index_variables(f) for f in factors if not isinstance(f, Number | Indicator))
+
+
+def matrix_axes(term: Primitive) -> list[int]:
+    """The typical sizes of the axes of what a matrix function is a function of."""
+    space = type_of(term.arguments[0])
+    assert isinstance(space, Space)
+    return [extent(Var("", axis)) for axis in space.axes]
 
 
 @lru_cache(maxsize=65536)
@@ -141,6 +152,15 @@ def cost(term: Term) -> Cost:
     return sum(parts_cost(term).values()), symbols(term)
 
 
+def price(term: Term, known: Mapping[Var, Term]) -> Cost:
+    """The cost of a term and of the values, where `known`, of what its matrix functions are functions of."""
+    own = [cost(term)]
+    if known:
+        values = (known.get(var) for var in matrices_in(term))
+        own += [cost(value.body) for value in values if isinstance(value, Lambda)]
+    return sum(flops for flops, _ in own), sum(signs for _, signs in own)
+
+
 @lru_cache(maxsize=65536)
 def order_key(term: Term) -> tuple[Any, ...]:
     """A key that orders terms independently of how they were made."""
@@ -165,7 +185,7 @@ class Classes:
     values: dict[Any, list[tuple[str, Any]]] = field(default_factory=dict)
     indices: dict[Any, list[Term | tuple[Any, ...]]] = field(default_factory=dict)
     steps: dict[Any, list[tuple[Fraction, Any]]] = field(default_factory=dict)
-    tensors: dict[Any, str] = field(default_factory=dict)
+    tensors: dict[Any, list[Term | tuple[str, Any]]] = field(default_factory=dict)
     size: int = 0
 
 
@@ -179,7 +199,8 @@ def read(egraph: Any, codec: Codec) -> Classes:
         return ((row.inputs, row.output) for row in functions[name].rows)
 
     for inputs, output in rows("I"):
-        classes.indices.setdefault(output, []).append(codec.indices[egraph.value_to_string(inputs[0])])
+        if (name := egraph.value_to_string(inputs[0])) in codec.indices:  # laws have an index of their own
+            classes.indices.setdefault(output, []).append(codec.indices[name])
     for inputs, output in rows("By"):
         classes.steps.setdefault(output, []).append((egraph.value_to_bigrat(inputs[0]), inputs[1]))
     for inputs, output in rows("Affine"):
@@ -188,7 +209,9 @@ def read(egraph: Any, codec: Codec) -> Classes:
     for inputs, output in rows("Neg"):
         classes.indices.setdefault(output, []).append(("neg", inputs[0]))
     for inputs, output in rows("T"):
-        classes.tensors[output] = egraph.value_to_string(inputs[0])
+        classes.tensors.setdefault(output, []).append(codec.tensors[egraph.value_to_string(inputs[0])])
+    for inputs, output in rows("MatrixFn"):
+        classes.tensors.setdefault(output, []).append((egraph.value_to_string(inputs[0]), inputs[1]))
     for name, reader in _READERS.items():
         for inputs, output in rows(name):
             classes.values.setdefault(output, []).append((name, reader(egraph, inputs)))
@@ -220,6 +243,7 @@ class Extractor:
         self.classes = classes
         self.codec = codec
         self.index_terms = {c: self._index(c, frozenset()) for c in classes.indices}
+        self.tensor_terms = {c: self._tensor(c, frozenset()) for c in classes.tensors}
         self.best: dict[Any, tuple[Cost, Term]] = {}
         self._run()
 
@@ -234,6 +258,18 @@ class Extractor:
                 if expanded is not None:
                     found.append(expanded)
         return min(found, key=lambda t: (not isinstance(t, Var), order_key(t))) if found else None
+
+    def _tensor(self, class_: Any, above: frozenset[Any]) -> Term | None:
+        """The cheapest form of a class of tensors: a variable, or a matrix function of one."""
+        found: list[Term] = []
+        for form in self.classes.tensors.get(class_, ()):
+            if isinstance(form, Term):
+                found.append(form)
+            elif class_ not in above:
+                matrix = self._tensor(form[1], above | {class_})
+                if isinstance(matrix, Var):
+                    found.append(Primitive(form[0], (matrix,)))
+        return min(found, key=lambda t: (price(t, self.codec.known), order_key(t))) if found else None
 
     def _expand(self, form: tuple[Any, ...], above: frozenset[Any]) -> Term | None:
         if form[0] == "neg":
@@ -278,12 +314,12 @@ class Extractor:
 
     def _offer(self, class_: Any, term: Term) -> None:
         """Take the term for a class if it is cheaper than the one held, or comes first among equally cheap ones."""
-        price = cost(term)
+        paid = price(term, self.codec.known)
         if class_ in self.best:
             least, held = self.best[class_]
-            if held is term or price > least or (price == least and order_key(held) <= order_key(term)):
+            if held is term or paid > least or (paid == least and order_key(held) <= order_key(term)):
                 return
-        self.best[class_] = (price, term)
+        self.best[class_] = (paid, term)
 
     def _terms(self, name: str, payload: Any) -> Iterable[Term]:
         """The terms a node stands for, given the best of its parts; none while a part has none."""
@@ -292,8 +328,10 @@ class Extractor:
                 yield Number(*(tidy(p) if isinstance(p, Fraction) else p for p in payload))
             case "At" | "Opaque":
                 arguments = [self.index_terms.get(i) for i in payload[1]]
-                if all(a is not None for a in arguments):
-                    yield self._leaf(name, payload[0], tuple(arguments))  # type: ignore[arg-type]
+                tensor = self.tensor_terms.get(payload[0]) if name == "At" else None
+                if all(a is not None for a in arguments) and (tensor or name == "Opaque"):
+                    known = tuple(a for a in arguments if a is not None)
+                    yield element(tensor, known) if tensor else self.codec.restore(payload[0], known)
             case "Delta":
                 left, right = self.index_terms.get(payload[0]), self.index_terms.get(payload[1])
                 if left is not None and right is not None:
@@ -306,11 +344,6 @@ class Extractor:
                 yield from self._sums(*payload)
             case _:
                 yield from self._composite(name, payload)
-
-    def _leaf(self, name: str, what: Any, arguments: tuple[Term, ...]) -> Term:
-        if name == "At":
-            return self.codec.access(self.classes.tensors[what], arguments)
-        return self.codec.restore(what, arguments)
 
     def _composite(self, name: str, payload: Any) -> Iterable[Term]:
         parts = [self.best.get(c) for c in _parts(name, payload)]

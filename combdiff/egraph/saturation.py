@@ -23,11 +23,12 @@ from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.deltas import thin
 from combdiff.egraph.encoding import Codec, function_facts
-from combdiff.egraph.extraction import Classes, Extractor, cost, read
+from combdiff.egraph.extraction import Classes, Extractor, price, read
+from combdiff.egraph.matrices import Known
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute
-from combdiff.terms import Sum, Term
+from combdiff.terms import Add, Mul, Number, Sum, Term, add, mul
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
@@ -59,17 +60,32 @@ def _run(egraph: Any, text: str) -> list[Any]:
     return outputs
 
 
-def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None) -> Term:
-    """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget."""
+def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, known: Known | None = None) -> Term:
+    """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget.
+
+    `known` has the values of variables that matrix functions in it are functions of.
+    """
     with _session(rules) as egraph:
-        ((named, best),) = _Saturation(egraph, (term,), budget or current()).settle()
-        return min((named, best, term), key=cost)
+        ((named, best),) = _Saturation(egraph, (term,), budget or current(), known or {}).settle()
+        found = (named, best, term, _spread(named), _spread(best))
+        return min(found, key=lambda one: price(one, known or {}))
 
 
-def equivalent(one: Term, other: Term, rules: Iterable[str] = (), budget: Budget | None = None) -> bool:
-    """Whether the laws find two scalar terms equal."""
+def _spread(term: Term) -> Term:
+    """a − b in place of −(−a + b)."""
+    if isinstance(term, Mul) and len(term.factors) == 2:
+        number, rest = term.factors
+        if isinstance(number, Number) and isinstance(rest, Add):
+            return add(*(mul(number, part) for part in rest.terms))
+    return term
+
+
+def equivalent(
+    one: Term, other: Term, rules: Iterable[str] = (), budget: Budget | None = None, known: Known | None = None
+) -> bool:
+    """Whether the laws find two scalar terms equal; `known` is as for `simplify`."""
     with _session(rules) as egraph:
-        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or current()).settle()
+        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or current(), known or {}).settle()
         return first is second
 
 
@@ -96,10 +112,10 @@ def apart(term: Term, names: Names) -> Term:
 class _Saturation:
     """Terms that share an e-graph, each the root of a class."""
 
-    def __init__(self, egraph: Any, terms: tuple[Term, ...], budget: Budget) -> None:
+    def __init__(self, egraph: Any, terms: tuple[Term, ...], budget: Budget, known: Known) -> None:
         self.egraph = egraph
         self.budget = budget
-        self.codec = Codec()
+        self.codec = Codec(known)
         self.names = Names(*terms)
         self.forms: dict[Any, int] = {}
         self.roots = [f"$root{n}" for n in range(len(terms))]

@@ -28,6 +28,8 @@ from combdiff.lowering.steps import (
     Contract,
     Elementwise,
     Factor,
+    LinearSolve,
+    MatrixFunction,
     Pattern,
     Read,
     Reduce,
@@ -89,6 +91,10 @@ class Expressions:
                 return self._combine(step)
             case Elementwise():
                 return self._elementwise(n)
+            case MatrixFunction(name=name):
+                return self._matrix_function(name, operands[0], step)
+            case LinearSolve() as solution:
+                return self._linear_solve(solution, operands)
             case Select(patterns=patterns):
                 condition, value = self._aligned(operands, patterns, step)
                 return self.dialect.where(condition, value)
@@ -231,6 +237,17 @@ class Expressions:
             kinds = [self.plan.steps[m].kind for m in step.operands]
             text = self.dialect.function(name, texts, kinds, numbers)
         return self.dialect.number(text) if all(numbers) and text.startswith(f"{self.dialect.np}.") else text
+
+    def _matrix_function(self, name: str, operand: str, step: Step) -> str:
+        return self.dialect.matrix_function(name, operand, self.shape(step.axes))
+
+    def _linear_solve(self, solution: LinearSolve, operands: Sequence[str]) -> str:
+        matrix, right = (
+            f"{text}.T" if turned else text
+            for text, turned in zip(operands, (solution.matrix_transposed, solution.right_transposed), strict=True)
+        )
+        text = self.dialect.linear_solve(matrix, right, operands[0])
+        return f"{text}.T" if solution.transposed else text
 
     def _power(self, step: Step, texts: list[str]) -> str | None:
         """A power where it is not written as a call of a function."""

@@ -1,4 +1,4 @@
-"""Plain NumPy helpers that emitted source carries with it: reading arrays at affine positions, and solvers.
+"""Plain NumPy helpers that emitted source carries with it: reading arrays at affine positions, solvers, matrices.
 
     _view(x, ((-1, (1, 1), 0),), (4, 3))          x of 5 elements
     = the 4 × 3 array of x[i + k − 1], a strided view of x with a 0 put before and after
@@ -6,10 +6,17 @@
 Each axis of the array is given by `(start, steps, wrap)` (with a divisor for `_gather`): it is read at
 `start + Σ steps[n]·t[n]`, modulo its length where `wrap` is set; outside the array there are zeros.
 
+Functions of matrices come from `numerics`, where programs find them too.
+
 Invariant: a helper never writes to its argument; reading never fails, whatever the sizes are.
 """
 
 from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+from combdiff.numerics import adjugate, inverse, linear_solve
 
 VIEW = '''\
 def _view(array, axes, shape):
@@ -131,3 +138,15 @@ def _gather(array, axes, shape):
 '''
 )
 DASK = {"_contract": _CONTRACT, "_diagonal": _DIAGONAL, "_gather": _DASK_GATHER, "_whole": _WHOLE}
+
+
+def matrix_helpers(np: str) -> Mapping[str, str]:
+    """The texts of numerical functions as helpers, without types, for the library with that name in the text."""
+    texts = {f"_{function.__name__}": inspect.getsource(function) for function in (inverse, linear_solve, adjugate)}
+    return {
+        name: text.replace(f"def {name[1:]}(", f"def {name}(")
+        .replace(": Any", "")
+        .replace(" -> Any", "")
+        .replace("np.", f"{np}.")
+        for name, text in texts.items()
+    }

@@ -26,9 +26,10 @@ from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, Indicator
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, needless, placement, reads
-from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, Parameter, Solve
+from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
 from combdiff.lowering.systems import captures, system
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, mask, modulus, solved
+from combdiff.matrices import MATRIX_TABLE, is_matrix_function
 from combdiff.primitives import TABLE
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
@@ -137,8 +138,21 @@ class Lowering:
                 return self._pullback(term)
             case Implicit():
                 return self._solution(term)
+            case Primitive() if is_matrix_function(term):
+                return self._matrix_function(term)
             case _:
                 return self.value(term), ()
+
+    def _matrix_function(self, term: Primitive) -> tuple[Value, tuple[Var, ...]]:
+        """A stack of matrices has the indices around it first, then the axes of the tensor itself."""
+        array, own = self.tensor(term.arguments[0])
+        outer = tuple(label for label in array.labels if label not in own)
+        operand = self.graph.arrange(array, (*outer, *own))
+        matrix = () if MATRIX_TABLE[term.name].scalar else tuple(self.names.fresh(label) for label in own[-2:])
+        axes = own[:-2] + matrix
+        space = type_of(term)
+        assert isinstance(space, Space)
+        return self.graph.labelled(MatrixFunction(term.name), (operand,), (*outer, *axes), space.dtype), axes
 
     def _source(
         self, operation: Parameter | Call, operands: tuple[int, ...], name: str, type_: object
@@ -226,7 +240,7 @@ class Lowering:
                 return factor.conjugate(), self.graph.conjugate(value)
             case Add():
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
-            case Primitive():
+            case Primitive() if not is_matrix_function(term):
                 return UNIT, self._primitive(term)
             case Apply() if not self._is_call(term):
                 return UNIT, self._access(term)

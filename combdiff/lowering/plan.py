@@ -23,6 +23,7 @@ from combdiff.domains import Cyclic, Function, Range, Space, Symmetric, Whole, e
 from combdiff.lowering.graph import Graph
 from combdiff.lowering.lower import Lowering
 from combdiff.lowering.networks import PathFinder
+from combdiff.lowering.solves import with_solves
 from combdiff.lowering.steps import (
     VIEWS,
     Arrange,
@@ -31,6 +32,8 @@ from combdiff.lowering.steps import (
     Constant,
     Contract,
     Elementwise,
+    LinearSolve,
+    MatrixFunction,
     Parameter,
     Pattern,
     Read,
@@ -39,6 +42,7 @@ from combdiff.lowering.steps import (
     Step,
 )
 from combdiff.lowering.views import Mask
+from combdiff.matrices import MATRIX_TABLE
 from combdiff.substitution import subterms
 from combdiff.terms import Lambda, Let, Term, Tuple, Var
 
@@ -215,7 +219,8 @@ def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
     hints = {number[m]: name for n, name in draft.hints.items() if (m := chosen.get(n, n)) in number}
     renumbered = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in steps]
     results = tuple(number[chosen.get(n, n)] for n in draft.results)
-    return _pruned(replace(draft, steps=tuple(renumbered), results=results, hints=hints))
+    solved = with_solves(renumbered, results)
+    return _pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))
 
 
 def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:
@@ -275,6 +280,12 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case Contract(left=left, right=right):
             axes = (*operands[0].axes, *operands[1].axes)
             return prod(dict(zip((*left, *right), (extent(axis, known) for axis in axes), strict=True)).values())
+        case MatrixFunction(name=name):
+            extents = [extent(axis, known) for axis in operands[0].axes]
+            return max(1, int(MATRIX_TABLE[name].cost * prod(extents) * extents[-1]))
+        case LinearSolve():
+            rows, *others = (extent(axis, known) for axis in (*operands[0].axes[:1], *operands[1].axes))
+            return max(1, rows**3 // 3 + rows * prod(others))
         case Parameter() | Constant() | Read() | Arrange() | Choice():
             return 0
         case Combine() | Elementwise() | Select() | Mask():
@@ -287,7 +298,7 @@ def describe(step: Step) -> str:
     match step.operation:
         case Contract(kernel=kernel):
             return kernel
-        case Elementwise(name=name) | Parameter(name=name):
+        case Elementwise(name=name) | MatrixFunction(name=name) | Parameter(name=name):
             return name
         case Read() as read:
             return "view" if read.diagonal() is None else "diagonal"

@@ -153,6 +153,22 @@ class Elementwise:
 
 
 @dataclass(frozen=True)
+class MatrixFunction:
+    """A function of `matrices.MATRIX_TABLE` of the last two axes of the operand, for each matrix of the stack."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class LinearSolve:
+    """The inverse of the first operand times the second; says which of them, and whether the result, is transposed."""
+
+    matrix_transposed: bool
+    right_transposed: bool
+    transposed: bool
+
+
+@dataclass(frozen=True)
 class Select:
     """The second operand where the first is not 0, and 0 elsewhere, whatever stands there."""
 
@@ -200,6 +216,8 @@ Operation = (
     | Scale
     | Combine
     | Elementwise
+    | MatrixFunction
+    | LinearSolve
     | Select
     | Mask
     | Call

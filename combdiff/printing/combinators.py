@@ -22,6 +22,7 @@ from combdiff.univariate import (
     Contract,
     Differential,
     Elementwise,
+    MatrixFunction,
     Multiply,
     Translate,
     Univariate,
@@ -69,6 +70,8 @@ def _univariate(outer: Univariate) -> str:
             return "conj"
         case Contract():
             return "Σ"
+        case MatrixFunction():
+            return outer.name
         case Adjoint():
             return f"{outer.function.name}ᵀ"
         case Differential():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 from combdiff.printing.documents import (
     Access,
@@ -133,11 +134,12 @@ class _Latex(Renderer):
         map_ = self.bracket(doc.map, Level.ATOM)
         if doc.round:
             return map_ + self.enclosed(", ".join(map(self.render, doc.arguments)))
+        map_ = self.enclosed(map_) if "^" in map_ else map_
         base = map_ if "_" not in map_ or map_.endswith(")") else f"{{{map_}}}"
         return f"{base}_{{{','.join(map(self.render, doc.arguments))}}}"
 
     def function(self, doc: Function) -> str:
-        row = TABLE.get(doc.name)
+        row = TABLE.get(doc.name) or MATRIX_TABLE.get(doc.name)
         sign = row.latex if row and row.latex else rf"\operatorname{{{doc.name}}}"
         inner = ", ".join(map(self.render, doc.arguments))
         if sign == r"\sqrt":

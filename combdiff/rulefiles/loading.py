@@ -25,7 +25,7 @@ from combdiff.rulefiles.declarations import check_functions, rows, without_decla
 from combdiff.rulefiles.patterns import declared_names, matchable
 from combdiff.rulefiles.syntax import Command, Expr, Source, checked, law_names, parse, translated
 
-BUILT_IN = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg")
+BUILT_IN = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg", "linalg.egg")
 GROUP = "combdiff.rules"
 
 

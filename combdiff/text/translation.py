@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections import Counter
 
 from combdiff.domains import Range, Space
-from combdiff.errors import UnsupportedError
 from combdiff.indexing import delta
-from combdiff.primitives import TABLE, divide, function, power
+from combdiff.primitives import divide, function, power
 from combdiff.substitution import Names
 from combdiff.terms import ONE, Apply, Lambda, Number, Primitive, Term, Var, add, conj, lambda_, mul, negate, total
 from combdiff.text.inference import Shapes, nodes
-from combdiff.text.places import TextError
 from combdiff.text.syntax import (
     Constant,
     Contraction,
@@ -159,11 +157,6 @@ class _Translation:
         return total(summed, mul(*factors))
 
     def _matrix(self, node: MatrixFunction, matrix: Term, indices: Indices) -> Term:
-        if node.function not in TABLE:
-            place = TextError("", self.text.source, node.span.start)
-            raise UnsupportedError(
-                f"line {place.line}, column {place.column}: {node.function} of a matrix is not supported yet"
-            )
         value = Primitive(node.function, (matrix,))
         return Apply(value, indices) if indices else value
 

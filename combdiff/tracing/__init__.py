@@ -5,7 +5,7 @@
         return cd.sum(lambda i: y[i] * x[i])
 
 From the bottom up: `context` (the trace under way), `arrays` (whole tensors as terms), `numpy_protocol`, `indices`,
-`values` (what operators act on), `functions` (what a program calls), `inlining` (programs in programs) and
+`values` (what operators act on), `functions` and `linalg` (what a program calls), `inlining` (programs in programs) and
 `recording` (a decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
@@ -38,10 +38,10 @@ from combdiff.tracing.functions import (
     tan,
     tanh,
     tensor,
-    trace,
     where,
 )
 from combdiff.tracing.inlining import inline
+from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import Traced, trace_function
 from combdiff.tracing.solutions import argmin, root
 from combdiff.tracing.values import NamedFunction, Scalar, Tensor
@@ -52,6 +52,7 @@ __all__ = [
     "Tensor",
     "Traced",
     "abs",
+    "adj",
     "arccos",
     "arcsin",
     "arctan",
@@ -60,12 +61,16 @@ __all__ = [
     "cos",
     "cosh",
     "delta",
+    "det",
     "einsum",
     "exp",
     "imag",
     "inline",
+    "inv",
     "is_traced",
     "log",
+    "logdet",
+    "matrix_power",
     "maximum",
     "minimum",
     "primitive",
@@ -75,6 +80,7 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "solve",
     "sqrt",
     "sum_",
     "tan",

@@ -240,19 +240,6 @@ def einsum(subscripts: str, *operands: Any) -> Any:
     return wrap(arrays.einsum(subscripts, [lift(operand) for operand in operands]))
 
 
-def trace(x: Any, /) -> Any:
-    """The sum of the diagonal of a matrix; of a tensor of higher order, over its first two axes."""
-    if not is_traced(x):
-        return np.trace(x)
-    term = lift(x)
-    if len(axes_of(term)) < 2:
-        raise TypeMismatchError(
-            f"the trace of {describe(term)} is asked for, but its order is {len(axes_of(term))}, not 2"
-        )
-    rest = "abcdefghijklm"[: len(axes_of(term)) - 2]
-    return wrap(arrays.contract([term], ["zz" + rest], rest, "a trace"))
-
-
 def _transpose(x: Any, axes: Sequence[int] | None = None) -> Value:
     return wrap(arrays.transpose(lift(x), axes))
 
@@ -285,7 +272,6 @@ HANDLERS.update(
         np.imag: imag,
         np.sum: lambda a, axis=None: sum_(a, axis=axis),
         np.einsum: einsum,
-        np.trace: trace,
         np.where: where,
         np.transpose: _transpose,
         np.dot: _dot,

@@ -75,7 +75,8 @@ def python_number(value: object) -> object:
 
 
 def _answer(function: Any, arguments: Sequence[object], options: Mapping[str, object]) -> object:
-    name = f"np.{function.__name__}"
+    inside = ".linalg" if getattr(function, "__module__", "") == "numpy.linalg" else ""
+    name = f"np{inside}.{function.__name__}"
     handler = HANDLERS.get(function)
     if handler is None:
         raise UnsupportedError(

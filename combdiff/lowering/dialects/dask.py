@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from combdiff.lowering.dialects.numpy import NumPy
-from combdiff.lowering.helpers import DASK
+from combdiff.lowering.helpers import DASK, matrix_helpers
+from combdiff.matrices import MATRIX_TABLE
 
 
 class Dask(NumPy):
@@ -26,7 +27,7 @@ class Dask(NumPy):
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        return DASK
+        return {**DASK, **matrix_helpers("np")}
 
     def full(self, shape: str, value: str, dtype: str) -> str:
         """An array of one number."""
@@ -78,6 +79,15 @@ class Dask(NumPy):
         if name == "step" and not numbers[0]:
             return f"({texts[0]} > 0).astype({texts[0]}.dtype)"
         return super().function(name, texts, kinds, numbers)
+
+    def matrix_function(self, name: str, operand: str, shape: str) -> str:
+        """Needs the matrices whole."""
+        function = MATRIX_TABLE[name].numpy.format("block", np="np").replace('"block"', f'"{operand}"')
+        return f"_whole(lambda block: {function}, {operand}, {shape})"
+
+    def linear_solve(self, matrix: str, right: str, name: str) -> str:
+        """With the inverse: a system needs both of its arrays whole."""
+        return f'_whole(lambda block: _inverse(block, "{name}"), {matrix}, {matrix}.shape) @ {right}'
 
     def called(self, text: str) -> str:
         """The result of a callable that the user gave."""

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.errors import UnsupportedError
-from combdiff.lowering.helpers import GATHER, VIEW
+from combdiff.lowering.helpers import GATHER, VIEW, matrix_helpers
 from combdiff.lowering.solvers import SOLVERS
+from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 from combdiff.terms import Number
 
@@ -50,7 +51,7 @@ class NumPy:
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
         view = VIEW.format(np=self.np, flags=", writeable=False")
-        return {"_view": view, "_gather": GATHER.format(np=self.np)} | SOLVERS
+        return {"_view": view, "_gather": GATHER.format(np=self.np), **matrix_helpers(self.np), **SOLVERS}
 
     def check_solver(self) -> None:
         """Raise UnsupportedError where the helpers have no solvers of equations."""
@@ -142,6 +143,14 @@ class NumPy:
             return _FIXED[name].format(*texts, np=self.np)
         return f"{self.np}.{TABLE[name].numpy}({', '.join(texts)})"
 
+    def matrix_function(self, name: str, operand: str, shape: str) -> str:
+        """A function of `matrices.MATRIX_TABLE`, whose result has that shape."""
+        return MATRIX_TABLE[name].numpy.format(operand, np=self.np)
+
+    def linear_solve(self, matrix: str, right: str, name: str) -> str:
+        """The inverse of a matrix times a vector or matrix; an error calls the matrix by name."""
+        return f'_linear_solve({matrix}, {right}, "{name}")'
+
     def number(self, text: str) -> str:
         """A function of Python numbers as a Python number."""
         return f"{text}.item()"
@@ -183,7 +192,8 @@ class CuPy(NumPy):
 
     def helpers(self) -> Mapping[str, str]:
         """CuPy's views have no flag that makes them read-only."""
-        return {"_view": VIEW.format(np=self.np, flags=""), "_gather": GATHER.format(np=self.np)}
+        view = VIEW.format(np=self.np, flags="")
+        return {"_view": view, "_gather": GATHER.format(np=self.np), **matrix_helpers(self.np)}
 
 
 class Jax(NumPy):
@@ -199,7 +209,7 @@ class Jax(NumPy):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        return {"_gather": GATHER.format(np=self.np)}
+        return {"_gather": GATHER.format(np=self.np), **matrix_helpers(self.np)}
 
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""

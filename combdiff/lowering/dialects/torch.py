@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from combdiff.lowering.dialects.numpy import NumPy
-from combdiff.lowering.helpers import TORCH_GATHER
+from combdiff.lowering.helpers import TORCH_GATHER, matrix_helpers
 from combdiff.primitives import TABLE
 
 _TORCH = {
@@ -39,7 +39,9 @@ class Torch(NumPy):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index tensors."""
-        return {"_gather": TORCH_GATHER}
+        matrices = matrix_helpers(self.np)
+        eye = "dtype=torch.bool, device=matrix.device"
+        return {"_gather": TORCH_GATHER, **matrices, "_adjugate": matrices["_adjugate"].replace("dtype=bool", eye)}
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""

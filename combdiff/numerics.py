@@ -1,0 +1,44 @@
+"""Numerical functions that NumPy lacks: what programs call them for, and what emitted source carries with it.
+
+    adjugate([[1, 2], [3, 4]]) = [[4, −2], [−3, 1]]
+    inverse([[1, 1], [1, 1]], "A") raises LinAlgError: inv(A): the matrix is singular
+
+Emitted source holds the very text of these functions (`lowering.helpers`), so each stands alone: it needs `np` and
+nothing else of this module.
+
+Invariant: a function never writes to its argument, and takes stacks of matrices of every size, 0 and 1 included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def inverse(matrix: Any, name: Any) -> Any:
+    """The inverse of a matrix, or of each in a stack; LinAlgError names one that is singular."""
+    try:
+        return np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError(f"inv({name}): the matrix is singular") from None
+
+
+def linear_solve(matrix: Any, right: Any, name: Any) -> Any:
+    """The inverse of a matrix times a matrix, without forming the inverse; LinAlgError names one that is singular."""
+    try:
+        return np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError(f"inv({name}): the matrix is singular") from None
+
+
+def adjugate(matrix: Any) -> Any:
+    """The adjugate, of singular matrices too: adj(U diag(s) V) = adj(V) diag(products of the other s) adj(U)."""
+    if 0 in matrix.shape:
+        return np.linalg.inv(matrix)
+    left, values, right = np.linalg.svd(matrix)
+    count = values.shape[-1]
+    others = np.where(np.eye(count, dtype=bool), 1, values[..., None, :]).prod(-1)
+    turned = np.linalg.det(left) * np.linalg.det(right)
+    scaled = right.swapaxes(-1, -2).conj() * (turned[..., None] * others)[..., None, :]
+    return scaled @ left.swapaxes(-1, -2).conj()

@@ -1,0 +1,166 @@
+"""Linear algebra in programs: functions of matrices, in cd's and in NumPy's names.
+
+    cd.inv(A) @ A            (i, k) ↦ Σ_j inv(A)[i, j]·A[j, k]
+    cd.solve(A, b)           (i) ↦ Σ_j inv(A)[i, j]·b[j]           evaluated without forming the inverse
+    cd.matrix_power(A, 3)    A @ A @ A
+
+Each takes the last two axes of a tensor as a matrix, and the axes before them as a stack of matrices, as NumPy does.
+
+Invariant: applied to plain arrays, a function is NumPy's of the same meaning.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from combdiff.checking import type_of
+from combdiff.errors import TypeMismatchError
+from combdiff.indexing import delta
+from combdiff.numerics import adjugate
+from combdiff.terms import Lambda, Primitive, Term
+from combdiff.tracing import arrays
+from combdiff.tracing.arrays import axes_of, describe
+from combdiff.tracing.context import TracedValue, current, show_domain
+from combdiff.tracing.numpy_protocol import HANDLERS
+from combdiff.tracing.values import lift, wrap
+
+
+def _function(name: str, of_arrays: Callable[[Any], Any], doc: str) -> Callable[[Any], Any]:
+    """The matrix function `name` on traced values, and its numerical form on plain arrays."""
+
+    def matrix_function(a: Any, /) -> Any:
+        if not isinstance(a, TracedValue):
+            return of_arrays(np.asarray(a))
+        return wrap(Primitive(name, (_square(name, lift(a)),)))
+
+    matrix_function.__name__ = matrix_function.__qualname__ = name
+    matrix_function.__doc__ = doc
+    return matrix_function
+
+
+def _square(caller: str, matrix: Term) -> Term:
+    """The matrix, after checking that it is a square one or a stack of them."""
+    axes = axes_of(matrix)
+    if len(axes) < 2:
+        raise TypeMismatchError(
+            f"{caller} takes a matrix, but {describe(matrix)} has order {len(axes)}",
+            hint="give a tensor whose last two axes are the rows and columns",
+        )
+    if axes[-1] != axes[-2]:
+        raise TypeMismatchError(
+            f"{caller} takes a square matrix, but the axes of {describe(matrix)} are "
+            f"{show_domain(axes[-2])} and {show_domain(axes[-1])}",
+            hint="sizes are equal when they have the same name or number",
+        )
+    type_of(_inverse(matrix))
+    return matrix
+
+
+def _inverse(matrix: Term) -> Term:
+    return Primitive("inv", (matrix,))
+
+
+inv = _function(
+    "inv",
+    np.linalg.inv,
+    "The inverse of a square matrix, or of each in a stack. A singular one is refused with ArgumentError in a call.",
+)
+det = _function("det", np.linalg.det, "The determinant of a square matrix, or of each in a stack.")
+adj = _function(
+    "adj",
+    adjugate,
+    "The adjugate (transposed cofactors) of a square matrix, or of each in a stack, of singular matrices too.\n\n"
+    "adj(A) A = det(A) 1. Its derivatives hold for invertible matrices.",
+)
+logdet = _function(
+    "logdet",
+    lambda matrix: np.linalg.slogdet(matrix)[1],
+    "log |det A| of a square matrix, or of each in a stack, without overflow; −∞ for a singular one.\n\n"
+    "For a positive definite matrix it is log det A. It is computed by LU factors (slogdet) for every matrix: a Space\n"
+    "cannot declare a matrix positive definite, which a Cholesky factor would need.",
+)
+_signdet = _function("signdet", lambda matrix: np.linalg.slogdet(matrix)[0], "det A / |det A|, 0 for singular A.")
+
+
+def solve(a: Any, b: Any, /) -> Any:
+    """The solution x of `a @ x = b` for a square matrix a and a vector or matrix b, or stacks of matrices.
+
+    In a program it is inv(a) @ b, which is evaluated without forming the inverse where that is its only use.
+    """
+    if not isinstance(a, TracedValue) and not isinstance(b, TracedValue):
+        return np.linalg.solve(a, b)
+    matrix, right = _square("solve", lift(a)), lift(b)
+    if not axes_of(right) or axes_of(right)[-2 if len(axes_of(right)) > 1 else -1] != axes_of(matrix)[-1]:
+        shown = ", ".join(map(show_domain, axes_of(right))) or "none"
+        raise TypeMismatchError(
+            f"solve takes a right side with {show_domain(axes_of(matrix)[-1])} rows for {describe(matrix)}, "
+            f"but the axes of {describe(right)} are {shown}"
+        )
+    return wrap(arrays.matmul(_inverse(matrix), right))
+
+
+def matrix_power(a: Any, n: Any, /) -> Any:
+    """The nth power of a square matrix for a whole number n, by repeated squaring; of the inverse for negative n.
+
+    Raises TypeMismatchError for an exponent that is not a Python or NumPy integer.
+    """
+    if not isinstance(a, TracedValue):
+        return np.linalg.matrix_power(a, n)
+    try:
+        exponent = operator.index(n)
+    except TypeError:
+        raise TypeMismatchError(
+            f"matrix_power takes a whole number as exponent, not {n!r}", hint="write a Python integer"
+        ) from None
+    matrix = _square("matrix_power", lift(a))
+    if not exponent:
+        return wrap(_identity(matrix))
+    return wrap(_power(matrix if exponent > 0 else _inverse(matrix), abs(exponent)))
+
+
+def _identity(matrix: Term) -> Term:
+    """The stack of unit matrices with the axes of another stack."""
+    indices = current("matrix_power").fresh_indices(axes_of(matrix))
+    return Lambda(indices, delta(indices[-2], indices[-1], axes_of(matrix)[-1]))
+
+
+def _power(base: Term, exponent: int) -> Term:
+    """base to a positive power, each square used twice one object."""
+    if exponent == 1:
+        return base
+    half = _power(base, exponent // 2)
+    square = arrays.matmul(half, half)
+    return arrays.matmul(square, base) if exponent % 2 else square
+
+
+def trace(x: Any, /) -> Any:
+    """The sum of the diagonal of a matrix; of a tensor of higher order, over its first two axes."""
+    if not isinstance(x, TracedValue):
+        return np.trace(x)
+    term = lift(x)
+    if len(axes_of(term)) < 2:
+        raise TypeMismatchError(
+            f"the trace of {describe(term)} is asked for, but its order is {len(axes_of(term))}, not 2"
+        )
+    rest = "abcdefghijklm"[: len(axes_of(term)) - 2]
+    return wrap(arrays.contract([term], ["zz" + rest], rest, "a trace"))
+
+
+def _slogdet(a: Any) -> tuple[Any, Any]:
+    return _signdet(a), logdet(a)
+
+
+HANDLERS.update(
+    {
+        np.linalg.inv: inv,
+        np.linalg.det: det,
+        np.linalg.slogdet: _slogdet,
+        np.linalg.solve: solve,
+        np.linalg.matrix_power: matrix_power,
+        np.trace: trace,
+    }
+)
