@@ -26,6 +26,7 @@ from combdiff.lowering.steps import (
     Conjugate,
     Constant,
     Contract,
+    Correlate,
     Elementwise,
     Factor,
     LinearSolve,
@@ -82,6 +83,8 @@ class Expressions:
                 return self._conjugate(n, operands[0])
             case Contract() as contraction:
                 return self._contract(contraction, operands, step)
+            case Correlate() as correlation:
+                return self._correlate(correlation, operands, step)
             case Reduce(summed=summed):
                 every = len(summed) == len(self.plan.steps[step.operands[0]].axes)
                 return f"{operands[0]}.sum({'' if every else f'axis={_tuple(map(str, summed), single=False)}'})"
@@ -192,11 +195,13 @@ class Expressions:
             return self.dialect.indexed(operand, [item or "" for item in items])
         strided = self.dialect.strided and all(position.divisor == 1 for position in read.positions)
         helper = "_view" if strided else "_gather"
+        if "_place" in self.dialect.helpers() and _is_placement(read, len(step.axes)):
+            helper = "_place"
         axes = _tuple([self._position(position, helper) for position in read.positions])
         return f"{helper}({operand}, {axes}, {self.shape(step.axes)})"
 
     def _position(self, position: Position, helper: str) -> str:
-        divisor = [str(position.divisor)] if helper == "_gather" else []
+        divisor = [] if helper == "_view" else [str(position.divisor)]
         parts = [self.form(position.start), _tuple(map(str, position.steps)), *divisor, str(int(position.wrap))]
         return f"({', '.join(parts)})"
 
@@ -305,6 +310,15 @@ class Expressions:
 
     # --- contractions
 
+    def _correlate(self, op: Correlate, operands: Sequence[str], step: Step) -> str:
+        array, other = operands
+        start, turned = self.form(op.start), "[::-1]" if op.flipped else ""
+        if op.lags:
+            other = self.dialect.transposed(other, op.order)
+            return f"_lags({array}, {op.axis}, {start}, {other}, {self.extent(step.axes[0])}){turned}"
+        count = self.extent(step.axes[op.order.index(op.axis)])
+        return self.dialect.transposed(f"_correlate({array}, {op.axis}, {start}, {other}{turned}, {count})", op.order)
+
     def _contract(self, op: Contract, operands: Sequence[str], step: Step) -> str:
         left, right = operands
         if op.kernel in ("multiply", "outer"):
@@ -384,6 +398,14 @@ def _tuple(items: Iterable[str], *, single: bool = True) -> str:
     if len(items) == 1:
         return f"({items[0]},)" if single else items[0]
     return f"({', '.join(items)})"
+
+
+def _is_placement(read: Read, labels: int) -> bool:
+    """Whether every axis is read along one label of its own with steps 1/n, some n > 1."""
+    along = [[n for n, size in enumerate(p.steps) if size] for p in read.positions]
+    alone = sorted(n for used in along for n in used) == list(range(labels)) and all(len(used) == 1 for used in along)
+    plain = all(not p.wrap and sum(p.steps) == 1 for p in read.positions)
+    return alone and plain and any(p.divisor > 1 for p in read.positions)
 
 
 def _slice(position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:

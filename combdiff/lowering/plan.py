@@ -220,7 +220,7 @@ def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
     renumbered = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in steps]
     results = tuple(number[chosen.get(n, n)] for n in draft.results)
     solved = with_solves(renumbered, results)
-    return _pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))
+    return pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))
 
 
 def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:
@@ -256,7 +256,7 @@ def with_patterns(step: Step, patterns: list[Pattern]) -> Step:
     return step
 
 
-def _pruned(plan: Plan) -> Plan:
+def pruned(plan: Plan) -> Plan:
     """The plan without steps that nothing needs any more; parameters stay only where they are used."""
     needed = set(plan.results)
     for n in range(len(plan.steps) - 1, -1, -1):

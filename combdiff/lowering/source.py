@@ -18,6 +18,7 @@ import keyword
 from collections.abc import Iterable, Iterator, Mapping
 
 from combdiff.domains import Space, Symmetric
+from combdiff.lowering.correlations import correlated
 from combdiff.lowering.dialects import NumPy, dialect
 from combdiff.lowering.expressions import Expressions
 from combdiff.lowering.plan import Layout, Plan, describe
@@ -40,9 +41,14 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     Raises UnsupportedError for a backend that is none of `dialects.DIALECTS`.
     """
     used = dialect(backend)
-    functions = list(_Writer(plan, name, used).functions())
+    functions = list(_Writer(_suited(plan, used), name, used).functions())
     imports = "\n".join(used.imports)
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
+
+
+def _suited(plan: Plan, used: NumPy) -> Plan:
+    """The plan with operations that the backend alone has helpers for."""
+    return correlated(plan) if "_correlate" in used.helpers() else plan
 
 
 def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[str]:
@@ -89,7 +95,9 @@ class _Writer:
     def functions(self) -> Iterator[str]:
         """The functions that the solvers of this one evaluate, and the function itself."""
         for system, inner in self.plan.inner.items():
-            yield from _Writer(inner, self.systems[system], self.dialect, self.defined).functions()
+            yield from _Writer(
+                _suited(inner, self.dialect), self.systems[system], self.dialect, self.defined
+            ).functions()
         body = [*self._body(), self._return()]
         prelude = [*self._size_lines(), *self._type_lines()]
         header = f"def {self.function}({', '.join(self.arguments.values())}):"

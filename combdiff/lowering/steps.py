@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from combdiff.affine import Linear
 from combdiff.domains import Domain, Space
 from combdiff.lowering.views import Mask, Position
 from combdiff.terms import ONE, Lambda, Number, conj, mul
@@ -123,6 +124,21 @@ class Contract:
 
 
 @dataclass(frozen=True)
+class Correlate:
+    """A product with a window that slides along an axis of the first operand, with zeros outside of it.
+
+    With A read at `start + i + k` along `axis`: Σ_k A[…]·w[k], axes then in the given order; or, for `lags`, the sum of
+    A[…]·v[…] over all but k, the axes of v taken in that order to be those of A. `flipped`: k counts from the end.
+    """
+
+    axis: int
+    start: Linear
+    flipped: bool
+    lags: bool
+    order: Pattern
+
+
+@dataclass(frozen=True)
 class Reduce:
     """The sum over some axes."""
 
@@ -212,6 +228,7 @@ Operation = (
     | Arrange
     | Conjugate
     | Contract
+    | Correlate
     | Reduce
     | Scale
     | Combine
