@@ -195,7 +195,7 @@ class Expressions:
             return self.dialect.indexed(operand, [item or "" for item in items])
         strided = self.dialect.strided and all(position.divisor == 1 for position in read.positions)
         helper = "_view" if strided else "_gather"
-        if "_place" in self.dialect.helpers() and _is_placement(read, len(step.axes)):
+        if "_place" in self.dialect.helpers() and read.places(len(step.axes)):
             helper = "_place"
         axes = _tuple([self._position(position, helper) for position in read.positions])
         return f"{helper}({operand}, {axes}, {self.shape(step.axes)})"
@@ -398,14 +398,6 @@ def _tuple(items: Iterable[str], *, single: bool = True) -> str:
     if len(items) == 1:
         return f"({items[0]},)" if single else items[0]
     return f"({', '.join(items)})"
-
-
-def _is_placement(read: Read, labels: int) -> bool:
-    """Whether every axis is read along one label of its own with steps 1/n, some n > 1."""
-    along = [[n for n, size in enumerate(p.steps) if size] for p in read.positions]
-    alone = sorted(n for used in along for n in used) == list(range(labels)) and all(len(used) == 1 for used in along)
-    plain = all(not p.wrap and sum(p.steps) == 1 for p in read.positions)
-    return alone and plain and any(p.divisor > 1 for p in read.positions)
 
 
 def _slice(position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:

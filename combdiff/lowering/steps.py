@@ -70,6 +70,13 @@ class Read:
         along = [position.along() for position in self.positions]
         return None if None in along else tuple(n for n in along if n is not None)
 
+    def places(self, labels: int) -> bool:
+        """Whether every axis is read along one label of its own with steps 1/n, some n > 1."""
+        along = [[n for n, size in enumerate(p.steps) if size] for p in self.positions]
+        alone = sorted(n for used in along for n in used) == list(range(labels)) and all(len(u) == 1 for u in along)
+        plain = all(not p.wrap and sum(p.steps) == 1 for p in self.positions)
+        return alone and plain and any(p.divisor > 1 for p in self.positions)
+
 
 @dataclass(frozen=True)
 class Arrange:
