@@ -17,6 +17,7 @@ from typing import Any
 
 from combdiff.checking import dtype_of, type_of
 from combdiff.domains import Cyclic, Space, Symmetric, parse_symmetry
+from combdiff.egraph.budget import current, warn
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
@@ -49,9 +50,10 @@ from combdiff.terms import (
 from combdiff.univariate import is_linear
 
 MOST_PASSES = 2  # what sharing puts back in the end may open to the laws what a binding kept from them
-_Form = tuple[Any, ...]  # terms without free names, nested
-
+NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
 MOST_LIGHT = 24  # symbols up to which a value without Σ and functions is repeated rather than bound
+
+_Form = tuple[Any, ...]  # terms without free names, nested
 
 
 def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
@@ -197,7 +199,14 @@ def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known) -> Term:
 
 
 def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
-    """The simplified term; a real number stays one in type where the laws have dropped an Re that changes nothing."""
+    """The simplified term; a real number stays one in type where the laws have dropped an Re that changes nothing.
+
+    A term that would fill the e-graph before any law is applied stays as it is.
+    """
+    nodes = current().nodes
+    if symbols(term) * NODES_PER_SYMBOL > nodes:
+        warn(f"{nodes} nodes")
+        return term
     simple = simplify(term, rules, known=known)
     lost = dtype_of(simple) is complex and dtype_of(term) is not complex
     return function("real", simple) if lost else simple

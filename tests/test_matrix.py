@@ -254,7 +254,7 @@ def spectral(V: Square, u: Vector) -> Any:
         (cd.grad(three, "B"), "Aᵀ·Cᵀ"),
         (cd.grad(squares, "x"), "2·Aᵀ·(A·x - b)"),
         (cd.grad(squares, "A"), "2·(A·x - b)·xᵀ"),
-        (cd.grad(factorised, "U"), "-2·(T - U·Wᵀ)·W"),
+        (cd.grad(factorised, "U"), "2·(U·Wᵀ - T)·W"),
         (cd.grad(search, "α"), "(r + β·p)ᵀ·(A·(x + α·(r + β·p)) - b)"),
         (network, "vᵀ·tanh(W·x)"),
         (spectral, "V·diag(u)·Vᵀ"),
