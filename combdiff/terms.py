@@ -294,8 +294,7 @@ class Pullback(Term):
 # --- construction --------------------------------------------------------------------------------------------------
 
 ZERO, ONE, MINUS_ONE = Number(0), Number(1), Number(-1)
-MOST_JOINED = {"Add": 256, "Mul": 32}  # the most parts that joining nested ones may give: the product rule of n
-# factors has n products of n − 1, which only stay linear in size as products of products that they share
+MOST_JOINED = {Add: 256, Mul: 32}  # parts that joining may give; the n products of a product rule share theirs
 
 
 def exact(value: Scalar) -> Scalar:
@@ -348,9 +347,7 @@ def _flatten(parts: tuple[Term, ...], kind: type[Term]) -> list[Term]:
     """
     nested = [part for part in parts if isinstance(part, kind)]
     flat = [inner for part in parts for inner in (part.children if isinstance(part, kind) else (part,))]
-    return (
-        list(parts) if len(set(nested)) < len(nested) or (nested and len(flat) > MOST_JOINED[kind.__name__]) else flat
-    )
+    return list(parts) if len(set(nested)) < len(nested) or (nested and len(flat) > MOST_JOINED[kind]) else flat
 
 
 def _plus(a: Number, b: Number) -> Number:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.program import Program
-from combdiff.text import parse
+from combdiff.text import derive, parse
 
 Array = np.ndarray[Any, Any]
 SIZE = 3
@@ -31,7 +31,7 @@ ComplexVector = cd.Space("n", dtype=complex)
 
 # --- an evaluator of matrix notation -------------------------------------------------------------------------------
 
-TOKEN = re.compile(r"\s*([0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?i?|\^∘|⁻¹|‖_F|[a-zA-Zα-ω][a-zA-Zα-ω0-9_]*|.)")
+TOKEN = re.compile(r"\s*([0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?i?|\^∘|⁻¹|⁻ᵀ|‖_F|[a-zA-Zα-ω][a-zA-Zα-ω0-9_]*|.)")
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "log": np.log,
@@ -43,6 +43,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "relu": lambda x: np.maximum(x, 0),
     "step": lambda x: np.heaviside(x, 0.5),
     "max": np.maximum,
+    "adj": lambda a: np.linalg.det(a) * np.linalg.inv(a),
     "det": lambda a: np.array(np.linalg.det(a)),
     "tr": lambda a: np.array(np.trace(a)),
     "diag": lambda a: np.diag(a[:, 0]) if a.shape[1] == 1 else np.diag(a)[:, None],
@@ -99,14 +100,14 @@ class Evaluator:
 
     def marked(self) -> Array:
         found = self.atom()
-        while mark := self.take("ᵀ", "†", "*", "⁻¹", *SUPERSCRIPTS, "^", "^∘"):
+        while mark := self.take("ᵀ", "†", "*", "⁻¹", "⁻ᵀ", *SUPERSCRIPTS, "^", "^∘"):
             if mark in SUPERSCRIPTS:
                 found = found ** SUPERSCRIPTS.index(mark)
             elif mark in ("^", "^∘"):
                 assert (np.ndim(found) > 0) == (mark == "^∘")
                 found = found ** self.atom()
-            elif mark == "⁻¹":
-                found = np.linalg.inv(found)
+            elif mark in ("⁻¹", "⁻ᵀ"):
+                found = np.linalg.inv(found.T if mark == "⁻ᵀ" else found)
             else:
                 found = found.T if mark in "ᵀ†" else found
                 found = found.conj() if mark in "*†" else found
@@ -266,6 +267,13 @@ def spectral(V: Square, u: Vector) -> Any:
         (parse("declare A 2 B 2 expression A *(ij,ji->i) B"), "diag(A·B)"),
         (parse("declare A 2 x 1 expression A *(ij,ij->ij) A *(ij,j->i) x"), "A^∘2·x"),
         (parse("declare x 1 y 1 expression x / y"), "x ⊘ y"),
+        (parse("declare A 2 expression inv(A) *(ij,jk->ik) A *(ij,->ji) log(det(A))"), "log(det(A))·Aᵀ·A⁻ᵀ"),
+        (derive("declare A 2 expression det(A) derivative wrt A"), "adj(A)ᵀ"),
+        (derive("declare A 2 expression log(det(A)) derivative wrt A"), "A⁻ᵀ"),
+        (
+            derive("declare A 2 x 1 expression x *(i,i->) (inv(A) *(ij,j->i) x) derivative wrt A"),
+            "-A⁻ᵀ·x·xᵀ·A⁻ᵀ",
+        ),
         (parse("declare a 0 x 1 expression x *(i,->i) (1 / (2 + a)) - 1"), "x / (2 + a) - 𝟏"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -63,7 +63,9 @@ class Factor:
 
     @property
     def doc(self) -> Doc:
-        """As it is written."""
+        """As it is written; the transpose of an inverse is A⁻ᵀ."""
+        if self.mark == "ᵀ" and isinstance(self.atom.doc, Marked) and self.atom.doc.sign == "⁻¹":
+            return Marked(self.atom.doc.body, "⁻ᵀ")
         return Marked(self.atom.doc, self.mark) if self.mark else self.atom.doc
 
 

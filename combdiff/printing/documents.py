@@ -173,7 +173,7 @@ class Transposed(Doc):
 
 @dataclass(frozen=True)
 class Marked(Doc):
-    """A matrix or vector with a sign behind it: ᵀ, *, † or ⁻¹."""
+    """A matrix or vector with a sign behind it: ᵀ, *, †, ⁻¹ or ⁻ᵀ."""
 
     body: Doc
     sign: str
