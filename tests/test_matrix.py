@@ -267,9 +267,9 @@ def spectral(V: Square, u: Vector) -> Any:
         (parse("declare A 2 B 2 expression A *(ij,ji->i) B"), "diag(A·B)"),
         (parse("declare A 2 x 1 expression A *(ij,ij->ij) A *(ij,j->i) x"), "A^∘2·x"),
         (parse("declare x 1 y 1 expression x / y"), "x ⊘ y"),
-        (parse("declare A 2 expression inv(A) *(ij,jk->ik) A *(ij,->ji) log(det(A))"), "log(det(A))·Aᵀ·A⁻ᵀ"),
+        (parse("declare A 2 expression inv(A) *(ij,jk->ik) A *(ij,->ji) det(A)"), "det(A)·Aᵀ·A⁻ᵀ"),
         (derive("declare A 2 expression det(A) derivative wrt A"), "adj(A)ᵀ"),
-        (derive("declare A 2 expression log(det(A)) derivative wrt A"), "A⁻ᵀ"),
+        (derive("declare A 2 expression log(det(A)^2) derivative wrt A"), "2·adj(A)ᵀ / det(A)"),
         (
             derive("declare A 2 x 1 expression x *(i,i->) (inv(A) *(ij,j->i) x) derivative wrt A"),
             "-A⁻ᵀ·x·xᵀ·A⁻ᵀ",
