@@ -39,6 +39,7 @@ the derivative are those of the expression, then those of the tensor after wrt.
 
 exit status: 0; 1 if the check fails; 2 for bad input, with one message that shows the place"""
 
+BACKENDS = ("numpy", "jax", "torch", "cupy", "dask")
 TOLERANCE = 1e-6
 MOST_BYTES = 1 << 23
 GOOD, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--latex", action="store_true", help="print LaTeX")
     form.add_argument("--matrix", action="store_true", help="print matrix notation, where there is one")
-    form.add_argument("--source", choices=["numpy"], help="print standalone Python")
+    form.add_argument("--source", choices=BACKENDS, help="print standalone Python")
     parser.add_argument("--check", action="store_true", help="compare with central differences at random values")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     version = import_module("combdiff").__version__

@@ -57,6 +57,14 @@ def test_the_source_runs_alone(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     np.testing.assert_allclose(function(matrix, x), matrix * np.cos(x))
 
 
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_the_source_names_its_backend(capsys: pytest.CaptureFixture[str], backend: str) -> None:
+    assert main(["--source", backend, TEXT]) == 0
+    assert capsys.readouterr().out == derive(TEXT).source(backend) + "\n"
+    with pytest.raises(SystemExit):
+        main(["--source", "fortran", TEXT])
+
+
 def test_it_checks_by_central_differences(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check", TEXT]) == 0
     shown, line = capsys.readouterr().out.splitlines()
