@@ -24,12 +24,15 @@ from combdiff.errors import (
     ConvergenceError,
     DifferentiationError,
     IndexingError,
+    MemoryLimitError,
     RuleError,
+    SingularError,
     SpaceError,
     TraceError,
     TypeMismatchError,
     UnsupportedError,
 )
+from combdiff.hessians import Hessian, hessian
 from combdiff.program import Program, program
 from combdiff.text import TextError, derive, parse
 from combdiff.tracing import (
@@ -69,7 +72,7 @@ from combdiff.tracing import (
     where,
 )
 from combdiff.tracing import sum_ as sum
-from combdiff.transforms import grad, hessian, hvp, jacobian, pullback, pushforward, simplify, value_and_grad
+from combdiff.transforms import grad, hvp, jacobian, pullback, pushforward, simplify, value_and_grad
 
 __version__ = "0.1.0"
 
@@ -81,11 +84,14 @@ __all__ = [
     "Cyclic",
     "DifferentiationError",
     "Function",
+    "Hessian",
     "IndexingError",
+    "MemoryLimitError",
     "Program",
     "Range",
     "Real",
     "RuleError",
+    "SingularError",
     "Space",
     "SpaceError",
     "Symmetric",

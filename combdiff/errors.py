@@ -86,6 +86,14 @@ class ConvergenceError(CombdiffError):
     """An equation without the solution asked for: none found (the residual is given), or not an isolated one."""
 
 
+class SingularError(CombdiffError):
+    """A system of linear equations whose matrix is singular, or nearly so."""
+
+
+class MemoryLimitError(CombdiffError):
+    """A result that would not fit in memory, refused before it is computed."""
+
+
 class UnsupportedError(CombdiffError):
     """Something combdiff does not do; raised rather than answered wrongly."""
 

@@ -1,106 +1,156 @@
-"""Dense derivatives of tensors, from pullbacks of unit cotangents or pushforwards of unit tangents.
+"""Dense derivatives of tensors: forward, reverse or cross-country.
 
-    P f (x, (i ↦ δ(i, o))) = conj(∂f[o]/∂z) + ∂f[o]/∂z̄          T f (x, (j ↦ δ(j, d))) = ∂f/∂z[d] + ∂f/∂z̄[d]
+    reverse        pullbacks of the unit cotangents (i ↦ δ(i, o)), from the result to the variables
+    forward        pushforwards of the unit tangents (j ↦ δ(j, d)), from the variables to the result
+    cross-country  products of the derivatives of single bindings, the cheapest first (see `elimination`)
 
-With the unit i in place of 1 the two halves change their relative sign, so a complex derivative follows from two
-sweeps; for real parameters and results one is enough.
+    f = (A, x) ↦ i ↦ Σ_j A[i,j] sin(x[j])            # before
+    ∂f/∂x = (A, x) ↦ (a, d) ↦ A[a,d] cos(x[d])       # after
 
 Invariant: a block's axes are those of the result, then those of the variable of differentiation.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
+from dataclasses import dataclass
 
-from combdiff.checking import type_of
+from combdiff.checking import is_complex, type_of
 from combdiff.domains import Space
-from combdiff.indexing import delta
+from combdiff.elimination import eliminate
+from combdiff.errors import DifferentiationError
+from combdiff.primitives import function
 from combdiff.pullback import pull, push
+from combdiff.sharing import bind_heavy, split
 from combdiff.substitution import Names, apply
-from combdiff.terms import ONE, Lambda, Number, Term, Tuple, Var, add, conj, lambda_, let, mul
+from combdiff.terms import ONE, Number, Term, Tuple, Var, conj, lambda_, let, mul
+from combdiff.wirtinger import HALF, Linear, by_pullback, by_pushforward, unit
 
-IMAGINARY_UNIT = Number(0, 1)
-HALF = Number(Fraction(1, 2))
-
-
-def jacobian_block(body: Term, point: Var, mode: str, names: Names) -> Term:
-    """∂body/∂point of a let program (its bindings stay visible to the block); a pair for a complex point."""
-    block = _Block(body, point, mode, names)
-    if block.complex_point:
-        return Tuple(tuple(block.closed(part) for part in block.wirtinger()))
-    return block.closed(block.plain())
+MODES = ("forward", "reverse", "cross-country")
+Bindings = list[tuple[Var, Term]]
 
 
-def hessian_block(gradient: Term, point: Var, mode: str, names: Names) -> Term:
-    """The second derivative from the gradient, which for a complex point is g = 2 ∂f/∂z̄.
+def modes_of(mode: str) -> tuple[str, ...]:
+    """The modes to try for a mode by name: itself, or all of them for "auto"."""
+    if mode != "auto" and mode not in MODES:
+        known = ", ".join(f'"{name}"' for name in ("auto", *MODES))
+        raise DifferentiationError(f"unknown mode {mode!r}", hint=f"use one of {known}")
+    return MODES if mode == "auto" else (mode,)
 
-    The pair (∂²f/∂zᵢ∂z̄ⱼ, ∂²f/∂zᵢ∂zⱼ) is then (∂gⱼ/∂zᵢ / 2, conj(∂gᵢ/∂z̄ⱼ) / 2).
+
+@dataclass(frozen=True)
+class Block:
+    """A derivative by one variable at result indices `at` and indices `own` of the variable.
+
+    `bindings` are to follow those of the program; the mirrored part is 0 unless the variable is complex.
     """
-    block = _Block(gradient, point, mode, names)
-    if not block.complex_point:
-        return block.closed(block.plain())
-    direct, mirrored = block.wirtinger()
-    return Tuple(
-        (lambda_((*block.own, *block.at), mul(HALF, direct)), block.closed(mul(HALF, conj(mirrored)))),
-    )
+
+    at: tuple[Var, ...]
+    own: tuple[Var, ...]
+    bindings: Bindings
+    map: Linear
 
 
-class _Block:
-    """One derivative at result indices `at` and point indices `own`."""
+def differentiate(body: Term, point: Var, mode: str, names: Names, letters: tuple[str, str]) -> Block:
+    """∂body/∂point of a let program, in one of the MODES; `letters` name the indices of result and point."""
+    at = names.indices(_space(split(body)[1]).axes, letters[0])
+    own = names.indices(_space(point).axes, letters[1])
+    if mode == "cross-country":
+        bindings, map_ = eliminate(body, point, at, own, names)
+        if not is_complex(point) and not is_complex(split(body)[1]) and is_complex(map_.direct):
+            map_ = Linear(function("real", map_.direct))
+        return Block(at, own, bindings, map_)
 
-    def __init__(self, body: Term, point: Var, mode: str, names: Names) -> None:
-        self.body, self.point, self.names = body, point, names
-        result, space = type_of(body), point.type
-        assert isinstance(result, Space)
-        assert isinstance(space, Space)
-        self.result, self.space = result, space
-        self.complex_point = space.dtype is complex
-        self.forward = mode == "forward" or (mode == "auto" and space.order < result.order)
-        self.at = names.indices(result.axes, "abcmn")
-        self.own = names.indices(space.axes)
+    def pulled(number: Number) -> Term:
+        cotangent = unit(names, _space(split(body)[1]), at, number)
+        backward, (result,) = pull(body, (point,), cotangent, names)
+        return let(backward, apply(result, own))
 
-    def closed(self, value: Term) -> Term:
-        """The block as a tensor."""
-        return lambda_((*self.at, *self.own), value)
+    def pushed(number: Number) -> Term:
+        tangent = unit(names, _space(point), own, number)
+        forward, result = push(body, {point: tangent}, names)
+        return let(forward, apply(result, at))
 
-    def plain(self) -> Term:
-        """The element of the derivative by a real point; its result may be complex."""
-        if self.forward:
-            return self._pushed(ONE)
-        real = self._pulled(ONE)
-        if self.result.dtype is not complex:
-            return real
-        return add(real, mul(IMAGINARY_UNIT, self._pulled(IMAGINARY_UNIT)))
-
-    def wirtinger(self) -> tuple[Term, Term]:
-        """The elements of ∂f/∂z and ∂f/∂z̄."""
-        if self.forward:
-            one, turned = self._pushed(ONE), self._pushed(IMAGINARY_UNIT)
-            return _half_sum(one, turned, -1), _half_sum(one, turned, 1)
-        one = self._pulled(ONE)
-        if self.result.dtype is not complex:
-            return mul(HALF, conj(one)), mul(HALF, one)
-        turned = self._pulled(IMAGINARY_UNIT)
-        return conj(_half_sum(one, turned, -1)), _half_sum(one, turned, 1)
-
-    def _pulled(self, unit: Number) -> Term:
-        """The pullback of the unit cotangent at `at`, taken at `own`."""
-        cotangent = self._unit(self.result, self.at, unit)
-        backward, (pulled,) = pull(self.body, (self.point,), cotangent, self.names)
-        return let(backward, apply(pulled, self.own))
-
-    def _pushed(self, unit: Number) -> Term:
-        """The pushforward of the unit tangent at `own`, taken at `at`."""
-        tangent = self._unit(self.space, self.own, unit)
-        forward, pushed = push(self.body, {self.point: tangent}, self.names)
-        return let(forward, apply(pushed, self.at))
-
-    def _unit(self, space: Space, location: tuple[Var, ...], unit: Number) -> Term:
-        indices = self.names.indices(space.axes)
-        masses = [delta(i, o, axis) for i, o, axis in zip(indices, location, space.axes, strict=True)]
-        return Lambda(indices, mul(unit, *masses)) if indices else unit
+    if mode == "forward":
+        return Block(at, own, [], by_pushforward(pushed, is_complex(point)))
+    return Block(at, own, [], by_pullback(pulled, is_complex(point), is_complex(split(body)[1])))
 
 
-def _half_sum(one: Term, turned: Term, sign: int) -> Term:
-    """(one ± i·turned) / 2."""
-    return mul(HALF, add(one, mul(Number(0, sign), turned)))
+def jacobian_block(body: Term, point: Var, mode: str, names: Names) -> tuple[Bindings, Term]:
+    """∂body/∂point with the bindings it needs; the pair (∂/∂z, ∂/∂z̄) for a complex point."""
+    block = differentiate(body, point, mode, names, ("abcmn", "defgh"))
+    parts = (block.map.direct, block.map.mirrored) if is_complex(point) else (block.map.direct,)
+    terms = tuple(lambda_((*block.at, *block.own), part) for part in parts)
+    return block.bindings, Tuple(terms) if is_complex(point) else terms[0]
+
+
+def hessian_block(gradient: Term, row: Var, column: Var, mode: str, names: Names) -> tuple[Bindings, tuple[Term, ...]]:
+    """The block of second derivatives by `row`, then `column`, from the gradient by `column`; axes of row first.
+
+    With a complex variable among them it is the pair (∂²f/∂zᵢ∂z̄ⱼ, ∂²f/∂zᵢ∂zⱼ). The gradient g is 2 ∂f/∂z̄ for a
+    complex column, so the pair is (∂gⱼ/∂zᵢ / 2, conj(∂gⱼ/∂z̄ᵢ) / 2); a real variable is its own conjugate.
+    """
+    block = differentiate(gradient, row, mode, names, ("defgh", "abcmn"))
+    indices = (*block.own, *block.at)
+    direct, mirrored = block.map.direct, block.map.mirrored
+    if not is_complex(row) and not is_complex(column):
+        return block.bindings, (lambda_(indices, direct),)
+    if not is_complex(column):
+        return block.bindings, (lambda_(indices, direct), lambda_(indices, direct))
+    twin = mirrored if is_complex(row) else direct
+    return block.bindings, (lambda_(indices, mul(HALF, direct)), lambda_(indices, mul(HALF, conj(twin))))
+
+
+def fine_gradient(objective: Term, points: tuple[Var, ...]) -> Term:
+    """The let program of the gradients by the points as the rules make it, every heavy part a binding of its own."""
+    fine = bind_heavy(objective)
+    backward, gradients = pull(fine, points, ONE, Names(fine, *points))
+    return bind_heavy(let((*split(fine)[0], *backward), Tuple(tuple(gradients))))
+
+
+def hessian_body(gradient: Term, points: tuple[Var, ...], mode: str) -> Term:
+    """The second derivatives from the let program of the gradients by the points: a tuple of rows of blocks.
+
+    Blocks below the diagonal mirror those above: ∂²f/∂v∂u = (∂²f/∂u∂v)ᵀ, conjugated for the part zz̄.
+    """
+    bindings, gradients = split(gradient)
+    assert isinstance(gradients, Tuple)
+    names, more, known = Names(gradient, *points), list(bindings), set(bindings)
+    table: dict[tuple[Var, Var], tuple[Term, ...]] = {}
+    for n, (column, by_column) in enumerate(zip(points, gradients.items, strict=True)):
+        for row in points[: n + 1]:
+            own, parts = hessian_block(let(bindings, by_column), row, column, mode, names)
+            more += [binding for binding in own if binding not in known]
+            known.update(own)
+            if row is not column:
+                parts = tuple(_named(part, f"H_{row.name}{column.name}", names, more) for part in parts)
+                table[column, row] = _mirrored(parts, _space(row).order, names)
+            table[row, column] = parts
+    return let(more, Tuple(tuple(Tuple(tuple(_block(table[r, c]) for c in points)) for r in points)))
+
+
+def _block(parts: tuple[Term, ...]) -> Term:
+    return parts[0] if len(parts) == 1 else Tuple(parts)
+
+
+def _named(value: Term, name: str, names: Names, bindings: Bindings) -> Term:
+    """A variable that is bound to the value."""
+    space = _space(value)
+    var = names.fresh(Var(name, Space(*space.axes, dtype=space.dtype)))
+    bindings.append((var, value))
+    return var
+
+
+def _mirrored(parts: tuple[Term, ...], rows: int, names: Names) -> tuple[Term, ...]:
+    """The parts of a block with the axes of its row and its column exchanged."""
+    found = []
+    for n, part in enumerate(parts):
+        indices = names.indices(_space(part).axes)
+        value = apply(part, indices)
+        found.append(lambda_((*indices[rows:], *indices[:rows]), conj(value) if len(parts) > 1 and not n else value))
+    return tuple(found)
+
+
+def _space(term: Term) -> Space:
+    found = type_of(term)
+    assert isinstance(found, Space)
+    return found

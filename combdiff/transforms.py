@@ -11,6 +11,7 @@ cotangents and tangents are added last.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,18 +19,22 @@ from typing import Any
 from combdiff.checking import type_of
 from combdiff.derivation import derived, pulled_back, space_of
 from combdiff.domains import Function, Space
+from combdiff.egraph.extraction import symbols
 from combdiff.errors import DifferentiationError, UnsupportedError
-from combdiff.jacobians import hessian_block, jacobian_block
+from combdiff.execution import plan
+from combdiff.jacobians import jacobian_block, modes_of
+from combdiff.lowering.plan import cost
 from combdiff.primitives import function
 from combdiff.program import Program
 from combdiff.pullback import cotangent_space, pull, push
 from combdiff.readability import letters_of, readable
 from combdiff.rulefiles.loading import rule_paths
-from combdiff.sharing import share, split
+from combdiff.sharing import bind_heavy, split
 from combdiff.simplification import is_real, simplify_body
 from combdiff.substitution import Names, apply
 from combdiff.terms import ONE, Lambda, Term, Tuple, Var, conj, lambda_, let
 
+BYTES = 8  # of a number
 Wrt = str | Sequence[str] | None
 
 
@@ -57,8 +62,8 @@ def _gradient(
 ) -> Program:
     if convention not in ("conjugate", "jax"):
         raise DifferentiationError(f"unknown convention {convention!r}", hint='use "conjugate" (the default) or "jax"')
-    _check_objective(f, rules)
-    points = _points(f, wrt)
+    check_objective(f, rules)
+    points = points_of(f, wrt)
     bindings, value = split(f.term.body)
     names = Names(f.term)
     backward, gradients = pull(f.term.body, points, ONE, names)
@@ -76,13 +81,13 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
 
     For complex programs k ↦ (∂f/∂z)*·k + (∂f/∂z̄)·k*. A program with several results takes one cotangent for each.
     """
-    parameters, body = pulled_back(f.term, _points(f, wrt), _tupled(wrt))
+    parameters, body = pulled_back(f.term, points_of(f, wrt), names_several(wrt))
     return _derived(f, parameters, body, "pullback", simplify, rule_paths(rules))
 
 
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
     """The Jacobian-vector product: one more argument, last, for each wrt: its tangent."""
-    points = _points(f, wrt)
+    points = points_of(f, wrt)
     names = Names(f.term)
     tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
     forward, result = push(f.term.body, tangents, names)
@@ -101,35 +106,36 @@ def jacobian(
     """The derivative of a tensor program: result axes first, then the axes of wrt (a tuple of names gives a tuple).
 
     With respect to a complex parameter it is the pair (∂f/∂z, ∂f/∂z̄). `mode` is "reverse" (unit cotangents pulled
-    back), "forward" (unit tangents pushed forward) or "auto", which takes the one with fewer of them.
+    back), "forward" (unit tangents pushed forward), "cross-country" (products of the derivatives of the bindings,
+    the cheapest first) or "auto", which takes the one whose plan costs least. Raises DifferentiationError for another
+    mode and UnsupportedError for a program with several results.
     """
-    points = _points(f, wrt)
+    points = points_of(f, wrt)
     if isinstance(split(f.term.body)[1], Tuple):
         raise UnsupportedError(f"{f.name} has several results", hint="take the jacobian of one of them at a time")
-    if mode not in ("auto", "forward", "reverse"):
-        raise DifferentiationError(f"unknown mode {mode!r}", hint='use "auto", "forward" or "reverse"')
-    bindings, _ = split(f.term.body)
-    names = Names(f.term)
-    blocks = [jacobian_block(f.term.body, point, mode, names) for point in points]
-    return _derived(f, f.term.parameters, let(bindings, _result(blocks, wrt)), "jacobian", simplify, rule_paths(rules))
+
+    def body(mode: str) -> Term:
+        base = bind_heavy(f.term.body) if mode == "cross-country" else f.term.body
+        names = Names(base, *f.term.parameters)
+        blocks = [jacobian_block(base, point, mode, names) for point in points]
+        bindings = dict.fromkeys((*split(base)[0], *(binding for more, _ in blocks for binding in more)))
+        return let(bindings, _result([block for _, block in blocks], wrt))
+
+    term = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
+    return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses)
 
 
-def hessian(
-    f: Program, wrt: str | None = None, mode: str = "auto", *, simplify: bool = True, rules: Iterable[str] = ()
-) -> Program:
-    """The second derivative of a real scalar program by one parameter: the jacobian of its gradient.
-
-    With respect to a complex parameter it is the pair (∂²f/∂z∂z̄, ∂²f/∂z∂z), where H[i…, j…] differentiates by zᵢ
-    first.
-    """
-    _check_objective(f, rule_paths(rules))
-    (point,) = _points(f, wrt)
-    bindings, _ = split(f.term.body)
-    names = Names(f.term)
-    backward, (gradient,) = pull(f.term.body, (point,), ONE, names)
-    body = share(let((*bindings, *backward), gradient))
-    block = hessian_block(body, point, mode, Names(body))
-    return _derived(f, f.term.parameters, let(split(body)[0], block), "hessian", simplify, rule_paths(rules))
+def cheapest(f: Program, bodies: Iterable[Term], simplified: bool, rules: tuple[str, ...]) -> Lambda:
+    """The derivative that costs least among equal ones."""
+    found: dict[Lambda, list[warnings.WarningMessage]] = {}
+    for body in bodies:
+        with warnings.catch_warnings(record=True) as budgets:
+            warnings.simplefilter("always")
+            found.setdefault(derived(f.term, f.term.parameters, body, simplified, rules), budgets)
+    term = min(found, key=_total_cost) if len(found) > 1 else next(iter(found))
+    for warning in found[term]:  # a budget met by what is not taken is nobody's business
+        warnings.warn(warning.message, stacklevel=3)
+    return term
 
 
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
@@ -148,7 +154,15 @@ def _derived(
     return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses)
 
 
-def _points(f: Program, wrt: Wrt) -> tuple[Var, ...]:
+def _total_cost(term: Lambda) -> int:
+    """Operations on numbers and numbers written, at typical sizes; symbols where arrays cannot express the program."""
+    try:
+        return sum(step.flops + step.bytes // BYTES for step in cost(plan(term)))
+    except UnsupportedError:
+        return symbols(term)
+
+
+def points_of(f: Program, wrt: Wrt) -> tuple[Var, ...]:
     """The parameters that wrt names."""
     _check_program(f)
     known = {p.name: p for p in f.parameters}
@@ -186,7 +200,8 @@ def _check_program(f: object) -> None:
         )
 
 
-def _check_objective(f: Program, rules: tuple[str, ...]) -> None:
+def check_objective(f: Program, rules: tuple[str, ...]) -> None:
+    """Refuse what is no Program with one real scalar result."""
     _check_program(f)
     found = type_of(f.term.body)
     if not isinstance(found, Space) or found.order:
@@ -205,10 +220,11 @@ def _check_objective(f: Program, rules: tuple[str, ...]) -> None:
 
 
 def _result(terms: list[Term], wrt: Wrt) -> Term:
-    return Tuple(tuple(terms)) if _tupled(wrt) else terms[0]
+    return Tuple(tuple(terms)) if names_several(wrt) else terms[0]
 
 
-def _tupled(wrt: Wrt) -> bool:
+def names_several(wrt: Wrt) -> bool:
+    """Whether the derivative is by a tuple of names, and so a tuple."""
     return not (wrt is None or isinstance(wrt, str))
 
 

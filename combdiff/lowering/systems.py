@@ -46,7 +46,7 @@ def system(term: Implicit) -> Lambda:
     names = Names(term)
     unknown, equation = equation_of(term, names)
     bindings, value = split(equation)
-    block = jacobian_block(equation, unknown, "forward", names)
+    _, block = jacobian_block(equation, unknown, "forward", names)  # the forward mode binds nothing
     parts: list[Term] = [value, *(block.items if isinstance(block, Tuple) else (block,))]
     results = [let(bindings, part) for part in parts]
     if term.kind == "argmin":

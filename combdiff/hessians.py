@@ -1,0 +1,338 @@
+"""Hessians: dense when they are called, and by their structure otherwise.
+
+    H = hessian(‖T − U·Vᵀ‖², wrt="U")        # before: n·k·n·k elements when it is called
+    H.compressed()                            # after: H[i,j,k,l] = core[j,l] δ[i,k] and the program of the core, k·k
+    H.solve(g, T, U, V)                       # one k×k system instead of one of size n·k
+
+Blocks of several variables are derived once where one mirrors another. A dense result that memory cannot hold is
+refused before anything is computed.
+
+Invariant: what the structure gives is what the dense matrix gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from combdiff.arguments import bind_sizes
+from combdiff.compression import Structure, compress
+from combdiff.derivation import derived, space_of
+from combdiff.domains import Space, extent
+from combdiff.errors import ArgumentError, DifferentiationError, MemoryLimitError, UnsupportedError
+from combdiff.jacobians import fine_gradient, hessian_body, modes_of
+from combdiff.memory import available, in_words
+from combdiff.newton import Operator, realified, solved
+from combdiff.program import Program
+from combdiff.readability import letters_of, readable
+from combdiff.rulefiles.loading import rule_paths
+from combdiff.sharing import share, split
+from combdiff.sparsity import Sparsity
+from combdiff.substitution import Names, apply
+from combdiff.terms import Lambda, Term, Tuple, Var, lambda_, let
+from combdiff.transforms import Wrt, cheapest, check_objective, grad, hvp, names_several, points_of
+
+NUMBER_BYTES = {int: 8, float: 8, complex: 16}
+
+
+class Compressed(NamedTuple):
+    """The cores of a derivative as a Program, and how they make it up: one `Structure`, or one for each block.
+
+    Call it as the Program itself: it gives the array of the core, or a tuple of them.
+    """
+
+    core: Program
+    structure: Structure | tuple[Structure, ...]
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The arrays of the cores."""
+        return self.core(*arguments, **named)
+
+    def __str__(self) -> str:
+        found = self.structure if isinstance(self.structure, tuple) else (self.structure,)
+        return "\n".join([*map(str, found), str(self.core)])
+
+
+class Blocks(tuple[Any, ...]):
+    """Rows of blocks, as nested tuples; `blocks["U", "V"]` is the block of two names."""
+
+    names: tuple[str, ...]
+
+    def __new__(cls, rows: Iterable[Any], names: tuple[str, ...]) -> Blocks:
+        """The rows with the names that index them."""
+        made = super().__new__(cls, rows)
+        made.names = names
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            row, column = (_position(self.names, name) for name in _pair_of_names(key))
+            return tuple.__getitem__(self, row)[column]
+        return tuple.__getitem__(self, key)
+
+
+@dataclass(frozen=True, eq=False)
+class Hessian(Program):
+    """The second derivatives of `objective` by the variables `rows`, then `columns`; see `hessian`.
+
+    `several` says that the result is rows of blocks, not one block.
+    """
+
+    objective: Program = field(kw_only=True)
+    rows: tuple[str, ...] = field(kw_only=True)
+    columns: tuple[str, ...] = field(kw_only=True)
+    several: bool = field(kw_only=True)
+
+    # --- dense
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The dense Hessian; with several names rows of blocks that can be indexed by pairs of names.
+
+        Raises MemoryLimitError, before anything is computed, if the result alone would not fit in memory.
+        """
+        self._check_memory(self._bind(arguments, named), "the dense Hessian")
+        result = super().__call__(*arguments, **named)
+        return Blocks(result, self.rows) if self.several and isinstance(result, tuple) else result
+
+    def __getitem__(self, names: tuple[str, str]) -> Hessian:
+        """The block of two names, first the row, as a Hessian of its own."""
+        row, column = _pair_of_names(names)
+        i, j = _position(self.rows, row), _position(self.columns, column)
+        bindings, value = split(self.term.body)
+        if self.several:
+            assert isinstance(value, Tuple)
+            value = value.items[i].children[j]
+        term = readable(Lambda(self.term.parameters, share(let(bindings, value))), letters_of(self.term))
+        name = f"{self.name}_{row}_{column}"
+        return replace(self, term=term, name=name, rows=(row,), columns=(column,), several=False)
+
+    def _blocks(self) -> dict[tuple[str, str], tuple[Term, ...]]:
+        """The parts of each block, one or the pair (zz̄, zz), under the bindings of the term."""
+        value = split(self.term.body)[1]
+        if not self.several:
+            return {(self.rows[0], self.columns[0]): _parts(value)}
+        return {
+            (row, column): _parts(value.children[i].children[j])
+            for i, row in enumerate(self.rows)
+            for j, column in enumerate(self.columns)
+        }
+
+    def _check_memory(self, values: Sequence[Any], what: str) -> None:
+        needed = sum(
+            NUMBER_BYTES[space.dtype] * prod(_shape(space, self._sizes(values)))
+            for parts in self._blocks().values()
+            for space in map(space_of, parts)
+        )
+        if needed < SMALL or (held := available()) is None or needed <= held:
+            return
+        raise MemoryLimitError(
+            f"{what} {self.name} takes {in_words(needed)}, but {in_words(held)} of memory are free",
+            hint="use .compressed() or .solve(…), which keep to its structure, or hvp for products with it",
+        )
+
+    def _sizes(self, values: Sequence[Any]) -> dict[str, int]:
+        """The named sizes that arrays for the parameters have."""
+        pairs = zip(self.term.parameters, values, strict=True)
+        return bind_sizes({p: np.shape(value) for p, value in pairs if isinstance(p.type, Space)})
+
+    # --- structure
+
+    def compressed(self) -> Compressed:
+        """The cores that are left when the δ's are split off, as a Program, and the structure.
+
+        Pairs (zz̄, zz) and blocks give a tuple of structures over one tuple of cores; blocks below the diagonal mirror
+        those above and are left out.
+        """
+        return self._compressed
+
+    @cached_property
+    def _compressed(self) -> Compressed:
+        bindings, _ = split(self.term.body)
+        value, structures = compress(Names(self.term), self._named_parts())
+        term = readable(Lambda(self.term.parameters, share(let(bindings, value))), letters_of(self.term))
+        core = Program(term, f"core_{self.name}", self.location, self.fixed, self.accesses)
+        return Compressed(core, structures[0] if len(structures) == 1 else structures)
+
+    def _named_parts(self) -> Iterable[tuple[str, Term]]:
+        for (row, column), parts in self._blocks().items():
+            if self.several and self.rows.index(row) > self.columns.index(column):
+                continue
+            block = f"H_{row}{column}" if self.several else "H"
+            for part, suffix in zip(parts, ("_zz̄", "_zz") if len(parts) > 1 else ("",), strict=True):
+                yield block + suffix, part
+
+    def sparsity(self) -> Sparsity | tuple[Sparsity, ...]:
+        """Where the Hessian may differ from 0, by its δ's and conditions alone; one for each structure."""
+        found = self.compressed().structure
+        return tuple(map(Sparsity, found)) if isinstance(found, tuple) else Sparsity(found)
+
+    def diag(self, *arguments: Any, **named: Any) -> Any:
+        """The diagonal, shaped like the variable, as a Program that never forms the rest; with arrays, its value.
+
+        A complex variable has the pair of the diagonals of zz̄ and zz.
+        """
+        program = self._diagonal
+        return program(*arguments, **named) if arguments or named else program
+
+    @cached_property
+    def _diagonal(self) -> Program:
+        self._check_square("a diagonal")
+        bindings, _ = split(self.term.body)
+        names, found = Names(self.term), []
+        for part in self._blocks()[self.rows[0], self.columns[0]]:
+            axes = space_of(part).axes
+            indices = names.indices(axes[: len(axes) // 2])
+            found.append(lambda_(indices, apply(part, (*indices, *indices))))
+        value = found[0] if len(found) == 1 else Tuple(tuple(found))
+        term = derived(self.term, self.term.parameters, let(bindings, value), True, ())
+        return Program(term, f"diag_{self.name}", self.location, self.fixed, self.accesses)
+
+    # --- products and systems
+
+    def matvec(self, vector: Any, *arguments: Any, **named: Any) -> Any:
+        """The Hessian times a vector shaped like the variable (a tuple of them for several), without the Hessian.
+
+        For a complex variable it is the change of the gradient, 2 (∂²f/∂z̄∂z·v + ∂²f/∂z̄∂z̄·v̄).
+        """
+        self._check_square("products")
+        program = replace(self._product, fixed=self.fixed)
+        values = [
+            value
+            for p, value in zip(self.term.parameters, self._bind(arguments, named), strict=True)
+            if p.name not in self.fixed
+        ]
+        return program(*values, *(vector if self.several else (vector,)))
+
+    @cached_property
+    def _product(self) -> Program:
+        return hvp(self.objective, list(self.rows) if self.several else self.rows[0])
+
+    def linear_operator(self, *arguments: Any, **named: Any) -> Any:
+        """A SciPy LinearOperator of the Hessian at arrays; vectors are flat.
+
+        Where the Hessian has structure its cores are computed once, and products use them.
+        """
+        from scipy.sparse.linalg import LinearOperator
+
+        self._check_square("a linear operator")
+        operator = self._operator(self._bind(arguments, named))
+        values = self._bind(arguments, named)
+        point = self.term.parameters[[p.name for p in self.term.parameters].index(self.rows[0])]
+        if self.several or space_of(point).dtype is complex:
+            raise UnsupportedError("a linear operator is made for one real variable", hint="use matvec")
+        shape = _shape(space_of(point), self._sizes(values))
+
+        def product(vector: Any) -> Any:
+            shaped = np.asarray(vector).reshape(shape)
+            found = operator.matvec(shaped) if operator else self.matvec(shaped, *arguments, **named)
+            return found.reshape(-1)
+
+        return LinearOperator((prod(shape), prod(shape)), matvec=product, rmatvec=product, dtype=float)
+
+    def _operator(self, values: Sequence[Any]) -> Operator | None:
+        """The Hessian by its cores at arrays, where it is one real block of which the structure says all."""
+        structure = self.compressed().structure
+        if isinstance(structure, tuple) or not structure.compresses:
+            return None
+        shape = tuple(extent(axis, self._sizes(values)) for axis in structure.axes[: len(structure.axes) // 2])
+        return Operator(structure, self._cores(values), shape)
+
+    def _cores(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        cores = replace(self.compressed().core, fixed={})(*values)
+        return cores if isinstance(cores, tuple) else (cores,)
+
+    def solve(self, rhs: Any, *arguments: Any, **named: Any) -> Any:
+        """The x with H·x = rhs at arrays: a Newton step for rhs = −gradient, shaped like the variable.
+
+        δ's, Kronecker factors and low rank beside a δ are used where they are; otherwise the dense system is solved.
+        Several variables take and give a tuple. Complex variables: the x whose `matvec` is rhs. Raises SingularError,
+        and MemoryLimitError where the dense matrix is needed and does not fit.
+        """
+        self._check_square("systems")
+        values = self._bind(arguments, named)
+        shapes = [_shape(space_of(p), self._sizes(values)) for p in self._points]
+        given = [np.asarray(part) for part in (rhs if self.several else (rhs,))]
+        for name, part, shape in zip(self.rows, given, shapes, strict=True):
+            if part.shape != shape:
+                raise ArgumentError(f"the right-hand side for {name} has shape {part.shape}, but {shape} was expected")
+        if not self.several and (operator := self._operator(values)):
+            return operator.solve(given[0])
+        return self._solve_dense(values, given)
+
+    def _solve_dense(self, values: Sequence[Any], given: list[Any]) -> Any:
+        self._check_memory(values, "solving needs the matrix:")
+        fixed = {p.name: value for p, value in zip(self.term.parameters, values, strict=True)}
+        result = replace(self, fixed={}).__call__(**fixed)
+        table = result if self.several else ((result,),)
+        is_complex = [space_of(p).dtype is complex for p in self._points]
+        matrix, right, restore = realified(table, given, is_complex)
+        solution = restore(solved(matrix, right[:, None])[:, 0])
+        return tuple(solution) if self.several else solution[0]
+
+    @property
+    def _points(self) -> list[Var]:
+        known = {p.name: p for p in self.term.parameters}
+        return [known[name] for name in self.rows]
+
+    def _check_square(self, what: str) -> None:
+        if self.rows != self.columns:
+            raise UnsupportedError(
+                f"{what} of the block by {self.rows[0]} and {self.columns[0]}: only a diagonal block is a square matrix"
+            )
+
+
+SMALL = 1 << 26  # bytes that are not worth asking how much memory is free
+
+
+def hessian(
+    f: Program, wrt: Wrt = None, mode: str = "auto", *, simplify: bool = True, rules: Iterable[str] = ()
+) -> Hessian:
+    """The second derivative of a real scalar program: H[i…, j…] = ∂²f/∂x[i…]∂x[j…], dense when it is called.
+
+    With respect to a complex parameter it is the pair (∂²f/∂z∂z̄, ∂²f/∂z∂z). A tuple of names gives a block for each
+    pair of names, `H["U", "V"]`; those that mirror another are not derived. `mode` as for `jacobian`. See `Hessian` for
+    what else it can do: `compressed`, `solve`, `diag`, `sparsity`, `matvec`.
+    """
+    rules = tuple(rules)
+    check_objective(f, rule_paths(rules))
+    points = points_of(f, wrt)
+    names = [point.name for point in points]
+
+    def body(mode: str) -> Term:
+        if mode == "cross-country":
+            blocks = hessian_body(fine_gradient(f.term.body, points), points, mode)
+        else:
+            blocks = hessian_body(grad(f, names, simplify=simplify, rules=rules).term.body, points, mode)
+        return blocks if names_several(wrt) else let(split(blocks)[0], split(blocks)[1].children[0].children[0])
+
+    term = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
+    several = names_several(wrt)
+    own = tuple(names)
+    return Hessian(
+        term, f"hessian_{f.name}", f.location, f.fixed, f.accesses, objective=f, rows=own, columns=own, several=several
+    )
+
+
+def _parts(block: Term) -> tuple[Term, ...]:
+    return block.items if isinstance(block, Tuple) else (block,)
+
+
+def _shape(space: Space, sizes: dict[str, int]) -> tuple[int, ...]:
+    return tuple(extent(axis, sizes) for axis in space.axes)
+
+
+def _pair_of_names(key: object) -> tuple[str, str]:
+    if isinstance(key, tuple) and len(key) == 2 and all(isinstance(name, str) for name in key):
+        return key
+    raise DifferentiationError(f"a block is named by two names, not by {key!r}", hint='write H["U", "V"]')
+
+
+def _position(names: tuple[str, ...], name: str) -> int:
+    if name not in names:
+        raise DifferentiationError(f"there is no block by {name!r}", hint=f"the names are {', '.join(names)}")
+    return names.index(name)

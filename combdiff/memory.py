@@ -1,0 +1,32 @@
+"""How much memory is free, and sizes in words.
+
+    in_words(8 * 10**12)     # before: bytes
+    '7.28 TiB'               # after: three digits
+
+Invariant: nothing here allocates.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def available() -> int | None:
+    """Bytes that can be allocated without swapping, None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def in_words(size: float) -> str:
+    """A number of bytes with a unit."""
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+    power = min(max(int(size).bit_length() - 1, 0) // 10, len(units) - 1)
+    return f"{size / 1024**power:.3g} {units[power]}"
