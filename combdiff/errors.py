@@ -90,8 +90,8 @@ class SingularError(CombdiffError):
     """A system of linear equations whose matrix is singular, or nearly so."""
 
 
-class MemoryLimitError(CombdiffError):
-    """A result that would not fit in memory, refused before it is computed."""
+class MemoryLimitError(CombdiffError, MemoryError):
+    """A program that needs more memory than is free, or than a limit allows, refused before anything is computed."""
 
 
 class UnsupportedError(CombdiffError):

@@ -23,10 +23,13 @@ import numpy as np
 
 from combdiff.accesses import Access, check
 from combdiff.arguments import key, prepare, unknown_size
+from combdiff.costs import CostTable, table
 from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
 from combdiff.libraries import Library, library_named
-from combdiff.lowering import Plan, make_plan, size_names
+from combdiff.limits import check_available, fitted, parse_limit
+from combdiff.lowering import Plan, make_plan, size_names, step_names, suited
 from combdiff.lowering import source as plan_source
+from combdiff.lowering.dialects import dialect
 from combdiff.lowering.plan import TYPICAL
 from combdiff.matrices import matrices_in
 from combdiff.terms import Lambda, Tuple
@@ -66,7 +69,7 @@ class Runner:
 
     `sizes` are named sizes that no axis of an argument shows, `accesses` are checked at all sizes first, `library` is
     the one to run on, None for the arguments' own. Each kind of arguments (shapes, element types, library) is prepared
-    once.
+    once. What is allocated stays within `memory_limit` bytes.
     """
 
     def __init__(
@@ -75,8 +78,10 @@ class Runner:
         sizes: Mapping[str, int] | None = None,
         accesses: tuple[Access, ...] = (),
         library: Library | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         self.program = program
+        self.memory_limit = memory_limit
         self.accesses = accesses
         self.sizes = dict(sizes or {})
         self.library = library
@@ -84,7 +89,7 @@ class Runner:
         self._functions: list[Callable[[Sequence[Any]], Any]] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Runner, (self.program, self.sizes, self.accesses, self.library)
+        return Runner, (self.program, self.sizes, self.accesses, self.library, self.memory_limit)
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The value at arrays, numbers and callables given in the order of the parameters."""
@@ -121,7 +126,7 @@ class Runner:
         if unknown:
             raise unknown_size(unknown[0])
         check(self.accesses, prepared.sizes)
-        function = _compiled(self.program, tuple(prepared.sizes.items()), prepared.library.name)
+        function = _compiled(self.program, tuple(prepared.sizes.items()), prepared.library.name, self.memory_limit)
         if self.library is not None:
             function = self.library.finished(function)
         converters = prepared.converters
@@ -152,10 +157,11 @@ def compiled(
 ) -> Compiled:
     """The program of a runner on one backend (None: that of the arguments); `bind` orders the arguments of a call.
 
-    Raises UnsupportedError for a backend that is unknown or not installed.
+    Raises UnsupportedError for a backend that is unknown or not installed, and ArgumentError for what is no limit.
     """
+    limit = None if memory_limit is None else parse_limit(memory_limit)
     library = library_named(backend) if backend else None
-    return Compiled(bind, Runner(runner.program, runner.sizes, runner.accesses, library))
+    return Compiled(bind, Runner(runner.program, runner.sizes, runner.accesses, library, limit))
 
 
 def run(
@@ -199,15 +205,42 @@ def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, b
     return plan_source(plan(program, sizes), name, backend)
 
 
+def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTable:
+    """What each step of a program costs; sizes that are not given count as typical ones.
+
+    Raises ArgumentError for a size that the program has not, and for what is no size.
+    """
+    known = sorted(size_names(program))
+    for size, value in sizes.items():
+        if size not in known:
+            raise ArgumentError(f"{name} has no size {size!r}", hint=f"its sizes are {', '.join(known) or 'fixed'}")
+        if not isinstance(value, int) or value < 0:
+            raise ArgumentError(f"{value!r} is no size for {size}", hint="give a whole number")
+    planned = suited(plan(program, sizes), "numpy")
+    return table(planned, step_names(planned, name))
+
+
 @lru_cache(maxsize=512)
 def _plan(program: Lambda, sizes: tuple[tuple[str, int], ...]) -> Plan:
     return make_plan(program, dict(sizes), find_paths)
 
 
 @lru_cache(maxsize=512)
-def _compiled(program: Lambda, sizes: tuple[tuple[str, int], ...], backend: str) -> Callable[..., Any]:
-    """The function that the source of the program at these sizes defines."""
-    text = plan_source(_plan(program, sizes), "program", backend)
+def _compiled(
+    program: Lambda, sizes: tuple[tuple[str, int], ...], backend: str, limit: int | None
+) -> Callable[..., Any]:
+    """The function that the source of the program at these sizes defines, within a memory limit."""
+    planned = suited(_plan(program, sizes), backend)
+    if limit is not None:
+        planned = fitted(planned, limit)
+        if planned.loop and not dialect(backend).in_place:
+            raise UnsupportedError(
+                f"the backend {backend!r} cannot keep to a memory limit, as its arrays never change",
+                hint="compile for numpy, cupy or torch",
+            )
+    if backend in ("numpy", "torch"):
+        check_available(planned)
+    text = plan_source(planned, "program", backend)
     namespace: dict[str, Any] = {}
     # Named like this module, the text counts as combdiff's own when an error looks for the user's line.
     exec(compile(text, f"{__file__} (source of a program)", "exec"), namespace)

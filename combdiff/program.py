@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from combdiff.accesses import Access, check, doubtful_accesses
+from combdiff.costs import CostTable
 from combdiff.derivation import pulled_back
 from combdiff.domains import Function
 from combdiff.errors import ArgumentError, Location, RuleError
-from combdiff.execution import Compiled, Runner, compiled, run, source
+from combdiff.execution import Compiled, Runner, compiled, cost_table, run, source
 from combdiff.instantiation import instantiated, resolved
 from combdiff.linearity import check_linear
 from combdiff.primitives import Row, register
@@ -181,6 +182,10 @@ class Program:
     def source(self, backend: str = "numpy") -> str:
         """Standalone Python that computes the program with the backend alone: numpy, jax, torch, cupy or dask."""
         return source(self.term, self.name, backend=backend)
+
+    def cost(self, **sizes: int) -> CostTable:
+        """Flops and bytes of each step, total and peak, at these sizes (others count as typical); prints as a table."""
+        return cost_table(self.term, self.name, sizes)
 
     def compile(self, backend: str | None = None, memory_limit: str | int | None = None) -> Compiled:
         """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.

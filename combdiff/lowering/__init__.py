@@ -8,6 +8,7 @@ write it out. Invariant: terms → plan → source, each step a function of the 
 """
 
 from combdiff.lowering.plan import Plan, StepCost, cost, make_plan, peak, size_names
-from combdiff.lowering.source import source
+from combdiff.lowering.slicing import sliced
+from combdiff.lowering.source import source, step_names, suited
 
-__all__ = ["Plan", "StepCost", "cost", "make_plan", "peak", "size_names", "source"]
+__all__ = ["Plan", "StepCost", "cost", "make_plan", "peak", "size_names", "sliced", "source", "step_names", "suited"]

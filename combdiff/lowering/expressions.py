@@ -21,6 +21,7 @@ from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.steps import (
     Arrange,
+    Block,
     Call,
     Combine,
     Conjugate,
@@ -65,6 +66,7 @@ class Expressions:
         self.systems = systems
         self.sizes = {size: Linear.symbol(text) for size, text in sizes.items()}
         self.used_sizes: set[str] = set()
+        self.block = "start:stop"
         self.uses_real = False
         self.uses_device = False
         kinds = {var.type.dtype for var in plan.parameters if isinstance(var.type, Space)}
@@ -105,6 +107,8 @@ class Expressions:
                 return self._mask(mask, step)
             case Call(name=name, position=position):
                 return self._call(name, position, operands)
+            case Block(axis=axis):
+                return f"{operands[0]}[{':, ' * axis}{self.block}]"
             case Solve() as solve:
                 return self._solve(solve, operands, step)
         raise TypeError(f"no expression for {step.operation!r}")

@@ -19,15 +19,18 @@ from functools import cached_property
 from itertools import count
 from math import prod
 
-from combdiff.domains import Cyclic, Function, Range, Space, Symmetric, Whole, extent
+from combdiff.domains import Cyclic, Domain, Function, Range, Space, Symmetric, Whole, extent
 from combdiff.lowering.graph import Graph
 from combdiff.lowering.lower import Lowering
 from combdiff.lowering.networks import PathFinder
 from combdiff.lowering.solves import with_solves
 from combdiff.lowering.steps import (
+    UNIT,
     VIEWS,
     Arrange,
+    Block,
     Choice,
+    Collect,
     Combine,
     Constant,
     Contract,
@@ -59,6 +62,17 @@ class StepCost:
     operation: str
     flops: int
     bytes: int
+    workspace: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The steps from `first` up to `last` are done for each block of a domain; `size` names the size of a block."""
+
+    first: int
+    last: int
+    domain: Domain
+    size: str
 
 
 Layout = int | tuple["Layout", ...]
@@ -69,7 +83,7 @@ class Plan:
     """The steps that compute `results` (step numbers); `sizes` are those the orders were chosen for.
 
     `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
-    of the systems that solvers evaluate.
+    of the systems that solvers evaluate, `loop` the steps that are done block by block.
     """
 
     parameters: tuple[Var, ...]
@@ -79,6 +93,7 @@ class Plan:
     sizes: Mapping[str, int]
     hints: Mapping[int, str]
     inner: Mapping[Lambda, Plan] = field(default_factory=dict)
+    loop: Loop | None = None
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:
@@ -88,11 +103,18 @@ class Plan:
             last[n] = len(self.steps) if n in self.results else last[n]
             for operand in self.steps[n].operands:
                 last[operand] = max(last[operand], n if self.steps[n].fresh else last[n])
+        if self.loop:  # what is made before the loop stays to its end
+            first, end = self.loop.first, self.loop.last
+            last[:first] = [end if first <= use < end else use for use in last[:first]]
         return tuple(last)
+
+    def shape(self, step: int) -> tuple[int, ...]:
+        """The shape of a step's result."""
+        return tuple(extent(axis, dict(self.sizes)) for axis in self.steps[step].axes)
 
     def elements(self, step: int) -> int:
         """The number of elements of a step's result."""
-        return prod(extent(axis, dict(self.sizes)) for axis in self.steps[step].axes)
+        return prod(self.shape(step))
 
     def __str__(self) -> str:
         lines = [f"{'step':>4}  {'operation':<22}{'operands':<14}{'shape':<22}{'flops':>12}{'bytes':>12}"]
@@ -286,7 +308,7 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case LinearSolve():
             rows, *others = (extent(axis, known) for axis in (*operands[0].axes[:1], *operands[1].axes))
             return max(1, rows**3 // 3 + rows * prod(others))
-        case Parameter() | Constant() | Read() | Arrange() | Choice():
+        case Parameter() | Constant() | Read() | Arrange() | Choice() | Block():
             return 0
         case Combine() | Elementwise() | Select() | Mask():
             return max(1, len(operands)) * prod(extent(axis, known) for axis in step.axes)
@@ -307,13 +329,17 @@ def describe(step: Step) -> str:
 
 
 def cost(plan: Plan) -> tuple[StepCost, ...]:
-    """The cost of each step at the sizes of the plan; views and arguments take no bytes."""
+    """The cost of each step at the sizes of the plan; views and arguments take no bytes.
+
+    Steps of a loop count all of its rounds, the last as if it were as long as the others.
+    """
     return tuple(
         StepCost(
             n,
             describe(step),
-            flops(step, [plan.steps[m] for m in step.operands], plan.sizes),
+            flops(step, [plan.steps[m] for m in step.operands], plan.sizes) * _rounds(plan, n),
             0 if isinstance(step.operation, (*VIEWS, Constant)) else plan.elements(n) * ITEM_BYTES[step.kind],
+            workspace(plan, n),
         )
         for n, step in enumerate(plan.steps)
     )
@@ -323,9 +349,60 @@ def peak(plan: Plan) -> int:
     """The most bytes that arrays of the plan take at one time, arguments not counted."""
     held = most = 0
     freed = Counter[int]()
-    for n, spent in enumerate(cost(plan)):
-        held += spent.bytes
+    costs = cost(plan)
+    loop = plan.loop or Loop(len(costs), len(costs), Range(1), "")
+    for n, spent in enumerate(costs):
+        if n == loop.first:  # what the loop collects is there from its start
+            held += sum(costs[m].bytes for m in range(n, loop.last) if _collects(plan, m))
+        held += 0 if _collects(plan, n) else spent.bytes
         freed[plan.last_use[n]] += spent.bytes
-        most = max(most, held)
+        most = max(most, held + spent.workspace)
         held -= freed[n]
     return most
+
+
+def _collects(plan: Plan, n: int) -> bool:
+    return isinstance(plan.steps[n].operation, Collect)
+
+
+def _rounds(plan: Plan, n: int) -> int:
+    """How often a step is done."""
+    if plan.loop is None or not plan.loop.first <= n < plan.loop.last:
+        return 1
+    return -(-extent(plan.loop.domain, dict(plan.sizes)) // plan.sizes[plan.loop.size])
+
+
+def workspace(plan: Plan, n: int) -> int:
+    """Bytes that NumPy takes while a step is done and gives back: copies in another layout or element type, terms.
+
+    Arguments count as contiguous. The number is an upper bound, up to buffers of a few kilobytes.
+    """
+    step = plan.steps[n]
+    size = plan.elements(n)
+    match step.operation:
+        case Contract() as op if op.kernel not in ("multiply", "outer", "einsum"):
+            operands = zip(step.operands, (op.left, op.right), (True, False), strict=True)
+            return sum(_copied(plan, op, step.kind, *operand) for operand in operands)
+        case Combine(factors=factors):
+            scaled = sum(factor != UNIT for factor in factors)
+            return min(2, scaled + (len(factors) > 2)) * size * ITEM_BYTES[step.kind]
+        case Elementwise(name="power"):  # some are written as two operations
+            return size * ITEM_BYTES[step.kind]
+        case Mask() | Select():
+            return 3 * size * ITEM_BYTES[float]
+        case Read() as read if read.diagonal() is None:
+            whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]
+            return whole + (len(read.positions) + 3) * size * ITEM_BYTES[complex]
+    return 0
+
+
+def _copied(plan: Plan, op: Contract, kind: type, operand: int, pattern: Pattern, is_left: bool) -> int:
+    """Bytes of the copy of an operand that a matrix product needs, 0 if it reads the operand in place."""
+    step = plan.steps[operand]
+    bytes_ = plan.elements(operand) * ITEM_BYTES[kind]
+    rows = op.left_only if is_left else op.summed
+    columns = op.summed if is_left else op.right_only
+    in_place = pattern in ((*op.batch, *rows, *columns), (*op.batch, *columns, *rows))
+    merged = len(rows) > 1 or len(columns) > 1
+    whole = isinstance(step.operation, Parameter) or step.fresh
+    return 0 if step.kind is kind and in_place and (whole or not merged) else bytes_ * (1 + (step.kind is not kind))

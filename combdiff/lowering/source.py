@@ -21,9 +21,10 @@ from combdiff.domains import Space, Symmetric
 from combdiff.lowering.correlations import correlated
 from combdiff.lowering.dialects import NumPy, dialect
 from combdiff.lowering.expressions import Expressions
-from combdiff.lowering.plan import Layout, Plan, describe
+from combdiff.lowering.plan import Layout, Loop, Plan, describe
 from combdiff.lowering.steps import (
     Arrange,
+    Collect,
     Conjugate,
     Constant,
     Elementwise,
@@ -41,14 +42,19 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     Raises UnsupportedError for a backend that is none of `dialects.DIALECTS`.
     """
     used = dialect(backend)
-    functions = list(_Writer(_suited(plan, used), name, used).functions())
+    functions = list(_Writer(suited(plan, backend), name, used).functions())
     imports = "\n".join(used.imports)
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
 
 
-def _suited(plan: Plan, used: NumPy) -> Plan:
+def suited(plan: Plan, backend: str) -> Plan:
     """The plan with operations that the backend alone has helpers for."""
-    return correlated(plan) if "_correlate" in used.helpers() else plan
+    return correlated(plan) if "_correlate" in dialect(backend).helpers() else plan
+
+
+def step_names(plan: Plan, name: str) -> list[str]:
+    """The names that the steps of a plan have in the source of a function of that name."""
+    return _Writer(plan, name, dialect("numpy")).names
 
 
 def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[str]:
@@ -70,7 +76,8 @@ class _Writer:
         self.dialect = dialect
         self.function = name
         self.defined = {name} if functions is None else functions
-        self.taken = {"np", dialect.np, "real", "device", *self.defined, *keyword.kwlist, *dialect.helpers()}
+        fixed = {"np", dialect.np, "real", "device", "start", "stop"}
+        self.taken = fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
         self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
         self.defined.update(self.systems.values())
         self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
@@ -104,7 +111,7 @@ class _Writer:
         yield "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
 
     def _body(self) -> Iterator[str]:
-        plan = self.plan
+        plan, loop = self.plan, self.plan.loop
         guarded = self._guarded()
         inside = False
         done: dict[int, list[str]] = {}
@@ -117,10 +124,34 @@ class _Writer:
                 inside = n in guarded
                 if inside and self.dialect.guard:
                     yield f"{self.dialect.guard}  # only masked elements are used"
-            indent = "    " if inside and self.dialect.guard else ""
-            yield f"{indent}{self.names[n]} = {self.expressions.step(n)}  # {self._comment(step)}"
-            if n in done and n + 1 < len(plan.steps):
+            if loop and n == loop.first:
+                yield from self._loop_lines(loop)
+            indent = "    " * (bool(inside and self.dialect.guard) + bool(loop and loop.first <= n < loop.last))
+            if isinstance(step.operation, Collect):
+                yield indent + self._collected(n, step.operation)
+            else:
+                yield f"{indent}{self.names[n]} = {self.expressions.step(n)}  # {self._comment(step)}"
+            if n in done and (n + 1 < len(plan.steps) or loop):
                 yield f"{indent}del {', '.join(done[n])}"
+
+    def _loop_lines(self, loop: Loop) -> Iterator[str]:
+        """Arrays for what the loop collects, and its head."""
+        for n in range(loop.first, loop.last):
+            step = self.plan.steps[n]
+            if isinstance(step.operation, Collect):
+                self.expressions.uses_device = True
+                shape, dtype = self.expressions.shape(step.axes), self.expressions.dtype(step.kind)
+                yield f"{self.names[n]} = {self.dialect.full(shape, '0', dtype)}  # filled block by block"
+        total, block = self.expressions.extent(loop.domain), self.plan.sizes[loop.size]
+        yield f"for start in range(0, {total}, {block}):"
+        yield f"    stop = min(start + {block}, {total})"
+        yield f"    {self.sizes[loop.size]} = stop - start"
+
+    def _collected(self, n: int, collect: Collect) -> str:
+        part = self.expressions.operand(self.plan.steps[n].operands[0])
+        if collect.axis is None:
+            return f"{self.names[n]} += {part}"
+        return f"{self.names[n]}[{':, ' * collect.axis}{self.expressions.block}] = {part}"
 
     def _temporary(self, n: int) -> bool:
         step = self.plan.steps[n]
@@ -164,7 +195,7 @@ class _Writer:
 
     def _size_lines(self) -> Iterator[str]:
         """The named sizes that the body uses, read off the arguments."""
-        wanted = set(self.expressions.used_sizes)
+        wanted = set(self.expressions.used_sizes) - {self.plan.loop.size if self.plan.loop else ""}
         for var in self.plan.parameters:
             axes = var.type.axes if isinstance(var.type, Space) else ()
             for n, axis in enumerate(axes):

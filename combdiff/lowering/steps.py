@@ -224,6 +224,20 @@ class Solve:
 
 
 @dataclass(frozen=True)
+class Block:
+    """The block of the operand, along an axis, that a loop is at."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Collect:
+    """All blocks of the operand that a loop makes: side by side along an axis, or added where that is None."""
+
+    axis: int | None
+
+
+@dataclass(frozen=True)
 class Choice:
     """Equal arrays computed in different ways, of which a plan takes one."""
 
@@ -246,9 +260,11 @@ Operation = (
     | Mask
     | Call
     | Solve
+    | Block
+    | Collect
     | Choice
 )
-VIEWS = (Parameter, Read, Arrange)
+VIEWS = (Parameter, Read, Arrange, Block)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class Dask(NumPy):
     item = ""
     guard = None
     strided = False
+    in_place = False
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""

@@ -47,6 +47,7 @@ class NumPy:
     powers: Mapping[Number, str] = _POWERS
     strided = True  # arrays have strides, and views of any strides
     lazy_conjugate = False  # a conjugate shares memory with its operand
+    in_place = True  # elements of arrays can be written
     mixes_kinds = True  # products take operands of different element types
 
     def helpers(self) -> Mapping[str, str]:
@@ -207,6 +208,7 @@ class Jax(NumPy):
     item = ""
     guard = None
     strided = False
+    in_place = False
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""

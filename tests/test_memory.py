@@ -1,0 +1,167 @@
+"""Costs, peak memory, and limits that are obeyed: as counted, and as measured with tracemalloc."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import Case, programs
+
+import combdiff as cd
+from combdiff.execution import Runner, plan, run
+from combdiff.limits import parse_limit
+from combdiff.lowering import peak, sliced
+
+RNG = np.random.default_rng(3)
+MANY = settings(
+    max_examples=200, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+
+
+@cd.program
+def screened(L: cd.Space("k", "n", "n"), D: cd.Space("n", "n")):
+    """Two contractions of a tensor of order 4 that is too large to be held."""
+    J = cd.tensor(lambda p, q, r, s: cd.exp(cd.sum(lambda k: L[k, p, q] * L[k, r, s])))
+    F = cd.tensor(lambda p, q: cd.sum(lambda r, s: J[p, q, r, s] * D[r, s]))
+    K = cd.tensor(lambda p, s: cd.sum(lambda q, r: J[p, q, r, s] * D[q, r]))
+    return F - K / 2
+
+
+@cd.program
+def pairs(x: cd.Space("n", 3), z: cd.Space("n", dtype=complex)):
+    """A sum over all pairs of points."""
+    return cd.sum(
+        lambda i, j: cd.real(z[i] * cd.conj(z[j])) / (1 + cd.sum(lambda c: (x[i, c] - x[j, c]) ** 2)), i="n", j="n"
+    )
+
+
+def measured(call: Callable[[], Any]) -> tuple[Any, int]:
+    """The result of a call that has run before, and the most bytes it held."""
+    call()
+    tracemalloc.start()
+    result = call()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return result, most
+
+
+def arguments(n: int) -> tuple[Any, Any]:
+    return RNG.normal(size=(8, n, n)) / 10, RNG.normal(size=(n, n))
+
+
+# --- limits --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", ["20MB", "10MB", "2MB", "700KB"])
+def test_a_limit_is_obeyed_as_measured(limit: str) -> None:
+    L, D = arguments(30)
+    expected, free = measured(lambda: screened(L, D))
+    assert free > 12e6
+    limited = screened.compile(memory_limit=limit)
+    found, most = measured(lambda: limited(L, D))
+    assert most <= parse_limit(limit)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_the_gradient_of_a_sum_over_pairs_in_little_memory() -> None:
+    x, z = RNG.normal(size=(400, 3)), RNG.normal(size=400) + 1j * RNG.normal(size=400)
+    gradient = cd.value_and_grad(pairs, wrt=("x", "z"))
+    value, (by_x, by_z) = gradient(x, z)
+    limited = gradient.compile(memory_limit="1MB")
+    (found, (found_x, found_z)), most = measured(lambda: limited(x, z))
+    assert most <= 10**6
+    np.testing.assert_allclose(found, value, rtol=1e-10)
+    np.testing.assert_allclose(found_x, by_x, atol=1e-9)
+    np.testing.assert_allclose(found_z, by_z, atol=1e-9)
+
+
+def test_a_limit_that_is_too_small_names_the_smallest_that_works() -> None:
+    L, D = arguments(20)
+    with pytest.raises(cd.MemoryLimitError, match="a memory limit of 1 KB is too small: at k = 8, n = 20") as caught:
+        screened.compile(memory_limit="1KB")(L, D)
+    assert isinstance(caught.value, MemoryError)
+    least = int(caught.value.hint.rpartition("=")[2])
+    limited = screened.compile(memory_limit=least)
+    found, most = measured(lambda: limited(L, D))
+    assert most <= least + 4096  # the interpreter's own objects
+    np.testing.assert_allclose(found, screened(L, D), atol=1e-9)
+    with pytest.raises(cd.MemoryLimitError):
+        screened.compile(memory_limit=least - 1)(L, D)
+
+
+@MANY
+@given(programs(result="tensor"))
+def test_random_programs_in_blocks_mean_the_same(case: Case) -> None:
+    whole = plan(case.term, case.sizes)
+    arrays = list(case.environment.values())
+    expected = run(case.term, arrays, case.sizes)
+    for part in (2, 3, 6):
+        limit = max(1, peak(whole) // part)
+        if sliced(whole, limit)[0] is None:
+            return
+        found = Runner(case.term, case.sizes, memory_limit=limit)(arrays)
+        scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_limits_on_other_backends(backend: str) -> None:
+    pytest.importorskip(backend)
+    L, D = arguments(20)
+    limited = screened.compile(backend=backend, memory_limit="400KB")
+    if backend == "jax":
+        with pytest.raises(cd.UnsupportedError, match="'jax' cannot keep to a memory limit"):
+            limited(L, D)
+    else:
+        np.testing.assert_allclose(np.asarray(limited(L, D)), screened(L, D), atol=1e-9)
+
+
+def test_what_no_machine_has_is_refused_before_it_is_allocated() -> None:
+    L = np.broadcast_to(np.ones(()), (2, 10**4, 10**4))
+    with pytest.raises(cd.MemoryLimitError, match=r"at k = 2, n = 10000 the program needs .* PiB, but"):
+        screened(L, np.broadcast_to(np.ones(()), (10**4, 10**4)))
+
+
+def test_messages_about_limits() -> None:
+    for wrong in ("2 bananas", "", 0, -3, 1.5, True):
+        with pytest.raises(cd.ArgumentError, match="is no memory limit"):
+            screened.compile(memory_limit=wrong)
+    assert parse_limit("2GB") == 2 * 10**9
+    assert parse_limit("1.5 MiB") == 1572864
+
+
+# --- costs ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_cost_table() -> None:
+    table = screened.cost(k=8, n=30)
+    assert table.flops == 8 * 30**4 + 3 * 30**4 + 2 * 30**2
+    assert [row.operation for row in table.rows] == [
+        "matrix-matrix",
+        "exp",
+        "matrix-vector",
+        "matrix-vector",
+        "combine",
+    ]
+    assert table.rows[0].equation == "ijk,ilm->jklm"
+    assert table.rows[0].bytes == 8 * 30**4
+    assert sum(row.share for row in table.rows) == pytest.approx(1)
+    L, D = arguments(30)
+    _, most = measured(lambda: screened(L, D))
+    assert most <= table.peak_bytes + 4096
+    assert table.peak_bytes <= 1.05 * most + 8 * 30**4  # the copy that a product in another layout takes
+    text = str(table)
+    assert "step" in text.splitlines()[0]
+    assert text.splitlines()[-1].startswith("total 8,911,800 flops, peak 1")
+    assert "k = 8, n = 30" in text
+
+
+def test_messages_about_costs() -> None:
+    with pytest.raises(cd.ArgumentError, match="screened has no size 'm'"):
+        screened.cost(m=3)
+    with pytest.raises(cd.ArgumentError, match="is no size for n"):
+        screened.cost(n=2.5)
