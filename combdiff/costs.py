@@ -17,7 +17,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from combdiff.lowering import Plan, cost, peak
-from combdiff.lowering.steps import Combine, Constant, Contract, Elementwise, Parameter, Reduce, Select, Step
+from combdiff.lowering.steps import (
+    Arrange,
+    Combine,
+    Conjugate,
+    Constant,
+    Contract,
+    Elementwise,
+    Parameter,
+    Reduce,
+    Scale,
+    Select,
+)
 from combdiff.memory import in_words
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
@@ -100,10 +111,11 @@ def _equation(plan: Plan, n: int) -> str:
         case Reduce(summed=summed):
             axes = range(len(operands[0].axes))
             return f"{_text(axes)}->{_text([axis for axis in axes if axis not in summed])}"
-    return _plain(step)
-
-
-def _plain(step: Step) -> str:
+        case Arrange(order=order):
+            labels = sorted((axis, label) for label, axis in enumerate(order) if axis is not None)
+            return f"{_text([label for _, label in labels])}->{_text(range(len(order)))}"
+        case Conjugate() | Scale():
+            return f"{_text(range(len(step.axes)))}->{_text(range(len(step.axes)))}"
     return f"->{_text(range(len(step.axes)))}"
 
 
