@@ -7,7 +7,8 @@
 write it out. Invariant: terms → plan → source, each step a function of the one before.
 """
 
-from combdiff.lowering.plan import Plan, StepCost, cost, make_plan, peak, size_names
+from combdiff.lowering.plan import Plan, StepCost, cost, peak
+from combdiff.lowering.planning import make_plan, size_names
 from combdiff.lowering.slicing import sliced
 from combdiff.lowering.source import source, step_names, suited
 

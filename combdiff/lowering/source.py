@@ -49,7 +49,8 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
 
 def suited(plan: Plan, backend: str) -> Plan:
     """The plan with operations that the backend alone has helpers for."""
-    return correlated(plan) if "_correlate" in dialect(backend).helpers() else plan
+    able = "_correlate" in dialect(backend).helpers()
+    return correlated(plan) if able and plan.loop is None else plan
 
 
 def step_names(plan: Plan, name: str) -> list[str]:
@@ -103,7 +104,7 @@ class _Writer:
         """The functions that the solvers of this one evaluate, and the function itself."""
         for system, inner in self.plan.inner.items():
             yield from _Writer(
-                _suited(inner, self.dialect), self.systems[system], self.dialect, self.defined
+                suited(inner, self.dialect.name), self.systems[system], self.dialect, self.defined
             ).functions()
         body = [*self._body(), self._return()]
         prelude = [*self._size_lines(), *self._type_lines()]
