@@ -13,11 +13,11 @@ Invariant: an expression has the value of its step for arrays of every size, 0 a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 
 from combdiff.affine import Linear
 from combdiff.domains import Domain, Function, Space
 from combdiff.lowering.dialects import NumPy
+from combdiff.lowering.fragments import literal, parenthesised, slice_text, tuple_text
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.steps import (
     Arrange,
@@ -89,7 +89,7 @@ class Expressions:
                 return self._correlate(correlation, operands, step)
             case Reduce(summed=summed):
                 every = len(summed) == len(self.plan.steps[step.operands[0]].axes)
-                return f"{operands[0]}.sum({'' if every else f'axis={_tuple(map(str, summed), single=False)}'})"
+                return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, summed), single=False)}'})"
             case Scale(factor=factor):
                 return self._scaled(factor, operands[0])
             case Combine():
@@ -135,7 +135,7 @@ class Expressions:
 
     def comment(self, step: Step) -> str:
         """The shape of a step's result, for the reader."""
-        return _tuple([str(extent_form(axis).substitute(self.sizes)) for axis in step.axes])
+        return tuple_text([str(extent_form(axis).substitute(self.sizes)) for axis in step.axes])
 
     def extent(self, domain: Domain) -> str:
         """The number of indices of a domain."""
@@ -143,7 +143,7 @@ class Expressions:
 
     def shape(self, domains: Iterable[Domain]) -> str:
         """A shape tuple."""
-        return _tuple([self.extent(domain) for domain in domains])
+        return tuple_text([self.extent(domain) for domain in domains])
 
     def _product(self, domains: Iterable[Domain]) -> str:
         parts = [self.extent(domain) for domain in domains]
@@ -193,7 +193,7 @@ class Expressions:
         ):
             letters = "".join(_LETTERS[label] for label in diagonal)
             return self.dialect.diagonal(f"{letters}->{_LETTERS[: len(step.axes)]}", operand)
-        items = [_slice(position, axis, step.axes) for position, axis in zip(read.positions, source, strict=True)]
+        items = [slice_text(position, axis, step.axes) for position, axis in zip(read.positions, source, strict=True)]
         labels = [n for position in read.positions for n, size in enumerate(position.steps) if size]
         if None not in items and len(labels) == len(set(labels)):
             return self.dialect.indexed(operand, [item or "" for item in items])
@@ -201,12 +201,12 @@ class Expressions:
         helper = "_view" if strided else "_gather"
         if "_place" in self.dialect.helpers() and read.places(len(step.axes)):
             helper = "_place"
-        axes = _tuple([self._position(position, helper) for position in read.positions])
+        axes = tuple_text([self._position(position, helper) for position in read.positions])
         return f"{helper}({operand}, {axes}, {self.shape(step.axes)})"
 
     def _position(self, position: Position, helper: str) -> str:
         divisor = [] if helper == "_view" else [str(position.divisor)]
-        parts = [self.form(position.start), _tuple(map(str, position.steps)), *divisor, str(int(position.wrap))]
+        parts = [self.form(position.start), tuple_text(map(str, position.steps)), *divisor, str(int(position.wrap))]
         return f"({', '.join(parts)})"
 
     # --- arithmetic
@@ -271,7 +271,7 @@ class Expressions:
             return self.dialect.integer_power(*texts)
         if isinstance(base.operation, Constant) and base.kind is complex:
             return None
-        return f"{_parenthesised(texts[0])} ** {_parenthesised(texts[1])}"
+        return f"{parenthesised(texts[0])} ** {parenthesised(texts[1])}"
 
     def _conjugate(self, n: int, operand: str) -> str:
         return f"{operand}.conjugate()" if self.is_python(n) else self.dialect.conjugate(operand)
@@ -284,9 +284,9 @@ class Expressions:
         parts = [] if mask.start == Linear() and rank else [self.form(mask.start)]
         for label, (size, domain) in enumerate(zip(mask.steps, step.axes, strict=True)):
             grid = self._placed(self.dialect.arange(self.extent(domain)), (label,), rank)
-            parts.append(grid if size == 1 else f"{_parenthesised(str(size))} * {grid}")
+            parts.append(grid if size == 1 else f"{parenthesised(str(size))} * {grid}")
         form = " + ".join(parts)
-        modulus = _parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""
+        modulus = parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""
         condition = f"({form}) % {modulus} == 0" if modulus else f"{form} {mask.test}"
         self.uses_device = True
         cast = self.dialect.cast if rank else self.dialect.scalar
@@ -296,7 +296,7 @@ class Expressions:
         function = self.arguments[name]
         if position is None:
             return self.dialect.called(f"{function}({', '.join(operands)})")
-        arguments = _tuple(operands[:-1])
+        arguments = tuple_text(operands[:-1])
         return self.dialect.called(f"{function}.pullback({position}, {arguments}, {operands[-1]})")
 
     def _solve(self, solve: Solve, operands: Sequence[str], step: Step) -> str:
@@ -368,54 +368,3 @@ class Expressions:
         if batch and not rows:
             text = f"{text}[..., None, :]"
         return f"{text}[..., None]" if batch and not columns else text
-
-
-# --- pieces of text ------------------------------------------------------------------------------------------------
-
-
-def literal(number: Number) -> str:
-    """A number as Python writes it."""
-    if not number.imag:
-        return _real_literal(number.real)
-    imag = _real_literal(number.imag)
-    imag = f"{imag}j" if imag.lstrip("-").replace(".", "").isdigit() else f"{imag} * 1j"
-    return f"({imag})" if not number.real else f"({_real_literal(number.real)} + {imag})"
-
-
-def _real_literal(value: int | Fraction | float) -> str:
-    if isinstance(value, int) and abs(value) < 2**53:
-        return str(value)
-    if isinstance(value, Fraction) and value.denominator & (value.denominator - 1):
-        return f"({value.numerator} / {value.denominator})"
-    text = repr(float(value))
-    return text if any(c.isdigit() for c in text) else f'float("{text}")'
-
-
-def _parenthesised(text: str) -> str:
-    plain = text.isalnum() or text.replace("_", "a").replace(".", "0").isalnum()
-    return text if plain or text.startswith("(") else f"({text})"
-
-
-def _tuple(items: Iterable[str], *, single: bool = True) -> str:
-    """A tuple; one item alone stands without it unless `single`."""
-    items = list(items)
-    if len(items) == 1:
-        return f"({items[0]},)" if single else items[0]
-    return f"({', '.join(items)})"
-
-
-def _slice(position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:
-    """Basic indexing that reads an axis there whatever the sizes: whole, reversed or one element; else None."""
-    used = [n for n, size in enumerate(position.steps) if size]
-    length = extent_form(axis)
-    if position.divisor > 1 or len(used) > 1:
-        return None
-    if not used:
-        known = not length.symbols and not position.start.symbols
-        return str(position.start) if known and 0 <= position.start.constant < length.constant else None
-    if extent_form(labels[used[0]]) != length:
-        return None
-    step = position.steps[used[0]]
-    if step == 1 and position.start == Linear():
-        return ":"
-    return "::-1" if step == -1 and position.start == length - 1 else None
