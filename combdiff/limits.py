@@ -39,8 +39,8 @@ def fitted(plan: Plan, limit: int) -> Plan:
     found, least = sliced(plan, limit)
     if found is None:
         raise MemoryLimitError(
-            f"a memory limit of {in_words(limit)} is too small: at {_sizes(plan)} the program needs {in_words(peak(plan))}, "
-            f"and in blocks {least} bytes",
+            f"a memory limit of {in_words(limit)} is too small: at {_sizes(plan)} the program needs "
+            f"{in_words(peak(plan))}, and in blocks {least} bytes",
             hint=f"the smallest limit that works is memory_limit={least}",
         )
     return found
@@ -54,8 +54,8 @@ def check_available(plan: Plan) -> None:
         costs = cost(plan)
         largest = max(costs, key=lambda spent: spent.bytes)
         raise MemoryLimitError(
-            f"at {_sizes(plan)} the program needs {in_words(needed)}, but {in_words(held)} of memory are free; the largest "
-            f"array is made by step {largest.step}, {largest.operation}: {in_words(largest.bytes)}",
+            f"at {_sizes(plan)} the program needs {in_words(needed)}, but {in_words(held)} of memory are free; the "
+            f"largest array is made by step {largest.step}, {largest.operation}: {in_words(largest.bytes)}",
             hint='give smaller arrays, or compile(memory_limit="…") to run it in blocks',
         )
 

@@ -29,4 +29,5 @@ def in_words(size: float) -> str:
     """A number of bytes with a unit."""
     units = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
     power = min(max(int(size).bit_length() - 1, 0) // 10, len(units) - 1)
-    return f"{size / 1024**power:.3g} {units[power]}"
+    scaled = size / 1024**power
+    return f"{scaled:.0f} {units[power]}" if scaled >= 100 else f"{scaled:.3g} {units[power]}"
