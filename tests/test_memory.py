@@ -81,7 +81,7 @@ def test_the_gradient_of_a_sum_over_pairs_in_little_memory() -> None:
 
 def test_a_limit_that_is_too_small_names_the_smallest_that_works() -> None:
     L, D = arguments(20)
-    with pytest.raises(cd.MemoryLimitError, match="a memory limit of 1000 bytes is too small: at k = 8, n = 20") as caught:
+    with pytest.raises(cd.MemoryLimitError, match="limit of 1000 bytes is too small: at k = 8, n = 20") as caught:
         screened.compile(memory_limit="1KB")(L, D)
     assert isinstance(caught.value, MemoryError)
     least = int(caught.value.hint.rpartition("=")[2])
