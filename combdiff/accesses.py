@@ -25,7 +25,7 @@ from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric
 from combdiff.errors import IndexingError, Location
 from combdiff.indexing import Affine, Delta, Indicator, affine, indicator, size_form
 from combdiff.ranges import in_domain, linear, premises_of, size_linear, symbol
-from combdiff.substitution import substitute
+from combdiff.substitution import substitute, subterms
 from combdiff.terms import ONE, ZERO, Apply, Lambda, Let, Mul, Sum, Term, Var
 from combdiff.tracing.arrays import describe, show_index
 
@@ -187,7 +187,12 @@ def _enter(loops: tuple[Bounds, ...], values: dict[str, int], left: list[int]) -
 
 def doubtful_accesses(term: Term) -> tuple[Access, ...]:
     """The accesses of a program that are not known to stay inside for all sizes."""
-    return tuple(_Search().inside(term))
+    search = _Search()
+    parts = list(subterms(term))
+    if not any(isinstance(part, Let) for part in parts):  # what a let binds is known only inside it
+        for part in parts:  # children first: a deep term would overflow the stack of calls
+            search.inside(part)
+    return tuple(search.inside(term))
 
 
 def check(found: Iterable[Access], sizes: Mapping[str, int], location: Location | None = None) -> None:

@@ -17,16 +17,17 @@ from combdiff.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var, let, mul, 
 
 def subterms(term: Term) -> Iterator[Term]:
     """Every distinct subterm once, children before parents."""
-    seen: set[Term] = set()
-
-    def visit(node: Term) -> Iterator[Term]:
-        if node not in seen:
-            seen.add(node)
-            for child in node.children:
-                yield from visit(child)
+    seen: set[Term] = {term}
+    path = [(term, iter(term.children))]  # a stack of its own: a deep term would overflow that of calls
+    while path:
+        node, children = path[-1]
+        child = next((c for c in children if c not in seen), None)
+        if child is None:
+            path.pop()
             yield node
-
-    return visit(term)
+        else:
+            seen.add(child)
+            path.append((child, iter(child.children)))
 
 
 def fresh(var: Var, taken: Iterable[str]) -> Var:
