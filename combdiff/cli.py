@@ -15,16 +15,17 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from combdiff.domains import Range, Space
-from combdiff.errors import CombdiffError
+from combdiff.errors import CombdiffError, RuleError
 
 if TYPE_CHECKING:
     from combdiff.program import Program
+    from combdiff.testing import Verdict
 
 EXAMPLES = """examples:
   combdiff 'declare A 2 x 1 expression A *(ij,j->i) x derivative wrt x'
@@ -33,6 +34,7 @@ EXAMPLES = """examples:
   combdiff --matrix 'declare X 2 y 1 w 1 expression (X *(ij,j->i) w - y)^2 *(i,->) 1 derivative wrt w'
   combdiff --source numpy --file objective.txt
   echo 'declare x 1 expression sum(i->) x^3 derivative wrt x wrt x' | combdiff -
+  combdiff check-rules my.egg        test the laws of a rule file on numbers
 
 A product carries its indices, A *(ij,j->i) x; those that are not behind the arrow are summed over. The axes of
 the derivative are those of the expression, then those of the tensor after wrt.
@@ -40,6 +42,7 @@ the derivative are those of the expression, then those of the tensor after wrt.
 exit status: 0; 1 if the check fails; 2 for bad input, with one message that shows the place"""
 
 BACKENDS = ("numpy", "jax", "torch", "cupy", "dask")
+CHECK_RULES = "check-rules"
 TOLERANCE = 1e-6
 MOST_BYTES = 1 << 23
 GOOD, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -50,9 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    checks = given[:1] == [CHECK_RULES]
+    options = _rules_parser().parse_args(given[1:]) if checks else _parser().parse_args(given)
     try:
-        status = _run(options)
+        status = _check_rules(options) if checks else _run(options)
         sys.stdout.flush()
     except CombdiffError as error:
         return _complain(_message(error), BAD_INPUT)
@@ -109,6 +114,34 @@ def _run(options: argparse.Namespace) -> int:
         else f"the derivative differs from central differences by {error:.2g}"
     )
     return _complain(f"check failed: {problem}", WRONG)
+
+
+def _rules_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"combdiff {CHECK_RULES}",
+        description="Test every law and primitive of rule files on numbers; the built-in files if none is given.",
+        epilog="exit status: 0 if all hold; 1 if one is false or could not be tested; 2 for a file with a mistake",
+        allow_abbrev=False,
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a rule file")
+    parser.add_argument("--seed", type=int, default=0, help="draws other instances (default: 0)")
+    return parser
+
+
+def _check_rules(options: argparse.Namespace) -> int:
+    """Print a line for each law, with a counter-example where it is false."""
+    from combdiff.testing import verdicts
+
+    found = [v for file in options.files or [None] for v in _printed(verdicts(file, options.seed))]
+    wrong = sum(verdict.status != "holds" for verdict in found)
+    print(f"{len(found)} laws and derivatives, {wrong} wrong or untested" if wrong else f"all {len(found)} hold")
+    return WRONG if wrong else GOOD
+
+
+def _printed(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+    for verdict in verdicts:
+        print(verdict, flush=True)
+        yield verdict
 
 
 def _text(options: argparse.Namespace) -> str:
@@ -185,7 +218,7 @@ def _message(error: CombdiffError) -> str:
     """The message without a Python place, which here would be one of ours."""
     from combdiff.text import TextError
 
-    if isinstance(error, TextError):
+    if isinstance(error, TextError | RuleError):
         return str(error)
     return error.message + (f"\n  hint: {error.hint}" if error.hint else "")
 

@@ -203,6 +203,8 @@ EXAMPLES: Mapping[str, Term] = {
     "f(z*) = f(z)*": conj(fn("exp", c)),
     "a real function is real": conj(fn("abs", c)),
     "Re of a real": fn("real", r),
+    "the conjugate of an exponent": conj(fn("power", c, r)),
+    "(z^p)* = (z*)^p for a real p": conj(fn("power", c, r)),
     "Re of a number": fn("real", Number(2, 3)),
     "Im of a number": fn("imag", Number(2, 3)),
     "what equals its conjugate is real": fn("real", r),
@@ -519,10 +521,10 @@ def rules_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[A
             source = (rule_directory() / file).read_text("utf-8")
             (tmp_path / file).write_text(_without(source, law), "utf-8")
         monkeypatch.setattr(loading, "rule_directory", lambda: tmp_path)
-        loading._built_in.cache_clear()
+        loading.built_in_files.cache_clear()
 
     yield use
-    loading._built_in.cache_clear()
+    loading.built_in_files.cache_clear()
 
 
 def _without(source: str, law: str) -> str:

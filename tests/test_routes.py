@@ -25,7 +25,7 @@ from combdiff.sharing import share, split
 from combdiff.simplification import simplify_body
 from combdiff.substitution import Names
 from combdiff.terms import Apply, Lambda, Number, Term, Tuple, Var, add, conj, let, mul, total
-from combdiff.testing import finite_difference_pullback, random_array, random_arrays
+from combdiff.testing import check_routes, finite_difference_pullback, random_array, random_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning")
 
@@ -205,3 +205,30 @@ def _case(parameters: tuple[Var, ...], body: Term, sizes: dict[str, int]) -> Cas
 )
 def test_programs_that_once_went_wrong(make: Callable[[], Case], route: Any) -> None:
     route.hypothesis.inner_test(make())
+
+
+# --- the public check ----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=15, **GIVEN)
+@given(programs(depth=2))
+def test_the_public_check_agrees(case: Case) -> None:
+    assert check_routes(case.program, **case.arrays) < 2e-5
+
+
+def test_the_public_check_names_the_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    import combdiff as cd
+    from combdiff.testing import routes
+
+    @cd.program
+    def f(x: cd.Space("n")):  # type: ignore[no-untyped-def]
+        return cd.sum(lambda i: cd.sin(x[i]))
+
+    @cd.program
+    def g(x: cd.Space("n")):  # type: ignore[no-untyped-def]
+        return cd.sum(lambda i: cd.cos(x[i]))
+
+    assert check_routes(f, x=[0.1, 0.2]) < 1e-8
+    monkeypatch.setattr(routes, "simplify", lambda _: g)
+    with pytest.raises(AssertionError, match="f, simplified and interpreted: differs from f, interpreted by"):
+        check_routes(f, x=[0.1, 0.2])

@@ -250,7 +250,7 @@ def _grad_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
             return lambda **arrays: tuple(f.gradients[name](**arrays) for name in wrt)
         return f.gradients[wrt or f.parameters[0].name]
 
-    monkeypatch.setattr(testing, "grad", grad)
+    monkeypatch.setattr(testing.differences, "grad", grad)
 
 
 def form(factor: complex = 2.0, size: int | str = "N") -> ByHand:

@@ -57,7 +57,7 @@ def load(paths: Iterable[str | Path] = ()) -> tuple[RuleFile, ...]:
 
     Raises RuleError for a file that cannot be read, and for what is wrong in one with its line and column.
     """
-    found = _built_in()
+    found = built_in_files()
     sources = dict.fromkeys([*_installed(), *(_read(Path(path)) for path in rule_paths(paths))])
     for source in sources:
         found = (*found, _file(source, found))
@@ -65,7 +65,8 @@ def load(paths: Iterable[str | Path] = ()) -> tuple[RuleFile, ...]:
 
 
 @lru_cache(maxsize=1)
-def _built_in() -> tuple[RuleFile, ...]:
+def built_in_files() -> tuple[RuleFile, ...]:
+    """The files that come with combdiff, in their order."""
     sources = [_read(rule_directory() / name) for name in BUILT_IN]
     return tuple(RuleFile(source, tuple(parse(source))) for source in sources)
 

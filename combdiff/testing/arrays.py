@@ -1,28 +1,21 @@
-"""Checks for programs and their gradients: arrays with symmetries, central differences.
+"""Arrays that have the symmetries of a Space, and arguments checked for theirs.
 
-    ∂f/∂x ≈ (f(x + h) − f(x − h)) / 2h,        gradient = ∂f/∂Re z + i ∂f/∂Im z
-
-    @given(cd.testing.tensors(ERI, N=3), cd.testing.tensors(Orbitals, N=3, Ne=2))
-    def test_coulomb(J, C):
-        cd.testing.check_grad(coulomb, "C", J=J, C=C)
+    symmetrize([[0, 2], [4, 6]], Space("n", "n", symmetry=["A[i,j] = A[j,i]"]))   →   [[0, 3], [3, 6]]
 
 Invariant: an array made for a Space has its symmetries exactly, not up to rounding. (Entries are multiples of
-2⁻¹⁰, so the sums over the symmetry group are exact.) The gradient with respect to an array with symmetries is the
-one with all entries independent, so single entries are moved.
+2⁻¹⁰, so the sums over the symmetry group are exact.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from combdiff.domains import Action, Cyclic, Domain, Real, Space, Symmetric, extent, parse_symmetry
 from combdiff.errors import ArgumentError
-from combdiff.program import Program
 from combdiff.terms import Var
-from combdiff.transforms import grad
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -30,11 +23,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 GRAIN = 1024  # entries are multiples of 1/GRAIN
-PROBES = 24  # directions tried where there are too many entries to move each
-MOST_ENTRIES = 200  # up to so many entries, each is drawn or moved by itself
-
-
-# --- arrays with symmetry ------------------------------------------------------------------------------------------
+MOST_ENTRIES = 200  # up to so many entries, each is drawn by itself
 
 
 def transform(array: Array, action: Action, space: Space) -> Array:
@@ -66,16 +55,17 @@ def broken_symmetry(array: Any, space: Space, tolerance: float = 1e-9) -> tuple[
     A deviation counts as one where it exceeds `tolerance` times the largest entry (or 1, if that is larger).
     """
     array = np.asarray(array)
-    worst, scale = None, max(1.0, _largest(array))
+    worst, scale = None, max(1.0, largest(array))
     for equation in space.symmetry:
         image = transform(array, parse_symmetry(equation, space.axes, space.dtype), space)
-        deviation = _largest(array - image)
+        deviation = largest(array - image)
         if not deviation <= max(tolerance * scale, worst[1] if worst else 0.0):
             worst = equation, deviation
     return worst
 
 
-def _largest(array: Any) -> float:
+def largest(array: Any) -> float:
+    """The largest entry in absolute value, 0 if there is none."""
     return float(np.max(np.abs(array), initial=0.0))
 
 
@@ -204,124 +194,3 @@ def _check_argument(parameter: Var, value: Any) -> Any:
             hint="cd.testing.tensors(space, …) and cd.testing.symmetrize(array, space) make arrays that have it",
         )
     return array.astype(space.dtype)
-
-
-# --- central differences -------------------------------------------------------------------------------------------
-
-
-def default_step(array: Array) -> float:
-    """The step that balances rounding against truncation: ε^(1/3) times the largest entry (or 1, if larger)."""
-    return float(np.finfo(float).eps ** (1 / 3)) * max(1.0, _largest(array))
-
-
-def _slope(function: Callable[..., Any], arrays: Mapping[str, Any], name: str, move: Array) -> float:
-    """The central difference of a real scalar function along a small move of one array."""
-    ahead, behind = (function(**{**arrays, name: arrays[name] + s * move}) for s in (1.0, -1.0))
-    return float(np.real(np.asarray(ahead) - np.asarray(behind)).item() / 2)
-
-
-def _unit_moves(array: Array) -> Iterator[tuple[tuple[int, ...], complex, Array]]:
-    """For each entry and real direction: the entry, the direction (1 or 1j) and the unit array."""
-    for entry in np.ndindex(array.shape):
-        for direction in (1.0, 1j) if array.dtype.kind == "c" else (1.0,):
-            unit = np.zeros(array.shape, array.dtype)
-            unit[entry] = direction
-            yield entry, direction, unit
-
-
-def finite_difference_gradient(
-    function: Callable[..., Any], arrays: Mapping[str, Any], name: str, step: float | None = None
-) -> Array:
-    """`∂f/∂Re z + i ∂f/∂Im z` by central differences, all entries of the array independent.
-
-    `function` takes arrays by name and gives a real number; the result is shaped like `arrays[name]`.
-    """
-    array = _inexact(arrays[name])
-    h = step or default_step(array)
-    gradient = np.zeros(array.shape, array.dtype)
-    for entry, direction, unit in _unit_moves(array):
-        gradient[entry] += direction * _slope(function, {**arrays, name: array}, name, h * unit) / h
-    return gradient
-
-
-def finite_difference_pullback(
-    function: Callable[..., Any], arrays: Mapping[str, Any], name: str, cotangent: Any, step: float | None = None
-) -> Array:
-    """`V⁻¹ Jᵀ V(k)` by central differences, `V(z) = [Re z, Im z]` and k the cotangent, shaped like the value.
-
-    It is the gradient of `Re Σ conj(k)·f`. The result is shaped like `arrays[name]`.
-    """
-    seed = np.conj(np.asarray(cotangent))
-    return finite_difference_gradient(lambda **a: np.sum(np.real(seed * function(**a))), arrays, name, step)
-
-
-def _inexact(value: Any) -> Array:
-    array = np.asarray(value)
-    return array.astype(complex if array.dtype.kind == "c" else float)
-
-
-def check_grad(
-    f: Program,
-    /,
-    wrt: str | tuple[str, ...] | None = None,
-    *,
-    tolerance: float = 1e-6,
-    step: float | None = None,
-    **arrays: Any,
-) -> float:
-    """Compare `grad(f, wrt)` with central differences at the arrays given by name; return the largest error.
-
-    Every entry is moved, in the imaginary direction too where the argument is complex; an array of more than 200
-    entries is moved in 24 fixed random directions. An error is relative to the size of the largest slope found
-    (absolute where that is below 1). Raises AssertionError naming the entry where an error exceeds `tolerance`,
-    and ArgumentError where the arrays do not have the declared shapes and symmetries.
-    """
-    arguments = check_arguments(f.parameters, arrays)
-    names = (f.parameters[0].name,) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
-    derivative = grad(f, wrt)(**arguments)
-    gradients = derivative if isinstance(wrt, tuple) else (derivative,)
-    errors = [
-        _check_one(f, name, np.asarray(gradient), arguments, tolerance, step)
-        for name, gradient in zip(names, gradients, strict=True)
-    ]
-    return max(errors, default=0.0)
-
-
-def _check_one(
-    f: Program, name: str, gradient: Array, arguments: dict[str, Any], tolerance: float, step: float | None
-) -> float:
-    """The largest error of the gradient with respect to one argument."""
-    array = _inexact(arguments[name])
-    if gradient.shape != array.shape:
-        raise AssertionError(f"the gradient with respect to {name} has shape {gradient.shape}, not {array.shape}")
-    h, arguments = step or default_step(array), {**arguments, name: array}
-    rows = []
-    for place, unit in _probes(array):
-        expected = _slope(f, arguments, name, h * unit) / h
-        rows.append((place, expected, float(np.sum(np.real(np.conj(unit) * gradient)[unit != 0]))))
-    scale = max([1.0, *(abs(expected) for _, expected, _ in rows)])
-    errors = [abs(found - expected) / scale for _, expected, found in rows]
-    if not rows:
-        return 0.0
-    worst = int(np.argmax(errors))  # NaN counts as largest
-    if not errors[worst] <= tolerance:
-        place, expected, found = rows[worst]
-        raise AssertionError(
-            f"the gradient with respect to {name} is wrong {place}: central differences give {expected:.9g}, "
-            f"the gradient {found:.9g} (error {errors[worst]:.2g}, tolerance {tolerance:.2g})"
-        )
-    return errors[worst]
-
-
-def _probes(array: Array) -> Iterator[tuple[str, Array]]:
-    """Unit moves, each with words for the place: every entry, or random directions where there are many."""
-    if array.size <= MOST_ENTRIES:
-        for entry, direction, unit in _unit_moves(array):
-            part = "" if array.dtype.kind != "c" else " (imaginary part)" if direction == 1j else " (real part)"
-            yield f"at {list(entry)}{part}", unit
-        return
-    rng = np.random.default_rng(0)
-    for number in range(PROBES):
-        move: Array = np.asarray(rng.standard_normal(array.shape))
-        move = move + 1j * rng.standard_normal(array.shape) if array.dtype.kind == "c" else move
-        yield f"along random direction {number}", move / np.linalg.norm(move)

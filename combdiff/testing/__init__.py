@@ -1,0 +1,84 @@
+"""Checks that users and combdiff's own tests share.
+
+From the bottom up: `arrays` (with the symmetries of a Space), `differences` (central differences, `check_grad`),
+`routes` (`check_routes`: one value on every route), `generation` (random programs), `instances`, `meaning` and `laws`
+(rule files tested on numbers).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from combdiff.testing.arrays import (
+    array_shape,
+    broken_symmetry,
+    check_arguments,
+    named_sizes,
+    random_array,
+    random_arrays,
+    symmetrize,
+    tensors,
+    transform,
+)
+from combdiff.testing.differences import (
+    check_grad,
+    default_step,
+    finite_difference_gradient,
+    finite_difference_pullback,
+)
+from combdiff.testing.laws import FalseLaw, Verdict, require, verdicts
+from combdiff.testing.routes import Case, check_routes
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = [
+    "Case",
+    "FalseLaw",
+    "Verdict",
+    "array_shape",
+    "broken_symmetry",
+    "check_arguments",
+    "check_grad",
+    "check_routes",
+    "check_rules",
+    "default_step",
+    "finite_difference_gradient",
+    "finite_difference_pullback",
+    "named_sizes",
+    "programs",
+    "random_array",
+    "random_arrays",
+    "symmetrize",
+    "tensors",
+    "transform",
+    "verdicts",
+]
+
+
+def programs(*, result: str = "any", guarded: bool = True, depth: int = 3) -> SearchStrategy[Case]:
+    """A Hypothesis strategy for random programs of one to three parameters, with arrays to evaluate them at.
+
+    Sums, products, δ, conditions, affine indices, let bindings, element-wise functions, real and complex. `result` is
+    "scalar" (a real number), "tensor" (order 1 or 2, real or complex) or "any". `guarded` allows accesses that leave
+    their axis where an indicator in the same product is 0. `depth` bounds the nesting. Programs are smooth at the
+    arrays that come with them. Needs Hypothesis (`pip install combdiff[testing]`).
+    """
+    from combdiff.testing.generation import drawn
+
+    return drawn(result=result, guarded=guarded, depth=depth)
+
+
+def check_rules(path: str | Path | None = None, *, seed: int = 0) -> list[Verdict]:
+    """Test every law and primitive of a rule file on numbers; the built-in files if none is given.
+
+    Each law runs alone on random typed instances of its left side, complex ones where it does not ask for real ones;
+    what it puts into one class is compared through the reference interpreter. Derivatives of primitives are compared
+    with central differences. The same seed draws the same instances.
+
+    Returns a Verdict for each. Raises RuleError for a file that cannot be read as one, and FalseLaw (a RuleError and an
+    AssertionError) that names every law that is false, with a counter-example and its numbers, or that no random
+    instance meets.
+    """
+    return require(verdicts(path, seed))

@@ -1,0 +1,276 @@
+"""Random well-typed programs for Hypothesis, with arrays to evaluate them at.
+
+    Case(x ↦ Σ_i sin(x[i])·x[i], sizes {n: 2}, arrays {x: [0.5, -1.0]})
+
+Invariant: a program is smooth at its arrays (primitives only see arguments inside their domains), every access is in
+range (or guarded by indicators when `guarded` is set), every binder has a name of its own, and every named size is an
+axis of a parameter.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from combdiff.checking import dtype_of, type_of
+from combdiff.domains import Cyclic, Domain, Range, Space, Symmetric
+from combdiff.indexing import Affine, affine, delta, indicator, size_form
+from combdiff.primitives import divide, function, power, square
+from combdiff.terms import ONE, Apply, Lambda, Let, Number, Primitive, Term, Var, add, conj, mul, total
+from combdiff.testing.arrays import random_arrays
+from combdiff.testing.routes import Case
+
+T = TypeVar("T")
+
+DOMAINS: tuple[Domain, ...] = (
+    Range("n"),
+    Range("m"),
+    Range(2),
+    Range(4),
+    Cyclic("c"),
+    Cyclic(3),
+    Symmetric("b"),
+    Symmetric(1),
+)
+NUMBERS = (Number(2), Number(-1), Number(3), Number(Fraction(1, 2)), Number(Fraction(-2, 3)), Number(0.3))
+COMPLEX_NUMBERS = (Number(0, 1), Number(1, -2), Number(Fraction(1, 2), Fraction(1, 3)))
+SMOOTH = (
+    *("sin", "exp", "tanh", "cos", "log", "sqrt", "arctan", "arcsin", "square", "cube"),
+    *("reciprocal", "power", "abs", "sign", "real", "imag"),
+)
+LETTERS = "ijkpqrstuvw"
+
+
+@st.composite
+def drawn(draw: st.DrawFn, *, result: str = "any", guarded: bool = True, depth: int = 3) -> Case:
+    """Random programs of one to three parameters.
+
+    `result` is "scalar" (a real number), "tensor" (order 1 or 2, real or complex) or "any". `guarded` allows
+    accesses that leave their axis where an indicator in the same product is 0. `depth` bounds the nesting.
+    """
+    sizes = {name: draw(st.integers(1, 3)) for name in ("n", "m", "c")} | {"b": draw(st.integers(0, 1))}
+    domains = draw(st.lists(st.sampled_from(DOMAINS), min_size=1, max_size=2, unique=True))
+    spaces = draw(st.lists(_spaces(domains), min_size=1, max_size=3))
+    parameters = tuple(Var(name, space) for name, space in zip("xyz", spaces, strict=False))
+    known = {axis for space in spaces for axis in space.axes}
+    usable = [domain for domain in domains if domain in known or _limits(domain) or domain == Cyclic(3)]
+    body = _Writer(draw, usable or [Range(2)], list(parameters), guarded).program(result, depth)
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    return Case(Lambda(parameters, body), sizes, random_arrays(parameters, rng, sizes))
+
+
+@st.composite
+def _spaces(draw: st.DrawFn, domains: list[Domain]) -> Space:
+    """A Space of order 0 to 3 over the domains, sometimes with a symmetry that its axes allow."""
+    order = draw(st.sampled_from([1, 2, 0, 3, 2]))
+    dtype = draw(st.sampled_from([float, complex]))
+    if order > 1 and draw(st.booleans()):
+        return Space(*[draw(st.sampled_from(domains))] * order, dtype=dtype, symmetry=draw(_exchanges(order)))
+    axes = [draw(st.sampled_from(domains)) for _ in range(order)]
+    mirrored = order == 1 and not isinstance(axes[0], Range) and draw(st.booleans())
+    return Space(*axes, dtype=dtype, symmetry=["w[b] = w[-b]"] if mirrored else ())
+
+
+def _exchanges(order: int) -> st.SearchStrategy[list[str]]:
+    """Symmetries of a tensor of order 2 or 3 with equal axes."""
+    if order == 2:
+        right = ["T[j,i]", "-T[j,i]", "conj(T[j,i])"]
+        return st.sampled_from([[f"T[i,j] = {side}"] for side in right])
+    full = ["T[i,j,k] = T[j,i,k]", "T[i,j,k] = T[k,j,i]"]
+    return st.sampled_from([full[:1], full, ["T[i,j,k] = -T[i,k,j]"]])
+
+
+class _Writer:
+    """Writes one program, drawing every choice. `tensors` are what an access may read: parameters and let names."""
+
+    def __init__(self, draw: st.DrawFn, domains: list[Domain], tensors: list[Var], guarded: bool) -> None:
+        self.draw, self.domains, self.tensors, self.guarded = draw, domains, tensors, guarded
+        self.shared: list[Lambda] = []  # tensors used un-reduced, as tracing leaves them
+        self.names = (f"{letter}{round_ or ''}" for round_ in itertools.count() for letter in LETTERS)
+        self.written: list[Term] = []  # what a later place may repeat
+
+    def pick(self, options: Iterable[T]) -> T:
+        return self.draw(st.sampled_from(list(options)))
+
+    def chance(self) -> bool:
+        return self.draw(st.booleans())
+
+    def indices(self, least: int, most: int) -> tuple[Var, ...]:
+        return tuple(Var(next(self.names), self.pick(self.domains)) for _ in range(self.draw(st.integers(least, most))))
+
+    # --- the program
+
+    def program(self, result: str, depth: int) -> Term:
+        bindings = [self.binding(n, depth - 1) for n in range(self.draw(st.integers(0, 2)))]
+        if self.chance():
+            self.shared.append(self.tensor(depth - 1))
+        if result == "tensor" or (result == "any" and self.chance()):
+            body: Term = self.tensor(depth)
+        else:
+            body = self.contraction((), depth) if self.draw(st.integers(0, 3)) else self.scalar((), depth)
+            body = Primitive("real", (body,)) if dtype_of(body) is complex else body
+        return Let(tuple(bindings), body) if bindings else body
+
+    def binding(self, number: int, depth: int) -> tuple[Var, Term]:
+        value: Term = self.tensor(depth) if self.chance() else self.scalar((), depth)
+        var = Var(f"t{number}", _space(value))
+        self.tensors.append(var)
+        return var, value
+
+    def tensor(self, depth: int) -> Lambda:
+        indices = self.indices(1, 2)
+        return Lambda(indices, self.scalar(indices, depth))
+
+    # --- scalars
+
+    def scalar(self, scope: tuple[Var, ...], depth: int) -> Term:
+        """A number that may depend on the indices in scope."""
+        reusable = [term for term in self.written if {v for v in term.free if _is_index(v)} <= set(scope)]
+        if depth <= 0 or (reusable and self.draw(st.integers(0, 4)) == 4):
+            return self.pick(reusable) if reusable and self.chance() else self.leaf(scope)
+        kinds = [self.product, self.contraction, self.sum_of, self.smooth, self.conjugate, self.product, self.condition]
+        term = self.pick(kinds)(scope, depth)
+        self.written.append(term)
+        return term
+
+    def leaf(self, scope: tuple[Var, ...]) -> Term:
+        if self.draw(st.integers(0, 9)) == 9:
+            return self.pick(NUMBERS + COMPLEX_NUMBERS)
+        if self.shared and self.draw(st.integers(0, 3)) == 3:
+            tensor: Term = self.pick(self.shared)
+        else:
+            tensor = self.pick(self.tensors)
+        space = _space(tensor)
+        guards: list[Term] = []
+        arguments = tuple(self.index(axis, scope, guards) for axis in space.axes)
+        return mul(*guards, Apply(tensor, arguments) if arguments else tensor)
+
+    def product(self, scope: tuple[Var, ...], depth: int) -> Term:
+        return mul(*(self.scalar(scope, depth - 1) for _ in range(self.draw(st.integers(2, 3)))))
+
+    def sum_of(self, scope: tuple[Var, ...], depth: int) -> Term:
+        return add(*(self.scalar(scope, depth - 1) for _ in range(self.draw(st.integers(2, 3)))))
+
+    def contraction(self, scope: tuple[Var, ...], depth: int) -> Term:
+        indices = self.indices(1, 3 - min(len(scope), 2))
+        return total(indices, self.scalar((*scope, *indices), depth - 1))
+
+    def conjugate(self, scope: tuple[Var, ...], depth: int) -> Term:
+        return conj(self.scalar(scope, depth - 1))
+
+    def smooth(self, scope: tuple[Var, ...], depth: int) -> Term:
+        """A primitive of an argument that is kept where the primitive is smooth."""
+        inner = self.scalar(scope, depth - 1)
+        small = bounded(inner)  # |small| < 0.36
+        name = self.pick(SMOOTH)
+        if name in ("square", "cube"):
+            return power(inner, Number(2 if name == "square" else 3))
+        if name in ("real", "imag"):
+            return function(name, inner)
+        if name in ("log", "sqrt", "abs", "sign"):
+            return function(name, add(small, ONE))
+        if name == "reciprocal":
+            return divide(ONE, add(small, ONE))
+        if name == "power":
+            return power(add(small, ONE), Number(Fraction(3, 2)))
+        return function(name, small)
+
+    def condition(self, scope: tuple[Var, ...], depth: int) -> Term:
+        """δ of two indices, a condition on indices, or a choice by one."""
+        body = self.scalar(scope, depth - 1)
+        if not scope:
+            return body
+        index = self.pick(scope)
+        partners = [other for other in scope if other.type == index.type]
+        kind = self.pick(["delta", "order", "choice", "parity"])
+        if kind == "delta":
+            other: Term = self.pick(partners)
+            if isinstance(index.type, Cyclic):
+                other = affine([(other, self.pick([1, -1, 2]))], self.draw(st.integers(-2, 2)))
+            return mul(delta(index, other), body)
+        if kind == "parity":
+            return mul(indicator(affine([(self.pick(scope), 1), (index, 1)], 1), 2), body)
+        form = affine([(index, 1), (self.pick(scope), -1)], self.draw(st.integers(-1, 1)))
+        if kind == "order":
+            return mul(indicator(form), body)
+        complement = affine([(form, -1)], -1)
+        return add(mul(indicator(form), body), mul(indicator(complement), self.scalar(scope, depth - 1)))
+
+    # --- indices
+
+    def index(self, axis: Domain, scope: tuple[Var, ...], guards: list[Term]) -> Term:
+        """An index for that axis, mostly a bare one."""
+        bare = [var for var in scope if var.type == axis]
+        if bare and self.draw(st.integers(0, 2)) < 2:
+            return self.pick(bare)
+        if isinstance(axis, Cyclic):
+            return self.cyclic(axis, scope)
+        if isinstance(axis, Symmetric):
+            return affine([(self.pick(bare), -1)]) if bare else Affine((), 0)
+        assert isinstance(axis, Range)
+        inside = [*_inside(axis, scope), *(affine([(size_form(axis.size), 1), (var, -1)], -1) for var in bare)]
+        finite = [var for var in scope if not isinstance(var.type, Cyclic)]
+        if self.guarded and finite and self.draw(st.integers(0, 2)) == 2:
+            form = affine(
+                [(self.pick(finite), self.pick([1, 2, -1])), (self.pick(finite), self.pick([1, -1]))],
+                self.draw(st.integers(-1, 1)),
+            )
+            guards += [indicator(form), indicator(affine([(size_form(axis.size), 1), (form, -1)], -1))]
+            return form
+        return self.pick(inside)
+
+    def cyclic(self, axis: Cyclic, scope: tuple[Var, ...]) -> Term:
+        """Any whole combination of indices on the same cycle and of symmetric ones: it wraps."""
+        usable = [var for var in scope if var.type == axis or isinstance(var.type, Symmetric)]
+        offset = self.draw(st.integers(-4, 4))
+        if not usable:
+            return Affine((), offset)
+        parts = [(self.pick(usable), self.pick([1, -1, 2])) for _ in range(self.draw(st.integers(1, 2)))]
+        return affine(parts, offset)
+
+
+def bounded(term: Term) -> Term:
+    """z / (2 + |z|²), at most 1/√8 in size, smooth everywhere."""
+    size = square(term) if dtype_of(term) is not complex else Primitive("real", (mul(term, conj(term)),))
+    return divide(term, add(Number(2), size))
+
+
+def _is_index(var: Var) -> bool:
+    return isinstance(var.type, Range | Cyclic | Symmetric)
+
+
+def _space(term: Term) -> Space:
+    found = type_of(term)
+    assert isinstance(found, Space)
+    return found
+
+
+def _limits(domain: object) -> tuple[int, int] | None:
+    """The least and greatest index of a domain of fixed size."""
+    match domain:
+        case Range(int(size)):
+            return 0, size - 1
+        case Symmetric(int(bound)):
+            return -bound, bound
+    return None
+
+
+def _inside(axis: Range, scope: tuple[Var, ...]) -> list[Term]:
+    """Index expressions that stay inside a Range whatever the sizes are: 0, and affine ones where sizes are fixed."""
+    if not isinstance(axis.size, int):
+        return [Affine((), 0)]
+    found: list[Term] = [Affine((), number) for number in range(axis.size)]
+    known = [(var, limits) for var in scope if (limits := _limits(var.type))]
+    for count in (1, 2):
+        for chosen in itertools.combinations(known, count):
+            for factors in itertools.product((1, 2, -1), repeat=count):
+                ends = [sorted((f * low, f * high)) for f, (_, (low, high)) in zip(factors, chosen, strict=True)]
+                offset = -sum(low for low, _ in ends)
+                if sum(high for _, high in ends) + offset < axis.size:
+                    found.append(affine([(v, f) for f, (v, _) in zip(factors, chosen, strict=True)], offset))
+    return found

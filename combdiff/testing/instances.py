@@ -1,0 +1,366 @@
+"""Random typed terms on which a law matches, made from the patterns of the law.
+
+    (= e (Prod ms)) (= s (Fn "sqrt" v)) (= n (member ms s)) (> n 1)
+    → sqrt(z[i])·sqrt(z[i])·x[j]   for a complex z, sqrt(2 c)·sqrt(2 c), …
+
+The conditions of a law are read as instructions: a pattern says how a value is built, `member`, `vec-get` and
+`set-contains` what a container holds, `(real x)` and facts of tensors which leaves will do. Conditions that say nothing
+of this kind, such as `!=`, are left to egglog, which decides whether an instance matches.
+
+Invariant: an instance is well typed, and every tensor in it has the symmetries it is declared with.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+from combdiff.domains import Cyclic, Domain, Function, Range, Space, Symmetric
+from combdiff.egraph.encoding import Codec
+from combdiff.egraph.vocabulary import domain_key
+from combdiff.indexing import affine
+from combdiff.matrices import MATRIX_TABLE
+from combdiff.primitives import TABLE
+from combdiff.rulefiles.syntax import Expr
+from combdiff.terms import Apply, Number, Primitive, Term, Var, add, mul
+from combdiff.testing.conditions import Law, is_literal, is_variable, name_of
+
+DOMAINS: tuple[Domain, ...] = (Range(4), Range(4), Cyclic(4), Symmetric(2))
+ELEMENTS = {"Arguments": "Value", "Values": "Value", "Indices": "Index", "Binds": "Index", "Steps": "Step"}
+RATIONALS = ("1", "-1", "2", "-2", "3", "1/2", "-2/3", "0", "1", "2")
+NAMED_MAP = Var("F", Function(Space(), result=Space()))
+
+
+def tensors(domain: Domain) -> tuple[Var, ...]:
+    """Tensors over a domain of every order up to 3, element type and common symmetry."""
+    two, three = (domain,) * 2, (domain,) * 3
+    return (
+        Var("r", Space()),
+        Var("c", Space(dtype=complex)),
+        Var("x", Space(domain)),
+        Var("z", Space(domain, dtype=complex)),
+        Var("M", Space(*two)),
+        Var("Z", Space(*two, dtype=complex)),
+        Var("S", Space(*two, symmetry=["S[i,j] = S[j,i]"])),
+        Var("K", Space(*two, symmetry=["K[i,j] = -K[j,i]"])),
+        Var("H", Space(*two, dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"])),
+        Var("T", Space(*three, symmetry=["T[i,j,k] = T[j,i,k]", "T[i,j,k] = T[i,k,j]"])),
+        Var("E", Space(*three, symmetry=["E[i,j,k] = -E[j,i,k]"])),
+        Var("D", Space(*three, dtype=complex)),
+    )
+
+
+class Instance:
+    """One random instance of a law as egglog commands; `codec` learns the names in it."""
+
+    def __init__(self, law: Law, codec: Codec, domain: Domain, rng: random.Random) -> None:
+        self.law, self.codec, self.domain, self.rng = law, codec, domain, rng
+        self.tensors = tensors(domain)
+        self.indices = tuple(Var(name, domain) for name in "ijkl")
+        self.known: dict[str, str] = {}
+        self.building: set[str] = set()
+        self.real = {name_of(fact.args[0]) for fact in law.told("real")} | self._self_conjugate()
+        self.deltas = {name_of(fact.args[0]) for fact in law.told("has-delta")}
+        self.deltas |= {name_of(one.args[0]) for name in self.deltas for one in law.given.get(name, []) if one.args}
+        self.only_real = 0
+        self.commands: list[str] = []
+        self.orders: dict[str, int] = {}
+
+    def written(self) -> list[str]:
+        """The commands that write the terms which the patterns describe."""
+        for index in self.indices:
+            self.codec.index(index)
+        self.codec.domains[domain_key(self.domain)] = self.domain
+        seeds = [self.build(pattern, "") for pattern in self.law.patterns]
+        return [*self.commands, *seeds]
+
+    def _self_conjugate(self) -> set[str]:
+        """Variables of which a law says x = x*."""
+        return {
+            name
+            for name, given in self.law.given.items()
+            for one in given
+            if getattr(one, "name", "") == "Conj" and name_of(one.args[0]) == name
+        }
+
+    # --- patterns
+
+    def build(self, node: Expr, sort: str) -> str:
+        """The egglog text of a pattern with its variables chosen."""
+        kind = type(node).__name__
+        if kind == "Var" and not node.name.startswith("$"):
+            return self.variable(node.name, sort)
+        if kind != "Call":
+            return str(node)
+        if node.name in ("Fn", "At", "I", "Opaque", "Delta", "Subst", "MatrixFn"):
+            return str(getattr(self, f"_{node.name.lower()}")(node))
+        sorts = self.law.sorts.get(node.name) or [ELEMENTS.get(sort, sort)] * len(node.args)
+        inside = " ".join(self.build(a, s) for a, s in zip(node.args, sorts, strict=True))
+        return f"({node.name} {inside})" if inside else f"({node.name})"
+
+    def variable(self, name: str, sort: str) -> str:
+        """What a variable stands for, chosen where it is first met."""
+        if name not in self.known:
+            usable = [g for g in self.law.given.get(name, []) if not self._leads_back(g, name)]
+            if name in self.building or not usable:
+                text = self.chosen(name, sort)
+            else:
+                self.building.add(name)
+                text = self.build(usable[0], sort)
+                self.building.discard(name)
+            self.known.setdefault(name, text)
+        return self.known[name]
+
+    def _leads_back(self, node: Expr, name: str) -> bool:
+        """Whether what is given for a variable mentions it, or another variable that is being built."""
+        if is_variable(node):
+            return node.name == name or (node.name not in self.known and node.name in self.building)
+        return any(self._leads_back(argument, name) for argument in getattr(node, "args", []))
+
+    def chosen(self, name: str, sort: str) -> str:
+        """A random inhabitant of a sort, as the conditions on the variable ask."""
+        match sort:
+            case "Value":
+                return self.value(real=name in self.real or self.only_real > 0, delta=name in self.deltas)
+            case "Index":
+                return self.index()
+            case "Step":
+                return f"(By {self.rational()} {self.index()})"
+            case "BigRat":
+                return self.rational()
+            case "i64":
+                return self.rng.choice(["0", "2", "3"])
+            case "f64":
+                return repr(round(self.rng.uniform(-3, 3), 3))
+            case "Tensor":
+                return self.matrix(name)
+            case "String":
+                return '"none"'
+        return self.container(name, sort, None)
+
+    def container(self, name: str, sort: str, count: int | None) -> str:
+        """A container with what the conditions say is in it."""
+        element = ELEMENTS.get(sort, "Value")
+        if sort in ("Arguments", "Indices", "Steps"):
+            held = self.law.elements.get(name, {})
+            least = max(held, default=-1) + 1
+            length = count if count is not None else self.law.lengths.get(name, max(least, self.rng.randint(0, 2)))
+            parts = [self.build(held[n], element) if n in held else self.chosen("", element) for n in range(length)]
+            return f"(vec-of {' '.join(parts)})" if parts else "(vec-empty)"
+        if sort == "Binds":
+            parts = [self.build(index, element) for index in self.law.contained.get(name, [])]
+            more = self.rng.sample(self.indices, self.rng.randint(0, 2)) if name not in self.law.lengths else []
+            return f"(set-of {' '.join(dict.fromkeys([*parts, *map(self.codec.index, more)]))})"
+        said = self.law.members.get(name, [])
+        counted = {str(member) for member, number in said if number is not None}
+        said = [(member, number) for member, number in said if number is not None or str(member) not in counted]
+        parts = [t for member, number in said for t in [self.build(member, element)] * self._count(number)]
+        length = self.law.lengths.get(name, len(parts) + self.rng.randint(0, 2))
+        if name in self.deltas:
+            parts.append(self.value(real=False, delta=True))
+        parts += [self.chosen("", element) for _ in range(length - len(parts))]
+        return f"(multiset-of {' '.join(parts)})"
+
+    def _count(self, number: Expr | None) -> int:
+        """How often a member occurs."""
+        if number is None:
+            return 1
+        return int(number.value.value) if is_literal(number) else self.law.least.get(number.name, 1)
+
+    # --- constructors whose parts depend on each other
+
+    def _fn(self, node: Expr) -> str:
+        name, inside = node.args
+        row = TABLE[self._function(name, inside)]
+        self.only_real += row.real_only
+        text = self._listed(inside, "Arguments", row.arity)
+        self.only_real -= row.real_only
+        return f'(Fn "{row.name}" {text})'
+
+    def _function(self, name: Expr, inside: Expr) -> str:
+        """The function a pattern names, or one of which the conditions hold."""
+        text = self.known.get(name_of(name)) if is_variable(name) else str(name)
+        if text is None:
+            told = {fact.name for fact in self.law.facts if name_of(fact.args[0]) == name.name}
+            least = max(self.law.elements.get(name_of(inside), {}), default=-1) + 1
+            arity = self.law.lengths.get(name_of(inside))
+            fits = [
+                row.name
+                for row in TABLE.values()
+                if row.arity >= least
+                and (arity is None or row.arity == arity)
+                and ((row.mirror and not row.real_valued) or "mirror" not in told)
+                and (row.real_valued or "real-valued" not in told)
+                and (row.name in ("real", "imag") or "part" not in told)
+            ]
+            text = self.known[name.name] = f'"{self.rng.choice(fits)}"'
+        return text.strip('"')
+
+    def _listed(self, inside: Expr, sort: str, count: int) -> str:
+        """The arguments of a function or the indices of a tensor, as many as it takes."""
+        if not is_variable(inside):
+            return self.build(inside, sort)
+        if inside.name not in self.known:
+            self.known[inside.name] = self.container(inside.name, sort, count)
+        return self.known[inside.name]
+
+    def _at(self, node: Expr) -> str:
+        tensor, inside = node.args
+        if getattr(tensor, "name", "T") != "T" and (not is_variable(tensor) or self._is_matrix(tensor.name)):
+            text = self.build(tensor, "Tensor")
+            return f"(At {text} {self._listed(inside, 'Indices', self.orders.get(text, 2))})"
+        order = None if is_variable(inside) else len(inside.args)
+        name = getattr(tensor, "args", [None])[0]
+        chosen = self._tensor(name, self.law.lengths.get(name_of(inside), order), name_of(inside))
+        self.codec.tensors[chosen.name] = chosen
+        assert isinstance(chosen.type, Space)
+        if is_variable(tensor):
+            self.known[tensor.name] = f'(T "{chosen.name}")'
+            self.orders[self.known[tensor.name]] = chosen.type.order
+        return f'(At (T "{chosen.name}") {self._listed(inside, "Indices", chosen.type.order)})'
+
+    def _tensor(self, name: Expr | None, order: int | None, inside: str) -> Var:
+        """A tensor of which the conditions hold; one that a law names is plain and real."""
+        least = max(self.law.elements.get(inside, {}), default=-1) + 1
+        if name is not None and not is_variable(name):
+            return Var(str(name).strip('"'), Space(*[self.domain] * (least if order is None else order)))
+        told = [fact for fact in self.law.facts if name is not None and name_of(fact.args[0]) == name.name]
+        fits = [t for t in self.tensors if _order(t) >= least and order in (None, _order(t)) and all_hold(t, told)]
+        held = self.known.get(name.name) if name is not None else None
+        fits = [t for t in self.tensors if f'"{t.name}"' == held] if held else fits
+        chosen = self.rng.choice(fits or self.tensors)
+        if name is not None:
+            self.known[name.name] = f'"{chosen.name}"'
+        return chosen
+
+    def _is_matrix(self, name: str) -> bool:
+        """Whether a variable is chosen already, given, or a tensor of which a law asks what it asks of matrices."""
+        asked = {name_of(fact.args[0]) for fact in (*self.law.told("square"), *self.law.told("real-tensor"))}
+        return name in self.known or name in self.law.given or name in asked
+
+    def matrix(self, name: str) -> str:
+        """A square matrix."""
+        real = name in {name_of(fact.args[0]) for fact in self.law.told("real-tensor")}
+        var = self._named(self.rng.choice("MS" if real else "MZSH"))
+        text = self.codec.tensor(var, is_matrix=True)
+        self.orders[text] = 2
+        return text
+
+    def _matrixfn(self, node: Expr) -> str:
+        name, inside = node.args
+        text = self.known.get(name_of(name)) if is_variable(name) else str(name)
+        if text is None:
+            told = {fact.name for fact in self.law.facts if name_of(fact.args[0]) == name.name}
+            fits = [r.name for r in MATRIX_TABLE.values() if f"of-{'matrix' if r.scalar else 'number'}" not in told]
+            text = self.known[name.name] = f'"{self.rng.choice(fits)}"'
+        whole = f"(MatrixFn {text} {self.build(inside, 'Tensor')})"
+        self.orders[whole] = 0 if MATRIX_TABLE[text.strip('"')].scalar else 2
+        return whole
+
+    def _i(self, node: Expr) -> str:
+        name, key = node.args
+        held = self.known.get(name_of(name))
+        index = next((i for i in self.indices if f'"{i.name}"' == held), None) or self.rng.choice(self.indices)
+        for part, text in ((name, index.name), (key, domain_key(index.type))):
+            if is_variable(part):
+                self.known[part.name] = f'"{text}"'
+        return self.codec.index(index)
+
+    def _delta(self, node: Expr) -> str:
+        left, right, key = node.args
+        if is_variable(key):
+            self.known[key.name] = f'"{domain_key(self.domain)}"'
+        return f'(Delta {self.build(left, "Index")} {self.build(right, "Index")} "{domain_key(self.domain)}")'
+
+    def _subst(self, node: Expr) -> str:
+        """A replacement of an index by another: forms might hold what a Σ in the value binds, which no term does."""
+        index, by, value = node.args
+        for part, chosen in zip((index, by), self.rng.sample(self.indices, 2), strict=True):
+            if is_variable(part):
+                self.known.setdefault(part.name, self.codec.index(chosen))
+        return f"(Subst {self.build(index, 'Index')} {self.build(by, 'Index')} {self.build(value, 'Value')})"
+
+    def _opaque(self, node: Expr) -> str:
+        name, inside = node.args
+        index = self.rng.choice(self.indices)
+        text = self.codec.written(Apply(NAMED_MAP, (Apply(self._named("x"), (index,)),)))[1]
+        if is_variable(name):
+            self.known[name.name] = text.split()[1]
+        return f"(Opaque {text.split()[1]} {self._listed(inside, 'Indices', 1)})"
+
+    def _named(self, name: str) -> Var:
+        return next(tensor for tensor in self.tensors if tensor.name == name)
+
+    # --- random leaves
+
+    def rational(self) -> str:
+        """A small exact number."""
+        top, _, bottom = self.rng.choice(RATIONALS).partition("/")
+        return f'(bigrat (from-string "{top}") (from-string "{bottom or 1}"))'
+
+    def index(self) -> str:
+        """An index, or on a cycle or symmetric domain sometimes a form of indices."""
+        index = self.rng.choice(self.indices)
+        if self.rng.random() < 0.7 or isinstance(self.domain, Range):
+            return self.codec.index(index)
+        shift = self.rng.randint(-2, 2) if isinstance(self.domain, Cyclic) else 0
+        return self.codec.index(affine([(index, -1)], shift))
+
+    def value(self, *, real: bool, delta: bool) -> str:
+        """A random value."""
+        term = self._term(real)
+        commands, text = self.codec.written(term)
+        self.commands += [commands] if commands else []
+        if delta:
+            i, j = self.rng.sample(self.indices, 2)
+            key = domain_key(self.domain)
+            return f'(Prod (multiset-of (Delta {self.codec.index(i)} {self.codec.index(j)} "{key}") {text}))'
+        return text
+
+    def _term(self, real: bool) -> Term:
+        leaf = self._leaf(real)
+        kind = self.rng.random()
+        if kind < 0.1:
+            return Number(self.rng.choice([2, 3, -1]), 0 if real else self.rng.choice([0, 1, -2]))
+        if kind < 0.2:
+            return mul(Number(self.rng.choice([2, -1, 3])), leaf)
+        if kind < 0.3:
+            return add(leaf, self._leaf(real))
+        if kind < 0.4 and not self.only_real:
+            return Primitive("sin", (leaf,))
+        return leaf
+
+    def _leaf(self, real: bool) -> Term:
+        dtype = float if real or self.rng.random() < 0.4 else complex
+        fits = [t for t in self.tensors if _space(t).dtype is dtype]
+        tensor = self.rng.choice(fits)
+        # Distinct: a diagonal of a Hermitian matrix is real, and may lie on the branch cut of a function.
+        indices: Sequence[Term] = self.rng.sample(self.indices, _order(tensor))
+        return Apply(tensor, tuple(indices)) if indices else tensor
+
+
+def _space(var: Var) -> Space:
+    assert isinstance(var.type, Space)
+    return var.type
+
+
+def _order(var: Var) -> int:
+    return _space(var).order
+
+
+def all_hold(tensor: Var, facts: Iterable[Expr]) -> bool:
+    """Whether what a law asks of a tensor holds of it."""
+    space = _space(tensor)
+    swaps = [(g.sign, g.conjugate, [n for n, a in enumerate(g.axes) if a != n]) for g in space.group]
+    for fact in facts:
+        values = [getattr(getattr(a, "value", None), "value", None) for a in fact.args]
+        if fact.name == "tensor" and (
+            values[1] not in (None, space.order) or values[2] not in (None, space.dtype.__name__)
+        ):
+            return False
+        if fact.name == "axis" and values[1] is not None and values[1] >= space.order:
+            return False
+        wanted = {"symmetric": (1, False), "antisymmetric": (-1, False), "hermitian": (1, True)}.get(fact.name)
+        if wanted and (*wanted, values[1:]) not in swaps:
+            return False
+    return True
