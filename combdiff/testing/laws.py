@@ -99,7 +99,7 @@ class _Checker:
         return outputs
 
     def laws(self, file: RuleFile, seed: int) -> Iterator[Verdict]:
-        """The verdicts on the laws of one file; a rule that only takes nodes away states nothing that could be false."""
+        """The verdicts on the laws of one file, those left out that only take nodes away and so state nothing."""
         for command in file.commands:
             for name in law_names([command]):
                 if not name.startswith("what ") and not _only_forgets(command):
