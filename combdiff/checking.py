@@ -14,7 +14,7 @@ from functools import lru_cache
 from combdiff.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import TypeMismatchError
 from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.indexing import Affine, Coordinate, Delta, Indicator
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Type, Var
@@ -63,6 +63,8 @@ def type_of(term: Term) -> Inferred:
             return _pullback_type(term)
         case Implicit():
             return term.space
+        case Coordinate():
+            return scalar(float)
         case Primitive():
             return _primitive_type(term)
         case Delta() | Indicator():

@@ -69,6 +69,20 @@ class Indicator(Term):
         return indicator(children[0], self.modulus)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Coordinate(Term):
+    """An index of the real line as a number: x in `exp(2π i k x)`. `form` is an index expression."""
+
+    form: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.form,)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Coordinate(children[0])
+
+
 def affine(coefficients: Iterable[tuple[Term, int | Fraction]], offset: int | Fraction = 0) -> Term:
     """`Σ coefficient·term + offset` for index terms (variables or affine), collected; a bare variable stays one.
 

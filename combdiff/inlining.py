@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from combdiff.checking import is_domain, type_of
-from combdiff.domains import Function, Space, Whole
+from combdiff.domains import Function, Real, Space, Whole
 from combdiff.implicit import Implicit
 from combdiff.matrices import is_matrix_function, matrices_in
 from combdiff.substitution import apply, subterms
@@ -137,9 +137,17 @@ def _may_stand_inside(value: Term, passed: bool, deepest: int) -> bool:
     """
     if isinstance(value, Implicit):
         return False
+    if is_field(value) and not is_call(value):
+        return True  # nothing over the real line is evaluated: what is used once is read where it is used
     space = type_of(value)
     is_tensor = isinstance(space, Space) and space.order > 0
     return passed if is_call(value) and is_tensor else nesting(value) <= deepest
+
+
+def is_field(value: Term) -> bool:
+    """Whether a value has an axis over the real line."""
+    space = type_of(value)
+    return isinstance(space, Space) and any(isinstance(axis, Real) for axis in space.axes)
 
 
 def _passed(term: Term) -> Iterator[Term]:

@@ -23,6 +23,7 @@ from combdiff.inlining import (
     inline_all,
     inline_single_uses,
     is_call,
+    is_field,
     put_back,
     split,
     uses,
@@ -53,6 +54,7 @@ __all__ = [
     "inline_all",
     "inline_single_uses",
     "is_call",
+    "is_field",
     "put_back",
     "share",
     "split",
@@ -118,7 +120,7 @@ class _Binder:
             return apply(children[0], children[1:])
         new = term.with_children(children)
         if is_call(new):
-            return self._bind_call(new, self.hints.get(term, "t"))
+            return self._bind_call(new, self.hints.get(term, _call_name(new)))
         return self._bind_scalar(new) if self._heavy(new) else new
 
     def _heavy(self, term: Term) -> bool:
@@ -218,6 +220,14 @@ class _Binder:
             assert isinstance(space, Space)
             self.by_form[form] = self.bound[value] = self.names.fresh(Var(name, space))
         return self.by_form[form]
+
+
+def _call_name(term: Term) -> str:
+    """`Dx` for D(x), t for other calls."""
+    function, *arguments = term.children
+    if isinstance(term, Apply) and len(arguments) == 1 and isinstance(function, Var) and isinstance(arguments[0], Var):
+        return base_name(function) + base_name(arguments[0])
+    return "t"
 
 
 def base_name(var: Var) -> str:

@@ -28,7 +28,7 @@ from combdiff.indexing import Delta, affine
 from combdiff.matrices import matrices_in
 from combdiff.primitives import function
 from combdiff.rulefiles.loading import load
-from combdiff.sharing import canonical_names, is_call, put_back, share, split
+from combdiff.sharing import canonical_names, is_call, is_field, put_back, share, split
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     ZERO,
@@ -258,19 +258,27 @@ class _Calls:
 
 
 def _without_factor(call: Term) -> Term:
-    """A linear call with the real number that multiplies its argument in front: D(2 x) = 2 D(x)."""
+    """A linear call with the real numbers that multiply its argument in front: D(2 m x) = 2 m D(x)."""
     *others, argument = call.children
     body = argument.body if isinstance(argument, Lambda) else argument
-    first = body.factors[0] if isinstance(body, Mul) else body
-    if not isinstance(first, Number) or first.imag or (first is body and first is not ZERO):
-        return call
-    inner = mul(*body.factors[1:]) if isinstance(body, Mul) else body
     parameters = argument.parameters if isinstance(argument, Lambda) else ()
+    factors = body.factors if isinstance(body, Mul) else (body,)
+    outside = [factor for factor in factors if _is_constant(factor, parameters)] if body is not ZERO else [ZERO]
+    if not outside or (len(outside) == len(factors) and body is not ZERO):
+        return call
+    inner = mul(*(factor for factor in factors if factor not in outside))
     rest = call.with_children((*others, lambda_(parameters, inner)))
     space = type_of(call)
     assert isinstance(space, Space)
     indices = Names(call).indices(space.axes)
-    return lambda_(indices, mul(first, apply(rest, indices)))
+    return lambda_(indices, mul(*outside, apply(rest, indices)))
+
+
+def _is_constant(factor: Term, parameters: tuple[Var, ...]) -> bool:
+    """Whether a factor is one real number for all values of the parameters."""
+    if isinstance(factor, Number):
+        return not factor.imag
+    return bool(parameters) and factor.free.isdisjoint(parameters) and dtype_of(factor) is not complex
 
 
 def _is_light(term: Term) -> bool:
@@ -278,7 +286,8 @@ def _is_light(term: Term) -> bool:
     parts = list(subterms(term))
     if any(isinstance(part, Delta) for part in parts):
         return True
-    return symbols(term) <= MOST_LIGHT and not any(isinstance(part, Sum | Primitive) or is_call(part) for part in parts)
+    heavy: tuple[type[Term], ...] = (Sum,) if is_field(term) else (Sum, Primitive)  # of fields no array is made
+    return symbols(term) <= MOST_LIGHT and not any(isinstance(part, heavy) or is_call(part) for part in parts)
 
 
 def is_real(body: Term, rules: tuple[str, ...] = ()) -> bool:

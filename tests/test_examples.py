@@ -30,6 +30,13 @@ SHOWN = {
         "agrees with the closed one",
         "at every step: conjugate gradients",
     ],
+    "functionals": [
+        "(H, ψ) ↦ d ↦ 2 ∫ H(d, x) ψ(x) dx",
+        "(f, g, w) ↦ d ↦ ∫ g(t - d) w(t) dt",
+        "f ↦ y ↦ f(y)",
+        "f ↦ d ↦ 2 f(d)",
+        "nothing over it can be evaluated with arrays",
+    ],
     "hartree_fock": [
         "the Coulomb energy: one term, factor 4",
         "(J, C) ↦ (d, e) ↦ 4 Σ",
@@ -42,6 +49,13 @@ SHOWN = {
         "import egglog",
         "Coulomb energy",
         "terms: 1",
+    ],
+    "least_action": [
+        "∫ L(r(t), D(r)(t)) dt",
+        "∂₁L(r, D(r)) + Dᵀ(∂₂L(r, D(r)))",
+        "m Dᵀ(D(r)) - k r",
+        "nothing over it can be evaluated with arrays",
+        "the cosine satisfies the discrete law",
     ],
     "logistic": ["Σ_i log(1 + exp(-y[i] Σ_j X[i,j] w[j]))", "both agree with each other, with the closed form"],
     "quadratic_form": ["↦ d ↦ 2 Σ_i A[d,i] x[i]", "equals 2 A x", "equals (A + A†) x", "needs a real objective"],

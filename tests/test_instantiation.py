@@ -182,7 +182,7 @@ def test_linear_programs_bring_their_adjoint(given: cd.Program) -> None:
     x = RNG.normal(size=3)
     B = cd.jacobian(given, "x")(x)
     gradient = cd.grad(energy, "x")
-    assert str(gradient) == "(D, x) ↦ d ↦ 2 Dᵀ(D(x))[d]"
+    assert str(gradient) == "(D, x) ↦ 2 Dᵀ(D(x))"
     same(energy(given, x), np.sum((B @ x) ** 2))
     same(gradient(given, x), 2 * B.T @ B @ x)
     same(gradient.partial(D=given)(x), 2 * B.T @ B @ x)

@@ -283,8 +283,8 @@ WORKED = {
         r"(g, w) \mapsto d \mapsto \int w(t) g(t - d) \, \mathrm{d}t",
     ),
     least_action: (
-        "(r, L, D) ↦ t ↦ ∂₁L(r, D(r))(t) + Dᵀ(∂₂L(r, D(r)))(t)",
-        r"(r, L, D) \mapsto t \mapsto \partial_{1} L(r, D(r))(t) + D^{\top}(\partial_{2} L(r, D(r)))(t)",
+        "(r, L, D) ↦ ∂₁L(r, D(r)) + Dᵀ(∂₂L(r, D(r)))",
+        r"(r, L, D) \mapsto \partial_{1} L(r, D(r)) + D^{\top}(\partial_{2} L(r, D(r)))",
     ),
 }
 

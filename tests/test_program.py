@@ -543,7 +543,7 @@ def test_the_gradient_through_a_linear_map() -> None:
     same(image(Linear(), x), np.sum((matrix @ x) ** 2))
     calls.clear()
     gradient = cd.grad(image, wrt="x")
-    assert str(gradient) == "(D, x) ↦ d ↦ 2 Dᵀ(D(x))[d]"
+    assert str(gradient) == "(D, x) ↦ 2 Dᵀ(D(x))"
     same(gradient(Linear(), x), 2 * matrix.T @ matrix @ x)
     assert calls == ["D", "Dᵀ"]
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 
 from combdiff.checking import dtype_of
 from combdiff.egraph.conditions import solve
+from combdiff.egraph.waves import collapsed
 from combdiff.substitution import Names, substitute
 from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, total
 
@@ -49,7 +50,7 @@ def _conjugate(term: Term) -> Term:
 
 def _network(term: Term, names: Names) -> Term:
     indices, factors = _join(term, names)
-    indices, factors = solve(indices, factors, names)
+    indices, factors = solve(*collapsed(indices, factors), names)
     return ZERO if ZERO in factors else _split(indices, factors)
 
 

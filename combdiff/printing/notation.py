@@ -18,7 +18,7 @@ from math import lcm
 from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
 from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.indexing import Affine, Coordinate, Delta, Indicator
 from combdiff.printing.bounds import sizes_of, split_bounds, write_bounds
 from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
@@ -45,6 +45,7 @@ from combdiff.printing.documents import (
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
+from combdiff.printing.pointfree import whole
 from combdiff.terms import ONE, Add, Apply, Conj, Lambda, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
 
 
@@ -122,6 +123,8 @@ class Layout:
                 return Name(scope[term])
             case Affine():
                 return write_form(form_of(term), scope)
+            case Coordinate():
+                return self.doc(term.form, scope)
             case Apply():
                 return self._apply(term, scope)
             case Lambda():
@@ -207,6 +210,9 @@ class Layout:
         return Access(self.doc(term.function, scope), arguments, _is_round(term.function, term.arguments))
 
     def _lambda(self, term: Lambda, scope: Scope) -> Doc:
+        unindexed = whole(term)
+        if unindexed is not None:
+            return self.doc(unindexed, scope)
         inner = self._enter(scope, term.parameters, term.body)
         return Arrow(_names(term.parameters, inner), self.doc(term.body, inner))
 

@@ -22,7 +22,7 @@ from combdiff.checking import is_domain
 from combdiff.domains import Space
 from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Delta, Indicator
-from combdiff.sharing import is_call, put_back, uses, whole_calls
+from combdiff.sharing import is_call, is_field, put_back, uses, whole_calls
 from combdiff.substitution import apply, fresh, substitute
 from combdiff.terms import Apply, Lambda, Let, Number, Term, Tuple, Var, lambda_
 
@@ -69,7 +69,10 @@ def outline(term: Term) -> Outline:
 
 
 def _calls_put_back(bindings: list[tuple[Var, Term]], result: Term) -> tuple[list[tuple[Var, Term]], Term]:
-    """The same program with tensors that named maps give, where each is used once, written where they are used."""
+    """The same program with tensors that named maps give written where they are used.
+
+    That is where each is used once, or where it is a field of a name: `D(r)`.
+    """
     calls = {var for var, value in bindings if is_call(value) and not isinstance(value, Implicit)}
     if not calls:
         return bindings, result
@@ -80,11 +83,15 @@ def _calls_put_back(bindings: list[tuple[Var, Term]], result: Term) -> tuple[lis
     kept: list[tuple[Var, Term]] = []
     for var, value in bindings:
         value = put_back(value, replacement)
-        if var in calls and counts[var] == 1:
+        if var in calls and (counts[var] == 1 or _is_short_field(value)):
             replacement[var] = value
         else:
             kept.append((var, value))
     return kept, put_back(result, replacement)
+
+
+def _is_short_field(value: Term) -> bool:
+    return is_field(value) and all(isinstance(child, Var) for child in value.children)
 
 
 def is_tensor(term: Term) -> bool:

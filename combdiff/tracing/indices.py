@@ -17,6 +17,8 @@ from fractions import Fraction
 from types import EllipsisType
 from typing import Any, NoReturn, TypeGuard
 
+import numpy as np
+
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric
 from combdiff.errors import IndexingError, TraceError, UnsupportedError
 from combdiff.indexing import Affine, affine, affine_parts, indicator, size_form
@@ -24,7 +26,7 @@ from combdiff.indexing import delta as delta_term
 from combdiff.terms import ONE, ZERO, Term, Var, add, lambda_, mul, negate
 from combdiff.tracing.arrays import FIRST, axes_of, describe, element, show_index
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live, current, show_domain
-from combdiff.tracing.numpy_protocol import NumpyAware, python_number
+from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
 
 Whole = int | Fraction
 PARENTHESES_HINT = "put each comparison in parentheses: (i <= j) & (j < 3)"
@@ -47,6 +49,11 @@ class Index(NumpyAware):
 
     def __str__(self) -> str:
         return show_index(self.term)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether all of its indices were given the real line, so that it is a number too."""
+        return all(isinstance(binder.domain, Real) for binder in _binders(self.term, self.trace))
 
     def _combine(self, other: object, mine: Whole, others: Whole) -> Any:
         """`mine·self + others·other`; traced numbers answer for themselves."""
@@ -81,7 +88,9 @@ class Index(NumpyAware):
         other = python_number(other)
         if isinstance(other, TracedValue) and not isinstance(other, Index):
             return NotImplemented
-        return self._scaled(other) if _is_rational(other) else self._refuse_affine("*", other)
+        if _is_rational(other):
+            return self._scaled(other)
+        return HANDLERS[np.asarray](self) * other if self.is_number else self._refuse_affine("*", other)
 
     __rmul__ = __mul__
 

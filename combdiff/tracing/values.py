@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
 
+import numpy as np
+
 from combdiff.checking import is_complex, join, type_of
 from combdiff.domains import Function, Real, Space, extent
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
+from combdiff.indexing import Coordinate
 from combdiff.primitives import divide, function, power
 from combdiff.terms import ZERO, Apply, Number, Term, Var, add, mul, negate, tidy
 from combdiff.terms import conj as conj_term
@@ -26,7 +29,7 @@ from combdiff.tracing import arrays
 from combdiff.tracing.arrays import axes_of, describe, elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
 from combdiff.tracing.indices import Condition, Index, read
-from combdiff.tracing.numpy_protocol import NumpyAware, python_number
+from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
 
 WHERE_HINT = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
 
@@ -230,6 +233,8 @@ def lift(value: object) -> Term:
         return value.live()
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
+    if isinstance(value, Index) and value.is_number:
+        return Coordinate(value.live())
     if isinstance(value, Index):
         raise UnsupportedError(
             f"the index {value} is used as a number",
@@ -244,6 +249,9 @@ def lift(value: object) -> Term:
             hint="give one value here; only a whole program returns a tuple",
         )
     raise TypeMismatchError(f"{value!r} is not a number or tensor")
+
+
+HANDLERS[np.asarray] = lambda value: wrap(lift(value))  # an index of the real line as the number that it is
 
 
 def _plain(value: numbers.Complex) -> complex | Fraction:
