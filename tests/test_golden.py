@@ -1,4 +1,4 @@
-"""What the examples print, as text and as LaTeX: every program of theirs can be set, and the results read as on paper."""
+"""What the examples print, as text and as LaTeX: each program of theirs can be set, and results read as on paper."""
 
 from __future__ import annotations
 
