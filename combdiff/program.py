@@ -26,6 +26,7 @@ from combdiff.derivation import pulled_back
 from combdiff.domains import Function
 from combdiff.errors import ArgumentError, Location, RuleError
 from combdiff.execution import Compiled, Runner, compiled, cost_table, run, source
+from combdiff.explanation import Explanation, explanation
 from combdiff.instantiation import instantiated, resolved
 from combdiff.linearity import check_linear
 from combdiff.primitives import Row, register
@@ -46,7 +47,7 @@ class Program:
 
     `parameters` are its variables in order (name and Space or Function); `location` is where the user wrote it.
     `accesses` are those that stay inside their tensors at some sizes alone; a call checks them first.
-    Make one with `combdiff.program`.
+    `raw` is the body before it was simplified by the laws and `rules`. Make one with `combdiff.program`.
     """
 
     term: Lambda
@@ -54,6 +55,8 @@ class Program:
     location: Location | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     accesses: tuple[Access, ...] = ()
+    raw: Term | None = None
+    rules: tuple[str, ...] = ()
     _runner: Runner = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -174,6 +177,16 @@ class Program:
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
+
+    def explain(self) -> Explanation:
+        """The steps that led from the raw derivative to this program: each law by name, the term before and after.
+
+        It prints as text, and in notebooks as formulas. A program that was not simplified has no steps.
+        """
+        body = self.term.body
+        if self.raw is None:
+            return Explanation(self.term.parameters, (), body, body)
+        return explanation(self.term.parameters, self.raw, body, self.rules)
 
     def combinators(self) -> str:
         """The program by abstraction elimination: 𝐁, 𝐂, 𝐈 and univariate primitives with captures."""

@@ -12,7 +12,7 @@ Invariant: the result equals the input in value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from combdiff.checking import dtype_of, type_of
@@ -21,6 +21,7 @@ from combdiff.egraph.budget import current, warn
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
+from combdiff.egraph.history import Place, Prepared, State, note, recording
 from combdiff.egraph.matrices import Known
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.implicit import Implicit
@@ -49,6 +50,7 @@ from combdiff.terms import (
 )
 from combdiff.univariate import is_linear
 
+SHARED = "equal parts computed once"
 MOST_PASSES = 2  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
 MOST_LIGHT = 24  # symbols up to which a value without Σ and functions is repeated rather than bound
@@ -61,8 +63,10 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     load(rules)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
     body = share(body)
+    note(lambda: State(SHARED, body))
     for _ in range(MOST_PASSES):
         body = _pass(body, rules, settled)
+        note(lambda: State(SHARED, body))  # noqa: B023  (called at once)
         known = {var: value for var, value in split(body)[0] if var in matrices_in(body)}
         if settled.issuperset(_form(value, known) for value in _values(body)):
             break
@@ -79,14 +83,21 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
     kept: list[tuple[Var, Term]] = []
     known: dict[Var, Term] = {}
 
-    def simple(value: Term) -> Term:
+    def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
         value = put_back(value, replacement, matrices)
+        note(lambda: Place(name, value, whole()))
         found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known)
         settled.add(_form(found, known))
         return found
 
-    for var, value in bindings:
-        found = simple(value)
+    def around(number: int) -> Callable[[Term], Term]:
+        """The body, as it is now, with another value for the binding of that number."""
+        before, done, renamed = tuple(kept), dict(replacement), dict(matrices)
+        later = [(var, put_back(value, done, renamed)) for var, value in bindings[number + 1 :]]
+        return lambda new: let([*before, (bindings[number][0], new), *later], put_back(result, done, renamed))
+
+    for number, (var, value) in enumerate(bindings):
+        found = simple(value, var.name, lambda: around(number))  # noqa: B023  (called at once)
         if is_call(value) and not is_call(found):  # a multiple of a call, or zero
             found = _multiple(found, var, kept, names)
         light = _is_light(found)
@@ -98,15 +109,34 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
         kept.append((new, found))
         if var in held:
             matrices[var], known[new] = new, found
-    items = Tuple(tuple(map(simple, result.items))) if isinstance(result, Tuple) else simple(result)
-    return share(let(kept, items))
+    items = [put_back(item, replacement, matrices) for item in _items(result)]
+    for number, item in enumerate(_items(result)):
+        items[number] = simple(item, "", lambda: _item_changed(kept, result, items, number))  # noqa: B023
+    return share(let(kept, _joined(result, items)))
+
+
+def _items(result: Term) -> tuple[Term, ...]:
+    return result.items if isinstance(result, Tuple) else (result,)
+
+
+def _joined(result: Term, items: Sequence[Term]) -> Term:
+    """The items as a result of the same kind: a tuple, or the only one."""
+    return Tuple(tuple(items)) if isinstance(result, Tuple) else items[0]
+
+
+def _item_changed(
+    kept: Sequence[tuple[Var, Term]], result: Term, items: Sequence[Term], number: int
+) -> Callable[[Term], Term]:
+    """The body with another item of that number in its result."""
+    before, after = tuple(items[:number]), tuple(items[number + 1 :])
+    return lambda new: let(kept, _joined(result, (*before, new, *after)))
 
 
 def _values(body: Term) -> Iterator[Term]:
     """The values of a let program and the items of its result."""
     bindings, result = split(body)
     yield from (value for _, value in bindings)
-    yield from result.items if isinstance(result, Tuple) else (result,)
+    yield from _items(result)
 
 
 def _form(value: Term, known: Known) -> _Form:
@@ -190,9 +220,11 @@ def _plainly_named(term: Lambda) -> Lambda:
 
 
 def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known) -> Term:
-    term = _Calls(rules, known).run(term)
+    with recording():  # what is done to the arguments of calls is no step of its own
+        term = _Calls(rules, known).run(term)
+    term = _plainly_named(term) if isinstance(term, Lambda) else term
+    note(lambda: Prepared(term))
     if isinstance(term, Lambda):
-        term = _plainly_named(term)
         return Lambda(term.parameters, _simplify_number(term.body, rules, known))
     is_number = isinstance(space := type_of(term), Space) and not space.order
     return _simplify_number(term, rules, known) if is_number and not isinstance(term, Var) else term

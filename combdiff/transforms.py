@@ -141,7 +141,8 @@ def cheapest(f: Program, bodies: Iterable[Term], simplified: bool, rules: tuple[
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
     """The program simplified by equality saturation, with more rule files if given."""
     body = simplify_body(f.term.body, rule_paths(rules))
-    return replace(f, term=readable(Lambda(f.term.parameters, body), letters_of(f.term)))
+    term = readable(Lambda(f.term.parameters, body), letters_of(f.term))
+    return replace(f, term=term, raw=f.term.body, rules=rule_paths(rules))
 
 
 # --- what the transforms share -------------------------------------------------------------------------------------
@@ -151,7 +152,8 @@ def _derived(
     f: Program, parameters: tuple[Var, ...], body: Term, kind: str, simplified: bool, rules: tuple[str, ...]
 ) -> Program:
     term = derived(f.term, parameters, body, simplified, rules)
-    return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses)
+    raw = body if simplified else None
+    return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses, raw, rules)
 
 
 def _total_cost(term: Lambda) -> int:

@@ -60,6 +60,7 @@ LAYERS = (
     "arguments",
     "execution",
     "printing",
+    "explanation",
     "program",
     "transforms",
     "compression",

@@ -321,6 +321,10 @@ class Extractor:
                 return
         self.best[class_] = (paid, term)
 
+    def alternatives(self, class_: Any) -> Iterable[Term]:
+        """A term for each node of a class, over the best of its parts."""
+        return (term for node in self.classes.values.get(class_, ()) for term in self._terms(*node))
+
     def _terms(self, name: str, payload: Any) -> Iterable[Term]:
         """The terms a node stands for, given the best of its parts; none while a part has none."""
         match name:

@@ -24,6 +24,7 @@ from combdiff.egraph.contraction import normalise
 from combdiff.egraph.deltas import thin
 from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import Classes, Extractor, price, read
+from combdiff.egraph.history import Found, note
 from combdiff.egraph.matrices import Known
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
@@ -66,9 +67,12 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
     `known` has the values of variables that matrix functions in it are functions of.
     """
     with _session(rules) as egraph:
-        ((named, best),) = _Saturation(egraph, (term,), budget or current(), known or {}).settle()
+        saturation = _Saturation(egraph, (term,), budget or current(), known or {})
+        ((named, best),) = saturation.settle()
         found = (named, best, term, _spread(named), _spread(best))
-        return min(found, key=lambda one: price(one, known or {}))
+        chosen = min(found, key=lambda one: price(one, known or {}))
+        note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, known or {}))
+        return chosen
 
 
 def _spread(term: Term) -> Term:
@@ -119,7 +123,9 @@ class _Saturation:
         self.names = Names(*terms)
         self.forms: dict[Any, int] = {}
         self.roots = [f"$root{n}" for n in range(len(terms))]
-        starts = [self.codec.written(thin(apart(term, self.names))) for term in terms]
+        self.written = [thin(apart(term, self.names)) for term in terms]
+        self.rounds: list[tuple[Term, Term]] = []
+        starts = [self.codec.written(term) for term in self.written]
         _run(egraph, self.codec.tensor_laws())
         for root, (parts, start) in zip(self.roots, starts, strict=True):
             _run(egraph, f"{parts}\n(let {root} {start})")
@@ -133,6 +139,7 @@ class _Saturation:
             classes = read(self.egraph, self.codec)
             best = self._best(classes)
             named = tuple(canonical(normalise(term, self.names), self.forms) for term in best)
+            self.rounds.append((best[0], named[0]))
             if named in seen:
                 break
             seen.add(named)
