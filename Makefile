@@ -18,7 +18,7 @@ help:
 	@echo 'make test       the test suite'
 	@echo 'make examples   every script in examples/'
 	@echo 'make lint       ruff and mypy'
-	@echo 'make benchmark  import and derivation times'
+	@echo 'make benchmark  import and derivation times, and their growth with depth'
 	@echo 'make clean      remove .venv and caches'
 
 demo: $(VENV)/.demo
@@ -37,6 +37,7 @@ lint: $(VENV)/.lint
 
 benchmark: $(VENV)/.demo
 	$(RUN) benchmarks/startup.py
+	$(RUN) benchmarks/depth.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,6 +11,7 @@ Invariant: the parameters of the original come first and keep their order.
 from __future__ import annotations
 
 from combdiff.checking import type_of
+from combdiff.common import bind_common
 from combdiff.domains import Space
 from combdiff.errors import UnsupportedError
 from combdiff.pullback import cotangent_space, pull
@@ -25,7 +26,7 @@ def derived(
     origin: Lambda, parameters: tuple[Var, ...], body: Term, simplified: bool, rules: tuple[str, ...]
 ) -> Lambda:
     """The closed term of a derivative of `origin`: simplified, or only brought to let normal form."""
-    normal = simplify_body(body, rules) if simplified else share(body)
+    normal = bind_common(simplify_body(body, rules)) if simplified else share(body)
     return readable(Lambda(parameters, normal), letters_of(origin))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from combdiff.checking import type_of
+from combdiff.checking import is_domain, type_of
 from combdiff.domains import Space
 from combdiff.implicit import Implicit
 from combdiff.inlining import (
@@ -30,7 +30,7 @@ from combdiff.inlining import (
     whole_calls,
 )
 from combdiff.matrices import element, is_matrix_function
-from combdiff.substitution import Names, apply, substitute
+from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     Add,
     Apply,
@@ -71,6 +71,7 @@ def share(body: Term, names: Mapping[Term, str] | None = None) -> Term:
 def bind_heavy(body: Term, names: Mapping[Term, str] | None = None) -> Term:
     """The body with every heavy part bound, those that are used once too; `names` as for `share`."""
     binder = _Binder(body, names or {})
+    binder.prepare(body)
     result = binder.result(body)
     return let(((var, value) for value, var in binder.bound.items()), result)
 
@@ -87,6 +88,15 @@ class _Binder:
         self.bound: dict[Term, Var] = {}
         self.by_form: dict[Term, Var] = {}
         self.done: dict[Term, Term] = {}
+
+    def prepare(self, body: Term) -> None:
+        """Bind parts from the inside out, so that they may be nested deeper than Python's stack."""
+        parts = list(subterms(body))
+        named = {var for part in parts for var in part.bound if not is_domain(var.type)}
+        for part in parts:
+            inner = part.body if isinstance(part, Lambda) else part
+            if isinstance(part, Lambda | Sum | Primitive) and inner.free.isdisjoint(named):
+                self.scalar(inner)
 
     def result(self, term: Term) -> Term:
         """A program's result: a tuple of tensors, a tensor, a scalar, perhaps under a let."""

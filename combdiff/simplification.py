@@ -24,6 +24,7 @@ from combdiff.egraph.extraction import symbols
 from combdiff.egraph.history import Place, Prepared, State, note, recording
 from combdiff.egraph.matrices import Known
 from combdiff.egraph.saturation import equivalent, simplify
+from combdiff.egraph.sums import MOST_TERMS, simplify_sum
 from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, affine
 from combdiff.matrices import matrices_in
@@ -33,6 +34,7 @@ from combdiff.sharing import canonical_names, is_call, is_field, put_back, share
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     ZERO,
+    Add,
     Apply,
     Lambda,
     Mul,
@@ -53,7 +55,7 @@ from combdiff.univariate import is_linear
 SHARED = "equal parts computed once"
 MOST_PASSES = 2  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
-MOST_LIGHT = 24  # symbols up to which a value without Σ and functions is repeated rather than bound
+MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
 
 _Form = tuple[Any, ...]  # terms without free names, nested
 
@@ -67,8 +69,9 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     for _ in range(MOST_PASSES):
         body = _pass(body, rules, settled)
         note(lambda: State(SHARED, body))  # noqa: B023  (called at once)
-        known = {var: value for var, value in split(body)[0] if var in matrices_in(body)}
-        if settled.issuperset(_form(value, known) for value in _values(body)):
+        held = matrices_in(body)
+        known = {var: value for var, value in split(body)[0] if var in held}
+        if settled.issuperset(_form(value, known) for value in values_of(body)):
             break
     return body
 
@@ -116,12 +119,17 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
 
 
 def _items(result: Term) -> tuple[Term, ...]:
-    return result.items if isinstance(result, Tuple) else (result,)
+    """The tensors and numbers of a result, those of tuples within tuples too."""
+    return tuple(part for item in result.items for part in _items(item)) if isinstance(result, Tuple) else (result,)
 
 
 def _joined(result: Term, items: Sequence[Term]) -> Term:
-    """The items as a result of the same kind: a tuple, or the only one."""
-    return Tuple(tuple(items)) if isinstance(result, Tuple) else items[0]
+    """The items as a result of the same kind: the tuples within tuples that they came from, or the only one."""
+    return _rebuilt(result, iter(items))
+
+
+def _rebuilt(result: Term, items: Iterator[Term]) -> Term:
+    return Tuple(tuple(_rebuilt(item, items) for item in result.items)) if isinstance(result, Tuple) else next(items)
 
 
 def _item_changed(
@@ -132,8 +140,8 @@ def _item_changed(
     return lambda new: let(kept, _joined(result, (*before, new, *after)))
 
 
-def _values(body: Term) -> Iterator[Term]:
-    """The values of a let program and the items of its result."""
+def values_of(body: Term) -> Iterator[Term]:
+    """The values of a let program and the items of its result, tuples within tuples."""
     bindings, result = split(body)
     yield from (value for _, value in bindings)
     yield from _items(result)
@@ -231,17 +239,27 @@ def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known) -> Term:
 
 
 def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
-    """The simplified term; a real number stays one in type where the laws have dropped an Re that changes nothing.
+    """The simplified term; a real number stays one in type where the laws have dropped an Re that changes nothing."""
 
-    A term that would fill the e-graph before any law is applied stays as it is.
-    """
+    def one(part: Term) -> Term:
+        return _affordable(part, rules, known)
+
+    if isinstance(term, Add) and len(term.terms) > MOST_TERMS:
+        with recording():  # steps in groups of terms are none of the whole
+            simple = simplify_sum(term, one)
+    else:
+        simple = one(term)
+    lost = dtype_of(simple) is complex and dtype_of(term) is not complex
+    return function("real", simple) if lost else simple
+
+
+def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
+    """The simplified term; one that would fill the e-graph before any law is applied stays as it is."""
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
         warn(f"{nodes} nodes")
         return term
-    simple = simplify(term, rules, known=known)
-    lost = dtype_of(simple) is complex and dtype_of(term) is not complex
-    return function("real", simple) if lost else simple
+    return simplify(term, rules, known=known)
 
 
 class _Calls:

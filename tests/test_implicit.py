@@ -238,7 +238,8 @@ def test_how_roots_look() -> None:
         "(A, b, c) ↦",
         "  x = root(x2 ↦ i ↦ x2[i] - b[i] + 1/3 tanh(Σ_j A[i,j] x2[j]))",
         "  t[i] = tanh(Σ_j A[i,j] x[j])",
-        "  k = solve(k2 ↦ d ↦ k2[d] - 1/3 Σ_j A[j,d] k2[j] (t[j]² - 1), d ↦ c[d] x[d])",
+        "  t2[i] = 1 - t[i]²",
+        "  k = solve(k2 ↦ d ↦ k2[d] + 1/3 Σ_i A[i,d] k2[i] t2[i], d ↦ c[d] x[d])",
         "  d ↦ 2 k[d]",
     ]
     assert linear.combinators().startswith("(A, b) ↦ 𝐁 root (𝐂 (x ↦ 𝐂 (i ↦ ")

@@ -45,6 +45,8 @@ LAYERS = (
     "pullback",
     "egraph",
     "simplification",
+    "parts",
+    "common",
     "expansion",
     "wirtinger",
     "elimination",

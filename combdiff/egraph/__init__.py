@@ -2,5 +2,5 @@
 
 From the bottom up: `encoding` (terms as egglog text and back), `deltas` (thinned before saturation), `contraction`
 (networks in normal form), `canonical` (names of bound indices under symmetries), `extraction` (the cheapest term of a
-class) and `saturation` (the schedule).
+class), `saturation` (the schedule) and `sums` (long ones, in groups).
 """

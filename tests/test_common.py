@@ -1,0 +1,139 @@
+"""What the results of a program have in common is bound once, up to symmetry and conjugation, and changes no value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff import reference
+from combdiff.common import bind_common
+from combdiff.testing import finite_difference_gradient, random_arrays
+
+ERI = cd.Space("N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])
+Core = cd.Space("N", "N", dtype=complex, symmetry=["h[p,q] = conj(h[q,p])"])
+Orbitals = cd.Space("N", "Ne", dtype=complex)
+
+
+@cd.program
+def coulomb(J: ERI, C: Orbitals):
+    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
+
+
+@cd.program
+def energy(h: Core, J: ERI, C: Orbitals):
+    core = cd.sum(lambda i, p, q: cd.conj(C[p, i]) * h[p, q] * C[q, i])
+    exchange = cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, j] * cd.conj(C[r, j]) * C[s, i] * J[p, q, r, s])
+    return 2 * core + 2 * coulomb(J, C) - exchange
+
+
+@cd.program
+def form(A: cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"]), x: cd.Space("n")):
+    return cd.sum(lambda i, j: x[i] * A[i, j] * x[j])
+
+
+@cd.program
+def hermitian(
+    H: cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"]), z: cd.Space("n", dtype=complex)
+):
+    return cd.sum(lambda i, j: cd.conj(z[i]) * H[i, j] * z[j])
+
+
+@cd.program
+def cubic(T: cd.Space("n", "n", "n", symmetry=["T[i,j,k] = T[j,i,k]", "T[i,j,k] = T[i,k,j]"]), x: cd.Space("n")):
+    return cd.sum(lambda i, j, k: T[i, j, k] * x[i] * x[j] * x[k])
+
+
+@cd.program
+def turned(A: cd.Space("n", "n", symmetry=["A[i,j] = -A[j,i]"]), x: cd.Space("n"), y: cd.Space("n")):
+    return cd.sum(lambda i, j: x[i] * A[i, j] * y[j]) ** 2
+
+
+@cd.program
+def flat(
+    w: cd.Space(cd.Symmetric("B"), symmetry=["w[b] = w[-b]"]),
+    S: cd.Space("N", "N", cd.Cyclic("K"), cd.Cyclic("K"), dtype=complex, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"]),
+    U: cd.Space("N", "n", cd.Cyclic("K"), dtype=complex),
+):
+    """The localisation of Wannier functions with ρ written out twice."""
+
+    def rho(n: Any, b: Any) -> Any:
+        return cd.sum(lambda k, p, q: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b])
+
+    return cd.sum(lambda n, b: w[b] * cd.conj(rho(n, b)) * rho(n, b))
+
+
+CASES = [
+    (coulomb, "C", {"N": 3, "Ne": 2}),
+    (energy, "C", {"N": 2, "Ne": 2}),
+    (form, "x", {"n": 3}),
+    (hermitian, "z", {"n": 3}),
+    (cubic, "x", {"n": 3}),
+    (turned, ("x", "y"), {"n": 3}),
+    (flat, "U", {"N": 2, "n": 2, "K": 3, "B": 1}),
+    (flat, "U", {"N": 2, "n": 1, "K": 2, "B": 3}),
+]
+
+
+@pytest.mark.parametrize(("program", "wrt", "sizes"), CASES)
+def test_every_route_gives_the_value_and_the_central_differences(program: Any, wrt: Any, sizes: dict[str, int]) -> None:
+    arrays = random_arrays(program.parameters, np.random.default_rng(0), sizes)
+    both, raw = (cd.value_and_grad(program, wrt=wrt, simplify=simplify) for simplify in (True, False))
+    meant = reference.evaluate(both.term.body, {p: arrays[p.name] for p in both.parameters}, sizes)
+    names = (wrt,) if isinstance(wrt, str) else wrt
+    expected = [finite_difference_gradient(lambda **a: np.real(program(**a)), arrays, name) for name in names]
+    for value, slopes in (both(**arrays), raw(**arrays), meant):
+        assert np.isclose(value, np.real(program(**arrays)))
+        for found, wanted in zip((slopes,) if isinstance(wrt, str) else slopes, expected, strict=True):
+            np.testing.assert_allclose(found, wanted, atol=2e-6 * max(1.0, np.max(abs(wanted))))
+
+
+def test_energy_and_gradient_of_hartree_fock_share_the_fock_matrix() -> None:
+    both = cd.value_and_grad(coulomb, wrt="C")
+    assert str(both) == (
+        "(J, C) ↦\n"
+        "  t[d,e] = Σ_{p,i,q,r} C[p,i] C[q,e] C[r,i]* J[r,p,d,q]\n"
+        "  (Re(Σ_{p,i} C[p,i]* t[p,i]), (d, e) ↦ 4 t[d,e])"
+    )
+    assert "4 Σ" in str(cd.grad(coulomb, wrt="C"))
+
+
+@pytest.mark.parametrize(
+    ("program", "wrt", "tensor", "times"),
+    [
+        (energy, "C", "J[", 2),
+        (energy, "C", "h[", 2),
+        (form, "x", "A[", 1),
+        (hermitian, "z", "H[", 1),
+        (flat, "U", "S[", 2),
+    ],
+)
+def test_a_tensor_is_read_once_for_all_results(program: Any, wrt: str, tensor: str, times: int) -> None:
+    assert str(cd.value_and_grad(program, wrt=wrt)).count(tensor) == times
+
+
+def test_a_program_with_one_result_stays_as_it_is() -> None:
+    body = cd.grad(energy, wrt="C").term.body
+    assert bind_common(body) is body
+
+
+def test_what_would_cost_more_at_some_sizes_is_not_bound() -> None:
+    @cd.program
+    def error(T: cd.Space("m", "n"), U: cd.Space("m", "k"), V: cd.Space("n", "k")):
+        return cd.sum(lambda i, j: (T[i, j] - cd.sum(lambda a: U[i, a] * V[j, a])) ** 2)
+
+    printed = str(cd.value_and_grad(error, wrt=("U", "V")))
+    assert printed.count("Σ_a U[i,a] V[j,a]") == 1  # the residual, and nothing more
+    assert printed.count("=") == 1
+
+
+def test_an_existing_binding_serves_a_network_that_repeats_it() -> None:
+    @cd.program
+    def twice(A: cd.Space("n", "n"), x: cd.Space("n"), y: cd.Space("n")):
+        u = A @ x
+        return cd.sum(lambda i: cd.sin(u[i]) * y[i] + cd.exp(u[i]))
+
+    both = cd.value_and_grad(twice, wrt=("x", "y"))
+    assert str(both).count("A[") == 2
