@@ -102,6 +102,15 @@ class _Rewriting:
         return total((i for i in term.indices if i not in gone), mul(*kept, *read))
 
 
+def _apart(bindings: int, result: Term) -> list[int]:
+    """For each site a number, one for all items of one result: what the gradients alone have in common stays there."""
+    items = result.items if isinstance(result, Tuple) else (result,)
+    found = list(range(bindings))
+    for number, item in enumerate(items, start=bindings):
+        found += [number] * sum(1 for _ in values_of(item))
+    return found
+
+
 def _networks(site: Term) -> Iterator[Sum]:
     """The networks of a site, without those of equations, where other tensors may have the same names."""
     seen: set[Term] = set()
@@ -127,7 +136,8 @@ class _Search:
     def best(self, body: Term) -> Common | None:
         """The tensor to bind next, None where none is worth it."""
         sites = list(values_of(body))
-        bindings = split(body)[0]
+        bindings, result = split(body)
+        apart = _apart(len(bindings), result)
         names = {var.name for var, _ in bindings}
         groups: dict[tuple[object, ...], list[tuple[int, Part]]] = {}
         for number, site in enumerate(sites):
@@ -137,8 +147,8 @@ class _Search:
         tried = list(scenarios(sites))
         found: list[tuple[float, int, int, Common]] = []
         for group in groups.values():
-            if len({site for site, _ in group}) > 1:
-                for common in self._alike(group, bindings, sites):
+            if len({apart[site] for site, _ in group}) > 1:
+                for common in self._alike(group, bindings, sites, apart):
                     saved = saving(common, tried)
                     if saved > 0:
                         part = common.definition
@@ -152,14 +162,18 @@ class _Search:
         return self.listed[node]
 
     def _alike(
-        self, group: list[tuple[int, Part]], bindings: Sequence[tuple[Var, Term]], sites: Sequence[Term]
+        self,
+        group: list[tuple[int, Part]],
+        bindings: Sequence[tuple[Var, Term]],
+        sites: Sequence[Term],
+        apart: Sequence[int],
     ) -> Iterator[Common]:
-        """The parts of a group that are equal up to exchange of axes, conjugation and sign, if two sites have them."""
+        """The parts of a group equal up to exchange of axes, conjugation and sign, where two results have them."""
         arguments = [site.bound if isinstance(site, Lambda) else () for site in sites]
         left = sorted(
             group, key=lambda one: (not _is_bound(one, bindings), -len({*arguments[one[0]]} & {*one[1].open}))
         )
-        while len({site for site, _ in left}) > 1:
+        while len({apart[site] for site, _ in left}) > 1:
             first, part = left[0]
             whole = _is_bound(left[0], bindings)
             variants = self._variants(part)
@@ -174,7 +188,7 @@ class _Search:
                     uses.append(Use(site, other, order, conjugated, negative != minus))
             left = rest
             uses = list(_disjoint(uses))
-            if len({use.site for use in uses}) > (0 if whole else 1):
+            if len({apart[use.site] for use in uses}) > (0 if whole else 1):
                 ahead = [i for i in arguments[first] if i in part.open]
                 yield Common(part, tuple(uses), first if whole else None).shown((*ahead, *part.open))
 

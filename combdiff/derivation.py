@@ -23,10 +23,19 @@ from combdiff.terms import Lambda, Term, Tuple, Var, let
 
 
 def derived(
-    origin: Lambda, parameters: tuple[Var, ...], body: Term, simplified: bool, rules: tuple[str, ...]
+    origin: Lambda,
+    parameters: tuple[Var, ...],
+    body: Term,
+    simplified: bool,
+    rules: tuple[str, ...],
+    with_value: bool = False,
 ) -> Lambda:
-    """The closed term of a derivative of `origin`: simplified, or only brought to let normal form."""
-    normal = bind_common(simplify_body(body, rules)) if simplified else share(body)
+    """The closed term of a derivative of `origin`: simplified, or only brought to let normal form.
+
+    `with_value` says that the body is the pair of a value and its derivative; what they have in common is bound.
+    """
+    normal = simplify_body(body, rules) if simplified else share(body)
+    normal = bind_common(normal) if simplified and with_value else normal
     return readable(Lambda(parameters, normal), letters_of(origin))
 
 

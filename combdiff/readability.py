@@ -39,12 +39,22 @@ def readable(program: Lambda, letters: Mapping[object, list[str]]) -> Lambda:
     visible = {p.name for p in program.parameters} | sizes
     bindings, result = split(program.body)
     scope: dict[Var, Var] = {}
+    given: dict[str, str] = {}  # for the names that bindings had, the names they have now
     for var, _ in bindings:
-        scope[var] = Var(_numbered(var.name.split(".")[0], visible), var.type)
+        base = var.name.split(".")[0]
+        scope[var] = Var(_numbered(_stem(base, given), visible), var.type)
         visible.add(scope[var].name)
+        given.setdefault(base, scope[var].name)
     renaming = _Renaming(letters)
     values = [(scope[var], renaming.run(value, scope, frozenset(visible))) for var, value in bindings]
     return Lambda(program.parameters, let(values, renaming.run(result, scope, frozenset(visible))))
+
+
+def _stem(base: str, given: Mapping[str, str]) -> str:
+    """What a binding's name begins with: t for those numbered before, and the cotangent of t3 goes with t3."""
+    if base.endswith("_bar"):
+        return f"{given.get(base[:-4], base[:-4])}_bar"
+    return "t" if base[:1] == "t" and base[1:].isdigit() else base
 
 
 def _numbered(base: str, taken: set[str]) -> str:

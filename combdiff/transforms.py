@@ -73,7 +73,7 @@ def _gradient(
     if with_value:
         result = Tuple((_real_value(value), result))
     kind = "value_and_grad" if with_value else "grad"
-    return _derived(f, f.term.parameters, let((*bindings, *backward), result), kind, simplified, rules)
+    return _derived(f, f.term.parameters, let((*bindings, *backward), result), kind, simplified, rules, with_value)
 
 
 def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
@@ -149,9 +149,15 @@ def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
 
 
 def _derived(
-    f: Program, parameters: tuple[Var, ...], body: Term, kind: str, simplified: bool, rules: tuple[str, ...]
+    f: Program,
+    parameters: tuple[Var, ...],
+    body: Term,
+    kind: str,
+    simplified: bool,
+    rules: tuple[str, ...],
+    with_value: bool = False,
 ) -> Program:
-    term = derived(f.term, parameters, body, simplified, rules)
+    term = derived(f.term, parameters, body, simplified, rules, with_value)
     raw = body if simplified else None
     return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses, raw, rules)
 

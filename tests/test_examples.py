@@ -58,6 +58,14 @@ SHOWN = {
         "the cosine satisfies the discrete law",
     ],
     "logistic": ["Σ_i log(1 + exp(-y[i] Σ_j X[i,j] w[j]))", "both agree with each other, with the closed form"],
+    "perceptron": [
+        "t = σ(i ↦ Σ_j W1[i,j] x[j])",
+        "∂σ(t",
+        "tanh(Σ_j W1[i,j] x[j])",
+        "t2_bar[d] =",
+        "both agree with backpropagation by hand, and with central differences",
+        "ms per layer",
+    ],
     "quadratic_form": ["↦ d ↦ 2 Σ_i A[d,i] x[i]", "equals 2 A x", "equals (A + A†) x", "needs a real objective"],
     "wannier": [
         "one term, ρ shared",

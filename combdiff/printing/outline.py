@@ -23,8 +23,8 @@ from combdiff.domains import Space
 from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Delta, Indicator
 from combdiff.sharing import is_call, is_field, put_back, uses, whole_calls
-from combdiff.substitution import apply, fresh, substitute
-from combdiff.terms import Apply, Lambda, Let, Number, Term, Tuple, Var, lambda_
+from combdiff.substitution import apply, fresh, substitute, subterms
+from combdiff.terms import Apply, Lambda, Let, Number, Primitive, Sum, Term, Tuple, Var, lambda_
 
 # Lengths count operations and accesses; indices, variables and numbers are free.
 SHORT = 3  # a map shorter than this is written out however often it is used
@@ -71,7 +71,8 @@ def outline(term: Term) -> Outline:
 def _calls_put_back(bindings: list[tuple[Var, Term]], result: Term) -> tuple[list[tuple[Var, Term]], Term]:
     """The same program with tensors that named maps give written where they are used.
 
-    That is where each is used once, or where it is a field of a name: `D(r)`.
+    That is where each is used once, or where it is a field of a name: `D(r)`. A tensor of a map whose arguments hold a
+    Σ or a function has a line of its own, as a layer of a network has.
     """
     calls = {var for var, value in bindings if is_call(value) and not isinstance(value, Implicit)}
     if not calls:
@@ -83,7 +84,8 @@ def _calls_put_back(bindings: list[tuple[Var, Term]], result: Term) -> tuple[lis
     kept: list[tuple[Var, Term]] = []
     for var, value in bindings:
         value = put_back(value, replacement)
-        if var in calls and (counts[var] == 1 or _is_short_field(value)):
+        once = counts[var] == 1 and (is_field(value) or _is_plain_call(value))
+        if var in calls and (once or _is_short_field(value)):
             replacement[var] = value
         else:
             kept.append((var, value))
@@ -92,6 +94,12 @@ def _calls_put_back(bindings: list[tuple[Var, Term]], result: Term) -> tuple[lis
 
 def _is_short_field(value: Term) -> bool:
     return is_field(value) and all(isinstance(child, Var) for child in value.children)
+
+
+def _is_plain_call(call: Term) -> bool:
+    """Whether there is nothing heavy in the arguments of a call."""
+    inside = (part for argument in call.children for part in subterms(argument))
+    return not any(isinstance(part, Sum | Primitive) for part in inside)
 
 
 def is_tensor(term: Term) -> bool:
