@@ -129,12 +129,16 @@ class _Search:
 
     def __init__(self, body: Term) -> None:
         self.names = Names(body)
+        self.found = False
         self.forms: dict[object, int] = {}
         self.known: dict[tuple[Part, tuple[int, ...], bool], tuple[Term, bool]] = {}
         self.listed: dict[Sum, list[tuple[tuple[object, ...], Part]]] = {}
 
     def best(self, body: Term) -> Common | None:
-        """The tensor to bind next, None where none is worth it."""
+        """The tensor to bind next, None where none is worth it.
+
+        All of a result, such as F C in 4 F C, is bound only where no smaller part is in common: the rest reads better.
+        """
         sites = list(values_of(body))
         bindings, result = split(body)
         apart = _apart(len(bindings), result)
@@ -154,7 +158,11 @@ class _Search:
                         part = common.definition
                         later = sum(not names.isdisjoint(v.name for v in f.free) for f in part.factors)
                         found.append((-saved, later, sum(map(symbols, part.factors)), common))
-        return min(found, key=lambda item: item[:3])[3] if found else None
+        inside = [item for item in found if not any(use.is_result(len(bindings)) for use in item[3].uses)]
+        if not inside and self.found:
+            return None
+        self.found = True
+        return min(inside or found, key=lambda item: item[:3])[3] if found else None
 
     def _listed(self, node: Sum) -> list[tuple[tuple[object, ...], Part]]:
         if node not in self.listed:

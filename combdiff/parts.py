@@ -54,6 +54,11 @@ class Use(NamedTuple):
     conjugated: bool
     negative: bool
 
+    def is_result(self, bindings: int) -> bool:
+        """Whether the part is a whole network of a result; sites numbered below `bindings` are bindings."""
+        rest = (f for n, f in enumerate(factors_of(self.part.node)) if n not in self.part.positions)
+        return self.site >= bindings and all(isinstance(factor, Number) for factor in rest)
+
     def access(self, tensor: Var) -> Term:
         """The part as an access to the tensor."""
         arguments = tuple(self.part.open[n] for n in self.order)

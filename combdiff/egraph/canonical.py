@@ -162,11 +162,12 @@ def _access(term: Term, colours: Colours) -> _Form:
     variants = []
     for action in space.group:
         keys = [(minus if negated else plain)[a] for a, negated in zip(action.axes, action.negated, strict=True)]
-        variants.append((("a", name, complex_ and starred != action.conjugate, *keys), action))
+        shifted = sum(key[0] == "x" for key in keys)  # a conjugate reads better than a negated index
+        variants.append((("a", name, shifted, complex_ and starred != action.conjugate, *keys), action))
     key, best = min(variants, key=lambda variant: variant[0])
     both = any(k == key and action.sign != best.sign for k, action in variants)
     form: Term = Apply(tensor, tuple(_index_form(argument, colours) for argument in _moved(access, best)))
-    return _Form(key, 0 if both else best.sign, conj(form) if key[2] else form)
+    return _Form(key, 0 if both else best.sign, conj(form) if key[3] else form)
 
 
 @lru_cache(maxsize=1024)

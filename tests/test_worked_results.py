@@ -1,0 +1,165 @@
+"""How the worked results of theory.md look: Hartree-Fock, Wannier functions and perceptrons, as text and as LaTeX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import combdiff as cd
+
+K, B = cd.Cyclic("K"), cd.Symmetric("B")
+Activation = cd.Function(cd.Space("m"), result=cd.Space("m"))
+
+
+@cd.program
+def coulomb(
+    J: cd.Space(
+        "N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"]
+    ),
+    C: cd.Space("N", "Ne", dtype=complex),
+):
+    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
+
+
+@cd.program
+def localisation(
+    w: cd.Space(B, symmetry=["w[b] = w[-b]"]),
+    S: cd.Space("N", "N", K, K, dtype=complex, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"]),
+    U: cd.Space("N", "n", K, dtype=complex),
+):
+    rho = cd.tensor(lambda n, b: cd.sum(lambda k, p, q: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b]), b=B)
+    return cd.sum(lambda n, b: w[b] * cd.conj(rho[n, b]) * rho[n, b])
+
+
+@cd.program
+def named(s: Activation, V: cd.Space("m", "m"), W: cd.Space("m", "m"), x: cd.Space("m"), y: cd.Space("m")):
+    return ((s(W @ s(V @ x)) - y) ** 2).sum()
+
+
+@cd.program
+def known(V: cd.Space("m", "m"), W: cd.Space("m", "m"), x: cd.Space("m"), y: cd.Space("m")):
+    return ((cd.tanh(W @ cd.tanh(V @ x)) - y) ** 2).sum()
+
+
+CASES: dict[str, tuple[Any, cd.Program, Any]] = {
+    "hartree_fock": (cd.grad, coulomb, "C"),
+    "hartree_fock_pair": (cd.value_and_grad, coulomb, "C"),
+    "wannier": (cd.grad, localisation, "U"),
+    "wannier_pair": (cd.value_and_grad, localisation, "U"),
+    "perceptron_named": (cd.grad, named, ("V", "W")),
+    "perceptron_known": (cd.grad, known, ("V", "W")),
+}
+
+TEXT = {
+    "hartree_fock": r"""
+(J, C) ↦ (d, e) ↦ 4 Σ_{p,q,r,i} C[p,i] C[q,e] C[r,i]* J[r,p,d,q]
+""",
+    "hartree_fock_pair": r"""
+(J, C) ↦
+  t[p,q] = Σ_i C[p,i] C[q,i]*
+  t2[d,p] = Σ_{q,r} J[r,q,d,p] t[q,r]
+  (Re(Σ_{p,q} t2[q,p] t[p,q]), (d, e) ↦ 4 Σ_p C[p,e] t2[d,p])
+""",
+    "wannier": r"""
+(w, S, U) ↦
+  (d, e, f) ↦ 4 Σ_{k,p,q,i,b} S[q,p,k,k - b] S[d,i,f,f + b] U[q,e,k]* U[p,e,k - b] U[i,e,f + b] w[b]
+""",
+    "wannier_pair": r"""
+(w, S, U) ↦
+  t[n,b] = Σ_{k,p,q} S[q,p,k,k + b] U[q,n,k]* U[p,n,k + b]
+  (Re(Σ_{n,b} t[n,b] t[n,b]* w[b]), (d, e, f) ↦ 4 Σ_{p,b} S[d,p,f,f - b] U[p,e,f - b] t[e,b] w[b])
+""",
+    "perceptron_named": r"""
+(s, V, W, x, y) ↦
+  t[i] = Σ_j V[i,j] x[j]
+  t2 = s(t)
+  t3[i] = Σ_j W[i,j] t2[j]
+  t5 = ∂s(t3)ᵀ(d ↦ 2 (s(t3)[d] - y[d]))
+  t6 = ∂s(t)ᵀ(d ↦ Σ_j W[j,d] t5[j])
+  ((d, e) ↦ t6[d] x[e], (d, e) ↦ t2[e] t5[d])
+""",
+    "perceptron_known": r"""
+(V, W, x, y) ↦
+  t[i] = tanh(Σ_j V[i,j] x[j])
+  t2[i] = tanh(Σ_j W[i,j] t[j])
+  t3[i] = 1 - t2[i]²
+  (
+    (d, e) ↦ 2 x[e] (t[d]² - 1) Σ_j W[j,d] t3[j] (y[j] - t2[j]),
+    (d, e) ↦ 2 t[e] t3[d] (t2[d] - y[d])
+  )
+""",
+}
+
+LATEX = {
+    "hartree_fock": r"""
+(J, C) \mapsto (d, e) \mapsto 4 \sum_{p,q,r,i} C_{p,i} C_{q,e} C_{r,i}^{*} J_{r,p,d,q}
+""",
+    "hartree_fock_pair": r"""
+\begin{aligned}
+& (J, C) \mapsto \\
+& \quad t_{p,q} = \sum_{i} C_{p,i} C_{q,i}^{*} \\
+& \quad {t_{2}}_{d,p} = \sum_{q,r} J_{r,q,d,p} t_{q,r} \\
+& \quad (\operatorname{Re}\left(\sum_{p,q} {t_{2}}_{q,p} t_{p,q}\right), \\
+& \quad (d, e) \mapsto 4 \sum_{p} C_{p,e} {t_{2}}_{d,p})
+\end{aligned}
+""",
+    "wannier": (
+        r"(w, S, U) \mapsto (d, e, f) \mapsto 4 \sum_{k,p,q,i,b} S_{q,p,k,k - b} S_{d,i,f,f + b} U_{q,e,k}^{*} "
+        r"U_{p,e,k - b} U_{i,e,f + b} w_{b}"
+    ),
+    "wannier_pair": r"""
+\begin{aligned}
+& (w, S, U) \mapsto \\
+& \quad t_{n,b} = \sum_{k,p,q} S_{q,p,k,k + b} U_{q,n,k}^{*} U_{p,n,k + b} \\
+& \quad (\operatorname{Re}\left(\sum_{n,b} t_{n,b} t_{n,b}^{*} w_{b}\right), \\
+& \quad (d, e, f) \mapsto 4 \sum_{p,b} S_{d,p,f,f - b} U_{p,e,f - b} t_{e,b} w_{b})
+\end{aligned}
+""",
+    "perceptron_named": r"""
+\begin{aligned}
+& (s, V, W, x, y) \mapsto \\
+& \quad t_{i} = \sum_{j} V_{i,j} x_{j} \\
+& \quad t_{2} = s(t) \\
+& \quad {t_{3}}_{i} = \sum_{j} W_{i,j} {t_{2}}_{j} \\
+& \quad t_{5} = \partial s(t_{3})^{\top}(d \mapsto 2 (s(t_{3})_{d} - y_{d})) \\
+& \quad t_{6} = \partial s(t)^{\top}\left(d \mapsto \sum_{j} W_{j,d} {t_{5}}_{j}\right) \\
+& \quad ((d, e) \mapsto {t_{6}}_{d} x_{e}, \\
+& \quad (d, e) \mapsto {t_{2}}_{e} {t_{5}}_{d})
+\end{aligned}
+""",
+    "perceptron_known": r"""
+\begin{aligned}
+& (V, W, x, y) \mapsto \\
+& \quad t_{i} = \tanh\left(\sum_{j} V_{i,j} x_{j}\right) \\
+& \quad {t_{2}}_{i} = \tanh\left(\sum_{j} W_{i,j} t_{j}\right) \\
+& \quad {t_{3}}_{i} = 1 - {t_{2}}_{i}^{2} \\
+& \quad ((d, e) \mapsto 2 x_{e} (t_{d}^{2} - 1) \sum_{j} W_{j,d} {t_{3}}_{j} (y_{j} - {t_{2}}_{j}), \\
+& \quad (d, e) \mapsto 2 t_{e} {t_{3}}_{d} ({t_{2}}_{d} - y_{d}))
+\end{aligned}
+""",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_how_a_derivative_reads(name: str) -> None:
+    transform, program, wrt = CASES[name]
+    assert str(transform(program, wrt=wrt)) == TEXT[name].strip()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_how_a_derivative_reads_in_latex(name: str) -> None:
+    transform, program, wrt = CASES[name]
+    latex = transform(program, wrt=wrt).latex()
+    assert latex == LATEX[name].strip()
+    mathtext = pytest.importorskip("matplotlib.mathtext")
+    for line in latex.splitlines():
+        shown = line.removesuffix(r"\\").replace("&", "").strip()
+        if not shown.startswith((r"\begin", r"\end")):
+            mathtext.MathTextParser("path").parse(f"${shown}$")
+
+
+def test_how_layers_with_a_named_activation_read() -> None:
+    assert str(named) == (
+        "(s, V, W, x, y) ↦\n  t = s(i ↦ Σ_j V[i,j] x[j])\n  t2 = s(i ↦ Σ_j W[i,j] t[j])\n  Σ_i (t2[i] - y[i])²"
+    )
