@@ -75,7 +75,7 @@ TEXT = {
   t[i] = Σ_j V[i,j] x[j]
   t2 = s(t)
   t3[i] = Σ_j W[i,j] t2[j]
-  t5 = ∂s(t3)ᵀ(d ↦ 2 (s(t3)[d] - y[d]))
+  t5 = ∂s(t3)ᵀ(2 (s(t3) - y))
   t6 = ∂s(t)ᵀ(d ↦ Σ_j W[j,d] t5[j])
   ((d, e) ↦ t6[d] x[e], (d, e) ↦ t2[e] t5[d])
 """,
@@ -122,7 +122,7 @@ LATEX = {
 & \quad t_{i} = \sum_{j} V_{i,j} x_{j} \\
 & \quad t_{2} = s(t) \\
 & \quad {t_{3}}_{i} = \sum_{j} W_{i,j} {t_{2}}_{j} \\
-& \quad t_{5} = \partial s(t_{3})^{\top}(d \mapsto 2 (s(t_{3})_{d} - y_{d})) \\
+& \quad t_{5} = \partial s(t_{3})^{\top}(2 (s(t_{3}) - y)) \\
 & \quad t_{6} = \partial s(t)^{\top}\left(d \mapsto \sum_{j} W_{j,d} {t_{5}}_{j}\right) \\
 & \quad ((d, e) \mapsto {t_{6}}_{d} x_{e}, \\
 & \quad (d, e) \mapsto {t_{2}}_{e} {t_{5}}_{d})
