@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.accesses import Access, check
+from combdiff.accesses import Access, Lookup, check
 from combdiff.arguments import key, prepare, unknown_size
 from combdiff.costs import CostTable, table
 from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
@@ -76,7 +76,7 @@ class Runner:
         self,
         program: Lambda,
         sizes: Mapping[str, int] | None = None,
-        accesses: tuple[Access, ...] = (),
+        accesses: tuple[Access | Lookup, ...] = (),
         library: Library | None = None,
         memory_limit: int | None = None,
     ) -> None:
@@ -87,6 +87,8 @@ class Runner:
         self.library = library
         self._numbers: dict[tuple[object, ...], int] = {}
         self._functions: list[Callable[[Sequence[Any]], Any]] = []
+        positions = {p.name: n for n, p in enumerate(program.parameters)}
+        self._lookups = [(positions[one.array], one) for one in accesses if isinstance(one, Lookup)]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Runner, (self.program, self.sizes, self.accesses, self.library, self.memory_limit)
@@ -125,16 +127,28 @@ class Runner:
         unknown = sorted(size_names(self.program) - prepared.sizes.keys())
         if unknown:
             raise unknown_size(unknown[0])
-        check(self.accesses, prepared.sizes)
+        check((one for one in self.accesses if isinstance(one, Access)), prepared.sizes)
         function = _compiled(self.program, tuple(prepared.sizes.items()), prepared.library.name, self.memory_limit)
         if self.library is not None:
             function = self.library.finished(function)
         converters = prepared.converters
+        if self._lookups:
+            function = self._checked(function, prepared.sizes)
         if not any(converters):
             return lambda arguments: function(*arguments)
         return lambda arguments: function(
             *[convert(a) if convert else a for convert, a in zip(converters, arguments, strict=True)]
         )
+
+    def _checked(self, function: Callable[..., Any], sizes: Mapping[str, int]) -> Callable[..., Any]:
+        """The function, after a look at the indices that its arguments hold."""
+
+        def call(*arguments: Any) -> Any:
+            for position, lookup in self._lookups:
+                lookup.check(arguments[position], sizes)
+            return function(*arguments)
+
+        return call
 
 
 @dataclass(frozen=True)
@@ -168,7 +182,7 @@ def run(
     program: Lambda,
     arguments: Sequence[object],
     sizes: Mapping[str, int] | None = None,
-    accesses: tuple[Access, ...] = (),
+    accesses: tuple[Access | Lookup, ...] = (),
 ) -> Any:
     """The value of a program at arrays, numbers and callables given in the order of its parameters.
 
@@ -183,7 +197,7 @@ def run(
 
 
 @lru_cache(maxsize=512)
-def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple[Access, ...]) -> Runner:
+def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple[Access | Lookup, ...]) -> Runner:
     return Runner(program, dict(sizes), accesses)
 
 

@@ -53,6 +53,12 @@ class Delta(Term):
     def with_children(self, children: tuple[Term, ...]) -> Term:
         return delta(children[0], children[1], self.domain)
 
+    @property
+    def lookup(self) -> tuple[Term, Term] | None:
+        """An index expression and the integer value it is compared with, as in δ(d, idx[i]); None if there is none."""
+        sides = [(self.left, self.right), (self.right, self.left)]
+        return next(((i, v) for i, v in sides if not isinstance(v, Var | Affine) and isinstance(i, Var | Affine)), None)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Indicator(Term):

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.accesses import Access, check, doubtful_accesses
+from combdiff.accesses import Access, Lookup, check, doubtful_accesses, lookups
 from combdiff.costs import CostTable
 from combdiff.derivation import pulled_back
 from combdiff.domains import Function
@@ -54,7 +54,7 @@ class Program:
     name: str
     location: Location | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[Access | Lookup, ...] = ()
     raw: Term | None = None
     rules: tuple[str, ...] = ()
     _runner: Runner = field(init=False, repr=False)
@@ -254,7 +254,8 @@ def program(definition: Callable[..., Any]) -> Program:
     doubtful = doubtful_accesses(traced.term)
     check([access for access in doubtful if access.is_sized], {}, traced.location)
     term = Lambda(traced.term.parameters, share(resolved(traced.term.body, Names(traced.term))))
-    open_ = tuple(access for access in doubtful if not access.is_sized)
+    open_: tuple[Access | Lookup, ...] = tuple(access for access in doubtful if not access.is_sized)
+    open_ += lookups(traced.term)
     return Program(readable(term, letters_of(traced.term)), traced.name, traced.location, accesses=open_)
 
 

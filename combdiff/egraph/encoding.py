@@ -80,7 +80,7 @@ class Codec:
                 return f"(Conj {self._piece(term.body)})"
             case Sum():
                 return f"(Sum (set-of {self._indices(term.indices)}) {self._piece(term.body)})"
-            case Delta() if term.domain is not None:
+            case Delta() if term.domain is not None and not term.lookup:
                 return self._delta(term)
             case Indicator():
                 return f"(Where {self.index(term.form)} {term.modulus})"

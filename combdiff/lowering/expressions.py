@@ -18,6 +18,7 @@ from combdiff.affine import Linear
 from combdiff.domains import Domain, Function, Space
 from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.fragments import literal, parenthesised, slice_text, tuple_text
+from combdiff.lowering.indirect import indirect
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.steps import (
     Arrange,
@@ -30,15 +31,18 @@ from combdiff.lowering.steps import (
     Correlate,
     Elementwise,
     Factor,
+    Hit,
     LinearSolve,
     MatrixFunction,
     Pattern,
     Read,
     Reduce,
     Scale,
+    Scatter,
     Select,
     Solve,
     Step,
+    Take,
 )
 from combdiff.lowering.systems import base_name
 from combdiff.lowering.views import Mask, Position, extent_form
@@ -87,6 +91,8 @@ class Expressions:
                 return self._contract(contraction, operands, step)
             case Correlate() as correlation:
                 return self._correlate(correlation, operands, step)
+            case Take() | Scatter() | Hit():
+                return indirect(self, step.operation, operands, step)
             case Reduce(summed=summed):
                 every = len(summed) == len(self.plan.steps[step.operands[0]].axes)
                 return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, summed), single=False)}'})"
@@ -165,9 +171,9 @@ class Expressions:
 
     def _aligned(self, operands: Sequence[str], patterns: Sequence[Pattern], step: Step) -> list[str]:
         rank = len(step.axes)
-        return [self._placed(text, pattern, rank) for text, pattern in zip(operands, patterns, strict=True)]
+        return [self.placed(text, pattern, rank) for text, pattern in zip(operands, patterns, strict=True)]
 
-    def _placed(self, text: str, pattern: Pattern, rank: int) -> str:
+    def placed(self, text: str, pattern: Pattern, rank: int) -> str:
         """The array with its axes where the pattern says among `rank` axes, the others of length 1, none in front."""
         text = self.dialect.transposed(text, sorted(range(len(pattern)), key=pattern.__getitem__))
         if not pattern or min(pattern) + len(pattern) == rank:
@@ -183,7 +189,7 @@ class Expressions:
             self.uses_device = True
             return self.dialect.full(self.shape(step.axes), operand, self.dtype(self.plan.steps[step_operand].kind))
         pattern = tuple(order.index(axis) for axis in range(len(kept)))
-        return self.dialect.broadcast(self._placed(operand, pattern, len(order)), self.shape(step.axes))
+        return self.dialect.broadcast(self.placed(operand, pattern, len(order)), self.shape(step.axes))
 
     def _read(self, read: Read, operand: str, step: Step) -> str:
         source = self.plan.steps[step.operands[0]].axes
@@ -224,7 +230,7 @@ class Expressions:
             if negative:
                 total = total.times(Factor(Number(-1)))
             constant = isinstance(operation, Constant)
-            array = self._placed(self.names[m], pattern, len(step.axes))
+            array = self.placed(self.names[m], pattern, len(step.axes))
             sign = (" - " if text else "-") if negative else (" + " if text else "")
             text += sign + (self._factor(total) if constant else self._scaled(total, array))
         return text
@@ -281,16 +287,21 @@ class Expressions:
         if plain and mask.steps in ((1, -1), (-1, 1)):
             self.uses_device = True
             return self.dialect.eye(self.extent(step.axes[0]), self.extent(step.axes[1]), self.dtype(int))
-        parts = [] if mask.start == Linear() and rank else [self.form(mask.start)]
-        for label, (size, domain) in enumerate(zip(mask.steps, step.axes, strict=True)):
-            grid = self._placed(self.dialect.arange(self.extent(domain)), (label,), rank)
-            parts.append(grid if size == 1 else f"{parenthesised(str(size))} * {grid}")
-        form = " + ".join(parts)
+        form = self.grid(mask.steps, mask.start, step.axes)
         modulus = parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""
         condition = f"({form}) % {modulus} == 0" if modulus else f"{form} {mask.test}"
-        self.uses_device = True
         cast = self.dialect.cast if rank else self.dialect.scalar
         return cast(f"({condition})" if rank else condition, self.dtype(int))
+
+    def grid(self, steps: Pattern, start: Linear, axes: Sequence[Domain]) -> str:
+        """`steps · t + start` for all t, an array over the axes."""
+        self.uses_device = True
+        parts = [] if start == Linear() and any(steps) else [self.form(start)]
+        for label, (size, domain) in enumerate(zip(steps, axes, strict=True)):
+            if size:
+                grid = self.placed(self.dialect.arange(self.extent(domain)), (label,), len(axes))
+                parts.append(grid if size == 1 else f"{parenthesised(str(size))} * {grid}")
+        return " + ".join(parts)
 
     def _call(self, name: str, position: int | None, operands: list[str]) -> str:
         function = self.arguments[name]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,8 @@ from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, Indicator
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, needless, placement, reads
+from combdiff.lowering.lookups import look_up, scatter
+from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
 from combdiff.lowering.systems import captures, system
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, mask, modulus, solved
@@ -52,29 +53,6 @@ from combdiff.terms import (
 )
 
 _TWO = Number(2)
-
-
-@dataclass
-class _Product:
-    """A Σ of a product, taken apart."""
-
-    factor: Factor = UNIT
-    operands: list[Value] = field(default_factory=list)
-    reads: list[tuple[Read, ...]] = field(default_factory=list)  # outside of which each operand is 0
-    masks: list[Delta | Indicator] = field(default_factory=list)
-    summed: list[Var] = field(default_factory=list)
-
-    def times(self, term: Number) -> None:
-        """Multiply by a number."""
-        self.factor = self.factor.times(Factor(term))
-
-    def add_condition(self, term: Term) -> None:
-        """Multiply by a δ or Indicator, or the number it turned out to be."""
-        if isinstance(term, Number):
-            self.times(term)
-        else:
-            assert isinstance(term, Delta | Indicator)
-            self.masks.append(term)
 
 
 class Lowering:
@@ -278,18 +256,21 @@ class Lowering:
             return UNIT, self.graph.combine(parts)
         if placed := self._placed(term):
             return placed
-        product = _Product()
+        product = Product()
         self._collect(term, product, conj=False, taken=set(term.free), top=True)
         self._solve_deltas(product)
         if product.factor.number is ZERO:
             return UNIT, self._constant(ZERO)
         self._apply_masks(product)
+        scattered = look_up(self.graph, product, self.value)
+        held = set(scattered[1].labels) if scattered else set()
         present = {label for value in product.operands for label in value.labels}
-        absent = tuple(domain_of(index) for index in product.summed if index not in present)
+        absent = tuple(domain_of(index) for index in product.summed if index not in present | held)
         factor = product.factor.times(Factor(extents=absent))
-        if not product.operands:
-            return factor, self._constant(ONE)
-        return factor, self.graph.product(product.operands, present - set(product.summed))
+        found = self._constant(ONE)
+        if product.operands:
+            found = self.graph.product(product.operands, present - (set(product.summed) - held))
+        return factor, scatter(self.graph, found, *scattered) if scattered else found
 
     def _placed(self, term: Term) -> tuple[Factor, Value] | None:
         """A product that is 0 but for every n-th value of an index, computed there and read with zeros between."""
@@ -309,12 +290,14 @@ class Lowering:
         value, parameters = self.tensor(term.function)
         return reads(term, [label in value.labels for label in parameters])
 
-    def _collect(self, term: Term, product: _Product, *, conj: bool, taken: set[Var], top: bool = False) -> None:
+    def _collect(self, term: Term, product: Product, *, conj: bool, taken: set[Var], top: bool = False) -> None:
         """Take a product apart; sums and products inside it join it, unless they are used elsewhere too."""
         joins = top or self.uses[term] <= 1
         match term:
             case Number():
                 product.times(Factor(term).conjugate().number if conj else term)
+            case Delta() if term.lookup:
+                product.lookups.append(term)
             case Delta() | Indicator():
                 product.masks.append(term)
             case Mul() if joins:
@@ -336,7 +319,7 @@ class Lowering:
             case _:
                 self._operand(term, product, conj)
 
-    def _operand(self, term: Term, product: _Product, conj: bool) -> None:
+    def _operand(self, term: Term, product: Product, conj: bool) -> None:
         factor, value = self.factored(term)
         product.factor = product.factor.times(factor.conjugate() if conj else factor)
         operation = self.graph.steps[value.step].operation
@@ -347,7 +330,7 @@ class Lowering:
             product.operands.append(self.graph.conjugate(value) if conj else value)
             product.reads.append(self._reads(term))
 
-    def _solve_deltas(self, product: _Product) -> None:
+    def _solve_deltas(self, product: Product) -> None:
         """Put in place of a summed index what a δ says it is, as often as there is such a δ."""
         while found := self._solvable(product):
             delta, var, index = found
@@ -355,6 +338,7 @@ class Lowering:
             product.masks.clear()
             for term in masks:
                 product.add_condition(substitute(term, {var: index}))
+            product.lookups = [substitute(lookup, {var: index}) for lookup in product.lookups]  # type: ignore[misc]
             for n, value in enumerate(product.operands):
                 if var in value.labels:
                     product.operands[n] = self.graph.relabel(value, var, index)
@@ -362,7 +346,7 @@ class Lowering:
                     product.reads[n] = moved if isinstance(var.type, Cyclic) else (*moved, (index, domain_of(var)))
             product.summed.remove(var)
 
-    def _solvable(self, product: _Product) -> tuple[Delta, Var, Term] | None:
+    def _solvable(self, product: Product) -> tuple[Delta, Var, Term] | None:
         """A δ that determines a summed index, where the solution may be put in place of the index.
 
         Out of the domain of the index some operand must read 0; on a cycle no condition may ask for the index itself.
@@ -380,7 +364,7 @@ class Lowering:
                 return term, var, index
         return None
 
-    def _apply_masks(self, product: _Product) -> None:
+    def _apply_masks(self, product: Product) -> None:
         """Each mask selects from the operands that may be undefined where it is 0, or is one more operand."""
         for condition in self._needed_masks(product):
             labels, operation = mask(condition)
@@ -394,7 +378,7 @@ class Lowering:
             if not selected:
                 operands.append(guard)
 
-    def _needed_masks(self, product: _Product) -> list[Delta | Indicator]:
+    def _needed_masks(self, product: Product) -> list[Delta | Indicator]:
         """The conditions that must be told: those where no read is 0 by itself, or something may be undefined."""
         every = [read for known in product.reads for read in known]
         pairs = list(zip(product.operands, product.reads, strict=True))

@@ -107,6 +107,13 @@ def modulus(condition: Delta) -> Cyclic | None:
     return condition.domain if isinstance(condition.domain, Cyclic) else None
 
 
+def mask_of_form(form: Term) -> tuple[tuple[Var, ...], tuple[int, ...], Linear]:
+    """The labels of a whole index expression, its steps along them and its start, from zero-based positions."""
+    labels = index_labels([form])
+    steps, start, _ = _form(form, labels, Linear())
+    return labels, steps, start
+
+
 def mask(condition: Delta | Indicator) -> tuple[tuple[Var, ...], Mask]:
     """The labels and the mask of a δ or an Indicator."""
     labels = index_labels(condition.children)

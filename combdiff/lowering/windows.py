@@ -75,6 +75,31 @@ def _lags(array, axis, start, other, width):
     return np.lib.stride_tricks.as_strided(product, (block, width), (sum(product.strides), product.strides[1])).sum(0)
 '''
 
+SCATTER = '''\
+def _scatter(values, index, size):
+    """The sum of values at each index below size; the axes of index come first in values."""
+    flat, rest = index.reshape(-1), values.shape[index.ndim :]
+    if not rest and values.dtype == float:
+        return {np}.bincount(flat, values.reshape(-1), size)
+    result = {np}.zeros((size, *rest), values.dtype)
+    {np}.add.at(result, flat, values.reshape(flat.shape + rest))
+    return result
+'''
+
+JAX_SCATTER = '''\
+def _scatter(values, index, size):
+    """The sum of values at each index below size; the axes of index come first in values."""
+    flat, rest = index.reshape(-1), values.shape[index.ndim :]
+    return jnp.zeros((size, *rest), values.dtype).at[flat].add(values.reshape(flat.shape + rest))
+'''
+
+TORCH_SCATTER = '''\
+def _scatter(values, index, size):
+    """The sum of values at each index below size; the axes of index come first in values."""
+    flat, rest = index.reshape(-1), values.shape[index.ndim :]
+    return values.new_zeros((size, *rest)).index_add(0, flat, values.reshape(flat.shape + rest))
+'''
+
 WINDOWS = {
     "_place": _PLACE,
     "_stretch": _STRETCH,

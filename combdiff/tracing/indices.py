@@ -19,11 +19,11 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric
+from combdiff.domains import Cyclic, Domain, Range, Real, Space, Symmetric
 from combdiff.errors import IndexingError, TraceError, UnsupportedError
 from combdiff.indexing import Affine, affine, affine_parts, indicator, size_form
 from combdiff.indexing import delta as delta_term
-from combdiff.terms import ONE, ZERO, Term, Var, add, lambda_, mul, negate
+from combdiff.terms import ONE, ZERO, Apply, Term, Var, add, lambda_, mul, negate, total
 from combdiff.tracing.arrays import FIRST, axes_of, describe, element, show_index
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live, current, show_domain
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
@@ -286,15 +286,41 @@ def _binders(term: Term, trace: Trace) -> Iterator[Binder]:
 def read(tensor: Term, key: object) -> Term:
     """`tensor[key]`: an element, or a tensor over the axes that stay whole (`A[i]`, `A[:, j]`).
 
-    Raises IndexingError for too many indices, an index that is not affine or does not fit its axis, and
-    UnsupportedError for slices other than `:` and index arrays.
+    An element of an integer parameter may stand for an index: `x[idx[i]]`. Raises IndexingError for too many indices,
+    an index that is not affine or does not fit its axis, UnsupportedError for slices other than `:` and index arrays.
     """
     axes = axes_of(tensor)
     entries = _complete(key if isinstance(key, tuple) else (key,), tensor, len(axes))
     kept = [axis for axis, entry in enumerate(entries) if _is_full(entry)]
     fresh = dict(zip(kept, current("an element").fresh_indices(axes[axis] for axis in kept), strict=True))
-    indices = [fresh.get(axis) or _axis_index(entry, tensor, axis) for axis, entry in enumerate(entries)]
-    return lambda_(fresh.values(), element(tensor, indices))
+    looked_up = {axis: value for axis, entry in enumerate(entries) if (value := _looked_up(entry)) is not None}
+    found = {axis: _stand_in(tensor, axis) for axis in looked_up}
+    known = fresh | found
+    indices = [known.get(axis) or _axis_index(entry, tensor, axis) for axis, entry in enumerate(entries)]
+    hits = [delta_term(found[axis], value, axes[axis]) for axis, value in looked_up.items()]
+    return lambda_(fresh.values(), total(found.values(), mul(*hits, element(tensor, indices))))
+
+
+def _looked_up(entry: object) -> Term | None:
+    """The element of an integer parameter that stands for an index, as in `x[idx[i]]`."""
+    if isinstance(entry, Index) or not isinstance(entry, TracedValue):
+        return None
+    term = getattr(entry, "term", None)
+    if not isinstance(term, Apply) or not isinstance(term.function, Var):
+        return None
+    space = term.function.type
+    if not isinstance(space, Space) or space.dtype is not int:
+        return None
+    check_live(term, current("an element"))
+    return term
+
+
+def _stand_in(tensor: Term, axis: int) -> Var:
+    """A summed index for an axis that is read at an integer value: `Σ_j δ(j, idx[i])·x[j]` is x[idx[i]]."""
+    domain = axes_of(tensor)[axis]
+    if isinstance(domain, Real):
+        raise IndexingError(f"axis {axis} of {describe(tensor)} is the real line and cannot be read at integers")
+    return current("an element").fresh_indices([domain])[0]
 
 
 def _complete(entries: Sequence[object], tensor: Term, order: int) -> list[object]:
@@ -346,7 +372,8 @@ def _refuse_other_entries(entry: object, where: str) -> None:
     if isinstance(entry, TracedValue) and not isinstance(entry, Index):
         raise IndexingError(
             f"{where} is read with a {entry.kind}, but an index is an expression of the indices of a lambda",
-            hint="write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i])",
+            hint="write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
+            "x[idx[i]] with idx: cd.Space(…, dtype=int)",
         )
 
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 from combdiff.errors import UnsupportedError
 from combdiff.lowering.helpers import GATHER, VIEW, matrix_helpers
 from combdiff.lowering.solvers import SOLVERS
-from combdiff.lowering.windows import WINDOWS
+from combdiff.lowering.windows import JAX_SCATTER, SCATTER, WINDOWS
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 from combdiff.terms import Number
@@ -32,6 +32,9 @@ _POWERS = {
     Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
 }
 _FIXED = {"real": "{0}.real", "imag": "{0}.imag", "relu": "{np}.maximum({0}, 0)", "step": "{np}.heaviside({0}, 0)"}
+
+
+_WRITES = {**WINDOWS, "_scatter": SCATTER.format(np="np")}
 
 
 class NumPy:
@@ -53,7 +56,7 @@ class NumPy:
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
         view = VIEW.format(np=self.np, flags=", writeable=False")
-        return {"_view": view, "_gather": GATHER.format(np=self.np), **matrix_helpers(self.np), **WINDOWS, **SOLVERS}
+        return {"_view": view, "_gather": GATHER.format(np=self.np), **matrix_helpers(self.np), **_WRITES, **SOLVERS}
 
     def check_solver(self) -> None:
         """Raise UnsupportedError where the helpers have no solvers of equations."""
@@ -195,7 +198,8 @@ class CuPy(NumPy):
     def helpers(self) -> Mapping[str, str]:
         """CuPy's views have no flag that makes them read-only."""
         view = VIEW.format(np=self.np, flags="")
-        return {"_view": view, "_gather": GATHER.format(np=self.np), **matrix_helpers(self.np)}
+        reads = {"_view": view, "_gather": GATHER.format(np=self.np), "_scatter": SCATTER.format(np=self.np)}
+        return {**reads, **matrix_helpers(self.np)}
 
 
 class Jax(NumPy):
@@ -212,7 +216,7 @@ class Jax(NumPy):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        return {"_gather": GATHER.format(np=self.np), **matrix_helpers(self.np)}
+        return {"_gather": GATHER.format(np=self.np), "_scatter": JAX_SCATTER, **matrix_helpers(self.np)}
 
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import TORCH_GATHER, matrix_helpers
+from combdiff.lowering.windows import TORCH_SCATTER
 from combdiff.primitives import TABLE
 
 _TORCH = {
@@ -41,7 +42,12 @@ class Torch(NumPy):
         """Elements are read by index tensors."""
         matrices = matrix_helpers(self.np)
         eye = "dtype=torch.bool, device=matrix.device"
-        return {"_gather": TORCH_GATHER, **matrices, "_adjugate": matrices["_adjugate"].replace("dtype=bool", eye)}
+        return {
+            "_gather": TORCH_GATHER,
+            "_scatter": TORCH_SCATTER,
+            **matrices,
+            "_adjugate": matrices["_adjugate"].replace("dtype=bool", eye),
+        }
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""

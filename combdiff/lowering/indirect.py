@@ -1,0 +1,97 @@
+"""Expressions for indices that integer arrays hold.
+
+    Take(axis=1) on A, idx            A[:, idx]
+    Scatter on k, idx                 _scatter(k, idx, n)
+    Hit on idx                        (np.arange(n)[:, None] == idx).astype(real)
+
+Invariant: an expression has the value of its step for arrays of every size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from combdiff.affine import Linear
+from combdiff.domains import Domain
+from combdiff.errors import UnsupportedError
+from combdiff.lowering.dialects import NumPy
+from combdiff.lowering.plan import Plan
+from combdiff.lowering.steps import Hit, Pattern, Scatter, Step, Take
+
+
+class Words(Protocol):
+    """What is asked of the writer of expressions."""
+
+    plan: Plan
+    dialect: NumPy
+    uses_device: bool
+
+    def form(self, form: Linear) -> str:
+        """A linear form in sizes."""
+
+    def extent(self, domain: Domain) -> str:
+        """The number of indices of a domain."""
+
+    def placed(self, text: str, pattern: Pattern, rank: int) -> str:
+        """An array with its axes where the pattern says."""
+
+    def grid(self, steps: Pattern, start: Linear, axes: Sequence[Domain]) -> str:
+        """`steps · t + start` for all t."""
+
+    def dtype(self, kind: type) -> str:
+        """The element type of new arrays."""
+
+
+def indirect(writer: Words, operation: Take | Scatter | Hit, operands: Sequence[str], step: Step) -> str:
+    """The expression of a step that reads or adds up at indices held in an array."""
+    match operation:
+        case Take():
+            return _take(writer, operation, operands, step)
+        case Scatter():
+            return _scatter(writer, operation, operands, step)
+        case Hit():
+            return _hit(writer, operation, operands[0], step)
+
+
+def _stored(writer: Words, index: str, first: Linear, extent: str) -> str:
+    """Where an index is stored; `extent` is the size of a cycle, empty elsewhere."""
+    if extent:
+        return f"{index} % {extent}" if extent.isalnum() else f"{index} % ({extent})"
+    return index if first == Linear() else f"{index} - ({writer.form(first)})"
+
+
+def _take(writer: Words, op: Take, operands: Sequence[str], step: Step) -> str:
+    axes = writer.plan.steps[step.operands[0]].axes
+    index = _stored(writer, operands[1], op.first, writer.extent(axes[op.axis]) if op.wrap else "")
+    if op.plain:
+        return f"{operands[0]}[{', '.join([*[':'] * op.axis, index])}]"
+    rank, items = len(step.axes), []
+    for axis, place in zip(axes, op.left, strict=True):
+        if place is None:
+            text = index if index == operands[1] else f"({index})"
+            items.append(writer.placed(text, op.index, rank))
+        else:
+            writer.uses_device = True
+            items.append(writer.placed(writer.dialect.arange(writer.extent(axis)), (place,), rank))
+    return f"{operands[0]}[{', '.join(items)}]"
+
+
+def _scatter(writer: Words, op: Scatter, operands: Sequence[str], step: Step) -> str:
+    if "_scatter" not in writer.dialect.helpers():
+        raise UnsupportedError(
+            f"adding up at indices held in an array is not supported on the backend {writer.dialect.name!r}",
+            hint="give NumPy arrays",
+        )
+    size = writer.extent(step.axes[0])
+    index = _stored(writer, operands[1], op.first, size if op.wrap else "")
+    return f"_scatter({operands[0]}, {index}, {size})"
+
+
+def _hit(writer: Words, op: Hit, index: str, step: Step) -> str:
+    rank = len(step.axes)
+    form = writer.grid(op.steps, op.start, step.axes)
+    value = writer.placed(index, op.index, rank)
+    test = f"({form} - {value}) % ({writer.form(op.modulus)}) == 0" if op.modulus != Linear() else f"{form} == {value}"
+    cast = writer.dialect.cast if rank else writer.dialect.scalar
+    return cast(f"({test})" if rank else test, writer.dtype(int))

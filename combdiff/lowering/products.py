@@ -1,0 +1,40 @@
+"""A Σ of a product, taken apart before it becomes a network.
+
+    Σ_i 2·[i ≥ 1]·x[i - 1]·w[i]     factor 2, masks [i ≥ 1], operands x and w, summed i
+
+Invariant: `reads[n]` belongs to `operands[n]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from combdiff.indexing import Delta, Indicator
+from combdiff.lowering.graph import Value
+from combdiff.lowering.guards import Read
+from combdiff.lowering.steps import UNIT, Factor
+from combdiff.terms import Number, Term, Var
+
+
+@dataclass
+class Product:
+    """A Σ of a product, taken apart."""
+
+    factor: Factor = UNIT
+    operands: list[Value] = field(default_factory=list)
+    reads: list[tuple[Read, ...]] = field(default_factory=list)  # outside of which each operand is 0
+    masks: list[Delta | Indicator] = field(default_factory=list)
+    summed: list[Var] = field(default_factory=list)
+    lookups: list[Delta] = field(default_factory=list)
+
+    def times(self, term: Number) -> None:
+        """Multiply by a number."""
+        self.factor = self.factor.times(Factor(term))
+
+    def add_condition(self, term: Term) -> None:
+        """Multiply by a δ or Indicator, or the number it turned out to be."""
+        if isinstance(term, Number):
+            self.times(term)
+        else:
+            assert isinstance(term, Delta | Indicator)
+            self.masks.append(term)
