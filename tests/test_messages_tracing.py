@@ -170,7 +170,8 @@ def text_beside_an_index(x: Vector):
 @case(
     IndexingError,
     "axis 0 of x is read with a traced number, but an index is an expression of the indices of a lambda",
-    "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i])",
+    "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
+    "x[idx[i]] with idx: cd.Space(…, dtype=int)",
 )
 def traced_number_as_an_index(x: Vector, a: Number):
     return x[a]  # here
@@ -179,7 +180,8 @@ def traced_number_as_an_index(x: Vector, a: Number):
 @case(
     IndexingError,
     "axis 0 of x is read with a remainder of an index, but an index is an expression of the indices of a lambda",
-    "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i])",
+    "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
+    "x[idx[i]] with idx: cd.Space(…, dtype=int)",
 )
 def remainder_as_an_index(x: Vector):
     return cd.sum_(lambda i: x[(i + 1) % 3])  # here

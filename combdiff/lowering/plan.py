@@ -28,14 +28,17 @@ from combdiff.lowering.steps import (
     Contract,
     Correlate,
     Elementwise,
+    Hit,
     LinearSolve,
     MatrixFunction,
     Parameter,
     Pattern,
     Read,
+    Scatter,
     Select,
     Solve,
     Step,
+    Take,
 )
 from combdiff.lowering.views import Mask
 from combdiff.matrices import MATRIX_TABLE
@@ -148,7 +151,14 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
             return max(1, rows**3 // 3 + rows * prod(others))
         case Parameter() | Constant() | Read() | Arrange() | Choice() | Block():
             return 0
-        case Combine() | Elementwise() | Select() | Mask():
+        case Correlate(lags=lags):
+            window = extent(step.axes[0] if lags else operands[1].axes[0], known)
+            return window * prod(extent(axis, known) for axis in operands[0].axes)
+        case Take() | Scatter():
+            return prod(
+                extent(axis, known) for axis in (step if isinstance(step.operation, Take) else operands[0]).axes
+            )
+        case Combine() | Elementwise() | Select() | Mask() | Hit():
             return max(1, len(operands)) * prod(extent(axis, known) for axis in step.axes)
     return prod(extent(axis, known) for operand in operands for axis in operand.axes) if operands else 0
 
@@ -226,12 +236,12 @@ def workspace(plan: Plan, n: int) -> int:
             return min(2, scaled + (len(factors) > 2)) * size * ITEM_BYTES[step.kind]
         case Elementwise(name="power"):  # some are written as two operations
             return size * ITEM_BYTES[step.kind]
-        case Mask() | Select():
+        case Mask() | Select() | Hit():
             return 3 * size * ITEM_BYTES[float]
         case Read() as read if read.diagonal() is None:
             whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]
             return whole + (len(read.positions) + 3) * size * ITEM_BYTES[complex]
-        case MatrixFunction() | LinearSolve() | Solve() | Correlate():
+        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter():
             return 3 * sum(plan.elements(m) for m in step.operands) * ITEM_BYTES[step.kind]
     return 0
 
