@@ -15,6 +15,17 @@ ROOT = Path(__file__).parent.parent
 
 # Parts of lines that an example must print, in this order.
 SHOWN = {
+    "affine": [
+        "dc:",
+        "-δ(i, e) Σ_{j,l}",
+        "dd:",
+        "Σ_{j=max(0, i - 4)}^{min(2, i)}",
+        "all four agree with central differences",
+        "stride 2:",
+        "⌊d/2⌋",
+        "Lorenz-96:",
+        "refused: axis 0 of d is read at i + k = 8 (for i = 3, k = 5), but it has the indices 0 … 7",
+    ],
     "antisymmetric": ["(A, x) ↦ 0", "(A, x) ↦ d ↦ 0", "Σ_i A[d,i] y[i]", "agrees with central differences"],
     "cp_decomposition": [
         "T[i,j,k] - Σ_",  # the residual, bound to a name
