@@ -112,8 +112,8 @@ class Access:
         where = ", ".join(f"{names[name]} = {point[name]}" for name in sorted(names) if name in point)
         first, last = _ends(self.domain, sizes)
         extent = f"the indices {first} … {last}" if first <= last else "no indices"
-        given = {v.name for v in self.free if isinstance(v.type, Whole)} | _names(self.domain)
-        given |= {name for v in self.free for name in _names(v.type)}
+        given = {v.name for v in self.index.free if isinstance(v.type, Whole)} | _names(self.domain)
+        given |= {name for v in self.index.free for name in _names(v.type)}
         known = ", ".join(f"{name} = {sizes[name]}" for name in sorted(given) if name in sizes)
         index = show_index(self.index)
         at = f"{index} = {value}" if where else str(value)

@@ -2,8 +2,8 @@
 
     f[i, j] = exp(−Σ_k ((a[i, k] + b[j, k])² c[i, i] + d[i + k]³))      a 3×5, b 4×5, c 3×3, d 8
 
-Each derivative is pulled back with a cotangent v of f. `c[i, i]` leaves a δ before the sum, `d[i + k]` a sum with closed
-bounds: no term of any sum is zero by an index alone.
+Each derivative is pulled back with a cotangent v of f. `c[i, i]` leaves a δ before the sum, `d[i + k]` a sum with
+closed bounds: no term of any sum is zero by an index alone.
 """
 
 import numpy as np
