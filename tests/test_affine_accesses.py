@@ -193,3 +193,11 @@ def test_selection_rules_lose_an_index() -> None:
     expected = sum(A[i, j] * B[k, m] for i, j, k, m in itertools.product(range(4), repeat=4) if i + j == k + m)
     assert abs(f(A, B) - expected) < 1e-12
     assert abs(cd.simplify(f)(A, B) - expected) < 1e-12
+
+
+def test_sizes_in_several_bounds_keep_their_names() -> None:
+    @cd.program
+    def f(A: cd.Space("n", "n"), x: cd.Space("n")):
+        return cd.sum(lambda i, j: cd.where(j <= i, A[i, j] * x[j] * x[i], 0))
+
+    assert str(cd.grad(f, wrt="x")) == "(A, x) ↦ d ↦ Σ_{i=d}^{n - 1} A[i,d] x[i] + Σ_{j=0}^{d} A[d,j] x[j]"

@@ -64,8 +64,8 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     imaginary = any(isinstance(node, Number) and node.imag for node in nodes)
     free = frozenset().union(*(e.free for e in expressions)) - frozenset(bound)
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
-    outer += [size for node in nodes if isinstance(node, Sum) for size in sizes_of(node) if size not in outer]
-    scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter([*bound, *outer])
+    outer += [size for node in nodes if isinstance(node, Sum) for size in sizes_of(node)]
+    scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter([*bound, *dict.fromkeys(outer)])
     return parts, Layout(nodes), scope
 
 
