@@ -68,6 +68,20 @@ SHOWN = {
         "nothing over it can be evaluated with arrays",
         "the cosine satisfies the discrete law",
     ],
+    "matrix_factorisation": [
+        "2 δ(a, d) Σ_j V[j,b] V[j,e]",
+        "H[i,j,k,l] = core[j,l] δ[i,k]",
+        "2 Σ_j V[j,b] V[j,e]",
+        "0 unless i = k",
+        "sweep  1: loss",
+    ],
+    "newton_logistic": [
+        "Xᵀ·diag(",
+        ")·X",
+        "core1 δ[i,j] + Σ_{r}",
+        "98.9% of the tumours",
+        "agrees with central",
+    ],
     "logistic": ["Σ_i log(1 + exp(-y[i] Σ_j X[i,j] w[j]))", "both agree with each other, with the closed form"],
     "perceptron": [
         "t = σ(i ↦ Σ_j W1[i,j] x[j])",
@@ -108,6 +122,8 @@ def test_every_example_is_tested() -> None:
 def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path) -> None:
     if name == "hartree_fock" and importlib.util.find_spec("pyscf") is None:
         pytest.skip("pyscf is not installed")
+    if name == "newton_logistic" and importlib.util.find_spec("sklearn") is None:
+        pytest.skip("scikit-learn is not installed")
     printed, place = run(f"examples/{name}.py", tmp_path), 0
     for part in SHOWN[name]:
         place = printed.find(part, place)
