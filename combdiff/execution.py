@@ -32,6 +32,7 @@ from combdiff.lowering import source as plan_source
 from combdiff.lowering.dialects import dialect
 from combdiff.lowering.plan import TYPICAL
 from combdiff.matrices import matrices_in
+from combdiff.stabilisation import stable
 from combdiff.terms import Lambda, Tuple
 
 MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is quick, where few share a label
@@ -236,7 +237,7 @@ def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTabl
 
 @lru_cache(maxsize=512)
 def _plan(program: Lambda, sizes: tuple[tuple[str, int], ...]) -> Plan:
-    return make_plan(program, dict(sizes), find_paths)
+    return make_plan(stable(program), dict(sizes), find_paths)
 
 
 @lru_cache(maxsize=512)

@@ -42,3 +42,12 @@ def adjugate(matrix: Any) -> Any:
     turned = np.linalg.det(left) * np.linalg.det(right)
     scaled = right.swapaxes(-1, -2).conj() * (turned[..., None] * others)[..., None, :]
     return scaled @ left.swapaxes(-1, -2).conj()
+
+
+def logsumexp(array: Any, axes: Any) -> Any:
+    """log Σ exp over some axes, the largest element taken out; −∞ over no elements."""
+    if 0 in array.shape:
+        return np.log(np.exp(array).sum(axes))
+    top = array.max(axes, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0)
+    return np.log(np.exp(array - top).sum(axes)) + top.sum(axes)

@@ -181,6 +181,14 @@ _ROWS = (
         real_only=True,
     ),
     Row(
+        "logaddexp",
+        "logaddexp",
+        r"\operatorname{logaddexp}",
+        (lambda x, y: _share(x, y), lambda x, y: _share(y, x)),
+        "everywhere",
+        real_only=True,
+    ),
+    Row(
         "minimum",
         "minimum",
         r"\min",
@@ -189,6 +197,11 @@ _ROWS = (
         real_only=True,
     ),
 )
+
+
+def _share(one: Term, other: Term) -> Term:
+    """exp(one) / (exp(one) + exp(other)), which is at most 1."""
+    return function("exp", add(one, negate(function("logaddexp", one, other))))
 
 
 def _step_between(larger: Term, smaller: Term) -> Term:

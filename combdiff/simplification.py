@@ -19,10 +19,10 @@ from combdiff.checking import dtype_of, type_of
 from combdiff.domains import Cyclic, Space, Symmetric, parse_symmetry
 from combdiff.egraph.budget import current, warn
 from combdiff.egraph.canonical import canonical
+from combdiff.egraph.context import Context, Known
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
 from combdiff.egraph.history import Place, Prepared, State, note, recording
-from combdiff.egraph.matrices import Known
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.egraph.sums import MOST_TERMS, simplify_sum
 from combdiff.implicit import Implicit
@@ -259,7 +259,7 @@ def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     if symbols(term) * NODES_PER_SYMBOL > nodes:
         warn(f"{nodes} nodes")
         return term
-    return simplify(term, rules, known=known)
+    return simplify(term, rules, context=Context(known))
 
 
 class _Calls:
@@ -349,4 +349,4 @@ def is_real(body: Term, rules: tuple[str, ...] = ()) -> bool:
     for var, bound in bindings:
         known[var] = put_back(bound, known, {})
     value = put_back(result, known, {})
-    return equivalent(value, conj(value), rules, known=known)
+    return equivalent(value, conj(value), rules, context=Context(known))

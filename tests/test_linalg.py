@@ -13,6 +13,7 @@ import combdiff as cd
 from combdiff.checking import type_of
 from combdiff.domains import Range
 from combdiff.egraph import saturation
+from combdiff.egraph.context import Context
 from combdiff.egraph.extraction import price
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.execution import plan, run
@@ -223,12 +224,12 @@ def test_each_law_fires_on_its_smallest_example_and_keeps_the_value(name: str, m
         term = add(term, at(Z, d, e))
     arrays = environment(known)
     arrays.update({SKEW: arrays[SKEW][:, :]})
-    simple = simplify(term, known=known)
+    simple = simplify(term, context=Context(known))
     if SKEW not in term.free:  # of odd order it is singular
         np.testing.assert_allclose(
             evaluate(simple, arrays, SIZES), evaluate(term, arrays, SIZES), rtol=1e-9, atol=1e-12
         )
-    assert price(simple, known) <= price(term, known)
+    assert price(simple, Context(known)) <= price(term, Context(known))
     assert fired.get(name), f"{name} did not match; {sorted(law for law, count in fired.items() if count)} did"
 
 
@@ -264,7 +265,7 @@ REDUCED: tuple[tuple[Term, Term, Mapping[Var, Term]], ...] = (
 @pytest.mark.parametrize("n", range(len(REDUCED)))
 def test_laws_make_terms_equal(n: int) -> None:
     one, other, known = REDUCED[n]
-    assert equivalent(one, other, known=known)
+    assert equivalent(one, other, context=Context(known))
 
 
 def test_an_index_that_the_rest_of_a_product_mentions_is_not_cancelled() -> None:
@@ -275,7 +276,7 @@ def test_an_index_that_the_rest_of_a_product_mentions_is_not_cancelled() -> None
     rectangular = product(lambda p, q: at(Q, p, q), lambda p, q: at(Q, q, p))
     gram = Lambda((i, j), total((m := Var("m", Range("m")),), mul(at(Q, i, m), at(Q, j, m))))
     assert rectangular.parameters == gram.parameters
-    assert simplify(f("det", T), known={T: gram}) is f("det", T)
+    assert simplify(f("det", T), context=Context({T: gram})) is f("det", T)
 
 
 # --- programs by every route ---------------------------------------------------------------------------------------

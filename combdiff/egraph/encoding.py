@@ -15,7 +15,8 @@ from collections.abc import Iterable
 
 from combdiff.checking import dtype_of
 from combdiff.domains import Action, Cyclic, Domain, Range, Real, Space, Symmetric, Whole
-from combdiff.egraph.matrices import MATRIX_FACTS, Known, facts
+from combdiff.egraph.context import NOTHING, Context
+from combdiff.egraph.matrices import MATRIX_FACTS, facts
 from combdiff.egraph.vocabulary import domain_key, rational
 from combdiff.indexing import Delta, Indicator, affine_parts
 from combdiff.matrices import is_matrix_function
@@ -35,8 +36,8 @@ def function_facts() -> str:
 class Codec:
     """Both directions, with the variables, tensors and opaque parts met so far."""
 
-    def __init__(self, known: Known | None = None) -> None:
-        self.known = known or {}
+    def __init__(self, context: Context = NOTHING) -> None:
+        self.context = context
         self.matrices: dict[str, list[str]] = {}
         self.indices: dict[str, Var] = {}
         self.domains: dict[str, Domain] = {}
@@ -66,6 +67,8 @@ class Codec:
             node = self._node(term)
             number = self._pieces[term] = len(self._pieces)
             self._commands.append(f"(set (piece {number}) {node})")
+            if self.context.positive is not None and self.context.positive(term):
+                self._commands.append(f"(positive (piece {number}))")
         return f"(piece {number})"
 
     def _node(self, term: Term) -> str:
@@ -129,7 +132,9 @@ class Codec:
         name = f'(T "{term.name}")'
         if is_matrix and term.name not in self.matrices:
             self.matrices[term.name] = []
-            self.matrices[term.name] += facts(term, name, self.known, lambda part: self.tensor(part, is_matrix=True))
+            self.matrices[term.name] += facts(
+                term, name, self.context.known, lambda part: self.tensor(part, is_matrix=True)
+            )
         return name
 
     def _vec(self, arguments: tuple[Term, ...]) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from combdiff.checking import is_domain, type_of
 from combdiff.domains import Cyclic, Range, Space, Symmetric
+from combdiff.egraph.context import NOTHING, Context
 from combdiff.egraph.encoding import Codec
 from combdiff.indexing import Affine, Delta, Indicator, affine, delta, indicator
 from combdiff.matrices import MATRIX_TABLE, element, is_matrix_function, matrices_in
@@ -28,6 +29,7 @@ from combdiff.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum
 
 TYPICAL_SIZE = 12
 FUNCTION_COST = 8
+RISK = 1e12  # more than any work
 
 Cost = tuple[float, int]
 
@@ -152,13 +154,14 @@ def cost(term: Term) -> Cost:
     return sum(parts_cost(term).values()), symbols(term)
 
 
-def price(term: Term, known: Mapping[Var, Term]) -> Cost:
-    """The cost of a term and of the values, where `known`, of what its matrix functions are functions of."""
+def price(term: Term, context: Context = NOTHING) -> Cost:
+    """The cost of a term and of the values, where known, of what its matrix functions are functions of; risk first."""
     own = [cost(term)]
-    if known:
-        values = (known.get(var) for var in matrices_in(term))
+    if context.known:
+        values = (context.known.get(var) for var in matrices_in(term))
         own += [cost(value.body) for value in values if isinstance(value, Lambda)]
-    return sum(flops for flops, _ in own), sum(signs for _, signs in own)
+    danger = RISK * context.risk(term) if context.risk is not None else 0.0
+    return danger + sum(flops for flops, _ in own), sum(signs for _, signs in own)
 
 
 @lru_cache(maxsize=65536)
@@ -269,7 +272,7 @@ class Extractor:
                 matrix = self._tensor(form[1], above | {class_})
                 if isinstance(matrix, Var):
                     found.append(Primitive(form[0], (matrix,)))
-        return min(found, key=lambda t: (price(t, self.codec.known), order_key(t))) if found else None
+        return min(found, key=lambda t: (price(t, self.codec.context), order_key(t))) if found else None
 
     def _expand(self, form: tuple[Any, ...], above: frozenset[Any]) -> Term | None:
         if form[0] == "neg":
@@ -314,7 +317,7 @@ class Extractor:
 
     def _offer(self, class_: Any, term: Term) -> None:
         """Take the term for a class if it is cheaper than the one held, or comes first among equally cheap ones."""
-        paid = price(term, self.codec.known)
+        paid = price(term, self.codec.context)
         if class_ in self.best:
             least, held = self.best[class_]
             if held is term or paid > least or (paid == least and order_key(held) <= order_key(term)):

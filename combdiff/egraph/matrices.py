@@ -11,16 +11,16 @@ Invariant: an equation holds for all values of the tensors in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from combdiff.domains import Space
+from combdiff.egraph.context import Known
 from combdiff.egraph.vocabulary import rational
 from combdiff.matrices import MATRIX_TABLE, is_matrix_function
 from combdiff.terms import Apply, Conj, Lambda, Mul, Number, Sum, Term, Var
 
 MATRIX_FACTS = "\n".join(f'(of-{"number" if row.scalar else "matrix"} "{row.name}")' for row in MATRIX_TABLE.values())
 
-Known = Mapping[Var, Term]
 Write = Callable[[Term], str]
 
 

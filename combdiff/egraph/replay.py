@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from combdiff.egraph.context import Context, Known
 from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import Extractor, cost, order_key, read
 from combdiff.egraph.saturation import STEP
@@ -28,8 +29,6 @@ MET = "an equal term met before"
 MOST_STEPS = 12  # of saturation
 MOST_ROWS = 20_000
 MOST_CANDIDATES = 12  # terms that a law makes by itself
-
-Known = Mapping[Var, Term]
 
 
 class Replay:
@@ -132,7 +131,7 @@ class Replay:
         self._run("(push)")
         try:
             wanted = None if names is None else set(names)
-            codec = Codec(self.known)
+            codec = Codec(Context(self.known))
             written = [codec.written(term) for term in terms]
             own = self.egraph.parse_program(codec.tensor_laws())
             self.own = {name: command for command in own for name in law_names([command])}

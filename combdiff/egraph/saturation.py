@@ -20,12 +20,12 @@ from typing import Any
 
 from combdiff.egraph.budget import Budget, current, warn
 from combdiff.egraph.canonical import canonical
+from combdiff.egraph.context import NOTHING, Context
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.deltas import thin
 from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import Classes, Extractor, price, read
 from combdiff.egraph.history import Found, note
-from combdiff.egraph.matrices import Known
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute
@@ -61,17 +61,14 @@ def _run(egraph: Any, text: str) -> list[Any]:
     return outputs
 
 
-def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, known: Known | None = None) -> Term:
-    """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget.
-
-    `known` has the values of variables that matrix functions in it are functions of.
-    """
+def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
+    """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget."""
     with _session(rules) as egraph:
-        saturation = _Saturation(egraph, (term,), budget or current(), known or {})
+        saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
         found = (named, best, term, _spread(named), _spread(best))
-        chosen = min(found, key=lambda one: price(one, known or {}))
-        note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, known or {}))
+        chosen = min(found, key=lambda one: price(one, context))
+        note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
 
 
@@ -85,11 +82,11 @@ def _spread(term: Term) -> Term:
 
 
 def equivalent(
-    one: Term, other: Term, rules: Iterable[str] = (), budget: Budget | None = None, known: Known | None = None
+    one: Term, other: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING
 ) -> bool:
-    """Whether the laws find two scalar terms equal; `known` is as for `simplify`."""
+    """Whether the laws find two scalar terms equal."""
     with _session(rules) as egraph:
-        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or current(), known or {}).settle()
+        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or current(), context).settle()
         return first is second
 
 
@@ -116,10 +113,10 @@ def apart(term: Term, names: Names) -> Term:
 class _Saturation:
     """Terms that share an e-graph, each the root of a class."""
 
-    def __init__(self, egraph: Any, terms: tuple[Term, ...], budget: Budget, known: Known) -> None:
+    def __init__(self, egraph: Any, terms: tuple[Term, ...], budget: Budget, context: Context) -> None:
         self.egraph = egraph
         self.budget = budget
-        self.codec = Codec(known)
+        self.codec = Codec(context)
         self.names = Names(*terms)
         self.forms: dict[Any, int] = {}
         self.roots = [f"$root{n}" for n in range(len(terms))]

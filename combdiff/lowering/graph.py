@@ -41,7 +41,7 @@ from combdiff.terms import Term, Var
 
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
 _TOTAL = frozenset(
-    ("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "maximum", "minimum")
+    ("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "maximum", "minimum", "logaddexp")
 )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
-from combdiff.numerics import adjugate, inverse, linear_solve
+from combdiff.numerics import adjugate, inverse, linear_solve, logsumexp
 
 VIEW = '''\
 def _view(array, axes, shape):
@@ -142,7 +142,10 @@ DASK = {"_contract": _CONTRACT, "_diagonal": _DIAGONAL, "_gather": _DASK_GATHER,
 
 def matrix_helpers(np: str) -> Mapping[str, str]:
     """The texts of numerical functions as helpers, without types, for the library with that name in the text."""
-    texts = {f"_{function.__name__}": inspect.getsource(function) for function in (inverse, linear_solve, adjugate)}
+    texts = {
+        f"_{function.__name__}": inspect.getsource(function)
+        for function in (inverse, linear_solve, adjugate, logsumexp)
+    }
     return {
         name: text.replace(f"def {name[1:]}(", f"def {name}(")
         .replace(": Any", "")

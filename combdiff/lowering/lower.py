@@ -23,6 +23,7 @@ from combdiff.domains import Cyclic, Function, Space
 from combdiff.errors import UnsupportedError
 from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, Indicator
+from combdiff.lowering.exponentials import logarithm
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, needless, placement, reads
 from combdiff.lowering.lookups import look_up, scatter
@@ -219,7 +220,7 @@ class Lowering:
             case Add():
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
             case Primitive() if not is_matrix_function(term):
-                return UNIT, self._primitive(term)
+                return UNIT, logarithm(term, self.graph, self.value, self.scope) or self._primitive(term)
             case Apply() if not self._is_call(term):
                 return UNIT, self._access(term)
         return UNIT, self.tensor(term)[0]

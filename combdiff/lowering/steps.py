@@ -190,6 +190,13 @@ class Reduce:
 
 
 @dataclass(frozen=True)
+class LogSumExp:
+    """log Σ exp over some axes."""
+
+    summed: Pattern
+
+
+@dataclass(frozen=True)
 class Scale:
     """The operand times a number."""
 
@@ -291,6 +298,7 @@ Operation = (
     | Scatter
     | Hit
     | Reduce
+    | LogSumExp
     | Scale
     | Combine
     | Elementwise

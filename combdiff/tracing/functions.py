@@ -181,6 +181,7 @@ abs = _elementary("abs")
 sign = _elementary("sign")
 maximum = _elementary("maximum")
 minimum = _elementary("minimum")
+logaddexp = _elementary("logaddexp")
 relu = _elementary("relu", lambda x: np.maximum(x, 0))
 
 

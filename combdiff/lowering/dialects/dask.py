@@ -28,7 +28,8 @@ class Dask(NumPy):
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        return {**DASK, **matrix_helpers("np")}
+        helpers = {**DASK, **matrix_helpers("np")}
+        return {**helpers, "_logsumexp": helpers["_logsumexp"].replace("np.", "da.")}
 
     def full(self, shape: str, value: str, dtype: str) -> str:
         """An array of one number."""

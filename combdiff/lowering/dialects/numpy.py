@@ -152,6 +152,10 @@ class NumPy:
         """A function of `matrices.MATRIX_TABLE`, whose result has that shape."""
         return MATRIX_TABLE[name].numpy.format(operand, np=self.np)
 
+    def logsumexp(self, operand: str, axes: str) -> str:
+        """log Σ exp over some axes."""
+        return f"_logsumexp({operand}, {axes})"
+
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """The inverse of a matrix times a vector or matrix; an error calls the matrix by name."""
         return f'_linear_solve({matrix}, {right}, "{name}")'

@@ -117,11 +117,18 @@ class Torch(NumPy):
         elif name in ("maximum", "minimum") and any(numbers):
             tensor, number = texts if numbers[1] else texts[::-1]
             return f"{tensor}.clamp({'min' if name == 'maximum' else 'max'}={number})"
+        elif name == "logaddexp" and any(numbers):
+            tensor, number = texts if numbers[1] else texts[::-1]
+            return f"torch.logaddexp({tensor}, {tensor}.new_full((), {number}))"
         elif name == "imag" and kinds[0] is not complex:
             return f"torch.zeros_like({texts[0]})"
         if name in _TORCH:
             return _TORCH[name].format(*texts)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"
+
+    def logsumexp(self, operand: str, axes: str) -> str:
+        """PyTorch's own."""
+        return f"torch.logsumexp({operand}, {axes})"
 
     def integer_power(self, base: str, exponent: str) -> str:
         """A power of integer tensors, as floating point numbers."""

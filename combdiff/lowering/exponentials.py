@@ -1,0 +1,51 @@
+"""Logarithms of sums of exponentials, evaluated as a whole.
+
+    log Σ_i exp(x[i])       LogSumExp(summed=(0,)) of x:  m + log Σ exp(x − m)  with m the largest element
+    log(1 + exp(z))         logaddexp(0, z)
+
+Invariant: no exponential that is evaluated is greater than 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from math import log
+
+from combdiff.exponentials import Part, parts
+from combdiff.lowering.graph import Graph, Value
+from combdiff.lowering.steps import Elementwise, LogSumExp
+from combdiff.substitution import apply
+from combdiff.terms import ONE, Apply, Number, Primitive, Term, Var, add
+
+
+def logarithm(term: Primitive, graph: Graph, value: Callable[[Term], Value], scope: Mapping[Var, Term]) -> Value | None:
+    """The logarithm of a sum of exponentials; None for other functions. `value` lowers terms, `scope` has bindings."""
+    found = parts(_unbound(term.arguments[0], scope)) if term.name == "log" else ()
+    if not found:
+        return None
+    return reduce(lambda one, other: _sum(one, other, graph), (_part(part, graph, value) for part in found))
+
+
+def _unbound(term: Term, scope: Mapping[Var, Term]) -> Term:
+    """What a variable, or an element of one, is bound to."""
+    if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in scope:
+        return _unbound(apply(scope[term.function], term.arguments), scope)
+    return _unbound(scope[term], scope) if isinstance(term, Var) and term in scope else term
+
+
+def _part(part: Part, graph: Graph, value: Callable[[Term], Value]) -> Value:
+    """log Σ weight·exp(exponent)."""
+    weight = [] if part.weight is ONE else [Number(log(part.weight.real))]
+    exponent = value(add(part.exponent, *weight))
+    if not part.indices:
+        return exponent
+    missing = [index for index in part.indices if index not in exponent.labels]
+    exponent = graph.arrange(exponent, (*exponent.labels, *missing))
+    summed = tuple(n for n, label in enumerate(exponent.labels) if label in part.indices)
+    kept = [label for label in exponent.labels if label not in part.indices]
+    return graph.labelled(LogSumExp(summed), (exponent,), kept, float)
+
+
+def _sum(one: Value, other: Value, graph: Graph) -> Value:
+    return graph.broadcast(lambda patterns: Elementwise("logaddexp", patterns), [one, other], float)
