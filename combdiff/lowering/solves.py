@@ -25,11 +25,16 @@ def with_solves(steps: Sequence[Step], results: Collection[int]) -> list[Step]:
         if step.operation != MatrixFunction("inv") or n in results:
             continue
         users = [m for m, user in enumerate(steps) if n in user.operands]
-        solutions = [_solved(found[m], n, step.operands[0]) for m in users]
+        solutions = [_solved(found[m], n, step.operands[0]) if _is_of_one_kind(found, m) else None for m in users]
         if len(users) <= MOST_SOLVES and None not in solutions:
             for m, solution in zip(users, solutions, strict=True):
                 found[m] = solution or found[m]
     return found
+
+
+def _is_of_one_kind(steps: Sequence[Step], n: int) -> bool:
+    """Whether the operands of a step have one element type, as some libraries ask of systems."""
+    return len({steps[m].kind for m in steps[n].operands}) == 1
 
 
 def _solved(step: Step, inverse: int, matrix: int) -> Step | None:
