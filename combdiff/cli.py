@@ -85,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     given.add_argument("text", nargs="?", metavar="TEXT", help="declare … expression … derivative wrt …; - reads stdin")
     given.add_argument("--file", metavar="FILE", help="read the text from a file")
     form = parser.add_mutually_exclusive_group()
+    form.add_argument("--explain", action="store_true", help="print the laws that led to the derivative")
     form.add_argument("--latex", action="store_true", help="print LaTeX")
     form.add_argument("--matrix", action="store_true", help="print matrix notation, where there is one")
     form.add_argument("--source", choices=BACKENDS, help="print standalone Python")
@@ -174,6 +175,8 @@ def _written(options: argparse.Namespace, program: Program) -> str:
         return program.latex()
     if options.matrix:
         return program.matrix()
+    if options.explain:
+        return str(program.explain())
     return program.source(options.source) if options.source else str(program)
 
 

@@ -310,11 +310,21 @@ def hessian(
             blocks = hessian_body(grad(f, names, simplify=simplify, rules=rules).term.body, points, mode)
         return blocks if names_several(wrt) else let(split(blocks)[0], split(blocks)[1].children[0].children[0])
 
-    term = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
+    term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
     several = names_several(wrt)
     own = tuple(names)
     return Hessian(
-        term, f"hessian_{f.name}", f.location, f.fixed, f.accesses, objective=f, rows=own, columns=own, several=several
+        term,
+        f"hessian_{f.name}",
+        f.location,
+        f.fixed,
+        f.accesses,
+        raw,
+        rule_paths(rules),
+        objective=f,
+        rows=own,
+        columns=own,
+        several=several,
     )
 
 

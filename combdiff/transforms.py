@@ -121,21 +121,26 @@ def jacobian(
         bindings = dict.fromkeys((*split(base)[0], *(binding for more, _ in blocks for binding in more)))
         return let(bindings, _result([block for _, block in blocks], wrt))
 
-    term = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
-    return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses)
+    term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
+    return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses, raw, rule_paths(rules))
 
 
-def cheapest(f: Program, bodies: Iterable[Term], simplified: bool, rules: tuple[str, ...]) -> Lambda:
-    """The derivative that costs least among equal ones."""
+def cheapest(
+    f: Program, bodies: Iterable[Term], simplified: bool, rules: tuple[str, ...]
+) -> tuple[Lambda, Term | None]:
+    """The derivative that costs least among equal ones, and the body it was simplified from, None if it was not."""
     found: dict[Lambda, list[warnings.WarningMessage]] = {}
+    raw: dict[Lambda, Term] = {}
     for body in bodies:
         with warnings.catch_warnings(record=True) as budgets:
             warnings.simplefilter("always")
-            found.setdefault(derived(f.term, f.term.parameters, body, simplified, rules), budgets)
+            term = derived(f.term, f.term.parameters, body, simplified, rules)
+        if term not in found:
+            found[term], raw[term] = budgets, body
     term = min(found, key=_total_cost) if len(found) > 1 else next(iter(found))
     for warning in found[term]:  # a budget met by what is not taken is nobody's business
         warnings.warn(warning.message, stacklevel=3)
-    return term
+    return term, raw[term] if simplified else None
 
 
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:

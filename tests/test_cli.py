@@ -188,7 +188,7 @@ def test_version_and_help() -> None:
     shown = process("--help").stdout.decode()
     assert "examples:" in shown
     assert "exit status: 0; 1 if the check fails; 2 for bad input" in shown
-    for option in ("--explain", "--cost"):
+    for option in ("--cost",):
         assert option not in shown
 
 

@@ -9,6 +9,7 @@ import pytest
 from test_sameness import coulomb, network, residual
 
 import combdiff as cd
+from combdiff.cli import main
 from combdiff.egraph.replay import MET, Replay
 from combdiff.explanation import Explanation
 from combdiff.reference import evaluate
@@ -44,14 +45,15 @@ def close(found: Any, expected: Any) -> bool:
 def checked(program: cd.Program) -> Explanation:
     """The explanation, its chain complete and each of its terms equal to the first on numbers."""
     explanation = program.explain()
-    arrays = random_arrays(program.parameters, np.random.default_rng(0), SIZES)
+    sizes = SIZES | {axis.size: 3 for p in program.parameters for axis in p.type.axes if axis.size not in SIZES}
+    arrays = random_arrays(program.parameters, np.random.default_rng(0), sizes)
     scope = {p: arrays[p.name] for p in program.parameters}
     state = explanation.raw
-    expected = evaluate(state, scope, SIZES)
+    expected = evaluate(state, scope, sizes)
     for step in explanation.steps:
         assert step.before is state
         state = step.after
-        assert close(evaluate(state, scope, SIZES), expected), step.law
+        assert close(evaluate(state, scope, sizes), expected), step.law
     assert state is explanation.result
     assert state is program.term.body
     return explanation
@@ -66,6 +68,9 @@ DERIVATIVES = {
     "network": lambda: cd.grad(network, wrt=("A", "x")),
     "residual": lambda: cd.grad(residual, wrt=("X", "Y")),
     "pushforward": lambda: cd.pushforward(softmax),
+    "jacobian": lambda: cd.jacobian(cd.grad(softmax)),
+    "hessian": lambda: cd.hessian(softmax),
+    "text": lambda: cd.derive("declare A 2 x 1 expression A *(ij,j->i) (x + 1) derivative wrt x"),
     "hvp": lambda: cd.hvp(form, wrt="x"),
     "simplify": lambda: cd.simplify(cd.grad(form, wrt="x", simplify=False)),
 }
@@ -115,6 +120,13 @@ def test_laws_of_a_rule_file_are_named(tmp_path: Any) -> None:
         return cd.sum(lambda i: cd.log(cd.exp(x[i])) * x[i])
 
     assert any("log of exp" in law for law in laws(checked(cd.simplify(f, rules=[str(file)]))))
+
+
+def test_the_command_explains(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--explain", "declare x 1 expression x *(i,i->) x derivative wrt x"]) == 0
+    printed = capsys.readouterr().out
+    assert "δ meets Σ" in printed
+    assert printed.strip().endswith("x ↦ d ↦ 2 x[d]")
 
 
 def test_what_was_not_simplified_has_no_steps() -> None:
