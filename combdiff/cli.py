@@ -3,7 +3,7 @@
     $ combdiff 'declare x 1 expression x *(i,i->) x derivative wrt x'
     x ↦ i ↦ 2 x[i]
 
-Exit status 0; 1 when `--check` finds the derivative wrong or cannot tell; 2 for bad input, with one message.
+Exit status 0; 1 when a check finds something wrong or cannot tell; 2 for bad input, with one message.
 
 Invariant: what is printed to a pipe or file is plain; nothing that a user gives ends in a traceback.
 """
@@ -32,14 +32,14 @@ EXAMPLES = """examples:
   combdiff --check 'declare x 1 expression sin(x) *(i,i->) exp(x) derivative wrt x'
   combdiff --latex 'declare X 2 expression X *(ij,ij->) X derivative wrt X'
   combdiff --matrix 'declare X 2 y 1 w 1 expression (X *(ij,j->i) w - y)^2 *(i,->) 1 derivative wrt w'
-  combdiff --source numpy --file objective.txt
+  combdiff --source numpy --cost n=1000,m=10 --file objective.txt
   echo 'declare x 1 expression sum(i->) x^3 derivative wrt x wrt x' | combdiff -
   combdiff check-rules my.egg        test the laws of a rule file on numbers
 
 A product carries its indices, A *(ij,j->i) x; those that are not behind the arrow are summed over. The axes of
 the derivative are those of the expression, then those of the tensor after wrt.
 
-exit status: 0; 1 if the check fails; 2 for bad input, with one message that shows the place"""
+exit status: 0; 1 if a check fails; 2 for bad input, with one message that shows the place"""
 
 BACKENDS = ("numpy", "jax", "torch", "cupy", "dask")
 CHECK_RULES = "check-rules"
@@ -89,11 +89,25 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--latex", action="store_true", help="print LaTeX")
     form.add_argument("--matrix", action="store_true", help="print matrix notation, where there is one")
     form.add_argument("--source", choices=BACKENDS, help="print standalone Python")
+    parser.add_argument(
+        "--cost", type=_cost_sizes, metavar="n=100,m=10", help="print the cost of each step at these sizes"
+    )
     parser.add_argument("--check", action="store_true", help="compare with central differences at random values")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     version = import_module("combdiff").__version__
     parser.add_argument("--version", action="version", version=f"combdiff {version}")
     return parser
+
+
+def _cost_sizes(given: str) -> dict[str, int]:
+    """`n=100,m=10` as sizes by name."""
+    sizes = {}
+    for part in given.split(","):
+        name, _, size = part.partition("=")
+        if not name.strip().isidentifier() or not size.strip().isdecimal() or len(size) > 18:
+            raise argparse.ArgumentTypeError(f"{part!r} is not a size such as n=100")
+        sizes[name.strip()] = int(size)
+    return sizes
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -163,10 +177,13 @@ def _decoded(file: IO[bytes]) -> str:
 
 
 def _plain(options: argparse.Namespace, program: Program, error: float | None) -> str:
-    written = _written(options, program)
-    if error is None or error != error:
-        return written
-    return f"{written}\n{'# ' if options.source else '% ' if options.latex else ''}largest error: {error:.2g}"
+    """The derivative, and below it, as comments of the language it is written in, what else is asked for."""
+    notes = [str(program.cost(**options.cost))] if options.cost else []
+    if error is not None and error == error:
+        notes.append(f"largest error: {error:.2g}")
+    sign = "# " if options.source else "% " if options.latex else ""
+    lines = [sign + line for note in notes for line in note.splitlines()]
+    return "\n".join([_written(options, program), *lines])
 
 
 def _written(options: argparse.Namespace, program: Program) -> str:
@@ -196,6 +213,9 @@ def _json(options: argparse.Namespace, text: str, steps: list[Program], error: f
     }
     if options.source:
         found["source"] = derivative.source(options.source)
+    if options.cost:
+        cost = derivative.cost(**options.cost)
+        found["cost"] = {"sizes": dict(cost.sizes), "flops": cost.flops, "peak_bytes": cost.peak_bytes}
     if error is not None:
         found["check"] = {"largest_error": None if error != error else error, "passed": error <= TOLERANCE}
     return json.dumps(found, indent=2)

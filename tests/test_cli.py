@@ -65,6 +65,27 @@ def test_the_source_names_its_backend(capsys: pytest.CaptureFixture[str], backen
         main(["--source", "fortran", TEXT])
 
 
+def test_it_prints_the_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    table = str(derive(TEXT).cost(n=100, m=20))
+    assert main(["--cost", "n=100,m=20", TEXT]) == 0
+    assert capsys.readouterr().out == f"{PRINTED}\n{table}\n"
+    assert "total 2,0" in table
+    assert main(["--cost", "n=100", "--source", "numpy", TEXT]) == 0
+    assert "\n# total " in capsys.readouterr().out
+    assert main(["--cost", "n=100,m=20", "--json", TEXT]) == 0
+    assert json.loads(capsys.readouterr().out)["cost"]["sizes"] == {"m": 20, "n": 100}
+    assert main(["--cost", "q=100", TEXT]) == 2
+    assert "'q'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sizes", ["", "n", "n=", "n=x", "n=-1", "n=1e3", "=3", "n=3,", "n=9999999999999999999"])
+def test_what_is_no_size_is_refused(capsys: pytest.CaptureFixture[str], sizes: str) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--cost", sizes, TEXT])
+    assert left.value.code == 2
+    assert "is not a size such as n=100" in capsys.readouterr().err
+
+
 def test_it_checks_by_central_differences(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check", TEXT]) == 0
     shown, line = capsys.readouterr().out.splitlines()
@@ -187,9 +208,9 @@ def test_version_and_help() -> None:
     assert process("--version").stdout.decode() == f"combdiff {combdiff.__version__}\n"
     shown = process("--help").stdout.decode()
     assert "examples:" in shown
-    assert "exit status: 0; 1 if the check fails; 2 for bad input" in shown
-    for option in ("--cost",):
-        assert option not in shown
+    assert "exit status: 0; 1 if a check fails; 2 for bad input" in shown
+    for option in ("--matrix", "--explain", "--cost", "check-rules"):
+        assert option in shown
 
 
 def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> None:
