@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--latex", action="store_true", help="print LaTeX")
     form.add_argument("--matrix", action="store_true", help="print matrix notation, where there is one")
     form.add_argument("--source", choices=BACKENDS, help="print standalone Python")
+    parser.add_argument("--explain", action="store_true", help="print the laws that led to the derivative, by name")
     parser.add_argument(
         "--cost", type=_cost_sizes, metavar="n=100,m=10", help="print the cost of each step at these sizes"
     )
@@ -178,7 +179,9 @@ def _decoded(file: IO[bytes]) -> str:
 
 def _plain(options: argparse.Namespace, program: Program, error: float | None) -> str:
     """The derivative, and below it, as comments of the language it is written in, what else is asked for."""
-    notes = [str(program.cost(**options.cost))] if options.cost else []
+    notes = [str(program.explain())] if options.explain else []
+    if options.cost:
+        notes.append(str(program.cost(**options.cost)))
     if error is not None and error == error:
         notes.append(f"largest error: {error:.2g}")
     sign = "# " if options.source else "% " if options.latex else ""
@@ -213,6 +216,8 @@ def _json(options: argparse.Namespace, text: str, steps: list[Program], error: f
     }
     if options.source:
         found["source"] = derivative.source(options.source)
+    if options.explain:
+        found["explanation"] = str(derivative.explain())
     if options.cost:
         cost = derivative.cost(**options.cost)
         found["cost"] = {"sizes": dict(cost.sizes), "flops": cost.flops, "peak_bytes": cost.peak_bytes}

@@ -65,6 +65,17 @@ def test_the_source_names_its_backend(capsys: pytest.CaptureFixture[str], backen
         main(["--source", "fortran", TEXT])
 
 
+def test_it_explains_the_derivative(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--explain", TEXT]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(PRINTED + "\n")
+    assert "δ meets Σ" in out
+    assert main(["--explain", "--latex", TEXT]) == 0
+    assert all(line.startswith("% ") for line in capsys.readouterr().out.splitlines()[1:])
+    assert main(["--explain", "--json", TEXT]) == 0
+    assert json.loads(capsys.readouterr().out)["explanation"] == str(derive(TEXT).explain())
+
+
 def test_it_prints_the_cost(capsys: pytest.CaptureFixture[str]) -> None:
     table = str(derive(TEXT).cost(n=100, m=20))
     assert main(["--cost", "n=100,m=20", TEXT]) == 0
