@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thesis_cases import CASES, Case
 
 import combdiff as cd
 from combdiff.program import Program
-from combdiff.text import derive, parse
+from combdiff.text import derivatives, derive, parse
 
 Array = np.ndarray[Any, Any]
 SIZE = 3
@@ -32,14 +33,9 @@ ComplexVector = cd.Space("n", dtype=complex)
 # --- an evaluator of matrix notation -------------------------------------------------------------------------------
 
 TOKEN = re.compile(r"\s*([0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?i?|\^∘|⁻¹|⁻ᵀ|‖_F|[a-zA-Zα-ω][a-zA-Zα-ω0-9_]*|.)")
+PLAIN = ("exp", "log", "sqrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "tanh", "sign")
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "tanh": np.tanh,
-    "cos": np.cos,
-    "sin": np.sin,
-    "sign": np.sign,
+    **{name: getattr(np, name) for name in PLAIN},
     "relu": lambda x: np.maximum(x, 0),
     "step": lambda x: np.heaviside(x, 0.5),
     "max": np.maximum,
@@ -372,6 +368,20 @@ def test_latex_is_read_by_mathtext(program: Program) -> None:
     from matplotlib.mathtext import MathTextParser
 
     MathTextParser("path").parse(f"${program.matrix(latex=True)}$")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
+def test_the_appendix_of_the_thesis_in_matrix_notation(case: Case) -> None:
+    """Input and derivative; what has more than two axes keeps its indices. The LaTeX is read line by line."""
+    from matplotlib.mathtext import MathTextParser
+
+    for program in derivatives(case.text):
+        if not re.search(r"\[|\(", program.matrix()) or "↦" not in program.matrix():
+            agrees(program)
+        shown = program.matrix(latex=True)
+        lines = [line.removeprefix("& ").removesuffix("\\\\") for line in shown.splitlines()]
+        for line in lines if len(lines) == 1 else lines[1:-1]:
+            MathTextParser("path").parse(f"${line}$")
 
 
 # --- random products -----------------------------------------------------------------------------------------------
