@@ -89,7 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--latex", action="store_true", help="print LaTeX")
     form.add_argument("--matrix", action="store_true", help="print matrix notation, where there is one")
     form.add_argument("--source", choices=BACKENDS, help="print standalone Python")
-    parser.add_argument("--explain", action="store_true", help="print the laws that led to the derivative, by name")
     parser.add_argument(
         "--cost", type=_cost_sizes, metavar="n=100,m=10", help="print the cost of each step at these sizes"
     )
@@ -179,9 +178,7 @@ def _decoded(file: IO[bytes]) -> str:
 
 def _plain(options: argparse.Namespace, program: Program, error: float | None) -> str:
     """The derivative, and below it, as comments of the language it is written in, what else is asked for."""
-    notes = [str(program.explain())] if options.explain else []
-    if options.cost:
-        notes.append(str(program.cost(**options.cost)))
+    notes = [str(program.cost(**options.cost))] if options.cost else []
     if error is not None and error == error:
         notes.append(f"largest error: {error:.2g}")
     sign = "# " if options.source else "% " if options.latex else ""
