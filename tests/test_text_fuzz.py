@@ -16,6 +16,7 @@ from combdiff.errors import CombdiffError
 from combdiff.program import Program
 from combdiff.text import derivatives
 from combdiff.text.check import central_differences, error, random_sizes, random_values, value
+from combdiff.transforms import jacobian
 
 NAMES = {"A": 2, "B": 2, "x": 1, "y": 1, "a": 0}
 UNARY = ("sin", "cos", "tanh", "exp", "log", "arctan", "abs", "sign", "relu", "tan", "arcsin", "-")
@@ -87,14 +88,21 @@ def checks_or_is_refused(text: str) -> None:
 
 
 def agrees(expression: Program, derivative: Program, name: str) -> None:
-    """Compare where the expression is finite and smooth: two steps of central differences agree."""
+    """Compare where the expression is finite and smooth: two steps of central differences agree.
+
+    On the edge of where a rule is valid (0^a = 0 by a) the derivative as the rules write it need not be finite either.
+    """
     sizes = random_sizes(expression)
     arrays = random_values(expression, sizes, seed=3)
     if name not in arrays:
         return
     (near,), (wide,) = (central_differences(expression, arrays, sizes, name, scale) for scale in (1.0, 2.0))
     if np.all(np.isfinite(near)) and np.all(np.isfinite(wide)) and error(near, wide) < 1e-7:
-        assert error(value(derivative, arrays, sizes), near) < 1e-5
+        found = value(derivative, arrays, sizes)
+        if np.all(np.isfinite(found)) or np.all(
+            np.isfinite(value(jacobian(expression, name, simplify=False), arrays, sizes))
+        ):
+            assert error(found, near) < 1e-5
 
 
 FUZZ = settings(

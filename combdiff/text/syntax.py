@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from combdiff.terms import Scalar
 from combdiff.text.places import Span
 
-MOST_DEPTH = 48
+MOST_DEPTH = 1000
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,21 +2,22 @@
 
     A *(ij,j->i) x   at (d)   →   Σ_j A[d, j]·x[j]
 
-Equal parts are numbered alike first, so what a text repeats becomes one tensor that is applied in several places, and
-the program has as many nodes as the text has different parts.
+Equal parts are numbered alike first, so what a text repeats becomes one binding that is read in several places, and
+the program has as many nodes as the text has different parts. A deep expression is cut into bindings, too.
 
-Invariant: every bound index has a name of its own.
+Invariant: every bound index has a name of its own, and no term is deeper than MOST_HEIGHT operations.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
+from combdiff.checking import type_of
 from combdiff.domains import Range, Space
 from combdiff.indexing import delta
 from combdiff.primitives import divide, function, power
-from combdiff.substitution import Names
-from combdiff.terms import ONE, Apply, Lambda, Number, Primitive, Term, Var, add, conj, lambda_, mul, negate, total
+from combdiff.substitution import Names, apply
+from combdiff.terms import ONE, Apply, Lambda, Number, Primitive, Term, Var, add, conj, lambda_, let, mul, negate, total
 from combdiff.text.inference import Shapes, nodes
 from combdiff.text.syntax import (
     Constant,
@@ -34,6 +35,7 @@ from combdiff.text.syntax import (
 )
 
 Indices = tuple[Var, ...]
+MOST_HEIGHT = 16  # operations in one another up to which no binding is made
 
 
 def parameters(text: Text, shapes: Shapes) -> dict[str, Var]:
@@ -68,6 +70,7 @@ class _Translation:
         self.number: dict[Node, int] = {}
         self.uses: Counter[int] = Counter()
         self.shared: dict[int, Term] = {}
+        self.bindings: list[tuple[Var, Term]] = []
         self._count()
 
     def _count(self) -> None:
@@ -96,23 +99,39 @@ class _Translation:
         return None
 
     def whole(self) -> Term:
-        """The expression as a tensor."""
-        indices = self._indices(self.text.expression)
-        return lambda_(indices, self._element(self.text.expression, indices))
+        """The expression as a tensor, below the bindings of what is repeated or deep."""
+        root = self.text.expression
+        heights: dict[int, int] = {}
+        for node in nodes(root):
+            number = self.number[node]
+            if number not in heights:
+                heights[number] = 1 + max((heights[self.number[operand]] for operand in node.operands), default=0)
+                if node.operands and node is not root and (self.uses[number] > 1 or heights[number] > MOST_HEIGHT):
+                    self.shared[number], heights[number] = self._bound(node), 0
+        indices = self._indices(root)
+        return let(self.bindings, lambda_(indices, self._element(root, indices)))
+
+    def _bound(self, node: Node) -> Term:
+        """A part as a binding; an access that only renames or exchanges indices as itself."""
+        own = self._indices(node)
+        element = self._element(node, own)
+        if isinstance(element, Apply | Number | Var):
+            return lambda_(own, element)
+        space = type_of(value := lambda_(own, element))
+        assert isinstance(space, Space)
+        self.bindings.append((self.names.fresh(Var("t", space)), value))
+        return self.bindings[-1][0]
 
     def _indices(self, node: Node, letters: str = "ijklmnopq") -> Indices:
         sizes = self.shapes.sizes(self.shapes.of_node[node])
         return self.names.indices((Range(size) for size in sizes), letters)
 
     def at(self, node: Node, indices: Indices) -> Term:
-        """The element of a part at indices; a part used in several places is built once."""
-        if self.uses[self.number[node]] < 2 or not node.operands:
+        """The element of a part at indices."""
+        tensor = self.shared.get(self.number[node])
+        if tensor is None:
             return self._element(node, indices)
-        number = self.number[node]
-        if number not in self.shared:
-            own = self._indices(node)
-            self.shared[number] = lambda_(own, self._element(node, own))
-        return Apply(self.shared[number], indices) if indices else self.shared[number]
+        return apply(tensor, indices) if indices else tensor
 
     def _element(self, node: Node, indices: Indices) -> Term:
         match node:
