@@ -35,7 +35,7 @@ from combdiff.egraph.extraction import symbols
 from combdiff.errors import user_location
 from combdiff.program import Program
 from combdiff.sharing import share, split
-from combdiff.substitution import Names
+from combdiff.substitution import Names, subterms
 from combdiff.terms import ZERO, Lambda, Term, Tuple, lambda_, let
 from combdiff.text.grammar import read
 from combdiff.text.inference import infer
@@ -50,6 +50,7 @@ MOST_SYMBOLS, MOST_IN_ALL = (
     2000,
     8000,
 )  # symbols of a derivative, in one binding and in all, up to which it is simplified
+MOST_CROSSED = 150  # nodes up to which the order of elimination is worth a search
 
 
 def parse(text: str) -> Program:
@@ -109,7 +110,8 @@ def _derivative(text: Text, program: Program, names: tuple[Wrt, ...]) -> Program
         zero = _zero(program.term.body)
         body: Term = Tuple((zero,) * len(names)) if len(names) > 1 else zero
         return Program(Lambda(program.term.parameters, body), f"jacobian_{program.name}", program.location)
-    found = _simplified(jacobian(program, known if len(names) > 1 else known[0], simplify=False))
+    points = known if len(names) > 1 else known[0]
+    found = _simplified(jacobian(program, points, _mode(program, known), simplify=False))
     if len(known) == len(names):
         return found
     bindings, blocks = split(found.term.body)
@@ -117,6 +119,15 @@ def _derivative(text: Text, program: Program, names: tuple[Wrt, ...]) -> Program
     by_name = dict(zip(known, blocks.items, strict=True))
     items = tuple(by_name.get(name.name) or _zero(program.term.body) for name in names)
     return Program(Lambda(found.term.parameters, let(bindings, Tuple(items))), found.name, found.location)
+
+
+def _mode(program: Program, wrt: tuple[str, ...]) -> str:
+    """Any mode for a short program; for a long one the sweep, forward or backward, that starts at fewer axes."""
+    if sum(1 for _ in subterms(program.term.body)) <= MOST_CROSSED:
+        return "auto"
+    orders = [p.type.order for p in program.parameters if p.name in wrt and isinstance(p.type, Space)]
+    result = type_of(program.term.body)
+    return "forward" if isinstance(result, Space) and max(orders) < result.order else "reverse"
 
 
 def _simplified(program: Program) -> Program:
