@@ -39,7 +39,7 @@ class Codec:
     def __init__(self, context: Context = NOTHING) -> None:
         self.context = context
         self.matrices: dict[str, list[str]] = {}
-        self.indices: dict[str, Var] = {}
+        self.indices: dict[tuple[str, str], Var] = {}  # by name and domain: indices of two domains may share a name
         self.domains: dict[str, Domain] = {}
         self.tensors: dict[str, Term] = {}
         self.opaque: dict[str, tuple[tuple[Var, ...], Term]] = {}
@@ -146,10 +146,11 @@ class Codec:
     def index(self, term: Term) -> str:
         """The egglog expression of an index form."""
         if isinstance(term, Var):
-            self.indices[term.name] = term
+            key = domain_key(term.type)
+            self.indices[term.name, key] = term
             if not isinstance(term.type, Whole):
-                self.domains[domain_key(term.type)] = term.type  # type: ignore[assignment]
-            return f'(I "{term.name}" "{domain_key(term.type)}")'
+                self.domains[key] = term.type  # type: ignore[assignment]
+            return f'(I "{term.name}" "{key}")'
         parts, offset = affine_parts(term)
         if len(parts) == 1 and parts[0][1] == -1 and not offset:
             return f"(Neg {self.index(parts[0][0])})"

@@ -169,7 +169,7 @@ def order_key(term: Term) -> tuple[Any, ...]:
     """A key that orders terms independently of how they were made."""
     match term:
         case Var():
-            return (0, term.name)
+            return (0, term.name, repr(term.type))
         case Number():
             return (1, repr(term.real), repr(term.imag))
         case Affine():
@@ -202,8 +202,9 @@ def read(egraph: Any, codec: Codec) -> Classes:
         return ((row.inputs, row.output) for row in functions[name].rows)
 
     for inputs, output in rows("I"):
-        if (name := egraph.value_to_string(inputs[0])) in codec.indices:  # laws have an index of their own
-            classes.indices.setdefault(output, []).append(codec.indices[name])
+        key = egraph.value_to_string(inputs[0]), egraph.value_to_string(inputs[1])
+        if key in codec.indices:  # laws have an index of their own
+            classes.indices.setdefault(output, []).append(codec.indices[key])
     for inputs, output in rows("By"):
         classes.steps.setdefault(output, []).append((egraph.value_to_bigrat(inputs[0]), inputs[1]))
     for inputs, output in rows("Affine"):
