@@ -83,8 +83,14 @@ class Program:
         return self._runner(values)
 
     def _bind(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
-        """One value per parameter of the term, from positions, names and fixed arguments."""
+        """One value per parameter of the term, from positions, names and fixed arguments.
+
+        A tuple given last stands for as many arguments as are left, as the cotangents of several results.
+        """
         open_ = [p.name for p in self.parameters]
+        left = len(open_) - len(arguments) - len(named) + 1
+        if arguments and isinstance(arguments[-1], tuple) and 1 < left == len(arguments[-1]):
+            arguments = (*arguments[:-1], *arguments[-1])
         if len(arguments) > len(open_):
             raise ArgumentError(
                 f"{self.name} takes {_count(len(open_), 'argument')} ({', '.join(open_)}), not {len(arguments)}"

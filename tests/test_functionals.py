@@ -222,3 +222,15 @@ def test_indices_of_finite_axes_are_no_numbers() -> None:
         @cd.program
         def weighted(x: cd.Space("n")):  # type: ignore
             return cd.sum(lambda i: x[i] * i)
+
+
+def test_indices_of_two_cycles_have_no_sum() -> None:
+    with pytest.raises(cd.IndexingError) as raised:
+
+        @cd.program
+        def mixed(x: cd.Space(cd.Cyclic("N")), w: cd.Space(cd.Cyclic("M"))):  # type: ignore
+            return cd.sum(lambda k, b: x[k + b] * w[b] * x[k])
+
+    assert raised.value.message == (
+        "b + k adds b, an index of Cyclic('M'), and k, an index of Cyclic('N'): they have no sum"
+    )

@@ -233,3 +233,26 @@ def test_what_cannot_take_the_place_of_a_map(name: str) -> None:
         action()
     assert f"{__file__}:" in str(raised.value)
     assert raised.value.message.startswith(expected)
+
+
+# --- tuples --------------------------------------------------------------------------------------------------------
+
+
+def test_a_tuple_gives_the_cotangents_of_several_results() -> None:
+    """The cotangent is shaped like the result: of a tuple it is a tuple, or one argument for each item."""
+
+    @cd.program
+    def several(x: Vector, A: Matrix):  # type: ignore[valid-type, no-untyped-def]
+        y = A @ x
+        return y, cd.sum(lambda i: y[i] * x[i])
+
+    product = cd.pullback(several, "x")
+    x, A, k = RNG.normal(size=3), RNG.normal(size=(3, 3)), RNG.normal(size=3)
+    expected = A.T @ k + 2 * (A + A.T) @ x
+    same(product(x, A, k, 2.0), expected)
+    same(product(x, A, (k, 2.0)), expected)
+    first, second = several(x, A)
+    same(product(x, A, (first, second)), A.T @ first + second * (A + A.T) @ x)
+    same(several((1.0, 2.0, 3.0), A)[0], A @ [1.0, 2.0, 3.0])
+    with pytest.raises(cd.ArgumentError, match="misses k2"):
+        product(x, A, (k,))

@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.domains import Space
+from combdiff.domains import Cyclic, Space
 from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError
+from combdiff.indexing import Affine, affine_parts
 from combdiff.primitives import TABLE, function
 from combdiff.reference import evaluate
 from combdiff.rulefiles.loading import load
-from combdiff.substitution import substitute
+from combdiff.substitution import substitute, subterms
 from combdiff.terms import Term, Var, mul, total
 from combdiff.tracing import arrays
-from combdiff.tracing.arrays import axes_of, describe, tabulate
-from combdiff.tracing.context import TracedValue, as_domain, current
+from combdiff.tracing.arrays import axes_of, describe, show_index, tabulate
+from combdiff.tracing.context import TracedValue, as_domain, base_name, current, show_domain
 from combdiff.tracing.indices import Condition, Index, equality, index_term
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.values import Value, combined, lift, wrap
@@ -89,7 +90,25 @@ def _abstracted(caller: str, body: Any, domains: dict[str, Any]) -> tuple[tuple[
         inner = lift(_result(caller, body(*(Index(binder.placeholder, trace) for binder in binders))))
         variables = tuple(binder.variable(f"{caller}(lambda {', '.join(names)}: …") for binder in binders)
     placeholders = (binder.placeholder for binder in binders)
-    return variables, substitute(inner, dict(zip(placeholders, variables, strict=True)))
+    term = substitute(inner, dict(zip(placeholders, variables, strict=True)))
+    if any(isinstance(variable.type, Cyclic) for variable in variables):
+        _check_cycles(term)
+    return variables, term
+
+
+def _check_cycles(term: Term) -> None:
+    """Refuses sums of indices of two cycles: modulo which size such a sum counts is not known."""
+    for form in subterms(term):
+        parts, _ = affine_parts(form) if isinstance(form, Affine) else ((), 0)
+        cyclic = [(base_name(var), var.type) for var, _ in parts if isinstance(var.type, Cyclic)]
+        other = next((pair for pair in cyclic if pair[1] != cyclic[0][1]), None)
+        if other is not None:
+            (one, cycle), (two, another) = cyclic[0], other
+            raise IndexingError(
+                f"{show_index(form)} adds {one}, an index of {show_domain(cycle)}, "
+                f"and {two}, an index of {show_domain(another)}: they have no sum",
+                hint="give both axes one Cyclic domain, or declare the axis of the steps as Range or Symmetric",
+            )
 
 
 def _index_names(caller: str, body: Any) -> tuple[str, ...]:
