@@ -15,8 +15,8 @@ from strategies import Case, programs
 
 from combdiff import indexing, terms
 from combdiff.checking import type_of
-from combdiff.domains import Cyclic, Function, Range, Space, Whole
-from combdiff.indexing import Affine, Indicator, affine, affine_parts, delta, indicator, size_form
+from combdiff.domains import Cyclic, Function, Range, Real, Space, Whole
+from combdiff.indexing import Affine, Coordinate, Indicator, affine, affine_parts, delta, indicator, size_form
 from combdiff.reference import evaluate
 from combdiff.substitution import apply, fresh, substitute, subterms
 from combdiff.terms import (
@@ -62,6 +62,7 @@ EVERY_NODE: list[Term] = [
     Sum((i,), Apply(x, (i,))),
     delta(i, j),
     Indicator(i, 2),
+    Coordinate(Var("t", Real())),
     Add((s, t)),
     Mul((s, t)),
     Conj(s),

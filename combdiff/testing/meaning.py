@@ -79,9 +79,9 @@ class Meaning:
 
     # --- nodes
 
-    def index(self, name: Any, _: Any) -> Term:
+    def index(self, name: Any, key: Any) -> Term:
         """A bound or free index."""
-        found = self.codec.indices.get(self.egraph.value_to_string(name))
+        found = self.codec.indices.get((self.egraph.value_to_string(name), self.egraph.value_to_string(key)))
         if found is None:
             raise _Unknown
         return found
