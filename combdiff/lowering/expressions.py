@@ -290,18 +290,18 @@ class Expressions:
         if plain and mask.steps in ((1, -1), (-1, 1)):
             self.uses_device = True
             return self.dialect.eye(self.extent(step.axes[0]), self.extent(step.axes[1]), self.dtype(int))
-        form = self.grid(mask.steps, mask.start, step.axes)
+        form = self.grid(mask.steps, mask.start, step.axes, full=True)
         modulus = parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""
         condition = f"({form}) % {modulus} == 0" if modulus else f"{form} {mask.test}"
         cast = self.dialect.cast if rank else self.dialect.scalar
         return cast(f"({condition})" if rank else condition, self.dtype(int))
 
-    def grid(self, steps: Pattern, start: Linear, axes: Sequence[Domain]) -> str:
-        """`steps · t + start` for all t, an array over the axes."""
+    def grid(self, steps: Pattern, start: Linear, axes: Sequence[Domain], full: bool = False) -> str:
+        """`steps · t + start` for all t, an array over the axes; `full` says over those with step 0, too."""
         self.uses_device = True
         parts = [] if start == Linear() and any(steps) else [self.form(start)]
         for label, (size, domain) in enumerate(zip(steps, axes, strict=True)):
-            if size:
+            if size or full:
                 grid = self.placed(self.dialect.arange(self.extent(domain)), (label,), len(axes))
                 parts.append(grid if size == 1 else f"{parenthesised(str(size))} * {grid}")
         return " + ".join(parts)
