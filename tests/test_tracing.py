@@ -409,7 +409,7 @@ def test_real_values_need_no_conjugate() -> None:
         return v.conj() + cd.conj(v) + v.real + v.imag
 
     assert_means(f, 3 * x, x)
-    assert {type(node).__name__ for node in subterms(trace(f).body)} == {"Lambda", "Add", "Apply", "Var"}
+    assert {type(node).__name__ for node in subterms(trace(f).body)}.isdisjoint({"Conj", "Primitive"})
 
 
 # --- whole tensors -------------------------------------------------------------------------------------------------
