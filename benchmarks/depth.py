@@ -13,7 +13,7 @@ import combdiff as cd
 from combdiff.substitution import subterms
 
 
-def numbers(depth):
+def numbers(depth: int) -> cd.Program:
     """A chain of numbers."""
 
     @cd.program
@@ -26,7 +26,7 @@ def numbers(depth):
     return chain
 
 
-def vectors(depth):
+def vectors(depth: int) -> cd.Program:
     """A chain of vectors, every element of which depends on the sum of the one before."""
 
     def layer(t, x):
@@ -42,7 +42,7 @@ def vectors(depth):
     return chain
 
 
-def perceptron(depth):
+def perceptron(depth: int) -> cd.Program:
     """The layers of a perceptron."""
 
     def layer(n, W, t):

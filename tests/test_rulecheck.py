@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +9,13 @@ import pytest
 
 import combdiff as cd
 from combdiff.cli import main
-from combdiff.primitives import TABLE
 from combdiff.rulefiles import loading
 from combdiff.rulefiles.loading import BUILT_IN, rule_directory
 
 README = (Path(__file__).parent.parent / "rules" / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture(autouse=True)
-def _table() -> Iterator[None]:
-    before = dict(TABLE)
-    yield
-    TABLE.clear()
-    TABLE.update(before)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Any:
-    def write(text: str, name: str = "mine.egg") -> str:
-        (tmp_path / name).write_text(text, "utf-8")
-        return str(tmp_path / name)
-
-    return write
+pytestmark = pytest.mark.usefixtures("primitive_table")
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -44,9 +28,9 @@ def test_all_built_in_laws_hold(seed: int) -> None:
 
 
 @pytest.mark.parametrize("block", [0, 1])
-def test_the_laws_of_the_page_hold(block: int, file: Any) -> None:
+def test_the_laws_of_the_page_hold(block: int, rule_file: Any) -> None:
     blocks = README.split("```lisp\n")[1:]
-    assert cd.testing.check_rules(file(blocks[block].split("```")[0]))
+    assert cd.testing.check_rules(rule_file(blocks[block].split("```")[0]))
 
 
 FALSE = [
@@ -79,8 +63,8 @@ FALSE = [
 
 
 @pytest.mark.parametrize("law", FALSE)
-def test_a_false_law_is_found(law: str, file: Any) -> None:
-    path = file(law[:-1] + ' :name "the false law")')
+def test_a_false_law_is_found(law: str, rule_file: Any) -> None:
+    path = rule_file(law[:-1] + ' :name "the false law")')
     with pytest.raises(cd.RuleError, match="the false law is false: ") as raised:
         cd.testing.check_rules(path)
     assert str(raised.value).startswith(f"{path}:1:1: ")
@@ -103,24 +87,24 @@ TRUE = [
 
 
 @pytest.mark.parametrize("law", TRUE)
-def test_a_true_law_holds(law: str, file: Any) -> None:
-    found = cd.testing.check_rules(file(law))
+def test_a_true_law_holds(law: str, rule_file: Any) -> None:
+    found = cd.testing.check_rules(rule_file(law))
     assert found
     assert all(verdict.status == "holds" and verdict.matches for verdict in found)
 
 
-def test_a_counter_example_is_one(file: Any) -> None:
+def test_a_counter_example_is_one(rule_file: Any) -> None:
     """The numbers printed are those of the two sides."""
     law = '(rewrite (Fn "exp" (vec-of x)) (Fn "cosh" (vec-of x)) :name "exp is cosh")'
     with pytest.raises(cd.testing.FalseLaw) as raised:
-        cd.testing.check_rules(file(law))
+        cd.testing.check_rules(rule_file(law))
     message = str(raised.value)
     assert "exp(" in message
     assert "cosh(" in message
 
 
-def test_a_law_that_nothing_meets_is_reported(file: Any) -> None:
-    path = file('(rewrite (Fn "exp" v) $null :when ((= $zero $one)) :name "never")')
+def test_a_law_that_nothing_meets_is_reported(rule_file: Any) -> None:
+    path = rule_file('(rewrite (Fn "exp" v) $null :when ((= $zero $one)) :name "never")')
     with pytest.raises(cd.testing.FalseLaw, match="never could not be tested: no random instance meets its conditions"):
         cd.testing.check_rules(path)
 
@@ -167,8 +151,8 @@ COSH = '(primitive "mine" "") (definition "mine" (Fn "cosh" (vec-of (Argument 0)
 RIGHT = '(derivative "mine" 0 (Fn "sinh" (vec-of (Argument 0))))'
 
 
-def test_a_right_derivative_holds(file: Any) -> None:
-    found = cd.testing.check_rules(file(COSH + RIGHT + '(mirror "mine")'))
+def test_a_right_derivative_holds(rule_file: Any) -> None:
+    found = cd.testing.check_rules(rule_file(COSH + RIGHT + '(mirror "mine")'))
     assert [str(v.name) for v in found] == ["the derivative of mine", "what is said of mine"]
 
 
@@ -186,24 +170,24 @@ def test_a_right_derivative_holds(file: Any) -> None:
         (RIGHT + '(real-valued "mine")', "what is said of mine is false: it is said to be real, but mine("),
     ],
 )
-def test_a_false_declaration_is_found(said: str, words: str, file: Any) -> None:
+def test_a_false_declaration_is_found(said: str, words: str, rule_file: Any) -> None:
     with pytest.raises(cd.RuleError) as raised:
-        cd.testing.check_rules(file(COSH + said))
+        cd.testing.check_rules(rule_file(COSH + said))
     assert words in str(raised.value)
 
 
-def test_a_false_mirror_is_found(file: Any) -> None:
+def test_a_false_mirror_is_found(rule_file: Any) -> None:
     turned = "(Scale $zero $one (Argument 0))"
     text = f'(primitive "turn" "") (definition "turn" {turned}) (derivative "turn" 0 (Num $zero $one)) (mirror "turn")'
     with pytest.raises(cd.RuleError, match="it is said to take conjugates to conjugates, but turn"):
-        cd.testing.check_rules(file(text))
+        cd.testing.check_rules(rule_file(text))
 
 
 # --- the command ---------------------------------------------------------------------------------------------------
 
 
-def test_the_command_checks_files(file: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    good, bad = file(TRUE[0], "good.egg"), file(FALSE[0] + "\n" + TRUE[0], "bad.egg")
+def test_the_command_checks_files(rule_file: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = rule_file(TRUE[0], "good.egg"), rule_file(FALSE[0] + "\n" + TRUE[0], "bad.egg")
     assert main(["check-rules", good]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "all 1 hold"
     assert main(["check-rules", good, bad]) == 1
@@ -213,14 +197,14 @@ def test_the_command_checks_files(file: Any, capsys: pytest.CaptureFixture[str])
     assert printed.splitlines()[-1] == "3 laws and derivatives, 1 wrong or untested"
 
 
-def test_the_command_shows_mistakes(file: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    path = file("(rewrite (Conj x) y)")
+def test_the_command_shows_mistakes(rule_file: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = rule_file("(rewrite (Conj x) y)")
     assert main(["check-rules", path]) == 2
     assert f"{path}:1:19: Unbound symbol y, in 'y'" in capsys.readouterr().err
 
 
-def test_the_same_seed_draws_the_same_instances(file: Any) -> None:
-    path = file(FALSE[1])
+def test_the_same_seed_draws_the_same_instances(rule_file: Any) -> None:
+    path = rule_file(FALSE[1])
     messages = set()
     for _ in range(2):
         with pytest.raises(cd.RuleError) as raised:

@@ -9,7 +9,6 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +27,13 @@ Number = cd.Space()
 Complex = cd.Space(dtype=complex)
 
 
-@pytest.fixture(autouse=True)
-def _table() -> Iterator[None]:
-    """The table of primitives as it was."""
-    before = dict(TABLE)
-    yield
-    TABLE.clear()
-    TABLE.update(before)
+pytestmark = pytest.mark.usefixtures("primitive_table")
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Any:
-    """Writes a rule file and gives its path."""
-
-    def write(text: str, name: str = "mine.egg") -> str:
-        (tmp_path / name).write_text(text, "utf-8")
-        return str(tmp_path / name)
-
-    return write
-
-
-@pytest.fixture
-def activations(file: Any) -> str:
+def activations(rule_file: Any) -> str:
     """The example of rules/README.md."""
-    return str(file(LISP[0], "activations.egg"))
+    return str(rule_file(LISP[0], "activations.egg"))
 
 
 # --- the page ------------------------------------------------------------------------------------------------------
@@ -106,8 +88,8 @@ def test_every_word_of_the_page_is_in_the_vocabulary() -> None:
         assert f"({fact} " in README
 
 
-def test_the_laws_of_the_page_hold(file: Any) -> None:
-    rules = [file(LISP[1])]
+def test_the_laws_of_the_page_hold(rule_file: Any) -> None:
+    rules = [rule_file(LISP[1])]
 
     @cd.program
     def logs(x: Number, z: Complex):
@@ -116,7 +98,7 @@ def test_the_laws_of_the_page_hold(file: Any) -> None:
     assert str(cd.simplify(logs, rules=rules)) == "(x, z) ↦ Re(6 x + log(exp(z)))"
 
 
-def test_side_conditions_see_symmetries_types_and_domains(file: Any) -> None:
+def test_side_conditions_see_symmetries_types_and_domains(rule_file: Any) -> None:
     """A false law shows by its effect where its condition holds, and only there."""
     plain, odd = cd.Space("n", "n"), cd.Space("n", "n", symmetry=["A[i,j] = -A[j,i]"])
     even, hermitian = (
@@ -140,15 +122,15 @@ def test_side_conditions_see_symmetries_types_and_domains(file: Any) -> None:
         '(axis A 0 k) (domain k "cyclic")': [cyclic],
         '(axis A 1 "n")': [plain, odd, even, hermitian],
     }.items():
-        rules = [file(f"(rewrite (At (T A) v) $null :when ({condition}))", f"{abs(hash(condition))}.egg")]
+        rules = [rule_file(f"(rewrite (At (T A) v) $null :when ({condition}))", f"{abs(hash(condition))}.egg")]
         for space in (plain, odd, even, hermitian, cyclic):
             vanishes = str(cd.simplify(trace_of(space), rules=rules)) == "A ↦ 0"
             assert vanishes == (space in chosen or space is odd), (condition, space)
 
 
-def test_rules_reach_every_transform(file: Any) -> None:
+def test_rules_reach_every_transform(rule_file: Any) -> None:
     """log(exp(x)) = x, which no built-in law says."""
-    rules = [file(LISP[1])]
+    rules = [rule_file(LISP[1])]
 
     @cd.program
     def f(x: Vector):
@@ -199,10 +181,10 @@ def test_a_primitive_of_complex_arguments(activations: str) -> None:
     assert cd.testing.check_grad(loss, z=X + 0.3j * X[::-1]) < 1e-7
 
 
-def test_a_primitive_that_is_not_holomorphic(file: Any) -> None:
+def test_a_primitive_that_is_not_holomorphic(rule_file: Any) -> None:
     """|z|² by a definition, with both derivatives."""
     rules = [
-        file(
+        rule_file(
             '(primitive "intensity" "\\\\left|{}\\\\right|^2") (real-valued "intensity")\n'
             '(definition "intensity" (Times (Argument 0) (Conj (Argument 0))))\n'
             '(derivative "intensity" 0 (Conj (Argument 0))) (conjugate-derivative "intensity" 0 (Argument 0))'
@@ -218,10 +200,10 @@ def test_a_primitive_that_is_not_holomorphic(file: Any) -> None:
     assert "|^2" in power.latex()
 
 
-def test_a_primitive_of_two_real_arguments(file: Any) -> None:
+def test_a_primitive_of_two_real_arguments(rule_file: Any) -> None:
     over = '(Fn "power" (vec-of (Fn "hypot" (vec-of (Argument 0) (Argument 1))) (Num (neg $one) $zero)))'
     rules = [
-        file(
+        rule_file(
             '(primitive "hypot" "") (numpy "hypot" "hypot") (real-only "hypot")\n'
             f'(derivative "hypot" 0 (Times (Argument 0) {over})) (derivative "hypot" 1 (Times (Argument 1) {over}))'
         )
@@ -269,12 +251,12 @@ def test_a_pickled_program_brings_its_primitives(activations: str) -> None:
     ]
 
 
-def test_a_name_means_one_function(activations: str, file: Any) -> None:
+def test_a_name_means_one_function(activations: str, rule_file: Any) -> None:
     cd.primitive("softplus", [activations])
-    other = file('(primitive "softplus" "") (numpy "softplus" "exp") (derivative "softplus" 0 (Argument 0))')
+    other = rule_file('(primitive "softplus" "") (numpy "softplus" "exp") (derivative "softplus" 0 (Argument 0))')
     with pytest.raises(cd.RuleError, match=r"mine.egg:1: the primitive softplus means something else in .*activations"):
         cd.primitive("softplus", [other])
-    again = file(LISP[0], "copy.egg")
+    again = rule_file(LISP[0], "copy.egg")
     with pytest.raises(cd.RuleError, match="there is a law 'σ"):
         cd.simplify(_identity(), rules=[activations, again])
     assert cd.primitive("softplus", [again])(0.0) == pytest.approx(np.log(2))
@@ -386,8 +368,8 @@ FOO = '(primitive "foo" "") '
         ('(primitive "exp" "") (derivative "exp" 0 (Argument 0)) (numpy "exp" "exp")', "1", "means something else"),
     ],
 )
-def test_a_mistake_is_shown_with_its_place(text: str, place: str, words: str, file: Any) -> None:
-    path = file(text)
+def test_a_mistake_is_shown_with_its_place(text: str, place: str, words: str, rule_file: Any) -> None:
+    path = rule_file(text)
     with pytest.raises(cd.RuleError) as raised:
         cd.simplify(_identity(), rules=[path])
     assert str(raised.value).startswith(f"{path}:{place}: ")
@@ -403,19 +385,19 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
         cd.simplify(_identity(), rules=[str(tmp_path)])
 
 
-def test_a_string_for_a_list_of_files(file: Any) -> None:
+def test_a_string_for_a_list_of_files(rule_file: Any) -> None:
     with pytest.raises(cd.RuleError, match="but a list is expected"):
-        cd.simplify(_identity(), rules=file(""))
+        cd.simplify(_identity(), rules=rule_file(""))
 
 
-def test_a_file_that_is_changed_is_read_again(file: Any) -> None:
+def test_a_file_that_is_changed_is_read_again(rule_file: Any) -> None:
     @cd.program
     def f(x: Number):
         return cd.tanh(x)
 
-    path = file('(rewrite (Fn "tanh" v) (Fn "sin" v))')
+    path = rule_file('(rewrite (Fn "tanh" v) (Fn "sin" v))')
     assert str(cd.simplify(f, rules=[path])) == "x ↦ sin(x)"
-    file('(rewrite (Fn "tanh" v) $null)')
+    rule_file('(rewrite (Fn "tanh" v) $null)')
     assert str(cd.simplify(f, rules=[path])) == "x ↦ 0"
-    file("")
+    rule_file("")
     assert str(cd.simplify(f, rules=[path])) == "x ↦ tanh(x)"

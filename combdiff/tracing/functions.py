@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+import combdiff.tracing.arrays as arrays
 from combdiff.domains import Cyclic, Space
 from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError
 from combdiff.indexing import Affine, affine_parts
@@ -26,7 +27,6 @@ from combdiff.reference import evaluate
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import Term, Var, mul, total
-from combdiff.tracing import arrays
 from combdiff.tracing.arrays import axes_of, describe, show_index, tabulate
 from combdiff.tracing.context import TracedValue, as_domain, base_name, current, show_domain
 from combdiff.tracing.indices import Condition, Index, equality, index_term

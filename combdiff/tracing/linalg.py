@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+import combdiff.tracing.arrays as arrays
 from combdiff.checking import type_of
 from combdiff.errors import TypeMismatchError
 from combdiff.indexing import delta
 from combdiff.numerics import adjugate
 from combdiff.terms import Lambda, Primitive, Term
-from combdiff.tracing import arrays
 from combdiff.tracing.arrays import axes_of, describe
 from combdiff.tracing.context import TracedValue, current, show_domain
 from combdiff.tracing.numpy_protocol import HANDLERS

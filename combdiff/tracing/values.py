@@ -17,6 +17,7 @@ from typing import NoReturn
 
 import numpy as np
 
+import combdiff.tracing.arrays as arrays
 from combdiff.checking import is_complex, join, type_of
 from combdiff.domains import Function, Real, Space, extent
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
@@ -25,7 +26,6 @@ from combdiff.primitives import divide, function, power
 from combdiff.terms import ZERO, Apply, Number, Term, Var, add, mul, negate, tidy
 from combdiff.terms import conj as conj_term
 from combdiff.terms import number as number_term
-from combdiff.tracing import arrays
 from combdiff.tracing.arrays import axes_of, describe, elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
 from combdiff.tracing.indices import Condition, Index, read
