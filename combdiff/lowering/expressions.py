@@ -31,6 +31,7 @@ from combdiff.lowering.steps import (
     Correlate,
     Elementwise,
     Factor,
+    Gram,
     Hit,
     LinearSolve,
     LogSumExp,
@@ -42,6 +43,7 @@ from combdiff.lowering.steps import (
     Scatter,
     Select,
     Solve,
+    Spread,
     Step,
     Take,
 )
@@ -90,6 +92,12 @@ class Expressions:
                 return self._conjugate(n, operands[0])
             case Contract() as contraction:
                 return self._contract(contraction, operands, step)
+            case Spread(along=along):
+                number = self.is_python(step.operands[0])
+                array = self.dialect.full("()", operands[0], self.dtype(step.kind)) if number else operands[0]
+                return f"_spread({array}, {list(along)}, {self.shape(step.axes)})"
+            case Gram(axis=axis):
+                return f"_gram({operands[0]}{'.T' if axis else ''}, {operands[1]})"
             case Correlate() as correlation:
                 return self._correlate(correlation, operands, step)
             case Take() | Scatter() | Hit():

@@ -28,6 +28,7 @@ from combdiff.lowering.steps import (
     Contract,
     Correlate,
     Elementwise,
+    Gram,
     Hit,
     LinearSolve,
     MatrixFunction,
@@ -143,6 +144,9 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case Contract(left=left, right=right):
             axes = (*operands[0].axes, *operands[1].axes)
             return prod(dict(zip((*left, *right), (extent(axis, known) for axis in axes), strict=True)).values())
+        case Gram(axis=axis):
+            rows, columns = (extent(operands[0].axes[n], known) for n in (axis, 1 - axis))
+            return rows * columns * (columns + 1) // 2
         case MatrixFunction(name=name):
             extents = [extent(axis, known) for axis in operands[0].axes]
             return max(1, int(MATRIX_TABLE[name].cost * prod(extents) * extents[-1]))
@@ -241,7 +245,7 @@ def workspace(plan: Plan, n: int) -> int:
         case Read() as read if read.diagonal() is None:
             whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]
             return whole + (len(read.positions) + 3) * size * ITEM_BYTES[complex]
-        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter():
+        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter() | Gram():
             return 3 * sum(plan.elements(m) for m in step.operands) * ITEM_BYTES[step.kind]
     return 0
 

@@ -33,6 +33,7 @@ from combdiff.lowering.steps import (
     Select,
     Step,
 )
+from combdiff.lowering.structured import structured
 from combdiff.lowering.systems import base_name
 
 
@@ -50,7 +51,7 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
 def suited(plan: Plan, backend: str) -> Plan:
     """The plan with operations that the backend alone has helpers for."""
     able = "_correlate" in dialect(backend).helpers()
-    return correlated(plan) if able and plan.loop is None else plan
+    return structured(correlated(plan)) if able and plan.loop is None else plan
 
 
 def step_names(plan: Plan, name: str) -> list[str]:

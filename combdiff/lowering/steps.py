@@ -131,6 +131,23 @@ class Contract:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """Zeros with the operand where axes coincide: axis n of the result goes along axis `along[n]` of the operand.
+
+    Where the operand has one axis less than `along` tells, it is the same along axis 0.
+    """
+
+    along: Pattern
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Σ_i X[i,a]·s[i]·X[i,d] of a real matrix X, summed along its `axis`, and a vector s."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
 class Correlate:
     """A product with a window that slides along an axis of the first operand, with zeros outside of it.
 
@@ -297,6 +314,8 @@ Operation = (
     | Take
     | Scatter
     | Hit
+    | Gram
+    | Spread
     | Reduce
     | LogSumExp
     | Scale

@@ -17,6 +17,7 @@ from fractions import Fraction
 from combdiff.errors import UnsupportedError
 from combdiff.lowering.helpers import GATHER, VIEW, matrix_helpers
 from combdiff.lowering.solvers import SOLVERS
+from combdiff.lowering.structured import STRUCTURED
 from combdiff.lowering.windows import JAX_SCATTER, SCATTER, WINDOWS
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
@@ -56,7 +57,8 @@ class NumPy:
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
         view = VIEW.format(np=self.np, flags=", writeable=False")
-        return {"_view": view, "_gather": GATHER.format(np=self.np), **matrix_helpers(self.np), **_WRITES, **SOLVERS}
+        reading = {"_view": view, "_gather": GATHER.format(np=self.np)}
+        return {**reading, **matrix_helpers(self.np), **_WRITES, **STRUCTURED, **SOLVERS}
 
     def check_solver(self) -> None:
         """Raise UnsupportedError where the helpers have no solvers of equations."""

@@ -1,0 +1,109 @@
+"""Products with δ's along diagonals and weighted Gram matrices: found in plans, equal to what they stand for."""
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.reference import evaluate
+
+RNG = np.random.default_rng(3)
+Matrix, Vector = cd.Space("m", "n"), cd.Space("m")
+
+
+@cd.program
+def gram(X: Matrix, s: Vector):
+    return cd.tensor(lambda a, d: cd.sum(lambda i: X[i, a] * s[i] * X[i, d]))
+
+
+@cd.program
+def gram_of_rows(X: cd.Space("n", "m"), s: Vector):
+    return cd.tensor(lambda a, d: cd.sum(lambda i: X[a, i] * X[d, i] * s[i]))
+
+
+@cd.program
+def blocks(C: cd.Space("k", "k"), x: cd.Space("n")):
+    return cd.tensor(lambda i, j, p, q: 3 * cd.delta(i, p) * C[j, q] * x[i], p=cd.Range("n"))
+
+
+@cd.program
+def same_blocks(C: cd.Space("k", "k"), x: cd.Space("n")):
+    return cd.tensor(
+        lambda i, j, p, q: cd.delta(i, p) * C[j, q] * cd.sum(lambda a: x[a]), i=cd.Range("n"), p=cd.Range("n")
+    )
+
+
+@cd.program
+def later(x: cd.Space("n")):
+    return cd.tensor(lambda i, p: cd.delta(i, p) * cd.log(x[p]), i=cd.Range("n"))
+
+
+def by_reference(f: cd.Program, arrays: tuple[np.ndarray, ...], **sizes: int) -> np.ndarray:
+    return np.asarray(evaluate(f.term.body, dict(zip(f.term.parameters, arrays, strict=True)), sizes))
+
+
+@pytest.mark.parametrize("sign", [1, -1, 0])
+@pytest.mark.parametrize("f", [gram, gram_of_rows])
+def test_weighted_gram_matrices_of_any_sign(f: cd.Program, sign: int) -> None:
+    X, s = RNG.normal(size=(5, 3)), RNG.normal(size=5)
+    s = np.abs(s) * sign if sign else s
+    X = X if f is gram else X.T.copy()
+    assert "_gram(" in f.source()
+    np.testing.assert_allclose(f(X, s), by_reference(f, (X, s), m=5, n=3), atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [0, 1])
+def test_small_gram_matrices(m: int) -> None:
+    X, s = np.ones((m, 2)), np.ones(m)
+    np.testing.assert_array_equal(gram(X, s), np.full((2, 2), float(m)))
+    assert gram(X.astype(np.float32), s.astype(np.float32)).dtype == np.float32
+
+
+def test_complex_products_stay_products() -> None:
+    @cd.program
+    def hermitian(X: cd.Space("m", "n", dtype=complex), s: Vector):
+        return cd.tensor(lambda a, d: cd.sum(lambda i: cd.conj(X[i, a]) * s[i] * X[i, d]))
+
+    X, s = RNG.normal(size=(5, 3)) + 1j * RNG.normal(size=(5, 3)), RNG.normal(size=5)
+    np.testing.assert_allclose(hermitian(X, s), X.conj().T @ (s[:, None] * X), atol=1e-12)
+
+
+@pytest.mark.parametrize("f", [blocks, same_blocks])
+def test_unit_tensors_are_written_along_the_diagonal(f: cd.Program) -> None:
+    C, x = RNG.normal(size=(2, 2)), RNG.normal(size=3)
+    assert "_spread(" in f.source()
+    assert "eye" not in f.source()
+    np.testing.assert_allclose(f(C, x), by_reference(f, (C, x), k=2, n=3), atol=1e-14)
+
+
+def test_what_is_undefined_beside_the_diagonal_is_not_seen() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(later(x), np.diag(np.log(x)))
+    assert later(np.ones(0)).shape == (0, 0)
+
+
+def test_whole_numbers_stay_whole() -> None:
+    @cd.program
+    def whole(X: cd.Space("m", "n", dtype=int), s: cd.Space("m", dtype=int)):
+        return cd.tensor(lambda a, d: cd.sum(lambda i: X[i, a] * s[i] * X[i, d]))
+
+    found = whole(np.arange(6).reshape(3, 2), np.array([1, -2, 3]))
+    assert found.dtype.kind == "i"
+    np.testing.assert_array_equal(found, [[40, 48], [48, 58]])
+
+
+def test_a_unit_tensor_times_a_number() -> None:
+    @cd.program
+    def unit(x: cd.Space("n")):
+        return cd.tensor(
+            lambda i, p: cd.delta(i, p) * cd.sin(cd.sum(lambda a: 1.0, a=cd.Range("n"))),
+            i=cd.Range("n"),
+            p=cd.Range("n"),
+        )
+
+    np.testing.assert_allclose(unit(np.ones(3)), np.sin(3.0) * np.eye(3))
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
+def test_other_libraries_multiply(backend: str) -> None:
+    assert "_spread(" not in blocks.source(backend)
+    assert "_gram(" not in gram.source(backend)
