@@ -65,6 +65,27 @@ def smith(matrix: Sequence[Sequence[int]], columns: int | None = None) -> Smith:
     return Smith(_cut(w[:n], m, m + n), _cut(w[:n], 0, m), _cut(w[n:], 0, m), rank=t)
 
 
+def hermite(rows: Sequence[Sequence[int]], columns: int) -> tuple[Matrix, Matrix]:
+    """(H, V) with A·V = H, V unimodular and H the Hermite normal form by columns of independent rows A.
+
+    H is lower triangular with a positive diagonal, each entry before it at least 0 and less than it. So H is unique.
+    """
+    n, m = len(rows), columns
+    w = [list(row) for row in rows] + _identity(m)
+    for t in range(n):
+        while not w[t][t] or any(w[t][t + 1 : m]):
+            column = min((j for j in range(t, m) if w[t][j]), key=lambda j: abs(w[t][j]))
+            for line in w:
+                line[t], line[column] = line[column], line[t]
+            for j in range(t + 1, m):
+                _add_column(w, j, t, -(w[t][j] // w[t][t]))
+        if w[t][t] < 0:
+            _add_column(w, t, t, -2)
+        for j in range(t):
+            _add_column(w, j, t, -(w[t][j] // w[t][t]))
+    return _cut(w[:n], 0, m), _cut(w[n:], 0, m)
+
+
 def _identity(size: int) -> list[list[int]]:
     return [[int(i == j) for j in range(size)] for i in range(size)]
 

@@ -7,11 +7,11 @@ from itertools import pairwise, permutations, product
 from math import lcm, prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from combdiff.affine import NEVER, Bounds, IndexSet, Linear, eliminate, in_range, index_set, prune, solve_unit, tighten
-from combdiff.diophantine import modular_solve, smith, solve
+from combdiff.diophantine import hermite, modular_solve, smith, solve
 
 exhaustive = settings(max_examples=500, deadline=None, derandomize=True, database=None)
 quick = settings(exhaustive, max_examples=100)
@@ -85,6 +85,20 @@ def test_smith_normal_form(matrix, data):
 def test_smith_makes_the_diagonal_divide():
     assert smith([[2, 0], [0, 3]]).S == ((1, 0), (0, 6))
     assert smith([[2, 4, 4], [-6, 6, 12], [10, -4, -16]]).S == ((2, 0, 0), (0, 6, 0), (0, 0, 12))
+
+
+@exhaustive
+@given(matrices(3, 4, 5), st.data())
+def test_hermite_normal_form(matrix, data):
+    columns = len(matrix[0]) if matrix else 2
+    assume(rational_rank(matrix) == len(matrix))
+    normal, transform = hermite(matrix, columns)
+    assert [list(row) for row in normal] == times(matrix, transform)
+    assert abs(determinant(transform)) == 1
+    for t, row in enumerate(normal):
+        assert row[t] > 0
+        assert not any(row[t + 1 :])
+        assert all(0 <= entry < row[t] for entry in row[:t])
 
 
 def solvable(solution, beta: Sequence[int]) -> bool:

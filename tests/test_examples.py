@@ -94,7 +94,7 @@ SHOWN = {
     "quadratic_form": ["↦ d ↦ 2 Σ_i A[d,i] x[i]", "equals 2 A x", "equals (A + A†) x", "needs a real objective"],
     "wannier": [
         "one term, ρ shared",
-        "↦ 4 Σ_{p,b} S[d,p,f,f - b]",
+        "↦ 4 Σ_b t2[e,b]* w[b] t[d,e,f,b]",
         "The whole spread and its gradient",
         "32 k points, 6 neighbours each, 2 functions",
         "|gradient|",

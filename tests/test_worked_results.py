@@ -63,12 +63,13 @@ TEXT = {
 """,
     "wannier": r"""
 (w, S, U) ↦
-  (d, e, f) ↦ 4 Σ_{k,p,q,i,b} S[q,p,k,k - b] S[d,i,f,f + b] U[q,e,k]* U[p,e,k - b] U[i,e,f + b] w[b]
+  (d, e, f) ↦ 4 Σ_{k,p,q,i,b} S[q,p,k + b,k] S[d,i,f,f + b] U[p,e,k] U[i,e,f + b] U[q,e,k + b]* w[b]
 """,
     "wannier_pair": r"""
 (w, S, U) ↦
-  t[n,b] = Σ_{k,p,q} S[q,p,k,k + b] U[q,n,k]* U[p,n,k + b]
-  (Re(Σ_{n,b} t[n,b] t[n,b]* w[b]), (d, e, f) ↦ 4 Σ_{p,b} S[d,p,f,f - b] U[p,e,f - b] t[e,b] w[b])
+  t[d,e,f,b] = Σ_p S[d,p,f,f + b] U[p,e,f + b]
+  t2[n,b] = Σ_{k,p} U[p,n,k]* t[p,n,k,b]
+  (Re(Σ_{n,b} t2[n,b] t2[n,b]* w[b]), (d, e, f) ↦ 4 Σ_b t2[e,b]* w[b] t[d,e,f,b])
 """,
     "perceptron_named": r"""
 (s, V, W, x, y) ↦
@@ -105,15 +106,16 @@ LATEX = {
 \end{aligned}
 """,
     "wannier": (
-        r"(w, S, U) \mapsto (d, e, f) \mapsto 4 \sum_{k,p,q,i,b} S_{q,p,k,k - b} S_{d,i,f,f + b} U_{q,e,k}^{*} "
-        r"U_{p,e,k - b} U_{i,e,f + b} w_{b}"
+        r"(w, S, U) \mapsto (d, e, f) \mapsto 4 \sum_{k,p,q,i,b} S_{q,p,k + b,k} S_{d,i,f,f + b} U_{p,e,k} "
+        r"U_{i,e,f + b} U_{q,e,k + b}^{*} w_{b}"
     ),
     "wannier_pair": r"""
 \begin{aligned}
 & (w, S, U) \mapsto \\
-& \quad t_{n,b} = \sum_{k,p,q} S_{q,p,k,k + b} U_{q,n,k}^{*} U_{p,n,k + b} \\
-& \quad (\operatorname{Re}\left(\sum_{n,b} t_{n,b} t_{n,b}^{*} w_{b}\right), \\
-& \quad (d, e, f) \mapsto 4 \sum_{p,b} S_{d,p,f,f - b} U_{p,e,f - b} t_{e,b} w_{b})
+& \quad t_{d,e,f,b} = \sum_{p} S_{d,p,f,f + b} U_{p,e,f + b} \\
+& \quad {t_{2}}_{n,b} = \sum_{k,p} U_{p,n,k}^{*} t_{p,n,k,b} \\
+& \quad (\operatorname{Re}\left(\sum_{n,b} {t_{2}}_{n,b} {t_{2}}_{n,b}^{*} w_{b}\right), \\
+& \quad (d, e, f) \mapsto 4 \sum_{b} {t_{2}}_{e,b}^{*} w_{b} t_{d,e,f,b})
 \end{aligned}
 """,
     "perceptron_named": r"""

@@ -19,19 +19,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, product
 from math import prod
 from typing import Any, NamedTuple
 
 from combdiff.checking import type_of
-from combdiff.cycles import counts_modulo
-from combdiff.domains import Action, Cyclic, Space, Symmetric
+from combdiff.domains import Action, Space
+from combdiff.egraph.moves import moves
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
 from combdiff.matrices import is_matrix_function
-from combdiff.substitution import substitute, subterms
+from combdiff.substitution import subterms
 from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, negate, total
-
-MOST_MOVES = 128  # changes of summation indices that are tried for one Σ
 
 Key = Any  # nested tuples of strings, numbers and keys, comparable among themselves
 Colours = Mapping[Var, Key]
@@ -136,14 +133,13 @@ class _Naming:
     # --- networks --------------------------------------------------------------------------------------------------
 
     def _sum(self, term: Sum, colours: Colours, depth: int) -> _Form:
-        leaf: _Leaf | None = None
+        leaves: dict[Key, _Leaf] = {}
         for moved in moves(term):
             network = _Network(self, moved, depth)
             found = network.search({**colours, **network.start()}, {})
-            if found.sign == 0 or (leaf is not None and found.key == leaf.key and found.sign != leaf.sign):
+            if found.sign == 0 or leaves.setdefault(found.key, found).sign != found.sign:
                 return _Form(found.key, 0, ZERO)
-            leaf = found if leaf is None or found.key < leaf.key else leaf
-        assert leaf is not None
+        leaf = min(leaves.values(), key=lambda leaf: (_subtractions(leaf.term), leaf.key))
         outermost = depth == 0
         named = _numbered(leaf.term, self.forms.setdefault(leaf.key, len(self.forms))) if outermost else leaf.term
         return _Form(leaf.key, leaf.sign, named)
@@ -181,54 +177,6 @@ def _moved(access: Apply, action: Action) -> Iterator[Term]:
     for axis, negated in zip(action.axes, action.negated, strict=True):
         argument = access.arguments[axis]
         yield affine([(argument, -1)]) if negated else argument
-
-
-# --- moves of summed indices ---------------------------------------------------------------------------------------
-
-
-def moves(term: Sum) -> Iterator[Sum]:
-    """A Σ under every change of summation index that its domains allow.
-
-    A Symmetric index may be negated. An index on a cycle may be shifted and reflected so that any index form in which
-    it stands with coefficient ±1 becomes the bare index. Changes beyond MOST_MOVES are left out.
-    """
-    choices = [[(index, value) for value in _values(index, term.body)] for index in term.indices]
-    choices = [options for options in choices if len(options) > 1]
-    for combination in islice(product(*choices), MOST_MOVES):
-        replacement = {index: value for index, value in combination if value is not index}
-        if _reversible(replacement):
-            yield Sum(term.indices, substitute(term.body, replacement)) if replacement else term
-
-
-def _reversible(replacement: Mapping[Var, Term]) -> bool:
-    """Whether changes made at once can be made one after the other, as each is reversible alone.
-
-    k ↦ k + m and m ↦ m + k at once is no change of indices: it takes every (k, m) to a pair of equals.
-    """
-    left = dict(replacement)
-    while left:
-        settled = [index for index, value in left.items() if not value.free & left.keys() - {index}]
-        if not settled:
-            return False
-        for index in settled:
-            del left[index]
-    return True
-
-
-def _values(index: Var, body: Term) -> list[Term]:
-    """What may stand for a summed index, itself first."""
-    match index.type:
-        case Symmetric():
-            return [index, affine([(index, -1)])]
-        case Cyclic() if counts_modulo(index, body):
-            found: list[Term] = [index, affine([(index, -1)])]
-            for form in subterms(body):
-                sign = dict(form.coefficients).get(index, 0) if isinstance(form, Affine) else 0
-                if abs(sign) == 1:
-                    rest = affine([(form, 1), (index, -sign)])
-                    found += [affine([(index, turn), (rest, -sign)]) for turn in (sign, -sign)]
-            return list(dict.fromkeys(found))
-    return [index]
 
 
 class _Network:
@@ -319,6 +267,19 @@ class _Network:
         key = ("s", tuple(repr(i.type) for i in order), *(part.key for part in parts))
         body = mul(*(part.term for part in parts))
         return _Leaf(key, prod(p.sign for p in parts), total(tuple(_named(i, colours[i]) for i in order), body), order)
+
+
+def _subtractions(term: Term) -> tuple[int, int]:
+    """How many bound indices are subtracted: in accesses to a free index, which a reader sees first, and in all."""
+    counts = [0, 0]
+    for node in subterms(term):
+        if isinstance(node, Apply):
+            forms = [a for a in node.arguments if isinstance(a, Affine)]
+            less = sum(c < 0 for form in forms for v, c in affine_parts(form)[0] if v.name.startswith("@"))
+            free = any(not v.name.startswith("@") for a in node.arguments for v in a.free)
+            counts[0] += less * free
+            counts[1] += less
+    return counts[0], counts[1]
 
 
 class _Orbits:
