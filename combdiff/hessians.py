@@ -123,11 +123,12 @@ class Hessian(Program):
         }
 
     def _check_memory(self, values: Sequence[Any], what: str) -> None:
-        needed = sum(
-            NUMBER_BYTES[space.dtype] * prod(_shape(space, self._sizes(values)))
-            for parts in self._blocks().values()
-            for space in map(space_of, parts)
-        )
+        shapes = tuple(map(np.shape, values))
+        needed = self._bytes.get(shapes)
+        if needed is None:
+            spaces = [space_of(part) for parts in self._blocks().values() for part in parts]
+            sizes = self._sizes(values)
+            needed = self._bytes[shapes] = sum(NUMBER_BYTES[s.dtype] * prod(_shape(s, sizes)) for s in spaces)
         if needed < SMALL or (held := available()) is None or needed <= held:
             return
         raise MemoryLimitError(
@@ -135,10 +136,23 @@ class Hessian(Program):
             hint="use .compressed() or .solve(…), which keep to its structure, or hvp for products with it",
         )
 
+    @cached_property
+    def _bytes(self) -> dict[tuple[tuple[int, ...], ...], int]:
+        """What the dense Hessian takes, by the shapes of the arguments it was asked for."""
+        return {}
+
     def _sizes(self, values: Sequence[Any]) -> dict[str, int]:
         """The named sizes that arrays for the parameters have."""
-        pairs = zip(self.term.parameters, values, strict=True)
-        return bind_sizes({p: np.shape(value) for p, value in pairs if isinstance(p.type, Space)})
+        shapes = tuple(map(np.shape, values))
+        if shapes not in self._known_sizes:
+            pairs = zip(self.term.parameters, shapes, strict=True)
+            self._known_sizes[shapes] = bind_sizes({p: shape for p, shape in pairs if isinstance(p.type, Space)})
+        return self._known_sizes[shapes]
+
+    @cached_property
+    def _known_sizes(self) -> dict[tuple[tuple[int, ...], ...], dict[str, int]]:
+        """The named sizes by the shapes of the arguments that were given so far."""
+        return {}
 
     # --- structure
 
@@ -243,8 +257,13 @@ class Hessian(Program):
         return Operator(structure, self._cores(values), shape)
 
     def _cores(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        cores = replace(self.compressed().core, fixed={})(*values)
+        cores = self._open_core(*values)
         return cores if isinstance(cores, tuple) else (cores,)
+
+    @cached_property
+    def _open_core(self) -> Program:
+        """The program of the cores that takes all parameters."""
+        return replace(self.compressed().core, fixed={})
 
     def solve(self, rhs: Any, *arguments: Any, **named: Any) -> Any:
         """The x with H·x = rhs at arrays: a Newton step for rhs = −gradient, shaped like the variable.

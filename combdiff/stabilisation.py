@@ -11,7 +11,7 @@ Invariant: the value is unchanged where the program has one without overflow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -22,6 +22,7 @@ from combdiff.egraph.canonical import canonical
 from combdiff.egraph.context import Context
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.saturation import simplify
+from combdiff.expansion import common_factors, factors_of
 from combdiff.exponentials import is_positive, parts
 from combdiff.indexing import Delta
 from combdiff.rulefiles.loading import rule_directory
@@ -83,7 +84,7 @@ def _stable(value: Term) -> Term:
         return value
     if isinstance(value, Lambda):
         return Lambda(value.parameters, _stable(value.body))
-    return add(*map(_stable_product, _expanded(value)))
+    return _gathered(list(map(_stable_product, _expanded(value))))
 
 
 def _stable_product(term: Term) -> Term:
@@ -95,6 +96,14 @@ def _stable_product(term: Term) -> Term:
         return term
     rules = (str(rule_directory() / "stable.egg"),)
     return simplify(term, rules, context=Context(positive=is_positive, risk=_risk))
+
+
+def _gathered(parts: Sequence[Term]) -> Term:
+    """The sum of products, with what all of them have in common in front: one matrix product, not one for each."""
+    if len(parts) < 2:
+        return add(*parts)
+    common, rests = common_factors([factors_of(part) for part in parts])
+    return mul(*common, add(*(mul(*rest) for rest in rests)))
 
 
 def _without_deltas(term: Mul) -> Term:
@@ -118,7 +127,8 @@ def _expanded(term: Term) -> list[Term]:
             choices = [_expanded(factor) for factor in term.factors]
             return [mul(*factors) for factors in product(*choices)] if prod(map(len, choices)) <= MOST_TERMS else [term]
         case Sum():
-            return [total(term.indices, part) for part in _expanded(term.body)]
+            settled = total(term.indices, _stable(term.body))
+            return [total(term.indices, part) for part in _expanded(term.body)] if _risk(settled) else [settled]
     return [term]
 
 

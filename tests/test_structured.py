@@ -107,3 +107,15 @@ def test_a_unit_tensor_times_a_number() -> None:
 def test_other_libraries_multiply(backend: str) -> None:
     assert "_spread(" not in blocks.source(backend)
     assert "_gram(" not in gram.source(backend)
+
+
+def test_the_hessian_of_logistic_regression_is_one_weighted_gram_matrix() -> None:
+    @cd.program
+    def loss(X: Matrix, y: Vector, w: cd.Space("n")):
+        return np.log(1 + np.exp(-y * (X @ w))).sum()
+
+    H = cd.hessian(loss, "w")
+    assert H.source().count("= _gram(") == 1
+    X, y, w = RNG.normal(size=(6, 3)), np.sign(RNG.normal(size=6)), RNG.normal(size=3)
+    s = 1 / (1 + np.exp(y * (X @ w)))
+    np.testing.assert_allclose(H(X, y, w), X.T @ ((s * (1 - s))[:, None] * X), rtol=1e-12)
