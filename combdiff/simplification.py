@@ -62,7 +62,7 @@ _Form = tuple[Any, ...]  # terms without free names, nested
 
 def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let)."""
-    load(rules)  # a mistake in a rule file shows even where there is nothing to simplify
+    load(rules, functions=False)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
     body = share(body)
     note(lambda: State(SHARED, body))

@@ -32,6 +32,7 @@ FUNCTION_COST = 8
 RISK = 1e12  # more than any work
 
 Cost = tuple[float, int]
+Indices = frozenset[Var]
 
 # --- the cost of a term --------------------------------------------------------------------------------------------
 
@@ -53,13 +54,13 @@ def volume(indices: Iterable[Var]) -> int:
 
 
 @lru_cache(maxsize=65536)
-def index_variables(term: Term) -> frozenset[Var]:
+def index_variables(term: Term) -> Indices:
     """The index variables free in a scalar term."""
     return frozenset(v for v in term.free if is_domain(v.type))
 
 
 @lru_cache(maxsize=65536)
-def contraction_cost(factors: tuple[frozenset[Var], ...], summed: frozenset[Var]) -> float:
+def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     """Multiplications of a greedy pairwise contraction of factors with these indices.
 
     Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few.
@@ -69,25 +70,27 @@ def contraction_cost(factors: tuple[frozenset[Var], ...], summed: frozenset[Var]
     alike = Counter(factors)
     pool, cost = list(alike), float(sum((count - 1) * volume(indices) for indices, count in alike.items()))
     while len(pool) > 1:
-        _, _, one, other = min(
+        readers = Counter(index for indices in pool for index in indices)
+        sizes = [volume(indices) for indices in pool]
+        _, work, a, b = min(
             (
-                volume(_left_over(pool, summed, a, b)) - volume(pool[a]) - volume(pool[b]),
+                volume(_left_over(pool[a], pool[b], summed, readers)) - sizes[a] - sizes[b],
                 volume(pool[a] | pool[b]),
                 a,
                 b,
             )
             for a, b in combinations(range(len(pool)), 2)
         )
-        cost += volume(pool[one] | pool[other])
-        merged = _left_over(pool, summed, one, other)
-        pool = [f for n, f in enumerate(pool) if n not in (one, other)] + [merged]
+        cost += work
+        merged = _left_over(pool[a], pool[b], summed, readers)
+        pool = [f for n, f in enumerate(pool) if n not in (a, b)] + [merged]
     return cost
 
 
-def _left_over(pool: list[frozenset[Var]], summed: frozenset[Var], one: int, other: int) -> frozenset[Var]:
-    """The indices that remain after contracting two factors: those still free or still needed elsewhere."""
-    elsewhere = frozenset().union(*(f for n, f in enumerate(pool) if n not in (one, other)))
-    return frozenset(i for i in pool[one] | pool[other] if i not in summed or i in elsewhere)
+def _left_over(one: Indices, other: Indices, summed: Indices, readers: Mapping[Var, int]) -> Indices:
+    """The indices that remain after contracting two factors: those still free or that more factors read."""
+    joined = one | other
+    return joined - {i for i in joined & summed if readers[i] == (i in one) + (i in other)}
 
 
 @lru_cache(maxsize=65536)
@@ -116,7 +119,7 @@ def own_cost(term: Term) -> float:
     return 0.0
 
 
-def _operands(factors: Iterable[Term]) -> tuple[frozenset[Var], ...]:
+def _operands(factors: Iterable[Term]) -> tuple[Indices, ...]:
     """The indices of each factor that takes work: numbers and conditions, which only bound the work, do not."""
     return tuple(index_variables(f) for f in factors if not isinstance(f, Number | Indicator))
 

@@ -28,8 +28,8 @@ from combdiff.egraph.extraction import Classes, Extractor, price, read
 from combdiff.egraph.history import Found, note
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
-from combdiff.substitution import Names, substitute
-from combdiff.terms import Add, Mul, Number, Sum, Term, add, mul
+from combdiff.substitution import Names, substitute, subterms
+from combdiff.terms import Add, Mul, Number, Primitive, Sum, Term, add, mul
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
@@ -39,10 +39,10 @@ STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
 _local = threading.local()
 
 
-def _base_egraph(rules: Iterable[str | Path]) -> Any:
+def _base_egraph(rules: Iterable[str | Path], functions: bool) -> Any:
     """An e-graph with the built-in laws and the given rule files, made once per thread; callers push and pop."""
     cache: dict[object, Any] = _local.__dict__.setdefault("egraphs", {})
-    files = load(rules)
+    files = load(rules, functions)
     key = (files, tuple(TABLE))
     if key not in cache:
         from egglog.bindings import EGraph
@@ -63,7 +63,7 @@ def _run(egraph: Any, text: str) -> list[Any]:
 
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
     """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget."""
-    with _session(rules) as egraph:
+    with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
         found = (named, best, term, _spread(named), _spread(best))
@@ -84,16 +84,24 @@ def _spread(term: Term) -> Term:
 def equivalent(
     one: Term, other: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING
 ) -> bool:
-    """Whether the laws find two scalar terms equal."""
-    with _session(rules) as egraph:
+    """Whether the laws find two scalar terms equal. Often their canonical forms are one before any law is tried."""
+    names, forms = Names(one, other), dict[Any, int]()
+    plain, like = (canonical(normalise(thin(apart(term, names)), names), forms) for term in (one, other))
+    if plain is like:
+        return True
+    with _session(rules, _has_functions(one) or _has_functions(other)) as egraph:
         (first, _), (second, _) = _Saturation(egraph, (one, other), budget or current(), context).settle()
         return first is second
 
 
+def _has_functions(term: Term) -> bool:
+    return any(isinstance(node, Primitive) for node in subterms(term))
+
+
 @contextmanager
-def _session(rules: Iterable[str]) -> Iterator[Any]:
-    """An e-graph with all laws, as it was again afterwards."""
-    egraph = _base_egraph(rules)
+def _session(rules: Iterable[str], functions: bool = True) -> Iterator[Any]:
+    """An e-graph with all laws, or with those for terms without functions, as it was again afterwards."""
+    egraph = _base_egraph(rules, functions)
     _run(egraph, "(push)")
     try:
         yield egraph

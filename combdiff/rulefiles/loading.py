@@ -25,7 +25,8 @@ from combdiff.rulefiles.declarations import check_functions, rows, without_decla
 from combdiff.rulefiles.patterns import declared_names, matchable
 from combdiff.rulefiles.syntax import Command, Expr, Source, checked, law_names, parse, translated
 
-BUILT_IN = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg", "linalg.egg")
+BASIC = ("language.egg", "algebra.egg", "contraction.egg")
+BUILT_IN = (*BASIC, "elementwise.egg", "linalg.egg")
 GROUP = "combdiff.rules"
 
 
@@ -52,23 +53,28 @@ def rule_paths(rules: Iterable[str | Path]) -> tuple[str, ...]:
     return tuple(str(path) for path in rules)
 
 
-def load(paths: Iterable[str | Path] = ()) -> tuple[RuleFile, ...]:
+def load(paths: Iterable[str | Path] = (), functions: bool = True) -> tuple[RuleFile, ...]:
     """The built-in files, those that packages install and those at the paths, each once, checked and registered.
 
+    Without `functions`, and where no other file is, only the laws that speak of terms without functions.
     Raises RuleError for a file that cannot be read, and for what is wrong in one with its line and column.
     """
-    found = built_in_files()
     sources = dict.fromkeys([*_installed(), *(_read(Path(path)) for path in rule_paths(paths))])
+    found = built_in_files(BUILT_IN if functions or sources else BASIC)
     for source in sources:
         found = (*found, _file(source, found))
     return found
 
 
-@lru_cache(maxsize=1)
-def built_in_files() -> tuple[RuleFile, ...]:
+@lru_cache(maxsize=2)
+def built_in_files(names: tuple[str, ...] = BUILT_IN) -> tuple[RuleFile, ...]:
     """The files that come with combdiff, in their order."""
-    sources = [_read(rule_directory() / name) for name in BUILT_IN]
-    return tuple(RuleFile(source, tuple(parse(source))) for source in sources)
+    return tuple(_parsed(_read(rule_directory() / name)) for name in names)
+
+
+@lru_cache(maxsize=16)
+def _parsed(source: Source) -> RuleFile:
+    return RuleFile(source, tuple(parse(source)))
 
 
 def _read(path: Path) -> Source:
