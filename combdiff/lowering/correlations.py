@@ -4,7 +4,8 @@
     Σ_{b,i} x[b, i + k]·v[b, i]     blocks of v times windows of x; then the sums along the diagonals of the product
 
 A sliding window has each element of x as often as it is wide, so that multiplying the window itself moves that much
-memory; by blocks each element is moved little more than once.
+memory; by blocks each element is moved little more than once. Strides, channels and windows along further axes
+(images) take part: `Σ_{k,l,c} x[b, 2i + k, 2j + l, c]·w[k, l, c, o]` slides along j, with k and c summed over as well.
 
 Invariant: a plan gives the same results with and without `correlated`.
 """
@@ -12,9 +13,9 @@ Invariant: a plan gives the same results with and without `correlated`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import permutations
 
-from combdiff.affine import Linear
 from combdiff.lowering.plan import Plan, pruned
 from combdiff.lowering.steps import Contract, Correlate, Pattern, Read, Step
 from combdiff.lowering.views import Position, extent_form
@@ -22,90 +23,152 @@ from combdiff.lowering.views import Position, extent_form
 
 def correlated(plan: Plan) -> Plan:
     """The plan with products of sliding windows done by blocks."""
-    steps = [_correlation(plan, step) or step for step in plan.steps]
-    return pruned(replace(plan, steps=tuple(steps)))
+    steps: list[Step] = []
+    number: list[int] = []
+    for step in plan.steps:
+        for slide in _slides(plan, step):
+            whole = _unslid(plan, slide, number)
+            array = whole.operands[0]
+            if not _is_all(whole, steps[array]):
+                array = len(steps)
+                steps.append(whole)
+            operands = array, number[slide.other]
+            steps.append(replace(step, operation=_correlation(plan, step, slide), operands=operands))
+            break
+        else:
+            steps.append(replace(step, operands=tuple(number[n] for n in step.operands)))
+        number.append(len(steps) - 1)
+    hints = {number[n]: name for n, name in plan.hints.items()}
+    return pruned(replace(plan, steps=tuple(steps), results=tuple(number[n] for n in plan.results), hints=hints))
 
 
-def _correlation(plan: Plan, step: Step) -> Step | None:
-    """The step as a correlation, if one operand of a contraction is a sliding window; None for others."""
-    if not isinstance(op := step.operation, Contract):
-        return None
-    left, right = step.operands
-    return _one_sided(plan, step, (op.left, left), (op.right, right)) or _one_sided(
-        plan, step, (op.right, right), (op.left, left)
-    )
+@dataclass(frozen=True)
+class _Slide:
+    """A contraction of a view in which an axis of its operand is read at `start ± s·long ± short`.
 
-
-def _one_sided(plan: Plan, step: Step, window: tuple[Pattern, int], array: tuple[Pattern, int]) -> Step | None:
-    """The step as a correlation whose window is the first of the operands, given by labels and step."""
-    (labels, read), (other, operand) = window, array
-    op = step.operation
-    assert isinstance(op, Contract)
-    found = ((lags, *slide) for slide in _slides(plan, read, labels) for lags in (True, False))
-    fitting = (one for one in found if _fits(op, other, *one[2:], lags=one[0]))
-    lags, axis, placed, short = next(fitting, (False, 0, (), -1))
-    if not placed:
-        return None
-    order = tuple(other.index(label) for label in placed) if lags else tuple(placed.index(label) for label in op.out)
-    view = plan.steps[read]
-    assert isinstance(view.operation, Read)
-    position = view.operation.positions[axis]
-    number = labels.index(short)
-    flipped = position.steps[number] < 0
-    start = position.start - extent_form(view.axes[number]) + 1 if flipped else position.start
-    return replace(step, operation=Correlate(axis, start, flipped, lags, order), operands=(view.operands[0], operand))
-
-
-def _fits(op: Contract, other: Pattern, placed: Pattern, short: int, *, lags: bool) -> bool:
-    """Whether the contraction sums over the window alone, or, for lags, over all else."""
-    if lags:
-        return op.out == (short,) and sorted(other) == sorted(placed)
-    return other == (short,) and sorted(op.out) == sorted(placed)
-
-
-def _slides(plan: Plan, read: int, window: Pattern) -> Iterator[tuple[int, Pattern, int]]:
-    """The axis that a window slides along, the labels that the axes of the array keep, and the label in the window.
-
-    Either of the two labels along that axis may be that in the window; the one shorter at the plan's sizes comes first.
+    `labels` and `with_` are the labels of the contraction along the axes of the view and of the other operand.
     """
-    view = plan.steps[read]
-    if not isinstance(view.operation, Read):
+
+    view: int
+    labels: Pattern
+    other: int
+    with_: Pattern
+    axis: int
+    short: int
+    long: int
+    lags: bool
+
+    @property
+    def whole(self) -> Pattern:
+        """The labels of the view, in order, with that of the whole axis in place of the two."""
+        return tuple(label for label in self.labels if label != self.short)
+
+    @property
+    def kept(self) -> Pattern:
+        """The labels of rows that the window slides along."""
+        return tuple(n for n in self.whole if n != self.long and (n in self.with_) == self.lags)
+
+
+def _slides(plan: Plan, step: Step) -> Iterator[_Slide]:
+    """The ways to see a step as a correlation, the best first: along the last axis, the shorter label in the window."""
+    if not isinstance(op := step.operation, Contract):
         return
-    sliding = [n for n, position in enumerate(view.operation.positions) if position.along() is None]
-    if len(sliding) != 1 or len(set(window)) < len(window):
-        return
-    (axis,) = sliding
-    position = view.operation.positions[axis]
-    pair = _pair(position)
-    if pair is None or len(view.operation.positions) + 1 != len(window):
-        return
-    for short in sorted(pair, key=lambda n: (_size(extent_form(view.axes[n]), plan), -n)):
-        long = next(n for n in pair if n != short)
-        kept = _kept(plan, view, axis, long)
-        if kept is not None and position.steps[long] == 1 and len(set(kept)) == len(kept):
-            yield axis, tuple(window[n] for n in kept), window[short]
+    sides = [
+        (step.operands[0], op.left, step.operands[1], op.right),
+        (step.operands[1], op.right, step.operands[0], op.left),
+    ]
+    for read, labels, other, with_ in sides:
+        view = plan.steps[read]
+        if not isinstance(view.operation, Read) or len(set(labels)) < len(labels) or len(set(with_)) < len(with_):
+            continue
+        for axis in reversed(range(len(view.operation.positions))):
+            pair = _pair(view.operation, axis)
+            found = (
+                _Slide(read, labels, other, with_, axis, labels[n], labels[m], lags)
+                for n, m in permutations(pair, 2)
+                for lags in (True, False)
+                if abs(view.operation.positions[axis].steps[n]) == 1
+            )
+            yield from sorted((slide for slide in found if _fits(op, slide)), key=lambda slide: _width(plan, slide))
 
 
-def _kept(plan: Plan, view: Step, axis: int, long: int) -> list[int] | None:
-    """The label along each axis of the array, `long` along the sliding one; None where another is not read whole."""
-    assert isinstance(view.operation, Read)
-    kept = []
-    for n, (position, domain) in enumerate(
-        zip(view.operation.positions, plan.steps[view.operands[0]].axes, strict=True)
-    ):
-        along = long if n == axis else position.along()
-        if along is None or (n != axis and extent_form(view.axes[along]) != extent_form(domain)):
-            return None
-        kept.append(along)
-    return kept
-
-
-def _pair(position: Position) -> list[int] | None:
-    """The two labels of `start + p ± q`."""
+def _pair(read: Read, axis: int) -> list[int]:
+    """The two labels along an axis, where no other axis is read along them."""
+    position = read.positions[axis]
     used = [n for n, size in enumerate(position.steps) if size]
-    plain = position.divisor == 1 and not position.wrap and len(used) == 2
-    return used if plain and all(abs(position.steps[n]) == 1 for n in used) else None
+    others = [p for m, p in enumerate(read.positions) if m != axis]
+    alone = not any(p.steps[n] for p in others for n in used)
+    return used if len(used) == 2 and position.divisor == 1 and alone else []
 
 
-def _size(form: Linear, plan: Plan) -> int:
-    return int(form.evaluate(plan.sizes))
+def _width(plan: Plan, slide: _Slide) -> tuple[int, int]:
+    """The width of the window at the sizes of the plan; of equal ones that which keeps more axes comes first."""
+    axis = plan.steps[slide.view].axes[slide.labels.index(slide.short)]
+    return int(extent_form(axis).evaluate(plan.sizes)), -len(slide.kept)
+
+
+def _fits(op: Contract, slide: _Slide) -> bool:
+    """Whether the sum is over the label in the window and others of both operands, or, for lags, over the rest."""
+    labels, other, out = set(slide.labels), set(slide.with_), set(op.out)
+    inside, outside = (slide.long, slide.short) if slide.lags else (slide.short, slide.long)
+    found = inside in other - out and outside in out - other
+    return found and not labels & other & out
+
+
+def _unslid(plan: Plan, slide: _Slide, number: list[int]) -> Step:
+    """The view with the sliding axis read whole, along the label that is left."""
+    view = plan.steps[slide.view]
+    assert isinstance(view.operation, Read)
+    axis = plan.steps[view.operands[0]].axes[slide.axis]
+    short, long = slide.labels.index(slide.short), slide.labels.index(slide.long)
+    positions = []
+    for m, position in enumerate(view.operation.positions):
+        steps = tuple(int(n == long) for n in range(len(position.steps))) if m == slide.axis else position.steps
+        steps = (*steps[:short], *steps[short + 1 :])
+        whole = Position(steps, position.start.scale(0))
+        positions.append(whole if m == slide.axis else replace(position, steps=steps))
+    axes = tuple(axis if n == long else domain for n, domain in enumerate(view.axes) if n != short)
+    return Step(Read(tuple(positions)), (number[view.operands[0]],), axes, view.kind)
+
+
+def _is_all(read: Step, source: Step) -> bool:
+    """Whether a view is all of its operand as it is."""
+    assert isinstance(read.operation, Read)
+    whole = read.operation.diagonal() == tuple(range(len(read.axes)))
+    return whole and all(extent_form(a) == extent_form(b) for a, b in zip(read.axes, source.axes, strict=True))
+
+
+def _correlation(plan: Plan, step: Step, slide: _Slide) -> Correlate:
+    """The operation, on the view with the sliding axis whole."""
+    op, view = step.operation, plan.steps[slide.view]
+    assert isinstance(op, Contract)
+    assert isinstance(view.operation, Read)
+    labels, kept = slide.whole, slide.kept
+    at = labels.index(slide.long)
+    summed = [n for n in labels if n != slide.long and n not in kept]
+    before = [n for n in summed if labels.index(n) < at]
+    after = [n for n in summed if labels.index(n) > at]
+    fresh = [n for n in slide.with_ if n not in slide.labels]
+    if slide.lags:
+        right, out = [*kept, slide.long, *fresh], [slide.short, *before, *after, *fresh]
+    else:
+        right, out = [slide.short, *before, *after, *fresh], [*kept, slide.long, *fresh]
+    position = view.operation.positions[slide.axis]
+    start, turned = position.start, []
+    for label in (slide.short, slide.long):
+        n = slide.labels.index(label)
+        turned.append(position.steps[n] < 0)
+        if turned[-1]:
+            start += (extent_form(view.axes[n]) - 1).scale(position.steps[n])
+    return Correlate(
+        left=tuple(labels.index(n) for n in (*kept, *before, slide.long, *after)),
+        right=tuple(slide.with_.index(n) for n in right),
+        out=tuple(out.index(n) for n in op.out),
+        kept=len(kept),
+        axis=len(kept) + len(before),
+        start=start,
+        stride=abs(position.steps[slide.labels.index(slide.long)]),
+        wrap=position.wrap,
+        turned=(turned[0], turned[1]),
+        lags=slide.lags,
+    )

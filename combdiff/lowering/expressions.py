@@ -337,13 +337,16 @@ class Expressions:
     # --- contractions
 
     def _correlate(self, op: Correlate, operands: Sequence[str], step: Step) -> str:
-        array, other = operands
-        start, turned = self.form(op.start), "[::-1]" if op.flipped else ""
+        array, other = (self.dialect.transposed(t, p) for t, p in zip(operands, (op.left, op.right), strict=True))
+        short, long = ("[::-1]" if turned else "" for turned in op.turned)
+        long = long and f"[{':, ' * op.kept}::-1]"
+        place = f"{array}, {op.kept}, {op.axis}, {self.form(op.start)}, {op.stride}, {int(op.wrap)}"
+        extent = self.extent(step.axes[op.out.index(0 if op.lags else op.kept)])
         if op.lags:
-            other = self.dialect.transposed(other, op.order)
-            return f"_lags({array}, {op.axis}, {start}, {other}, {self.extent(step.axes[0])}){turned}"
-        count = self.extent(step.axes[op.order.index(op.axis)])
-        return self.dialect.transposed(f"_correlate({array}, {op.axis}, {start}, {other}{turned}, {count})", op.order)
+            text = f"_lags({place}, {other}{long}, {extent}){short}"
+        else:
+            text = f"_correlate({place}, {other}{short}, {extent}){long}"
+        return self.dialect.transposed(text, op.out)
 
     def _contract(self, op: Contract, operands: Sequence[str], step: Step) -> str:
         left, right = operands

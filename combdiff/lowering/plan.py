@@ -16,6 +16,7 @@ from functools import cached_property
 from math import prod
 
 from combdiff.domains import Domain, Range, extent
+from combdiff.lowering.bands import CHUNK, block_size
 from combdiff.lowering.steps import (
     UNIT,
     VIEWS,
@@ -155,9 +156,12 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
             return max(1, rows**3 // 3 + rows * prod(others))
         case Parameter() | Constant() | Read() | Arrange() | Choice() | Block():
             return 0
-        case Correlate(lags=lags):
-            window = extent(step.axes[0] if lags else operands[1].axes[0], known)
-            return window * prod(extent(axis, known) for axis in operands[0].axes)
+        case Correlate() as op:
+            array, other = operands
+            window = [array.axes[n] for n in op.left[: op.kept] if op.lags]
+            last = (op.kept, op.kept + 1) if op.lags else (0, len(op.left) - op.kept)
+            window += [other.axes[n] for n in op.right[slice(*last)]]
+            return prod(extent(axis, known) for axis in (*window, *step.axes))
         case Take() | Scatter():
             return prod(
                 extent(axis, known) for axis in (step if isinstance(step.operation, Take) else operands[0]).axes
@@ -248,6 +252,20 @@ def workspace(plan: Plan, n: int) -> int:
         case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter() | Gram():
             return 3 * sum(plan.elements(m) for m in step.operands) * ITEM_BYTES[step.kind]
     return 0
+
+
+def _correlating(plan: Plan, n: int, op: Correlate) -> int:
+    """Bytes of the operands and the result laid out anew, of some windows, and of the band with its product."""
+    step = plan.steps[n]
+    left, right = plan.shape(step.operands[0]), plan.shape(step.operands[1])
+    inner = prod(left[axis] for m, axis in enumerate(op.left) if m >= op.kept and m != op.axis)
+    outer = prod(right[axis] for axis in op.right[op.kept + 1 if op.lags else len(left) - op.kept :])
+    count = right[op.right[op.kept]] if op.lags else plan.shape(n)[op.out.index(op.kept)]
+    width = plan.shape(n)[op.out.index(0)] if op.lags else right[op.right[0]]
+    block = block_size(width, max(inner, 1), max(outer, 1), op.stride, max(count, 1))
+    wide = ((block - 1) * op.stride + width) * inner
+    held = 2 * sum(map(plan.elements, (n, *step.operands))) + 4 * max(CHUNK, wide) + 3 * wide * block * outer
+    return held * ITEM_BYTES[step.kind]
 
 
 def _copied(plan: Plan, op: Contract, kind: type, operand: int, pattern: Pattern, is_left: bool) -> int:

@@ -151,15 +151,22 @@ class Gram:
 class Correlate:
     """A product with a window that slides along an axis of the first operand, with zeros outside of it.
 
-    With A read at `start + i + k` along `axis`: Σ_k A[…]·w[k], axes then in the given order; or, for `lags`, the sum of
-    A[…]·v[…] over all but k, the axes of v taken in that order to be those of A. `flipped`: k counts from the end.
+    The axes of the operands are taken in the orders `left` and `right`. The first `kept` axes of A are not summed over;
+    it is read at `start + stride·i + k` along `axis`:  Σ A[…, start + stride·i + k, …]·w[k, …] over k and the axes of A
+    that w has next, or, for `lags`, Σ A[…]·v[…, i, …] over the kept axes and i, with i after those in v. The axes of
+    the result are then taken in the order `out`. `turned` says of k and of i whether they count from the end.
     """
 
+    left: Pattern
+    right: Pattern
+    out: Pattern
+    kept: int
     axis: int
     start: Linear
-    flipped: bool
+    stride: int
+    wrap: bool
+    turned: tuple[bool, bool]
     lags: bool
-    order: Pattern
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.errors import UnsupportedError
+from combdiff.lowering.bands import BANDS
 from combdiff.lowering.helpers import GATHER, VIEW, matrix_helpers
 from combdiff.lowering.solvers import SOLVERS
 from combdiff.lowering.structured import STRUCTURED
-from combdiff.lowering.windows import JAX_SCATTER, SCATTER, WINDOWS
+from combdiff.lowering.windows import JAX_SCATTER, PLACE, SCATTER
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 from combdiff.terms import Number
@@ -35,7 +36,7 @@ _POWERS = {
 _FIXED = {"real": "{0}.real", "imag": "{0}.imag", "relu": "{np}.maximum({0}, 0)", "step": "{np}.heaviside({0}, 0)"}
 
 
-_WRITES = {**WINDOWS, "_scatter": SCATTER.format(np="np")}
+_WRITES = {"_place": PLACE, **BANDS, "_scatter": SCATTER.format(np="np")}
 
 
 class NumPy:
