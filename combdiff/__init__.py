@@ -14,140 +14,54 @@ simplified up to the symmetries of the tensors, and run it as tensor contraction
     print(cd.grad(energy, wrt="x"))        # (A, x) ↦ d ↦ 2 Σ_i A[d,i] x[i]
 """
 
-from combdiff import interop, testing
-from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
-from combdiff.egraph.budget import budget
-from combdiff.errors import (
-    ArgumentError,
-    BudgetWarning,
-    CombdiffError,
-    ConvergenceError,
-    DifferentiationError,
-    IndexingError,
-    MemoryLimitError,
-    RuleError,
-    SingularError,
-    SpaceError,
-    TraceError,
-    TypeMismatchError,
-    UnsupportedError,
-)
-from combdiff.hessians import Hessian, hessian
-from combdiff.program import Program, program
-from combdiff.text import TextError, derive, parse
-from combdiff.tracing import (
-    abs,
-    adj,
-    arccos,
-    arcsin,
-    arctan,
-    argmin,
-    conj,
-    cos,
-    cosh,
-    delta,
-    det,
-    einsum,
-    exp,
-    imag,
-    inv,
-    log,
-    logaddexp,
-    logdet,
-    matrix_power,
-    maximum,
-    minimum,
-    primitive,
-    real,
-    relu,
-    root,
-    sign,
-    sin,
-    sinh,
-    solve,
-    sqrt,
-    tan,
-    tanh,
-    tensor,
-    trace,
-    where,
-)
-from combdiff.tracing import sum_ as sum
-from combdiff.transforms import grad, hvp, jacobian, pullback, pushforward, simplify, value_and_grad
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ArgumentError",
-    "BudgetWarning",
-    "CombdiffError",
-    "ConvergenceError",
-    "Cyclic",
-    "DifferentiationError",
-    "Function",
-    "Hessian",
-    "IndexingError",
-    "MemoryLimitError",
-    "Program",
-    "Range",
-    "Real",
-    "RuleError",
-    "SingularError",
-    "Space",
-    "SpaceError",
-    "Symmetric",
-    "TextError",
-    "TraceError",
-    "TypeMismatchError",
-    "UnsupportedError",
-    "abs",
-    "adj",
-    "arccos",
-    "arcsin",
-    "arctan",
-    "argmin",
-    "budget",
-    "conj",
-    "cos",
-    "cosh",
-    "delta",
-    "derive",
-    "det",
-    "einsum",
-    "exp",
-    "grad",
-    "hessian",
-    "hvp",
-    "imag",
-    "interop",
-    "inv",
-    "jacobian",
-    "log",
-    "logaddexp",
-    "logdet",
-    "matrix_power",
-    "maximum",
-    "minimum",
-    "parse",
-    "primitive",
-    "program",
-    "pullback",
-    "pushforward",
-    "real",
-    "relu",
-    "root",
-    "sign",
-    "simplify",
-    "sin",
-    "sinh",
-    "solve",
-    "sqrt",
-    "sum",
-    "tan",
-    "tanh",
-    "tensor",
-    "testing",
-    "trace",
-    "value_and_grad",
-    "where",
-]
+_PUBLIC = {
+    "domains": "Cyclic Function Range Real Space Symmetric",
+    "egraph.budget": "budget",
+    "errors": "ArgumentError BudgetWarning CombdiffError ConvergenceError DifferentiationError IndexingError"
+    " MemoryLimitError RuleError SingularError SpaceError TraceError TypeMismatchError UnsupportedError",
+    "hessians": "Hessian hessian",
+    "program": "Program program",
+    "text": "TextError derive parse",
+    "tracing": "abs adj arccos arcsin arctan argmin conj cos cosh delta det einsum exp imag inv log logaddexp logdet"
+    " matrix_power maximum minimum primitive real relu root sign sin sinh solve sqrt sum tan tanh tensor trace"
+    " where",
+    "transforms": "grad hvp jacobian pullback pushforward simplify value_and_grad",
+}
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+_MODULES = ("interop", "testing")
+
+__all__ = sorted((*_HOMES, *_MODULES))
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first used: so the command line answers `--help` at once."""
+    if name in _HOMES:
+        value = getattr(import_module(f"combdiff.{_HOMES[name]}"), "sum_" if name == "sum" else name)
+    elif name in _MODULES:
+        value = import_module(f"combdiff.{name}")
+    else:
+        raise AttributeError(f"module 'combdiff' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """The package, where a public function wins over the module of its name: `combdiff.program` decorates."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

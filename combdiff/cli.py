@@ -20,10 +20,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from combdiff.domains import Range, Space
 from combdiff.errors import CombdiffError, RuleError
 
 if TYPE_CHECKING:
+    from combdiff.domains import Space
     from combdiff.program import Program
     from combdiff.testing import Verdict
 
@@ -56,16 +56,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     checks = given[:1] == [CHECK_RULES]
     options = _rules_parser().parse_args(given[1:]) if checks else _parser().parse_args(given)
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller
+        return BAD_INPUT
     try:
         status = _check_rules(options) if checks else _run(options)
         sys.stdout.flush()
     except CombdiffError as error:
         return _complain(_message(error), BAD_INPUT)
     except OSError as error:
-        if isinstance(error, BrokenPipeError):  # the reader has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return GOOD
-        return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
+        if error.filename is not None:
+            return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains again when it leaves
+        enough = isinstance(error, BrokenPipeError)  # the reader has seen what it wanted
+        return GOOD if enough else _complain(f"standard output: {error.strerror}", BAD_INPUT)
     except UnicodeDecodeError as error:
         return _complain(f"the text is not UTF-8: {error.reason} at byte {error.start}", BAD_INPUT)
     except KeyboardInterrupt:
@@ -198,6 +201,8 @@ def _written(options: argparse.Namespace, program: Program) -> str:
 
 
 def _json(options: argparse.Namespace, text: str, steps: list[Program], error: float | None) -> str:
+    from combdiff.domains import Space
+
     expression, derivative = steps[0], steps[-1]
     found: dict[str, Any] = {
         "text": text,
@@ -224,6 +229,8 @@ def _json(options: argparse.Namespace, text: str, steps: list[Program], error: f
 
 
 def _sizes(space: Space) -> list[str]:
+    from combdiff.domains import Range
+
     return [str(axis.size) for axis in space.axes if isinstance(axis, Range)]
 
 
@@ -240,12 +247,14 @@ def _largest_error(text: str, steps: list[Program]) -> float:
 
 
 def _message(error: CombdiffError) -> str:
-    """The message without a Python place, which here would be one of ours."""
+    """The message, with the place in a text or a rule file but not in Python, which here would be one of ours."""
     from combdiff.text import TextError
 
-    if isinstance(error, TextError | RuleError):
+    if isinstance(error, TextError):
         return str(error)
-    return error.message + (f"\n  hint: {error.hint}" if error.hint else "")
+    found = error.location if isinstance(error, RuleError) else None
+    place = f"{found}: " if found and not found.file.endswith(".py") and not found.file.startswith("<") else ""
+    return f"{place}{error.message}" + (f"\n  hint: {error.hint}" if error.hint else "")
 
 
 def _complain(message: str, status: int) -> int:

@@ -398,6 +398,7 @@ def _may_inline(term: Apply) -> bool:
 
 
 def _evaluated(function: str, name: str, numbers: Sequence[Number]) -> Any:
-    """A function of numbers, as a Python number."""
+    """A function of numbers, as a Python number; NaN, without a warning, where it is not defined."""
     fixed = {"relu": [0.0], "step": [0.0]}.get(name, [])
-    return np.asarray(getattr(np, function)(*(value.value() for value in numbers), *fixed)).item()
+    with np.errstate(all="ignore"):
+        return np.asarray(getattr(np, function)(*(value.value() for value in numbers), *fixed)).item()

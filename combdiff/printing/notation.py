@@ -46,6 +46,7 @@ from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
+from combdiff.printing.signs import negated
 from combdiff.terms import ONE, Add, Apply, Conj, Lambda, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
 
 
@@ -105,7 +106,7 @@ class Layout:
     def doc(self, term: Term, scope: Scope) -> Doc:
         """Any term, with its sign if it has one."""
         negative, unsigned = self._signed(term, scope)
-        return Signed(((True, unsigned),)) if negative else unsigned
+        return (negated(unsigned) or Signed(((True, unsigned),))) if negative else unsigned
 
     def _arguments(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
         return tuple(self.doc(_unwrapped(term), scope) for term in terms)

@@ -273,7 +273,7 @@ class _Builder:
         inside, outside = str(indices or ""), str(output or "")
         if word == "transpose" and sorted(inside) != sorted(outside):
             raise TextError(
-                f"a transpose gives its indices in another order, but {inside!r} and {outside!r} differ",
+                f"a transpose gives its indices in another order, but {quoted(inside)} and {quoted(outside)} differ",
                 self.text_,
                 span(word).start,
             )

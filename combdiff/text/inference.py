@@ -264,7 +264,7 @@ class _Inference:
             shape = self.shapes.of_node[factor]
             if not unify(shape, new_shape(len(indices))):
                 raise self.error(
-                    f"{self.described(factor)}, but its indices {indices!r} are for order {len(indices)}", factor
+                    f"{self.described(factor)}, but its indices {quoted(indices)} are for order {len(indices)}", factor
                 )
             for letter, axis in zip(indices, shape.root().axes or (), strict=True):
                 join(axes.setdefault(letter, axis), axis)
@@ -272,7 +272,9 @@ class _Inference:
             problem = "stands twice" if letter in node.output[:n] else "" if letter in axes else "is new"
             if problem:
                 raise TextError(
-                    f"the index {letter!r} {problem} in the result {node.output!r}", self.text.source, node.place.start
+                    f"the index {letter!r} {problem} in the result {quoted(node.output)}",
+                    self.text.source,
+                    node.place.start,
                 )
         return Shape(tuple(axes[letter] for letter in node.output))
 

@@ -1,0 +1,39 @@
+"""A minus in front of a formula taken into a difference in it, where there is one.
+
+    -2 (a - b)   =   2 (b - a)
+    -Σ_i x[i] (y[i] - 1)   =   Σ_i x[i] (1 - y[i])
+
+Invariant: the formula that is given back is the negative of the one that was given, and no longer.
+"""
+
+from __future__ import annotations
+
+from combdiff.printing.documents import BigSum, Doc, Product, Quotient, Signed
+
+
+def negated(doc: Doc) -> Doc | None:
+    """The negative of a formula without a sign before it; None where it has no difference that could be turned."""
+    match doc:
+        case Signed():
+            return _turned(doc)
+        case BigSum():
+            body = negated(doc.body)
+            return body and BigSum(doc.indices, doc.variables, body)
+        case Quotient():
+            above, below = negated(doc.numerator), negated(doc.denominator)
+            if above or below:
+                return Quotient(above or doc.numerator, doc.denominator if above else below or doc.denominator)
+        case Product():
+            for n, factor in enumerate(doc.factors):
+                if other := negated(factor):
+                    return Product((*doc.factors[:n], other, *doc.factors[n + 1 :]))
+    return None
+
+
+def _turned(doc: Signed) -> Doc | None:
+    """`b - a` for `a - b`, what is positive first; a sum without a minus keeps the one before it."""
+    terms = [(not negative, term) for negative, term in doc.terms]
+    first = next((n for n, (negative, _) in enumerate(terms) if not negative), None)
+    if first is None:
+        return None
+    return Signed((terms[first], *terms[:first], *terms[first + 1 :])) if len(terms) > 1 else terms[0][1]

@@ -1,0 +1,55 @@
+"""The package as it is imported: its public names, when they are loaded, and what type checkers see of them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import combdiff
+
+PACKAGE = Path(combdiff.__file__).parent
+STUB = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
+
+
+def in_own_process(code: str) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=PACKAGE.parent).stdout
+
+
+def test_the_stub_names_what_the_package_gives() -> None:
+    imports = [node for node in STUB.body if isinstance(node, ast.ImportFrom)]
+    for node in imports:
+        home = __import__(node.module or "", fromlist=["_"])
+        for alias in node.names:
+            assert getattr(combdiff, alias.asname or alias.name) is getattr(home, alias.name)
+    stated = {alias.asname or alias.name for node in imports for alias in node.names}
+    (listed,) = (
+        ast.literal_eval(node.value)
+        for node in STUB.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    assert set(combdiff.__all__) == stated == set(listed)
+
+
+def test_only_what_is_used_is_imported() -> None:
+    assert in_own_process("import sys, combdiff; print('numpy' in sys.modules, combdiff.__version__)") == (
+        f"False {combdiff.__version__}\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["program", "pullback"])
+def test_a_function_wins_over_the_module_of_its_name(name: str) -> None:
+    code = f"import combdiff.{name}, combdiff; import combdiff.text; print(type(combdiff.{name}).__name__)"
+    assert in_own_process(code) == "function\n"
+    assert isinstance(sys.modules[f"combdiff.{name}"], ModuleType)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'combdiff' has no attribute 'gradient'"):
+        combdiff.gradient  # type: ignore[attr-defined]  # noqa: B018
+    assert set(combdiff.__all__) <= set(dir(combdiff))
