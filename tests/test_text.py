@@ -409,9 +409,9 @@ def test_repeated_parts_stay_shared(step: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for n in levels:
-            started = time.monotonic()
+            started = time.process_time()  # other processes do not count
             program = derivatives(doubled(n, step))[-1]
-            assert time.monotonic() - started < 20
+            assert time.process_time() - started < 20
             sizes.append(sum(1 for _ in subterms(program.term)))
     assert sizes[-1] <= 80 * levels[-1]
     assert sizes[-1] <= 1.5 * levels[-1] / levels[0] * sizes[0]

@@ -25,9 +25,9 @@ def test_chains_of_hundreds_of_powers_are_differentiated_in_linear_size(exponent
     sizes = []
     for n in (125, 500):
         chain = "^".join(exponent.format(m) for m in range(n))
-        started = time.monotonic()
+        started = time.process_time()
         program = derivatives(f"declare x 1 expression {chain} derivative wrt x")[-1]
-        assert time.monotonic() - started < 60
+        assert time.process_time() - started < 30
         sizes.append(sum(1 for _ in subterms(program.term)))
     assert sizes[1] <= 5 * sizes[0]
 
@@ -120,14 +120,16 @@ def test_a_mistake_in_a_rule_file_keeps_its_place(capsys: pytest.CaptureFixture[
 
 
 def test_help_starts_without_numpy_in_under_a_third_of_a_second() -> None:
-    code = "import sys\nfrom combdiff import cli\ntry: cli.main(['--help'])\nexcept SystemExit: pass\n"
-    code += "assert 'numpy' not in sys.modules and 'lark' not in sys.modules"
-    times = []
-    for _ in range(5):
-        started = time.monotonic()
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
-        times.append(time.monotonic() - started)
-    assert min(times) < 0.3
+    """Processor time, which other processes do not stretch."""
+    code = "import os, sys\nfrom combdiff import cli\ntry: cli.main(['--help'])\nexcept SystemExit: pass\n"
+    code += "assert 'numpy' not in sys.modules and 'lark' not in sys.modules\n"
+    code += "print(sum(os.times()[:2]), file=sys.stderr)"
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+        for _ in range(5)
+    ]
+    assert all("examples:" in run.stdout for run in runs)
+    assert min(float(run.stderr) for run in runs) < 0.3
 
 
 # --- signs ---------------------------------------------------------------------------------------------------------
