@@ -10,16 +10,19 @@ Invariant: the parameters of the original come first and keep their order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from combdiff.checking import type_of
 from combdiff.common import bind_common
-from combdiff.domains import Space
+from combdiff.domains import Real, Space
 from combdiff.errors import UnsupportedError
+from combdiff.indexing import Coordinate
 from combdiff.pullback import cotangent_space, pull
 from combdiff.readability import letters_of, readable
-from combdiff.sharing import share, split
+from combdiff.sharing import inline_all, share, split
 from combdiff.simplification import simplify_body
-from combdiff.substitution import Names
-from combdiff.terms import Lambda, Term, Tuple, Var, let
+from combdiff.substitution import Names, apply, substitute
+from combdiff.terms import Lambda, Term, Tuple, Var, lambda_, let
 
 
 def derived(
@@ -55,6 +58,33 @@ def pulled_back(origin: Lambda, points: tuple[Var, ...], tupled: bool) -> tuple[
     backward, results = pull(origin.body, points, cotangent, names)
     result = Tuple(tuple(results)) if tupled else results[0]
     return (*origin.parameters, *cotangents), let((*bindings, *backward), result)
+
+
+def as_field(origin: Lambda, inner: Sequence[str]) -> Lambda:
+    """A function of real numbers as a field over the real line: (x, y) ↦ f becomes x ↦ (y ↦ f), a map that returns a
+    map. So the C rule makes a Σ over y, an integral, of what the cotangent, a function too, weighs at each y.
+
+    Raises UnsupportedError where a parameter named in `inner` is no real number.
+    """
+    names = Names(origin)
+    replacement: dict[Var, Term] = {}
+    indices: list[Var] = []
+    for var in (p for p in origin.parameters if p.name in inner):
+        if var.type != Space():
+            raise UnsupportedError(
+                f"the cotangent of a function of {var.name}, {var.type!r}, is weighed by an integral over all of them",
+                hint="take the pullback of its values at points that you choose",
+            )
+        indices.append(Var(var.name, Real()))
+        replacement[var] = Coordinate(indices[-1])
+
+    def field(item: Term) -> Term:
+        own = names.indices(space_of(item).axes)
+        return lambda_((*indices, *own), apply(item, own))
+
+    result = substitute(inline_all(origin.body), replacement)
+    body = Tuple(tuple(map(field, result.items))) if isinstance(result, Tuple) else field(result)
+    return Lambda(tuple(p for p in origin.parameters if p.name not in inner), share(body))
 
 
 def space_of(term: Term) -> Space:

@@ -24,7 +24,7 @@ from combdiff.accesses import Access, Lookup, check, doubtful_accesses, lookups
 from combdiff.costs import CostTable
 from combdiff.derivation import pulled_back
 from combdiff.domains import Function
-from combdiff.errors import ArgumentError, Location, RuleError
+from combdiff.errors import ArgumentError, Location, RuleError, UnsupportedError
 from combdiff.execution import Compiled, Runner, compiled, cost_table, run, source
 from combdiff.explanation import Explanation, explanation
 from combdiff.instantiation import instantiated, resolved
@@ -47,7 +47,9 @@ class Program:
 
     `parameters` are its variables in order (name and Space or Function); `location` is where the user wrote it.
     `accesses` are those that stay inside their tensors at some sizes alone; a call checks them first.
-    `raw` is the body before it was simplified by the laws and `rules`. Make one with `combdiff.program`.
+    `raw` is the body before it was simplified by the laws and `rules`. `inner` names the last parameters where the
+    result is a function of them: a call without them gives that function, again a Program. Make one with
+    `combdiff.program`.
     """
 
     term: Lambda
@@ -57,6 +59,7 @@ class Program:
     accesses: tuple[Access | Lookup, ...] = ()
     raw: Term | None = None
     rules: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
     _runner: Runner = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +70,7 @@ class Program:
     @property
     def parameters(self) -> tuple[Var, ...]:
         """The variables that a call must give, in order."""
-        return tuple(p for p in self.term.parameters if p.name not in self.fixed)
+        return tuple(p for p in self.term.parameters if p.name not in self.fixed and p.name not in self.inner)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The value for arrays given by position or by parameter name; inside a traced function, a traced value.
@@ -75,6 +78,8 @@ class Program:
         Raises ArgumentError for missing, unknown or doubly given arguments and for arrays that do not fit.
         """
         values = self._bind(arguments, named)
+        if self.inner:
+            return self._function(values)
         if set(map(type, values)) != {np.ndarray}:
             if any(is_traced(value) for value in values):
                 return inline(self.term, [v.term if isinstance(v, Program) else v for v in values])
@@ -88,7 +93,7 @@ class Program:
 
         A tuple given last stands for as many arguments as are left, as the cotangents of several results.
         """
-        if not named and not self.fixed and len(arguments) == len(self.term.parameters):
+        if not named and not self.fixed and not self.inner and len(arguments) == len(self.term.parameters):
             return list(arguments)  # as most calls are; the rest takes microseconds
         open_ = [p.name for p in self.parameters]
         left = len(open_) - len(arguments) - len(named) + 1
@@ -113,7 +118,15 @@ class Program:
                 f"{self.name} misses {', '.join(missing)}", hint=f"call {self.name}({', '.join(open_)})"
             )
         given.update(self.fixed)
-        return [given[p.name] for p in self.term.parameters]
+        return [given[p.name] for p in self.term.parameters if p.name not in self.inner]
+
+    def _function(self, values: Sequence[Any]) -> Program | Returned:
+        """The function that the result is: a program with these arguments fixed, or one of traced values."""
+        names = [p.name for p in self.term.parameters if p.name not in self.inner]
+        if any(is_traced(value) for value in values):
+            parameters = tuple(p for p in self.term.parameters if p.name in self.inner)
+            return Returned(self.term, tuple(values), parameters)
+        return replace(self, fixed={}, inner=()).partial(**dict(zip(names, values, strict=True)))
 
     def pullback(self, position: int, arguments: Sequence[Any], cotangent: Any) -> Any:
         """The pullback by one argument at arrays: what a derivative asks of a program given for a named map."""
@@ -167,15 +180,24 @@ class Program:
 
     # --- looking at it ---------------------------------------------------------------------------------------------
 
+    @property
+    def _curried(self) -> Lambda:
+        """The term as x ↦ (y ↦ f(x)(y)) where the result is a function."""
+        count = len(self.inner)
+        if not count:
+            return self.term
+        outer, inner = self.term.parameters[:-count], self.term.parameters[-count:]
+        return Lambda(outer, Lambda(inner, self.term.body))
+
     def __str__(self) -> str:
-        return text(self.term)
+        return text(self._curried)
 
     def __repr__(self) -> str:
-        return f"<Program {self.name}: {text(self.term)}>"
+        return f"<Program {self.name}: {text(self._curried)}>"
 
     def latex(self) -> str:
         """LaTeX of the program in index notation."""
-        return latex(self.term)
+        return latex(self._curried)
 
     def matrix(self, latex: bool = False) -> str:
         """The program in matrix notation, `2·A·x`, as text or LaTeX; definitions and results without one in indices.
@@ -214,6 +236,11 @@ class Program:
 
         JAX compiles it (`jax.jit`). A limit is bytes or a text such as "2GB", and counts all but the arguments.
         """
+        if self.inner:
+            raise UnsupportedError(
+                f"{self.name} gives a function of {', '.join(self.inner)}, which is not compiled by itself",
+                hint=f"compile what it gives for arrays: {self.name}(…).compile(…)",
+            )
         return compiled(self._runner, self._bind, backend, memory_limit)
 
     @cached_property
@@ -227,7 +254,7 @@ class Program:
         same_arguments = self.fixed.keys() == other.fixed.keys() and all(
             np.array_equal(value, other.fixed[name]) for name, value in self.fixed.items()
         )
-        return self._form is other._form and same_arguments
+        return self._form is other._form and same_arguments and len(self.inner) == len(other.inner)
 
     def __hash__(self) -> int:
         return hash(self._form)
@@ -235,6 +262,22 @@ class Program:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled with the primitives of rule files that it needs, so that it runs where the files are not."""
         return _restored, (declared(self.term), tuple(getattr(self, part.name) for part in fields(self) if part.init))
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The function that a program returned for traced values."""
+
+    term: Lambda
+    values: tuple[Any, ...]
+    parameters: tuple[Var, ...]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Its value at traced values and numbers."""
+        if len(arguments) != len(self.parameters):
+            names = ", ".join(p.name for p in self.parameters)
+            raise ArgumentError(f"the function takes {_count(len(self.parameters), 'argument')} ({names})")
+        return inline(self.term, [v.term if isinstance(v, Program) else v for v in (*self.values, *arguments)])
 
 
 @lru_cache(maxsize=256)
@@ -265,7 +308,8 @@ def program(definition: Callable[..., Any]) -> Program:
     term = Lambda(traced.term.parameters, share(resolved(traced.term.body, Names(traced.term))))
     open_: tuple[Access | Lookup, ...] = tuple(access for access in doubtful if not access.is_sized)
     open_ += lookups(traced.term)
-    return Program(readable(term, letters_of(traced.term)), traced.name, traced.location, accesses=open_)
+    term = readable(term, letters_of(traced.term))
+    return Program(term, traced.name, traced.location, accesses=open_, inner=traced.inner)
 
 
 def _count(number: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from combdiff.checking import type_of
-from combdiff.derivation import derived, pulled_back, space_of
+from combdiff.derivation import as_field, derived, pulled_back, space_of
 from combdiff.domains import Function, Space
 from combdiff.egraph.extraction import symbols
 from combdiff.errors import DifferentiationError, UnsupportedError
@@ -80,9 +80,13 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     """The vector-Jacobian product (x…, k) ↦ P f (x, k): one more argument, last, the cotangent, shaped like the result.
 
     For complex programs k ↦ (∂f/∂z)*·k + (∂f/∂z̄)·k*. A program with several results takes one cotangent for each.
+    That of a function of real numbers is a function, a field over `Real()`, and the pullback an integral. Raises
+    UnsupportedError for a program that returns a function of other tensors.
     """
-    parameters, body = pulled_back(f.term, points_of(f, wrt), names_several(wrt))
-    return _derived(f, parameters, body, "pullback", simplify, rule_paths(rules))
+    points = points_of(f, wrt)
+    term = as_field(f.term, f.inner) if f.inner else f.term
+    parameters, body = pulled_back(term, points, names_several(wrt))
+    return _derived(replace(f, term=term, inner=()), parameters, body, "pullback", simplify, rule_paths(rules))
 
 
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
@@ -92,7 +96,9 @@ def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: It
     tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
     forward, result = push(f.term.body, tangents, names)
     body = let((*split(f.term.body)[0], *forward), result)
-    return _derived(f, (*f.term.parameters, *tangents.values()), body, "pushforward", simplify, rule_paths(rules))
+    outer = [p for p in f.term.parameters if p.name not in f.inner]
+    parameters = (*outer, *tangents.values(), *f.term.parameters[len(outer) :])
+    return _derived(f, parameters, body, "pushforward", simplify, rule_paths(rules))
 
 
 def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
@@ -122,7 +128,7 @@ def jacobian(
         return let(bindings, _result([block for _, block in blocks], wrt))
 
     term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
-    return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses, raw, rule_paths(rules))
+    return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses, raw, rule_paths(rules), f.inner)
 
 
 def cheapest(
@@ -164,7 +170,7 @@ def _derived(
 ) -> Program:
     term = derived(f.term, parameters, body, simplified, rules, with_value)
     raw = body if simplified else None
-    return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses, raw, rules)
+    return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses, raw, rules, f.inner)
 
 
 def _total_cost(term: Lambda) -> int:
@@ -216,6 +222,11 @@ def _check_program(f: object) -> None:
 def check_objective(f: Program, rules: tuple[str, ...]) -> None:
     """Refuse what is no Program with one real scalar result."""
     _check_program(f)
+    if f.inner:
+        raise DifferentiationError(
+            f"grad needs a program with one scalar result, but {f.name} gives a function of {', '.join(f.inner)}",
+            hint=f"call the function inside a program, or use pullback, pushforward or jacobian of {f.name}",
+        )
     found = type_of(f.term.body)
     if not isinstance(found, Space) or found.order:
         what = (

@@ -3,40 +3,40 @@
     def f(x: cd.Space("n")):              Lambda((x,), Sum((i,), Mul((x[i], x[i]))))
         return cd.sum(lambda i: x[i] * x[i])
 
-The function runs once, on traced values in place of its parameters. Annotations may be strings (as under
-`from __future__ import annotations`); their names are looked up where the function is written, locals of the
-enclosing functions included.
+The function runs once, on traced values in place of its parameters (see `annotations`). What it returns may be a
+function again (see `currying`).
 
 Invariant: the term's only free names are sizes.
 """
 
 from __future__ import annotations
 
-import builtins
-import inspect
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
 
-from combdiff.domains import Function, Space, Whole
+from combdiff.domains import Function, Whole
 from combdiff.errors import Location, TraceError
 from combdiff.terms import Lambda, Term, Tuple, Var
+from combdiff.tracing.annotations import parameters_of, size_names_in
 from combdiff.tracing.arrays import expanded
-from combdiff.tracing.context import Trace, TracedValue, size_of, tracing
+from combdiff.tracing.context import Trace, TracedValue, tracing
+from combdiff.tracing.currying import returned_function
 from combdiff.tracing.indices import Index
-from combdiff.tracing.values import NamedFunction, lift, wrap
+from combdiff.tracing.values import NamedFunction, Value, lift, wrap
 
 
 @dataclass(frozen=True)
 class Traced:
-    """What tracing a function found: its term, its name and where it is written."""
+    """What tracing a function found: its term, its name and where it is written.
+
+    `inner` names the last parameters where the function returns a function of them: the term is uncurried.
+    """
 
     term: Lambda
     name: str
     location: Location
+    inner: tuple[str, ...] = ()
 
 
 def trace_function(function: Callable[..., object]) -> Traced:
@@ -48,11 +48,13 @@ def trace_function(function: Callable[..., object]) -> Traced:
         raise TraceError(f"{function!r} is not a Python function", hint="decorate a function written with def")
     code = function.__code__
     location = Location(code.co_filename, code.co_firstlineno)
-    parameters = _parameters(function, location)
-    sizes = {name for parameter in parameters for name in _size_names(parameter.type)}
+    parameters = parameters_of(function, location)
+    sizes = {name for parameter in parameters for name in size_names_in(parameter.type)}
     with tracing(function.__name__, location, (*parameters, *(Var(name, Whole()) for name in sizes))) as trace:
         returned = function(*(_traced_parameter(parameter, trace) for parameter in parameters))
-        return Traced(Lambda(parameters, _result(returned, function.__name__, location)), function.__name__, location)
+        inner, returned = returned_function(returned, parameters, trace)
+        term = Lambda((*parameters, *inner), _result(returned, function.__name__, location))
+        return Traced(term, function.__name__, location, tuple(var.name for var in inner))
 
 
 def _traced_parameter(parameter: Var, trace: Trace) -> TracedValue:
@@ -69,7 +71,7 @@ def _result(value: object, name: str, location: Location) -> Term:
                 location=location,
             )
         return Tuple(tuple(_result(item, name, location) for item in value))
-    if value is None or isinstance(value, Index | NamedFunction | list | dict):
+    if value is None or isinstance(value, Index | list | dict) or _is_function(value):
         found = "nothing" if value is None else f"a {getattr(value, 'kind', type(value).__name__)}"
         raise TraceError(
             f"{name} returns {found}, but a program returns a number, a tensor or a tuple of them",
@@ -79,95 +81,5 @@ def _result(value: object, name: str, location: Location) -> Term:
     return expanded(lift(value))
 
 
-# --- parameters ----------------------------------------------------------------------------------------------------
-
-
-def _parameters(function: FunctionType, location: Location) -> tuple[Var, ...]:
-    """The typed parameters of a function; raises TraceError, with the corrected line, for one that has no type."""
-    namespace: dict[str, Any] | None = None
-    found: dict[str, Space | Function] = {}
-    signature = inspect.signature(function)
-    for name, parameter in signature.parameters.items():
-        annotation = parameter.annotation
-        if isinstance(annotation, str):
-            namespace = namespace or _namespace(function)
-            annotation = _evaluated(annotation, namespace, name, location)
-        plain = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        if isinstance(annotation, Space | Function) and plain and parameter.default is parameter.empty:
-            found[name] = annotation
-            continue
-        raise TraceError(
-            f"the parameter {name} of {function.__name__} {_fault(parameter, annotation)}",
-            hint=f"write {_corrected(function.__name__, signature.parameters)}, with the Spaces you mean",
-            location=location,
-        )
-    return tuple(Var(name, type_) for name, type_ in found.items())
-
-
-def _fault(parameter: inspect.Parameter, annotation: object) -> str:
-    """What is wrong with a parameter."""
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.KEYWORD_ONLY):
-        return "is not a plain one: a program has a fixed list of parameters"
-    if parameter.annotation is parameter.empty:
-        return "has no annotation: its Space or Function is not known"
-    if isinstance(annotation, Space | Function):
-        return f"has the default {parameter.default!r}: a program has none"
-    return f"is annotated with {annotation!r}, which is not a Space or a Function"
-
-
-def _corrected(name: str, parameters: Mapping[str, inspect.Parameter]) -> str:
-    """The definition line with a Space for every parameter that lacks one."""
-    parts = []
-    for parameter in parameters.values():
-        annotation = parameter.annotation
-        shown = annotation if isinstance(annotation, str) else 'cd.Space("N")'
-        if isinstance(annotation, Space | Function):
-            shown = f"cd.{annotation!r}"
-        parts.append(f"{parameter.name}: {shown}")
-    return f"def {name}({', '.join(parts)})"
-
-
-def _evaluated(annotation: str, namespace: dict[str, Any], parameter: str, location: Location) -> object:
-    """The value of a string annotation, where the function is written."""
-    value: object = annotation
-    while isinstance(value, str):
-        try:
-            value = eval(value, namespace)
-        except (NameError, AttributeError, SyntaxError, TypeError) as error:
-            raise TraceError(
-                f"the annotation {value!r} of the parameter {parameter} cannot be read: {error}",
-                hint="define the Space before the function, where the function can see it",
-                location=location,
-            ) from error
-    return value
-
-
-def _namespace(function: FunctionType) -> dict[str, Any]:
-    """All names visible where a function is written: builtins, globals, enclosing locals, its closure."""
-    names = {**vars(builtins), **function.__globals__}
-    for local in reversed(list(_enclosing_locals(function))):
-        names.update(local)
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # a name that gets its value only after the definition
-            names[name] = cell.cell_contents
-    return names
-
-
-def _enclosing_locals(function: FunctionType) -> Iterator[Mapping[str, Any]]:
-    """The locals of the functions and classes around a definition that are still running, the innermost first.
-
-    A name used only in a string annotation is not in the closure, so the frames on the stack are asked.
-    """
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if frame.f_globals is function.__globals__ and function.__qualname__.startswith(f"{code.co_qualname}."):
-            yield frame.f_locals
-        frame = frame.f_back  # type: ignore[assignment]
-
-
-def _size_names(type_: object) -> Iterator[str]:
-    """The named sizes in a type."""
-    spaces = (*type_.arguments, type_.result) if isinstance(type_, Function) else (type_,)
-    axes = [axis for space in spaces if isinstance(space, Space) for axis in space.axes]
-    return (size for size in map(size_of, axes) if isinstance(size, str))
+def _is_function(value: object) -> bool:
+    return callable(value) and not isinstance(value, Value)
