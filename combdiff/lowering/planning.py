@@ -17,6 +17,7 @@ from dataclasses import replace
 from itertools import count
 
 from combdiff.domains import Cyclic, Function, Range, Space, Symmetric, Whole
+from combdiff.lowering.factoring import factored
 from combdiff.lowering.graph import Graph
 from combdiff.lowering.lower import Lowering
 from combdiff.lowering.networks import PathFinder
@@ -156,7 +157,7 @@ def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
     renumbered = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in steps]
     results = tuple(number[chosen.get(n, n)] for n in draft.results)
     solved = with_solves(renumbered, results)
-    return pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))
+    return factored(pruned(replace(draft, steps=tuple(solved), results=results, hints=hints)))
 
 
 def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:
