@@ -69,10 +69,10 @@ def proposals(net: Network) -> Iterator[tuple[str, int]]:
     if importlib.util.find_spec("cotengra") is not None:
         import cotengra
 
-        search = cotengra.HyperOptimizer(methods=["greedy"], max_repeats=32, parallel=False, progbar=False, seed=0)
-        finders["cotengra"] = search
+        finders["cotengra"] = cotengra.HyperOptimizer(methods=["greedy"], max_repeats=32, parallel=False, seed=0)
     for name, finder in finders.items():
-        path = finder(list(map(set, net.operands)), set(net.output), dict(net.extents))
+        ordered = sorted if name == "cotengra" else frozenset
+        path = finder(list(map(ordered, net.operands)), ordered(net.output), dict(net.extents))
         yield name, cost_of(net, from_path(path, len(net.operands)))[0]
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from orders import corpus, network, proposals
 
 import combdiff as cd
 from combdiff.execution import find_paths
-from combdiff.lowering.networks import Network, cost_of, from_path, trees
+from combdiff.lowering.networks import Network, Tree, cost_of, members, trees
 
 RNG = np.random.default_rng(1)
 M, V = cd.Space("n", "n"), cd.Space("n")
@@ -95,33 +97,22 @@ def test_factoring_stops_where_it_would_cost_more() -> None:
 # --- orders --------------------------------------------------------------------------------------------------------
 
 
-def network(equation: str, **sizes: int) -> Network:
-    inputs, output = equation.split("->")
-    letters = sorted(set(equation) - set(",->"))
-    number = {letter: n for n, letter in enumerate(letters)}
-    operands = tuple(frozenset(number[x] for x in part) for part in inputs.split(","))
-    return Network(operands, frozenset(number[x] for x in output), {number[x]: sizes.get(x, 10) for x in letters})
+@pytest.mark.parametrize(("name", "net"), list(corpus((4, 7), 2)))
+def test_orders_are_never_worse_than_any_proposal(name: str, net: Network) -> None:
+    best = cost_of(net, trees(net, find_paths)[0])[0]
+    assert all(best <= proposed for _, proposed in proposals(net)), name
 
 
-ISSUE_248 = [
-    ("ij,jk,kl,jl->il", {"i": 10, "j": 10**4, "k": 10, "l": 10}),
-    ("ij,jk,kl,jl->il", {"i": 100, "j": 5, "k": 1000, "l": 10}),
-    ("aj,bj,cj,dj->abcd", {"j": 100, "a": 3, "b": 3, "c": 3, "d": 3}),
-    ("ab,ac,ad->bcd", {"a": 1000, "b": 4, "c": 5, "d": 6}),
-    ("ijk,jl,jm,klm->i", {"i": 20, "j": 50, "k": 5, "l": 7, "m": 9}),
-    ("ai,aj,ak,bi,bj,bk->ab", {"i": 5, "j": 6, "k": 7, "a": 40, "b": 50}),
-]
+def test_the_order_of_issue_248_avoids_the_large_intermediate() -> None:
+    net = network("ij,jk,kl,jl->il", {"i": 10, "j": 10**4, "k": 10, "l": 10})
+    best = trees(net, find_paths)[0]
+    assert cost_of(net, best)[0] == 10**6 + 10**5 + 10**6  # jk,kl->jl, times jl, then with ij
+    sizes = [net.size(net.kept(members(tree))) for tree in inner(best)]
+    assert max(sizes) <= 10**5
 
 
-@pytest.mark.parametrize(("equation", "sizes"), ISSUE_248)
-def test_orders_are_never_worse_than_any_path_of_opt_einsum(equation: str, sizes: dict[str, int]) -> None:
-    from opt_einsum import paths
-
-    net = network(equation, **sizes)
-    best = cost_of(net, trees(net, find_paths)[0])
-    for finder in (paths.auto, paths.optimal, paths.greedy, paths.DynamicProgramming(), paths.branch):
-        path = finder(list(net.operands), net.output, dict(net.extents))
-        assert best <= cost_of(net, from_path(path, len(net.operands)))
+def inner(tree: Tree) -> list[Tree]:
+    return [] if isinstance(tree, int) else [tree, *inner(tree[0]), *inner(tree[1])]
 
 
 def test_sizes_change_the_order() -> None:
@@ -153,3 +144,100 @@ def test_products_are_done_by_blas_and_not_by_einsum(equation: str, kernel: str)
 
     assert kernels(product)[0] == kernel
     assert "einsum" not in product.source()
+
+
+# --- layouts, numbers and cycles -----------------------------------------------------------------------------------
+
+FULL = cd.Space("n", "n", "n", "n", symmetry=["J[i,j,k,l] = J[j,i,k,l]", "J[i,j,k,l] = J[j,k,l,i]"])
+PAIRS = cd.Space("n", "n", "n", "n", symmetry=["J[i,j,k,l] = J[k,l,i,j]"])
+
+
+@cd.program
+def exchange(J: FULL, D: M):
+    return cd.tensor(lambda p, r: cd.sum(lambda q, s: J[p, q, r, s] * D[q, s]))
+
+
+@cd.program
+def in_front(J: PAIRS, D: M):
+    return cd.tensor(lambda r, s: cd.sum(lambda p, q: J[p, q, r, s] * D[p, q]))
+
+
+@cd.program
+def no_symmetry_helps(J: PAIRS, D: M):
+    return cd.tensor(lambda p, r: cd.sum(lambda q, s: J[p, q, r, s] * D[q, s]))
+
+
+@cd.program
+def sign(J: cd.Space("n", "n", "n", symmetry=["J[i,j,k] = -J[k,j,i]"]), x: V):
+    return cd.tensor(lambda j, k: cd.sum(lambda i: J[i, j, k] * x[i]))
+
+
+def symmetric(n: int) -> Any:
+    J = RNG.normal(size=(n,) * 4)
+    turns = (J.transpose(order) for order in product(range(4), repeat=4) if len(set(order)) == 4)
+    return sum(turns)
+
+
+def test_symmetric_arguments_are_read_without_a_copy() -> None:
+    J, D, x = symmetric(4), RNG.normal(size=(4, 4)), RNG.normal(size=4)
+    np.testing.assert_allclose(exchange(J, D), np.einsum("pqrs,qs->pr", J, D))
+    np.testing.assert_allclose(in_front(J, D), np.einsum("pqrs,pq->rs", J, D))
+    np.testing.assert_allclose(no_symmetry_helps(J, D), np.einsum("pqrs,qs->pr", J, D))
+    for f in (exchange, in_front):
+        assert "J.reshape(n*n, n*n) @ D.reshape(n*n)" in f.source()
+    assert "J.transpose(0, 2, 1, 3)" in no_symmetry_helps.source()
+    T = RNG.normal(size=(4, 4, 4))
+    T = T - T.transpose(2, 1, 0)
+    np.testing.assert_allclose(sign(T, x), np.einsum("ijk,i->jk", T, x))
+
+
+def test_numbers_multiply_the_smaller_operand() -> None:
+    @cd.program
+    def tall(A: cd.Space("m", "n"), x: V):
+        return 3 * (A @ x)
+
+    @cd.program
+    def both(A: cd.Space("m", "n"), x: V):
+        y = A @ x
+        return y, 3 * y
+
+    rows = {row.operation: row.shape for row in tall.cost(m=100, n=5).rows}
+    assert rows["scale"] == (5,)
+    assert {row.operation: row.shape for row in tall.cost(m=5, n=100).rows}["scale"] == (5,)
+    assert [row.operation for row in both.cost(m=100, n=5).rows] == ["matrix-vector", "scale"]
+    A, x = RNG.normal(size=(9, 3)), RNG.normal(size=3)
+    np.testing.assert_allclose(tall(A, x), 3 * A @ x)
+    np.testing.assert_allclose(both(A, x)[1], 3 * A @ x)
+    assert tall(A.astype("f4"), x.astype("f4")).dtype == np.float32
+
+
+RING = cd.Cyclic("K")
+
+
+@cd.program
+def hopping(S: cd.Space("n", RING, "m", RING), w: cd.Space(cd.Symmetric("B"))):
+    return cd.tensor(lambda i, k, j: cd.sum(lambda b: S[i, k, j, k + b] * w[b]))
+
+
+@cd.program
+def apart(S: cd.Space(RING, "n", RING)):
+    return cd.tensor(lambda i, a, k: S[k + a, i, k], a=RING)
+
+
+@pytest.mark.parametrize(("mesh", "bound"), [(1, 0), (1, 3), (4, 1), (5, 7), (7, 2)])
+def test_reads_around_a_cycle(mesh: int, bound: int) -> None:
+    S, w = RNG.normal(size=(2, mesh, 3, mesh)), RNG.normal(size=2 * bound + 1)
+    k, b = np.arange(mesh), np.arange(-bound, bound + 1)
+    expected = sum(w[n] * S[:, k, :, (k + step) % mesh] for n, step in enumerate(b)).transpose(1, 0, 2)
+    np.testing.assert_allclose(hopping(S, w), expected, atol=1e-12)
+    T = RNG.normal(size=(mesh, 3, mesh))
+    np.testing.assert_array_equal(apart(T), T[(k + k[:, None]) % mesh, :, k].transpose(2, 0, 1))
+    assert "_view" not in apart.source()
+
+
+def test_helpers_are_carried_only_where_they_are_called() -> None:
+    @cd.program
+    def my_spread(x: V):
+        return (x * x).sum()
+
+    assert "def _spread" not in my_spread.source()

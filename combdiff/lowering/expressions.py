@@ -49,6 +49,7 @@ from combdiff.lowering.steps import (
 )
 from combdiff.lowering.systems import base_name
 from combdiff.lowering.views import Mask, Position, extent_form
+from combdiff.lowering.wrapped import wrapped_read
 from combdiff.terms import Lambda, Number
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -214,6 +215,8 @@ class Expressions:
         labels = [n for position in read.positions for n, size in enumerate(position.steps) if size]
         if None not in items and len(labels) == len(set(labels)):
             return self.dialect.indexed(operand, [item or "" for item in items])
+        if self.dialect.indexes and (text := wrapped_read(self, read, operand, step)):
+            return text
         strided = self.dialect.strided and all(position.divisor == 1 for position in read.positions)
         helper = "_view" if strided else "_gather"
         if "_place" in self.dialect.helpers() and read.places(len(step.axes)):

@@ -19,9 +19,11 @@ from itertools import count
 from combdiff.domains import Cyclic, Function, Range, Space, Symmetric, Whole
 from combdiff.lowering.factoring import factored
 from combdiff.lowering.graph import Graph
+from combdiff.lowering.layouts import in_best_layout
 from combdiff.lowering.lower import Lowering
 from combdiff.lowering.networks import PathFinder
 from combdiff.lowering.plan import Layout, Plan, flops, pruned
+from combdiff.lowering.scaling import scaled_early
 from combdiff.lowering.solves import with_solves
 from combdiff.lowering.steps import (
     Arrange,
@@ -157,7 +159,8 @@ def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
     renumbered = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in steps]
     results = tuple(number[chosen.get(n, n)] for n in draft.results)
     solved = with_solves(renumbered, results)
-    return factored(pruned(replace(draft, steps=tuple(solved), results=results, hints=hints)))
+    plan = scaled_early(factored(pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))))
+    return replace(plan, steps=tuple(in_best_layout(plan.steps, plan.parameters, plan.sizes)))
 
 
 def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:

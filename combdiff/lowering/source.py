@@ -15,6 +15,7 @@ one.
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from combdiff.domains import Space, Symmetric
@@ -64,7 +65,7 @@ def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[
     used, todo = set[str](), list(functions)
     while todo:
         text = todo.pop()
-        called = {name for name in helpers if f"{name}(" in text} - used
+        called = {name for name in helpers if re.search(rf"(?<!\w){name}\(", text)} - used
         used |= called
         todo += [helpers[name] for name in called]
     return [text for name, text in helpers.items() if name in used]

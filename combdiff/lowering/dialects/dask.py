@@ -25,6 +25,7 @@ class Dask(NumPy):
     guard = None
     strided = False
     in_place = False
+    indexes = False
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""

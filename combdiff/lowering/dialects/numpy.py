@@ -54,6 +54,7 @@ class NumPy:
     lazy_conjugate = False  # a conjugate shares memory with its operand
     in_place = True  # elements of arrays can be written
     mixes_kinds = True  # products take operands of different element types
+    indexes = True  # several axes can be read at arrays of indices
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""

@@ -1,0 +1,73 @@
+"""Expressions for reads around a cycle: index arrays for the axes that wrap, slices for the others.
+
+    S[p, k, (k + b) mod K]    becomes    S[:, np.arange(K)[:, None], (np.arange(K)[:, None] + np.arange(B)) % K]
+
+It reads only what is needed, where a view of a wrapped axis needs a copy of the whole array with the axis made longer.
+
+Invariant: an expression has the value of its step for arrays of every size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from combdiff.domains import Domain, extent
+from combdiff.lowering.fragments import parenthesised
+from combdiff.lowering.indirect import Words
+from combdiff.lowering.steps import Read, Step
+from combdiff.lowering.views import Position, extent_form
+
+MOST = 4  # a view that repeats elements more often than this is worth the copy it is of
+
+
+def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | None:
+    """The expression of a read that wraps; None for those that need zeros, and for large windows."""
+    source = writer.plan.steps[step.operands[0]].axes
+    if writer.dialect.strided and _elements(writer, step.axes) > MOST * _elements(writer, source):
+        return None
+    bare = [_bare(n, read, step, axis) for n, axis in enumerate(source)]
+    gathered = [n for n, label in enumerate(bare) if label is None]
+    labels = sorted({label for n in gathered for label in _labels(read.positions[n])})
+    if not labels or not all(_inside(writer, read.positions[n], step, n) for n in gathered):
+        return None
+    items = [":"] * len(source)
+    for n in gathered:
+        position = read.positions[n]
+        steps = tuple(position.steps[label] for label in labels)
+        items[n] = writer.grid(steps, position.start, [step.axes[label] for label in labels])
+        if position.wrap and position.along() is None:
+            items[n] = f"({items[n]}) % {parenthesised(writer.extent(source[n]))}"
+    text = f"{operand}[{', '.join(items)}]"
+    return writer.dialect.transposed(text, _order(bare, gathered, labels, len(step.axes)))
+
+
+def _elements(writer: Words, axes: Sequence[Domain]) -> int:
+    return prod(extent(axis, dict(writer.plan.sizes)) for axis in axes)
+
+
+def _labels(position: Position) -> list[int]:
+    return [label for label, size in enumerate(position.steps) if size]
+
+
+def _bare(n: int, read: Read, step: Step, axis: Domain) -> int | None:
+    """The label that an axis runs along, where no other axis is read along it; None for other axes."""
+    label = read.positions[n].along()
+    used = sum(label in _labels(position) for position in read.positions)
+    return label if label is not None and used == 1 and extent_form(step.axes[label]) == extent_form(axis) else None
+
+
+def _inside(writer: Words, position: Position, step: Step, n: int) -> bool:
+    """Whether a position is always on its axis: it wraps, and the axis is empty only if the result is."""
+    axis = extent_form(writer.plan.steps[step.operands[0]].axes[n])
+    equal = any(extent_form(step.axes[label]) == axis for label in _labels(position))
+    return equal and position.divisor == 1 and (position.wrap or position.along() is not None)
+
+
+def _order(bare: Sequence[int | None], gathered: Sequence[int], labels: Sequence[int], rank: int) -> list[int]:
+    """Where the labels stand in what is read: index arrays that are not side by side give axes in front."""
+    together = list(gathered) == list(range(gathered[0], gathered[-1] + 1))
+    before = [label for label in bare[: gathered[0]] if label is not None] if together else []
+    after = [label for label in bare if label is not None and label not in before]
+    placed = [*before, *labels, *after]
+    return [placed.index(label) for label in range(rank)]
