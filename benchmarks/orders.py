@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from combdiff.execution import find_paths
-from combdiff.lowering.networks import Network, cost_of, from_path, trees
+from combdiff.lowering.networks import Network, cost_of, from_path
+from combdiff.lowering.search import trees
 
 HYPER = (
     ("ij,jk,kl,jl->il", {"i": 10, "j": 10**4, "k": 10, "l": 10}),

@@ -37,7 +37,8 @@ from combdiff.terms import Lambda, Tuple
 
 MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is quick, where few share a label
 MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
-REPEATS = 16  # of the randomised greedy search
+REPEATS = 16  # of a randomised greedy search
+TEMPERATURES = (0.3, 1.0, 3.0)  # of randomised greedy searches: how often they take what is not the best next step
 
 
 # --- contraction paths ---------------------------------------------------------------------------------------------
@@ -51,7 +52,8 @@ def find_paths(
     from opt_einsum.path_random import RandomGreedy
 
     sizes = {label: max(1, size) for label, size in extents.items()}
-    finders: list[Callable[..., Any]] = [paths.greedy, RandomGreedy(max_repeats=REPEATS)]
+    finders: list[Callable[..., Any]] = [paths.greedy]
+    finders += [RandomGreedy(max_repeats=REPEATS, temperature=temperature) for temperature in TEMPERATURES]
     sharing = sum(not a.isdisjoint(b) for a, b in combinations(operands, 2))
     if len(operands) <= (MOST_FOR_DP if sharing <= 2 * len(operands) else MOST_FOR_DENSE_DP):
         finders.append(paths.DynamicProgramming())

@@ -18,8 +18,9 @@ from combdiff.errors import UnsupportedError
 from combdiff.execution import find_paths, plan, run, source
 from combdiff.indexing import Affine, affine, delta, indicator
 from combdiff.lowering import cost, make_plan, peak
-from combdiff.lowering.networks import EXACT, Network, cost_of, from_path, trees
+from combdiff.lowering.networks import EXACT, Network, cost_of, from_path
 from combdiff.lowering.plan import describe
+from combdiff.lowering.search import trees
 from combdiff.lowering.steps import Contract, Parameter
 from combdiff.reference import evaluate
 from combdiff.terms import Apply, Lambda, Let, Number, Primitive, Sum, Term, Tuple, Var, add, conj, mul, total

@@ -11,7 +11,8 @@ from orders import corpus, network, proposals
 
 import combdiff as cd
 from combdiff.execution import find_paths
-from combdiff.lowering.networks import Network, Tree, cost_of, members, trees
+from combdiff.lowering.networks import Network, Tree, cost_of, members
+from combdiff.lowering.search import trees
 
 RNG = np.random.default_rng(1)
 M, V = cd.Space("n", "n"), cd.Space("n")

@@ -18,7 +18,8 @@ from math import prod
 
 from combdiff.checking import join
 from combdiff.domains import Domain, extent
-from combdiff.lowering.networks import Network, PathFinder, Tree, trees
+from combdiff.lowering.networks import Network, PathFinder, Tree
+from combdiff.lowering.search import trees
 from combdiff.lowering.steps import (
     UNIT,
     Arrange,

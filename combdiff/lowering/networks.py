@@ -6,18 +6,14 @@ A contraction tree costs, for each pair, the product of the extents of all label
 that has a summed label to itself, its size. A label shared by three or more operands stays until its last use
 (opt_einsum's `optimal` and `auto` miscount there: its issue 248), so every order is costed here.
 
-Up to `EXACT` operands the search over subsets is exhaustive (outer products too) and yields all orders of nearly the
-least cost; beyond, orders come from a path finder and are costed again.
-
-Invariant: the first tree returned costs no more than any tree the path finder proposes, and results are deterministic.
+Invariant: the cost of a tree is that of the contractions that are done, whatever its labels are shared by.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from math import prod
 from typing import TypeAlias
 
@@ -25,10 +21,6 @@ Tree: TypeAlias = "int | tuple[Tree, Tree]"
 Path = Sequence[Sequence[int]]
 PathFinder = Callable[[Sequence[frozenset[int]], frozenset[int], Mapping[int, int]], Sequence[Path]]
 Cost = tuple[int, int]  # multiplications, and as a tie-break the elements of all intermediates
-
-EXACT = 8
-SLACK = 1.2
-MOST = 32
 
 
 @dataclass(frozen=True)
@@ -98,13 +90,14 @@ def cost_of(network: Network, tree: Tree) -> Cost:
     """What a tree costs: multiplications, and the elements of all its intermediates."""
     if isinstance(tree, int):
         return network.leaf_cost(tree)
-    return _plus(
+    return plus(
         network.pair_cost(members(tree[0]), members(tree[1])),
-        _plus(cost_of(network, tree[0]), cost_of(network, tree[1])),
+        plus(cost_of(network, tree[0]), cost_of(network, tree[1])),
     )
 
 
-def _plus(a: Cost, b: Cost) -> Cost:
+def plus(a: Cost, b: Cost) -> Cost:
+    """The sum of two costs."""
     return a[0] + b[0], a[1] + b[1]
 
 
@@ -122,66 +115,3 @@ def _joined(items: Sequence[Tree]) -> Tree:
     for item in items[1:]:
         tree = (tree, item)
     return tree
-
-
-def trees(network: Network, find_paths: PathFinder) -> tuple[Tree, ...]:
-    """The cheapest tree, then others that cost at most `SLACK` times as much (at most `MOST` in all)."""
-    count = len(network.operands)
-    if count <= EXACT:
-        found = list(islice(_Exhaustive(network).near_best(), MOST))
-    else:
-        paths = find_paths(network.operands, network.output, network.extents)
-        found = list(dict.fromkeys(from_path(path, count) for path in paths))
-    priced = sorted(((cost_of(network, tree), n) for n, tree in enumerate(found)))
-    limit = priced[0][0][0] * SLACK
-    return tuple(found[n] for (multiplications, _), n in priced if multiplications <= limit)
-
-
-class _Exhaustive:
-    """Dynamic programming over subsets of the operands."""
-
-    def __init__(self, network: Network) -> None:
-        self.network = network
-        self.best: dict[int, Cost] = {1 << n: network.leaf_cost(n) for n in range(len(network.operands))}
-        for subset in range(1, network.everything + 1):
-            if subset not in self.best:
-                self.best[subset] = min(self._split_cost(left, subset ^ left) for left in _halves(subset))
-
-    def _split_cost(self, left: int, right: int) -> Cost:
-        return _plus(self.network.pair_cost(left, right), _plus(self.best[left], self.best[right]))
-
-    def near_best(self) -> Iterator[Tree]:
-        """Trees within the slack, a cheapest one first."""
-        multiplications, elements = self.best[self.network.everything]
-        yield from self._trees(self.network.everything, (int(multiplications * SLACK), elements))
-
-    def _trees(self, subset: int, budget: Cost) -> Iterator[Tree]:
-        """All trees of the subset that cost at most the budget, cheap splits first."""
-        if subset & (subset - 1) == 0:
-            yield subset.bit_length() - 1
-            return
-        splits = sorted((self._split_cost(left, subset ^ left), left) for left in _halves(subset))
-        for least, left in splits:
-            if least > budget:
-                return
-            right = subset ^ left
-            spare = (budget[0] - least[0], budget[1] - least[1])
-            for left_tree in self._trees(left, _plus(self.best[left], spare)):
-                used = cost_of(self.network, left_tree)
-                remaining = _plus(_plus(self.best[right], spare), _minus(self.best[left], used))
-                for right_tree in self._trees(right, remaining):
-                    yield left_tree, right_tree
-
-
-def _minus(a: Cost, b: Cost) -> Cost:
-    return a[0] - b[0], a[1] - b[1]
-
-
-def _halves(subset: int) -> Iterator[int]:
-    """The proper subsets that hold the lowest member."""
-    low = subset & -subset
-    rest = subset ^ low
-    part = rest
-    while part:
-        part = (part - 1) & rest
-        yield part | low
