@@ -12,6 +12,8 @@ memory with them.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +49,7 @@ TEMPERATURES = (0.3, 1.0, 3.0)  # of randomised greedy searches: how often they 
 def find_paths(
     operands: Sequence[frozenset[int]], output: frozenset[int], extents: Mapping[int, int]
 ) -> list[Sequence[Sequence[int]]]:
-    """Contraction paths that opt_einsum proposes for a network, the same ones every time."""
+    """Contraction paths that opt_einsum, and cotengra if it is installed, propose: the same ones every time."""
     from opt_einsum import paths
     from opt_einsum.path_random import RandomGreedy
 
@@ -59,9 +61,25 @@ def find_paths(
         finders.append(paths.DynamicProgramming())
     state = random.getstate()  # the randomised search seeds Python's generator
     try:
-        return [finder(list(operands), output, sizes) for finder in finders]
+        proposed = [finder(list(operands), output, sizes) for finder in finders]
     finally:
         random.setstate(state)
+    return proposed + ([_searched(operands, output, sizes)] if _has_cotengra(len(operands)) else [])
+
+
+def _has_cotengra(operands: int) -> bool:
+    """Whether a network is worth cotengra's search, which takes a second, and cotengra is there."""
+    return operands > MOST_FOR_DP and importlib.util.find_spec("cotengra") is not None
+
+
+def _searched(
+    operands: Sequence[frozenset[int]], output: frozenset[int], sizes: Mapping[int, int]
+) -> Sequence[Sequence[int]]:
+    """The path that cotengra's search over greedy trees finds."""
+    cotengra = importlib.import_module("cotengra")
+    search = cotengra.HyperOptimizer(methods=["greedy"], max_repeats=2 * REPEATS, parallel=False, seed=0)
+    path: Sequence[Sequence[int]] = search(list(map(sorted, operands)), sorted(output), dict(sizes))
+    return path
 
 
 # --- planning and running ------------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from combdiff.errors import UnsupportedError
 from combdiff.execution import find_paths, plan, run, source
 from combdiff.indexing import Affine, affine, delta, indicator
 from combdiff.lowering import cost, make_plan, peak
-from combdiff.lowering.networks import EXACT, Network, cost_of, from_path
+from combdiff.lowering.networks import Network, cost_of, from_path
 from combdiff.lowering.plan import describe
-from combdiff.lowering.search import trees
+from combdiff.lowering.search import EXACT, trees
 from combdiff.lowering.steps import Contract, Parameter
 from combdiff.reference import evaluate
 from combdiff.terms import Apply, Lambda, Let, Number, Primitive, Sum, Term, Tuple, Var, add, conj, mul, total
@@ -284,7 +284,7 @@ def test_large_networks_take_the_best_proposal() -> None:
     found = trees(network, find_paths)
     paths = find_paths(network.operands, network.output, network.extents)
     assert found[0] == trees(network, find_paths)[0]
-    assert cost_of(network, found[0]) == min(cost_of(network, from_path(path, count)) for path in paths)
+    assert cost_of(network, found[0]) <= min(cost_of(network, from_path(path, count)) for path in paths)
 
 
 def test_hyper_edges_stay_until_their_last_use() -> None:

@@ -104,6 +104,12 @@ def test_orders_are_never_worse_than_any_proposal(name: str, net: Network) -> No
     assert all(best <= proposed for _, proposed in proposals(net)), name
 
 
+def test_orders_of_large_networks_are_never_worse_than_any_proposal() -> None:
+    for name, net in corpus((12, 20), 1):
+        best = cost_of(net, trees(net, find_paths)[0])[0]
+        assert all(best <= 1.05 * proposed for _, proposed in proposals(net)), name
+
+
 def test_the_order_of_issue_248_avoids_the_large_intermediate() -> None:
     net = network("ij,jk,kl,jl->il", {"i": 10, "j": 10**4, "k": 10, "l": 10})
     best = trees(net, find_paths)[0]

@@ -23,7 +23,7 @@ EXACT = 8
 SLACK = 1.2
 MOST = 32
 REFINED = 3  # proposals that are improved
-PARTS = 7  # subtrees whose product is searched at a time
+PARTS = 8  # subtrees whose product is searched at a time
 ROUNDS = 8
 
 
