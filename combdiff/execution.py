@@ -123,6 +123,13 @@ class Runner:
             if type(error) is not ArithmeticError:  # those of its kinds are the user's
                 raise
             raise ConvergenceError(str(error), hint="start nearer to a solution, and check that there is one") from None
+        except NotImplementedError as error:
+            if not str(error).startswith("an equation is solved with NumPy"):
+                raise
+            raise UnsupportedError(
+                str(error),
+                hint="detach the tensors, or differentiate with combdiff: combdiff.interop.torch_function(f)",
+            ) from None
         except ModuleNotFoundError as error:
             if error.name != "scipy":
                 raise

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from combdiff.affine import Linear
 from combdiff.domains import Domain, Function, Space
+from combdiff.errors import UnsupportedError
 from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.fragments import literal, parenthesised, slice_text, tuple_text
 from combdiff.lowering.indirect import indirect
@@ -50,7 +51,7 @@ from combdiff.lowering.steps import (
 from combdiff.lowering.systems import base_name
 from combdiff.lowering.views import Mask, Position, extent_form
 from combdiff.lowering.wrapped import wrapped_read
-from combdiff.terms import Lambda, Number
+from combdiff.terms import Lambda, Number, Var
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -325,17 +326,29 @@ class Expressions:
         return self.dialect.called(f"{function}.pullback({position}, {arguments}, {operands[-1]})")
 
     def _solve(self, solve: Solve, operands: Sequence[str], step: Step) -> str:
-        self.dialect.check_solver()
         given, *tensors = operands
         parameters = solve.system.parameters[1:]
+        if not self.dialect.solves:
+            self._check_captures(parameters)
         arrays = iter(tensors)
         captures = [self.arguments[p.name] if isinstance(p.type, Function) else next(arrays) for p in parameters]
-        name = base_name(solve.system.parameters[0])
-        ends = [self.dtype(step.kind), *captures]
-        if solve.kind == "solve":
-            order = f"{solve.order}"
-            return f'_solve("{name}", {", ".join([self.systems[solve.system], given, order, *ends])})'
-        return f'_search("{solve.kind}", "{name}", {", ".join([self.systems[solve.system], given, *ends])})'
+        head = f'"{base_name(solve.system.parameters[0])}", {self.systems[solve.system]}'
+        order = f"{solve.order}, " if solve.kind == "solve" else ""
+        solver = f"_solve({head}" if order else f'_search("{solve.kind}", {head}'
+        if self.dialect.solves:
+            return f"{solver}, {given}, {order}{', '.join([self.dtype(step.kind), *captures])})"
+        on_host = f"lambda given, dtype, *captures: {solver}, given, {order}dtype, *captures)"
+        return f"_on_host({on_host}, {', '.join([given, self.dtype(step.kind), *captures])})"
+
+    def _check_captures(self, parameters: Sequence[Var]) -> None:
+        """Refuse a named map in an equation that is solved with NumPy for another library."""
+        for var in parameters:
+            if isinstance(var.type, Function):
+                raise UnsupportedError(
+                    f"an equation that calls the named map {var.name} is solved for NumPy arrays alone, "
+                    f"not on the backend {self.dialect.name!r}",
+                    hint=f"fix the map first: .partial({var.name}=…)",
+                )
 
     # --- contractions
 

@@ -7,6 +7,9 @@ Newton's method: SciPy brings the search near (`root` by Powell's hybrid method,
 steps finish it to the last digit, and what they tell about the solution is checked. A complex unknown counts as a pair
 of real ones, since equations need not be holomorphic.
 
+Other libraries have their arrays solved for with NumPy: `_on_host` brings them there and the solution back, without
+taking part in a derivative of the library's own.
+
 Invariant: what is returned solves the equation and is isolated; all else raises ArithmeticError with the residual.
 """
 
@@ -115,3 +118,50 @@ def _near(kind, evaluated, start):
 '''
 
 SOLVERS = {"_system": SYSTEM, "_solve": SOLVE, "_near": NEAR, "_search": SEARCH}
+
+TORCH_HOST = '''\
+def _on_host(solver, given, dtype, *captures):
+    """A solution that NumPy finds for tensors, as a tensor of that type on their device."""
+    tensors = [value for value in (given, *captures) if torch.is_tensor(value)]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        raise NotImplementedError("an equation is solved with NumPy, which PyTorch does not differentiate")
+    arrays = [
+        value.detach().resolve_conj().resolve_neg().cpu().numpy() if torch.is_tensor(value) else value
+        for value in (given, *captures)
+    ]
+    found = np.asarray(solver(arrays[0], np.dtype(str(dtype).removeprefix("torch.")), *arrays[1:]))
+    return torch.as_tensor(found, dtype=dtype, device=tensors[0].device if tensors else None)
+'''
+
+JAX_HOST = '''\
+def _on_host(solver, given, dtype, *captures):
+    """A solution that NumPy finds for arrays, by a callback where they are traced, as an array of that type."""
+    from jax import ShapeDtypeStruct, core, pure_callback
+
+    def found(given, *captures):
+        solution = solver(np.asarray(given), np.dtype(dtype), *[np.asarray(value) for value in captures])
+        return np.asarray(solution, dtype)
+
+    if any(isinstance(value, core.Tracer) for value in (given, *captures)):
+        result = ShapeDtypeStruct(jnp.shape(given), dtype)
+        return pure_callback(found, result, given, *captures, vmap_method="sequential")
+    return jnp.asarray(found(given, *captures))
+'''
+
+DASK_HOST = '''\
+def _on_host(solver, given, dtype, *captures):
+    """A solution that NumPy finds for arrays, each as one chunk, when it is computed."""
+    from dask import delayed
+
+    def found(given, *captures):
+        return np.asarray(solver(np.asarray(given), np.dtype(dtype), *captures), dtype)
+
+    return da.from_delayed(delayed(found)(given, *captures), np.shape(given), np.dtype(dtype))
+'''
+
+CUPY_HOST = '''\
+def _on_host(solver, given, dtype, *captures):
+    """A solution that NumPy finds for arrays, which come from the GPU and go back to it."""
+    found = solver(cp.asnumpy(given), np.dtype(dtype), *[cp.asnumpy(value) for value in captures])
+    return cp.asarray(found, dtype)
+'''

@@ -17,6 +17,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from textwrap import indent
 
 from combdiff.domains import Space, Symmetric
 from combdiff.lowering.correlations import correlated
@@ -45,7 +46,8 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     """
     used = dialect(backend)
     functions = list(_Writer(suited(plan, backend), name, used).functions())
-    imports = "\n".join(used.imports)
+    numpy = () if used.solves or not plan.inner else dialect("numpy").imports
+    imports = "\n".join(dict.fromkeys((*used.imports, *numpy)))
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
 
 
@@ -69,6 +71,15 @@ def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[
         used |= called
         todo += [helpers[name] for name in called]
     return [text for name, text in helpers.items() if name in used]
+
+
+def _on_numpy_arrays(plan: Plan, name: str) -> str:
+    """The function of a plan for NumPy arrays, with helpers of its own, in the source for another library."""
+    numpy = dialect("numpy")
+    functions = list(_Writer(suited(plan, numpy.name), name, numpy).functions())
+    parts = [*_used_helpers(numpy.helpers(), functions), *functions, f"return {name}"]
+    head = f'def _{name}():\n    """An equation on NumPy arrays."""\n'
+    return head + indent("\n\n".join(parts), "    ") + f"\n\n\n{name} = _{name}()"
 
 
 class _Writer:
@@ -105,9 +116,12 @@ class _Writer:
     def functions(self) -> Iterator[str]:
         """The functions that the solvers of this one evaluate, and the function itself."""
         for system, inner in self.plan.inner.items():
-            yield from _Writer(
-                suited(inner, self.dialect.name), self.systems[system], self.dialect, self.defined
-            ).functions()
+            name = self.systems[system]
+            if self.dialect.solves:
+                plan = suited(inner, self.dialect.name)
+                yield from _Writer(plan, name, self.dialect, self.defined).functions()
+            else:
+                yield _on_numpy_arrays(inner, name)
         body = [*self._body(), self._return()]
         prelude = [*self._size_lines(), *self._type_lines()]
         header = f"def {self.function}({', '.join(self.arguments.values())}):"

@@ -30,7 +30,9 @@ def root(equation: Callable[[Any], object], /, like: object, start: object = Non
     `like` is a tensor or number of the program with the axes and element type of x, where the search starts, or a
     Space (the search then starts at zero); `start` is another place to start. Derivatives follow from the equation by
     one linear solve and do not depend on the start. Raises TypeMismatchError unless the equation gives a value of the
-    type of x; evaluation raises ConvergenceError where no root is found or the Jacobian is singular there.
+    type of x; evaluation raises ConvergenceError where no root is found or the Jacobian is singular there. Arrays of
+    other libraries than NumPy are solved for with NumPy (inside `jax.jit` by a callback), and tensors that PyTorch is
+    to differentiate are refused with UnsupportedError.
     """
     return _solution("root", equation, like, start)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import DASK, matrix_helpers
+from combdiff.lowering.solvers import DASK_HOST, SOLVERS
 from combdiff.matrices import MATRIX_TABLE
 
 
@@ -26,11 +27,13 @@ class Dask(NumPy):
     strided = False
     in_place = False
     indexes = False
+    solves = False
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
         helpers = {**DASK, **matrix_helpers("np")}
-        return {**helpers, "_logsumexp": helpers["_logsumexp"].replace("np.", "da.")}
+        logarithm = helpers["_logsumexp"].replace("np.", "da.")
+        return {**helpers, "_logsumexp": logarithm, **SOLVERS, "_on_host": DASK_HOST}
 
     def full(self, shape: str, value: str, dtype: str) -> str:
         """An array of one number."""

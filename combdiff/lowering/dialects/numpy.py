@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from combdiff.errors import UnsupportedError
 from combdiff.lowering.bands import BANDS
 from combdiff.lowering.helpers import GATHER, VIEW, matrix_helpers
-from combdiff.lowering.solvers import SOLVERS
+from combdiff.lowering.solvers import CUPY_HOST, JAX_HOST, SOLVERS
 from combdiff.lowering.structured import STRUCTURED
 from combdiff.lowering.windows import JAX_SCATTER, PLACE, SCATTER
 from combdiff.matrices import MATRIX_TABLE
@@ -55,20 +54,13 @@ class NumPy:
     in_place = True  # elements of arrays can be written
     mixes_kinds = True  # products take operands of different element types
     indexes = True  # several axes can be read at arrays of indices
+    solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
         view = VIEW.format(np=self.np, flags=", writeable=False")
         reading = {"_view": view, "_gather": GATHER.format(np=self.np)}
         return {**reading, **matrix_helpers(self.np), **_WRITES, **STRUCTURED, **SOLVERS}
-
-    def check_solver(self) -> None:
-        """Raise UnsupportedError where the helpers have no solvers of equations."""
-        if "_solve" not in self.helpers():
-            raise UnsupportedError(
-                f"equations are solved with NumPy and SciPy alone, not on the backend {self.name!r}",
-                hint="give NumPy arrays",
-            )
 
     # --- layout
 
@@ -202,12 +194,13 @@ class CuPy(NumPy):
     imports = ("import cupy as cp",)
     item = ""
     guard = None
+    solves = False
 
     def helpers(self) -> Mapping[str, str]:
         """CuPy's views have no flag that makes them read-only."""
         view = VIEW.format(np=self.np, flags="")
         reads = {"_view": view, "_gather": GATHER.format(np=self.np), "_scatter": SCATTER.format(np=self.np)}
-        return {**reads, **matrix_helpers(self.np)}
+        return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": CUPY_HOST}
 
 
 class Jax(NumPy):
@@ -221,10 +214,12 @@ class Jax(NumPy):
     guard = None
     strided = False
     in_place = False
+    solves = False
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        return {"_gather": GATHER.format(np=self.np), "_scatter": JAX_SCATTER, **matrix_helpers(self.np)}
+        reads = {"_gather": GATHER.format(np=self.np), "_scatter": JAX_SCATTER}
+        return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": JAX_HOST}
 
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import TORCH_GATHER, matrix_helpers
+from combdiff.lowering.solvers import SOLVERS, TORCH_HOST
 from combdiff.lowering.windows import TORCH_SCATTER
 from combdiff.primitives import TABLE
 
@@ -37,6 +38,7 @@ class Torch(NumPy):
     strided = False
     lazy_conjugate = True
     mixes_kinds = False
+    solves = False
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index tensors."""
@@ -47,6 +49,8 @@ class Torch(NumPy):
             "_scatter": TORCH_SCATTER,
             **matrices,
             "_adjugate": matrices["_adjugate"].replace("dtype=bool", eye),
+            **SOLVERS,
+            "_on_host": TORCH_HOST,
         }
 
     def reversed_axes(self, text: str, rank: int) -> str:

@@ -1,0 +1,145 @@
+"""Roots and minima on arrays of every library: NumPy's values and derivatives, of the library's type; and compilers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_implicit import CASES, close, layer, linear, real
+
+import combdiff as cd
+
+MODULES = {"jax": "jax.numpy", "torch": "torch", "dask": "dask.array"}
+
+
+@pytest.fixture(params=list(MODULES))
+def backend(request: pytest.FixtureRequest) -> Any:
+    """The name of a library that is installed; JAX computes in 64 bits."""
+    pytest.importorskip(MODULES[request.param])
+    if request.param != "jax":
+        yield request.param
+        return
+    import jax
+
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield request.param
+    jax.config.update("jax_enable_x64", before)
+
+
+def convert(backend: str, array: Any) -> Any:
+    if isinstance(array, float):
+        return array
+    module = pytest.importorskip(MODULES[backend])
+    return module.from_numpy(np.array(array)) if backend == "torch" else module.asarray(np.array(array))
+
+
+def back(result: Any) -> Any:
+    return tuple(map(back, result)) if isinstance(result, tuple) else np.asarray(result)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_are_numpys(backend: str, name: str) -> None:
+    program, arrays = CASES[name]
+    given = {key: convert(backend, array) for key, array in arrays.items()}
+    value = program(**given)
+    close(back(value), program(**arrays), 1e-9)
+    if any(np.ndim(array) for array in arrays.values()):
+        assert type(value).__module__.split(".")[0] in {"torch", "dask", "jaxlib", "jax"}
+    gradient = cd.grad(program, tuple(arrays))
+    close(back(gradient(**given)), gradient(**arrays), 1e-9)
+
+
+@pytest.mark.parametrize("name", ["layer", "softened", "complex"])
+def test_second_derivatives_are_numpys(backend: str, name: str) -> None:
+    program, arrays = CASES[name]
+    wrt = "b"
+    product = cd.hvp(program, wrt)
+    vector = real(*arrays[wrt].shape, seed=11) + 0 * arrays[wrt]
+    given = {key: convert(backend, array) for key, array in {**arrays, f"{wrt}_dot": vector}.items()}
+    close(back(product(**given)), product(**arrays, **{f"{wrt}_dot": vector}), 1e-9)
+
+
+def test_the_source_needs_its_library_and_numpy(backend: str) -> None:
+    program, arrays = CASES["nested"]
+    gradient = cd.grad(program, tuple(arrays))
+    text = gradient.source(backend)
+    assert "combdiff" not in text
+    namespace: dict[str, Any] = {}
+    exec(text, namespace)
+    found = namespace[gradient.name](*(convert(backend, array) for array in arrays.values()))
+    close(back(found), gradient(**arrays), 1e-9)
+
+
+def test_single_precision_stays(backend: str) -> None:
+    A, b = real(3, 3).astype("f4"), real(3, seed=1).astype("f4")
+    found = linear(convert(backend, A), convert(backend, b))
+    assert str(found.dtype).endswith("float32")
+    close(back(found), np.linalg.solve(A, b), 1e-4)
+
+
+def test_a_map_in_an_equation_is_refused(backend: str) -> None:
+    Number = cd.Space()
+
+    @cd.program
+    def balanced(R: cd.Function(Number), b: Number):  # type: ignore
+        return cd.root(lambda x: x + R(x) - b, like=b)
+
+    @cd.program
+    def third(u: Number):  # type: ignore[no-untyped-def,valid-type]
+        return cd.tanh(u) / 3
+
+    b = convert(backend, np.array(0.7))
+    with pytest.raises(cd.UnsupportedError, match=r"calls the named map R is solved for NumPy arrays alone"):
+        balanced(third, b)
+    close(back(balanced.partial(R=third)(b)), balanced(third, 0.7), 1e-12)
+
+
+def test_jax_compiles_and_maps_them() -> None:
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        _, arrays = CASES["layer"]
+        given = [jax.numpy.asarray(array) for array in arrays.values()]
+        gradient = cd.grad(layer, "A")
+        close(np.asarray(jax.jit(gradient)(*given)), gradient(**arrays), 1e-9)
+        close(np.asarray(gradient.compile(backend="jax")(*given)), gradient(**arrays), 1e-9)
+        several = np.stack([arrays["b"], 2 * arrays["b"]])
+        mapped = jax.vmap(lambda b: layer(given[0], b, given[2]))(jax.numpy.asarray(several))
+        close(np.asarray(mapped), np.array([layer(arrays["A"], b, arrays["c"]) for b in several]), 1e-9)
+        with pytest.raises(ValueError, match="do not support JVP"):
+            jax.grad(layer)(*given)
+        derived = jax.grad(cd.interop.jax_function(layer))(*given)
+        close(np.asarray(derived), gradient(**arrays), 1e-9)
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
+def test_torch_does_not_lose_a_gradient() -> None:
+    torch = pytest.importorskip("torch")
+    _, arrays = CASES["layer"]
+    given = [torch.from_numpy(array) for array in arrays.values()]
+    given[1].requires_grad_()
+    with pytest.raises(cd.UnsupportedError, match=r"PyTorch does not differentiate\n  hint: .*torch_function"):
+        layer(*given)
+    with torch.no_grad():
+        close(back(layer(*given)), layer(**arrays), 1e-9)
+    cd.interop.torch_function(layer)(*given).backward()
+    close(back(given[1].grad), cd.grad(layer, "b")(**arrays), 1e-9)
+
+
+def failure(action: Callable[[], Any]) -> str:
+    with pytest.raises(cd.ConvergenceError) as raised:
+        action()
+    return raised.value.message
+
+
+def test_failures_are_told_as_for_numpy() -> None:
+    ones = np.ones((2, 2))
+    for name in ("jax", "torch"):
+        pytest.importorskip(MODULES[name])
+        given = convert(name, ones), convert(name, np.array([1.0, 2.0]))
+        assert "the Jacobian of the equation for x is singular" in failure(lambda given=given: linear(*given))
