@@ -18,7 +18,7 @@ from combdiff.affine import Linear
 from combdiff.domains import Domain, Function, Space
 from combdiff.errors import UnsupportedError
 from combdiff.lowering.dialects import NumPy
-from combdiff.lowering.fragments import literal, parenthesised, slice_text, tuple_text
+from combdiff.lowering.fragments import LETTERS, einsum_operands, literal, parenthesised, slice_text, tuple_text
 from combdiff.lowering.indirect import indirect
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.steps import (
@@ -52,8 +52,6 @@ from combdiff.lowering.systems import base_name
 from combdiff.lowering.views import Mask, Position, extent_form
 from combdiff.lowering.wrapped import wrapped_read
 from combdiff.terms import Lambda, Number, Var
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Expressions:
@@ -210,8 +208,8 @@ class Expressions:
         if diagonal is not None and all(
             extent_form(step.axes[label]) == extent_form(axis) for label, axis in zip(diagonal, source, strict=True)
         ):
-            letters = "".join(_LETTERS[label] for label in diagonal)
-            return self.dialect.diagonal(f"{letters}->{_LETTERS[: len(step.axes)]}", operand)
+            letters = "".join(LETTERS[label] for label in diagonal)
+            return self.dialect.diagonal(f"{letters}->{LETTERS[: len(step.axes)]}", operand)
         items = [slice_text(position, axis, step.axes) for position, axis in zip(read.positions, source, strict=True)]
         labels = [n for position in read.positions for n, size in enumerate(position.steps) if size]
         if None not in items and len(labels) == len(set(labels)):
@@ -372,8 +370,7 @@ class Expressions:
         if not self.dialect.mixes_kinds:
             left, right = (self._as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
         if op.kernel == "einsum" or self.dialect.prefers_einsum(len(op.left), len(op.right)):
-            names = ["".join(_LETTERS[label] for label in pattern) for pattern in (op.left, op.right, op.out)]
-            return self.dialect.contraction(f"{names[0]},{names[1]}->{names[2]}", left, right)
+            return self.dialect.contraction(*einsum_operands(op, left, right))
         axes = [self.plan.steps[m].axes for m in step.operands]
         domains = dict(zip((*op.left, *op.right), (*axes[0], *axes[1]), strict=True))
         if not op.batch and not op.left_only and op.right[-len(op.summed) :] == op.summed:

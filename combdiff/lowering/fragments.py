@@ -12,8 +12,27 @@ from fractions import Fraction
 
 from combdiff.affine import Linear
 from combdiff.domains import Domain
+from combdiff.lowering.steps import Contract
 from combdiff.lowering.views import Position, extent_form
 from combdiff.terms import Number
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def einsum_operands(op: Contract, left: str, right: str) -> tuple[str, str, str]:
+    """The subscripts and operands of an einsum for a contraction.
+
+    JAX sums labels in the order of the alphabet, and XLA transposes what does not have them so: letters go along the
+    operand with more axes. XLA is quick where that one has its summed labels last and comes first, or the reverse.
+    """
+    longer, shorter = (op.left, op.right) if len(op.left) >= len(op.right) else (op.right, op.left)
+    names = {label: LETTERS[n] for n, label in enumerate(dict.fromkeys((*longer, *shorter)))}
+    operands = [(op.left, left), (op.right, right)]
+    if (operands[0][0] == longer) == (longer[0] in op.summed):
+        operands.reverse()
+    inputs = ["".join(map(names.__getitem__, pattern)) for pattern, _ in operands]
+    output = "".join(map(names.__getitem__, op.out))
+    return f"{','.join(inputs)}->{output}", operands[0][1], operands[1][1]
 
 
 def literal(number: Number) -> str:

@@ -89,7 +89,8 @@ def _contract(subscripts, left, right):
 
     def product(left, right):
         arrays = [part for pair in zip((left, right), labels) for part in pair]
-        return da.blockwise(partial, output, *arrays, dtype=np.result_type(left, right), concatenate=True)
+        kind = np.result_type(left, right)
+        return da.blockwise(partial, output, *arrays, dtype=kind, concatenate=True, align_arrays=False)
 
     def total(left, right, axes):
         if not axes:
@@ -105,7 +106,7 @@ def _contract(subscripts, left, right):
             parts.append(total(*cut, axes))
         return parts[0] + parts[1]
 
-    _, (left, right) = da.core.unify_chunks(left, labels[0], right, labels[1])
+    _, (left, right) = da.core.unify_chunks(left, labels[0], right, labels[1], warn=False)
     return total(left, right, summed)
 '''
 
