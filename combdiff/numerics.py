@@ -51,3 +51,15 @@ def logsumexp(array: Any, axes: Any) -> Any:
     top = array.max(axes, keepdims=True)
     top = np.where(np.isfinite(top), top, 0)
     return np.log(np.exp(array - top).sum(axes)) + top.sum(axes)
+
+
+def wrapped(array: Any, axis: Any, start: Any, total: Any) -> Any:
+    """total elements along an axis from start on, the array again and again on either side of it."""
+    size = array.shape[axis]
+    if total > 4 * size:
+        return array.take(np.arange(start, start + total) % size, axis)
+    pieces, first, left = [], start % size, total
+    while left > 0:
+        pieces.append(array[(slice(None),) * axis + (slice(first, first + left),)])
+        left, first = left - pieces[-1].shape[axis], 0
+    return np.concatenate(pieces, axis)

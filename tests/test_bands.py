@@ -10,12 +10,13 @@ import pytest
 
 import combdiff as cd
 from combdiff.lowering.bands import BANDS
+from combdiff.lowering.helpers import matrix_helpers
 
 
 @pytest.fixture(scope="module")
 def helpers() -> dict[str, Any]:
     namespace: dict[str, Any] = {"np": np}
-    for text in BANDS.values():
+    for text in (*BANDS.values(), matrix_helpers("np")["_wrapped"]):
         exec(text, namespace)
     return namespace
 
@@ -127,3 +128,18 @@ def test_nan_does_not_spread() -> None:
     x[5] = np.nan
     found = cd.grad(columns, wrt="v")(x[:, None], w, v[:, None])[:, 0]
     assert np.isnan(found).tolist() == [i <= 5 for i in range(27)]
+
+
+def test_functions_are_computed_before_windows_and_rolls_read_them() -> None:
+    @cd.program
+    def f(x: cd.Space("n"), w: cd.Space("k"), v: cd.Space("m"), u: Ring):
+        waves = cd.sum(lambda i, k: cd.sin(x[i + k]) * w[k] * v[i])
+        return waves + cd.sum(lambda i: cd.cos(u[i + 1]) * u[i] + cd.cos(u[i]) + cd.log(u[i - 2]))
+
+    source = f.source().split("def f(")[1]
+    assert source.count("np.cos(") == 1
+    assert "np.sin(x)" in source
+    x, w, v, u = (np.linspace(0.1, 1, n) for n in (9, 3, 7, 5))
+    expected = sum(np.sin(x[i + k]) * w[k] * v[i] for i in range(7) for k in range(3))
+    expected += (np.cos(np.roll(u, -1)) * u + np.cos(u) + np.log(u)).sum()
+    assert abs(f(x, w, v, u) - expected) < 1e-12

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from combdiff.numerics import wrapped as _wrapped
+
 CHUNK = 24576  # elements of windows that are copied at a time
 
 
@@ -39,7 +41,7 @@ def _stretch(array: Any, axis: Any, start: Any, total: Any, wrap: Any) -> Any:
     if low == start and high == start + total:
         return array[(..., slice(low, high), *rest)]
     if wrap:
-        return array.take(np.arange(start, start + total) % size, axis)
+        return _wrapped(array, axis, start, total)
     result = np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype)
     result[(..., slice(low - start, high - start), *rest)] = array[(..., slice(low, high), *rest)]
     return result

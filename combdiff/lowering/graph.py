@@ -41,7 +41,7 @@ from combdiff.lowering.views import domain_of, extent_form, index_labels, positi
 from combdiff.terms import Term, Var
 
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
-_TOTAL = frozenset(
+TOTAL = frozenset(
     ("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "maximum", "minimum", "logaddexp")
 )
 
@@ -75,7 +75,7 @@ class Graph:
         if key not in self._known:
             self._known[key] = len(self.steps)
             self.steps.append(Step(operation, operands, axes, kind))
-            partial = isinstance(operation, Elementwise) and operation.name not in _TOTAL
+            partial = isinstance(operation, Elementwise) and operation.name not in TOTAL
             self.unsafe.append(partial or any(self.unsafe[n] for n in operands))
         return self._known[key]
 

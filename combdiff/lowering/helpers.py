@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
-from combdiff.numerics import adjugate, inverse, linear_solve, logsumexp
+from combdiff.numerics import adjugate, inverse, linear_solve, logsumexp, wrapped
 
 VIEW = '''\
 def _view(array, axes, shape):
@@ -30,7 +30,7 @@ def _view(array, axes, shape):
         high = start + sum(max(0, step * (n - 1)) for step, n in zip(steps, shape))
         if low < 0 or high >= size:
             if wrap and size:
-                array = array.take({np}.arange(low, high + 1) % size, axis)
+                array = _wrapped(array, axis, low, high + 1 - low)
             else:
                 first, total = max(low, 0), high + 1 - low
                 inner = array[(slice(None),) * axis + (slice(first, max(high + 1, first)),)]
@@ -145,7 +145,7 @@ def matrix_helpers(np: str) -> Mapping[str, str]:
     """The texts of numerical functions as helpers, without types, for the library with that name in the text."""
     texts = {
         f"_{function.__name__}": inspect.getsource(function)
-        for function in (inverse, linear_solve, adjugate, logsumexp)
+        for function in (inverse, linear_solve, adjugate, logsumexp, wrapped)
     }
     return {
         name: text.replace(f"def {name[1:]}(", f"def {name}(")

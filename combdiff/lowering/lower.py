@@ -26,6 +26,7 @@ from combdiff.indexing import Delta, Indicator
 from combdiff.lowering.exponentials import logarithm
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, needless, placement, reads
+from combdiff.lowering.late import read_late
 from combdiff.lowering.lookups import look_up, scatter
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
@@ -247,7 +248,8 @@ class Lowering:
             return self._constant(number(_evaluated(row.numpy, term.name, numbers)))
         kind = join(self.graph.kind(*values), float)
         kind = float if row.real_valued else kind
-        return self.graph.broadcast(lambda patterns: Elementwise(term.name, patterns), values, kind)
+        found = read_late(self.graph, term.name, values, kind)
+        return found or self.graph.broadcast(lambda patterns: Elementwise(term.name, patterns), values, kind)
 
     # --- sums of products
 

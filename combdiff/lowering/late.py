@@ -1,0 +1,52 @@
+"""Functions of elements, computed before the elements are read: the same ones, each of them once.
+
+    Σ_k sin(x[i + k])·w[k]      sin(x) once for each element of x, then windows of it
+    cos(u[i − 1]) + cos(u[i])   u periodic: one cosine, read twice
+
+Invariant: a function is moved only where it is defined for all numbers, or where all elements are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from combdiff.domains import extent
+from combdiff.lowering.graph import TOTAL, Graph, Value
+from combdiff.lowering.steps import Elementwise, Read, Step
+from combdiff.lowering.views import extent_form
+from combdiff.terms import Var
+
+
+def read_late(graph: Graph, name: str, values: Sequence[Value], kind: type) -> Value | None:
+    """A function of one array that is a view and of numbers, as a view of the function; None where it is none."""
+    arrays = [value for value in values if value.labels]
+    if len(arrays) != 1 or arrays[0].conj:
+        return None
+    (value,) = arrays
+    view = graph.steps[value.step]
+    if not isinstance(view.operation, Read):
+        return None
+    whole = graph.steps[view.operands[0]]
+    more = graph.size(value) >= prod(extent(axis, graph.sizes) for axis in whole.axes)
+    if not (_permutes(view, whole) or (name in TOTAL and more)):
+        return None
+    labels = tuple(Var(f"#{n}", axis) for n, axis in enumerate(whole.axes))
+    source = Value(view.operands[0], labels)
+    operands = [source if operand is value else operand for operand in values]
+    inner = graph.broadcast(lambda patterns: Elementwise(name, patterns), operands, kind)
+    return replace(graph.labelled(view.operation, (inner,), value.labels, kind), conj=inner.conj)
+
+
+def _permutes(view: Step, whole: Step) -> bool:
+    """Whether a view has each element of its operand once."""
+    assert isinstance(view.operation, Read)
+    used = []
+    for position, axis in zip(view.operation.positions, whole.axes, strict=True):
+        along = [n for n, step in enumerate(position.steps) if step]
+        plain = len(along) == 1 and abs(position.steps[along[0]]) == 1 and position.divisor == 1
+        if not plain or not position.wrap or extent_form(view.axes[along[0]]) != extent_form(axis):
+            return False
+        used += along
+    return sorted(used) == list(range(len(view.axes)))
