@@ -17,9 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
-
-import numpy as np
 
 from combdiff.affine import Bounds, Linear, contradictory, eliminate
 from combdiff.checking import is_domain, type_of
@@ -110,10 +107,10 @@ class Access:
         value = _sized(linear(self.index), sizes).evaluate(point)
         names = {symbol(v): show_index(v) for v in self.index.free if not isinstance(v.type, Whole)}
         where = ", ".join(f"{names[name]} = {point[name]}" for name in sorted(names) if name in point)
-        first, last = _ends(self.domain, sizes)
+        first, last = ends(self.domain, sizes)
         extent = f"the indices {first} … {last}" if first <= last else "no indices"
-        given = {v.name for v in self.index.free if isinstance(v.type, Whole)} | _names(self.domain)
-        given |= {name for v in self.index.free for name in _names(v.type)}
+        given = {v.name for v in self.index.free if isinstance(v.type, Whole)} | sizes_named(self.domain)
+        given |= {name for v in self.index.free for name in sizes_named(v.type)}
         known = ", ".join(f"{name} = {sizes[name]}" for name in sorted(given) if name in sizes)
         index = show_index(self.index)
         at = f"{index} = {value}" if where else str(value)
@@ -135,69 +132,14 @@ def _connected(mentioned: frozenset[Var], guards: Guards) -> set[Term]:
     return {g for g in found if not any(isinstance(v.type, Real) for v in g.free)}
 
 
-@dataclass(frozen=True)
-class Lookup:
-    """`tensor[…, array[…], …]` at one axis, with an array of integers that is a parameter."""
-
-    tensor: str
-    axis: int
-    domain: Domain
-    array: str
-
-    def check(self, values: Any, sizes: Mapping[str, int]) -> None:
-        """Raises IndexingError if one of the values is no index of the axis."""
-        if isinstance(self.domain, Cyclic) or not (concrete := _numbers(values)).size:
-            return
-        first, last = _ends(self.domain, sizes)
-        wrong = (concrete < first) | (concrete > last)
-        if wrong.any():
-            place = tuple(int(n) for n in np.argwhere(wrong)[0])
-            known = "".join(f" for {name} = {sizes[name]}" for name in sorted(_names(self.domain)))
-            where = f"{self.array}[{', '.join(map(str, place))}]" if place else self.array
-            raise IndexingError(
-                f"axis {self.axis} of {self.tensor} is read at {where} = {concrete[place]}, but it has the indices "
-                f"{first} … {last}{known}",
-                hint=f"give {self.array} indices from {first} to {last}; negative ones do not count from the end",
-            )
-
-
-def _numbers(values: Any) -> np.ndarray[Any, Any]:
-    """The values as a NumPy array; none where they are not known yet, as while JAX traces or Dask waits."""
-    if hasattr(values, "dask"):
-        return np.empty(0, int)
-    try:
-        return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-    except TypeError:
-        return np.empty(0, int)
-
-
-def lookups(term: Term) -> tuple[Lookup, ...]:
-    """The reads of a program at integers that its parameters hold."""
-    found: set[Lookup] = set()
-    for node in subterms(term):
-        held = [d.lookup for d in node.children if isinstance(node, Mul) and isinstance(d, Delta) and d.lookup]
-        for index, value in held:
-            if isinstance(value, Apply) and isinstance(value.function, Var):
-                found |= {Lookup(*place, value.function.name) for place in _places(index, node)}
-    return tuple(sorted(found, key=repr))
-
-
-def _places(index: Term, product: Term) -> Iterator[tuple[str, int, Domain]]:
-    """The axes that an index reads in a product: tensor, axis, and its domain."""
-    for access in subterms(product):
-        space = type_of(access.function) if isinstance(access, Apply) else None
-        if isinstance(access, Apply) and isinstance(space, Space):
-            for n, (argument, axis) in enumerate(zip(access.arguments, space.axes, strict=True)):
-                if argument is index:
-                    yield describe(access.function), n, axis
-
-
-def _ends(domain: Domain, sizes: Mapping[str, int]) -> tuple[int, int]:
+def ends(domain: Domain, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """The first and the last index of a domain at some sizes."""
     low, high = in_domain(Linear(), domain)
     return -int(_sized(low, sizes).constant), int(_sized(high, sizes).constant)
 
 
-def _names(domain: object) -> set[str]:
+def sizes_named(domain: object) -> set[str]:
+    """The name of its size, if it has one."""
     match domain:
         case Range(str(name)) | Cyclic(str(name)) | Symmetric(str(name)):
             return {name}

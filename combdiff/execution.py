@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.accesses import Access, Lookup, check
+from combdiff.accesses import Access, check
 from combdiff.arguments import key, prepare, unknown_size
 from combdiff.costs import CostTable, table
 from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
+from combdiff.held import Lookup
 from combdiff.libraries import Library, library_named
 from combdiff.limits import check_available, fitted, parse_limit
 from combdiff.lowering import Plan, make_plan, size_names, step_names, suited
@@ -109,7 +110,8 @@ class Runner:
         self._numbers: dict[tuple[object, ...], int] = {}
         self._functions: list[Callable[[Sequence[Any]], Any]] = []
         positions = {p.name: n for n, p in enumerate(program.parameters)}
-        self._lookups = [(positions[one.array], one) for one in accesses if isinstance(one, Lookup)]
+        held = [one for one in accesses if isinstance(one, Lookup)]
+        self._lookups = [([positions[p.name] for p in one.program.parameters], one) for one in held]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Runner, (self.program, self.sizes, self.accesses, self.library, self.memory_limit)
@@ -172,11 +174,18 @@ class Runner:
         """The function, after a look at the indices that its arguments hold."""
 
         def call(*arguments: Any) -> Any:
-            for position, lookup in self._lookups:
-                lookup.check(arguments[position], sizes)
+            for positions, lookup in self._lookups:
+                arrays = [arguments[position] for position in positions]
+                values = arrays[0] if lookup.is_stored else run(lookup.program, arrays, _only(sizes, lookup.program))
+                lookup.check(values, sizes)
             return function(*arguments)
 
         return call
+
+
+def _only(sizes: Mapping[str, int], program: Lambda) -> dict[str, int]:
+    """The sizes that a program has."""
+    return {name: sizes[name] for name in size_names(program) if name in sizes}
 
 
 @dataclass(frozen=True)

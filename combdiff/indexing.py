@@ -57,7 +57,11 @@ class Delta(Term):
     def lookup(self) -> tuple[Term, Term] | None:
         """An index expression and the integer value it is compared with, as in δ(d, idx[i]); None if there is none."""
         sides = [(self.left, self.right), (self.right, self.left)]
-        return next(((i, v) for i, v in sides if not isinstance(v, Var | Affine) and isinstance(i, Var | Affine)), None)
+        return next(((i, v) for i, v in sides if not _is_index(v) and _is_index(i)), None)
+
+
+def _is_index(term: Term) -> bool:
+    return isinstance(term, Affine) or (isinstance(term, Var) and not isinstance(term.type, Space | Function))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.accesses import Access, Lookup, check, doubtful_accesses, lookups
+from combdiff.accesses import Access, check, doubtful_accesses
 from combdiff.costs import CostTable
 from combdiff.derivation import pulled_back
 from combdiff.domains import Function
 from combdiff.errors import ArgumentError, Location, RuleError, UnsupportedError
 from combdiff.execution import Compiled, Runner, compiled, cost_table, run, source
 from combdiff.explanation import Explanation, explanation
+from combdiff.held import Lookup, lookups
 from combdiff.instantiation import instantiated, resolved
 from combdiff.linearity import check_linear
 from combdiff.primitives import Row, register

@@ -132,7 +132,7 @@ def test_nan_does_not_spread() -> None:
 
 def test_functions_are_computed_before_windows_and_rolls_read_them() -> None:
     @cd.program
-    def f(x: cd.Space("n"), w: cd.Space("k"), v: cd.Space("m"), u: Ring):
+    def f(x: cd.Space("n"), w: cd.Space("k"), v: cd.Space("m"), u: cd.Space(cd.Cyclic("c"))):
         waves = cd.sum(lambda i, k: cd.sin(x[i + k]) * w[k] * v[i])
         return waves + cd.sum(lambda i: cd.cos(u[i + 1]) * u[i] + cd.cos(u[i]) + cd.log(u[i - 2]))
 

@@ -46,8 +46,38 @@ def twice(x: cd.Space("V"), idx: cd.Space("B", dtype=int), jdx: cd.Space("B", dt
     return cd.sum(lambda b, v: x[idx[b]] * x[jdx[b]] * w[v] * x[v])
 
 
+@cd.program
+def computed(x: cd.Space("V"), idx: cd.Space("B", dtype=int), jdx: cd.Space("B", dtype=int)):
+    return cd.sum(lambda b: x[idx[b] + 1] ** 2 * x[2 * jdx[b] - idx[b]])
+
+
+@cd.program
+def nested(x: cd.Space("V"), idx: cd.Space("B", dtype=int), jdx: cd.Space("V", dtype=int)):
+    return cd.sum(lambda b: cd.sin(x[jdx[idx[b]]]) ** 2)
+
+
+@cd.program
+def turned(x: cd.Space(cd.Cyclic("V")), idx: cd.Space("B", dtype=int), w: cd.Space("B")):
+    return cd.sum(lambda b: x[-idx[b] - 1] ** 2 * w[b])
+
+
+@cd.program
+def shifted(x: cd.Space("V"), idx: cd.Space(5, dtype=int), w: cd.Space(4)):
+    return cd.sum(lambda b: x[idx[b + 1]] ** 3 * w[b])
+
+
+@cd.program
+def at_pairs(x: cd.Space("V", "D"), idx: cd.Space("B", dtype=int), jdx: cd.Space("B", dtype=int)):
+    return cd.sum(lambda b: x[idx[b], jdx[b]] ** 3)
+
+
 IDX = np.array([0, 2, 2, 4])
 CASES: list[tuple[Any, dict[str, Any]]] = [
+    (computed, {"x": RNG.standard_normal(6), "idx": IDX, "jdx": np.array([1, 2, 1, 4])}),
+    (nested, {"x": RNG.standard_normal(5), "idx": IDX, "jdx": np.array([3, 1, 1, 0, 2])}),
+    (turned, {"x": RNG.standard_normal(5), "idx": IDX, "w": RNG.standard_normal(4)}),
+    (shifted, {"x": RNG.standard_normal(5), "idx": np.array([4, 0, 2, 2, 3]), "w": RNG.standard_normal(4)}),
+    (at_pairs, {"x": RNG.standard_normal((5, 3)), "idx": IDX, "jdx": np.array([1, 2, 2, 0])}),
     (embedding, {"x": RNG.standard_normal((5, 3)), "idx": IDX, "w": RNG.standard_normal((4, 3))}),
     (picked, {"x": RNG.standard_normal((4, 3)), "idx": np.array([2, 0, 1, 1])}),
     (
@@ -136,3 +166,31 @@ def test_only_elements_of_integer_parameters_stand_for_indices() -> None:
         @cd.program
         def f(x: cd.Space("V"), a: cd.Space("B")):
             return cd.sum(lambda b: x[a[b]])
+
+
+def test_a_computed_index_out_of_range_is_refused_at_the_call() -> None:
+    x = np.arange(3.0)
+    with pytest.raises(IndexingError) as error:
+        cd.grad(nested, wrt="x")(x, np.array([0, 2]), np.array([0, 1, 3]))
+    assert "axis 0 of x is read at jdx[idx[b]] = 3 (for b = 1), but it has the indices 0 … 2 for V = 3" in str(
+        error.value
+    )
+    with pytest.raises(IndexingError, match=r"axis 0 of jdx is read at idx\[1\] = 7"):
+        nested(x, np.array([0, 7]), np.array([0, 1, 2]))
+    with pytest.raises(IndexingError, match=r"idx\[b\] \+ 1 = 3 \(for b = 1\)"):
+        computed(x, np.array([0, 2]), np.array([0, 1]))
+
+
+def test_derivatives_inside_other_programs_still_check_their_indices() -> None:
+    @cd.program
+    def linear(x: cd.Space("V"), idx: cd.Space("B", dtype=int), w: cd.Space("B")):
+        return cd.sum(lambda b: x[idx[b]] * w[b])
+
+    @cd.program
+    def outer(x: cd.Space("V"), idx: cd.Space("B", dtype=int), w: cd.Space("B")):
+        return cd.tensor(lambda v: 2 * cd.grad(linear)(x, idx, w)[v])
+
+    x, w = np.arange(3.0), np.ones(2)
+    np.testing.assert_allclose(outer(x, np.array([2, 2]), w), [0, 0, 4])
+    with pytest.raises(IndexingError, match=r"idx\[1\] = 7, but there are the indices 0 … 2 for V = 3"):
+        outer(x, np.array([0, 7]), w)

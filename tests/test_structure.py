@@ -38,6 +38,7 @@ LAYERS = (
     "rulefiles",
     "tracing",
     "accesses",
+    "held",
     "inlining",
     "sharing",
     "readability",

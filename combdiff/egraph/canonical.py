@@ -99,9 +99,9 @@ class _Naming:
             case Add():
                 return self._addition(term, colours, depth)
             case Delta():
-                sides = sorted((self.run(side, colours, 0) for side in term.children), key=_key)
-                key = ("d", repr(term.domain), sides[0].key, sides[1].key)
-                return _Form(key, 1, delta(sides[0].term, sides[1].term, term.domain))
+                sides = sorted((self.run(side, colours, depth) for side in term.children), key=_key)
+                key = ("d", repr(term.domain), *(side.signed_key for side in sides))
+                return _Form(key, 1, delta(sides[0].signed, sides[1].signed, term.domain))
             case Indicator():
                 form = indicator(_index_form(term.form, colours), term.modulus)
                 return _Form(("w", term.modulus, _index_key(term.form, colours)), 1, form)

@@ -92,7 +92,7 @@ def _forms(body: Term, cycle: Cyclic, indices: list[Var]) -> list[Term]:
         read: list[Term] = []
         if isinstance(node, Apply) and isinstance(space := type_of(node.function), Space):
             read = [a for a, axis in zip(node.arguments, space.axes, strict=True) if axis == cycle]
-        elif isinstance(node, Delta) and node.domain == cycle:
+        elif isinstance(node, Delta) and node.domain == cycle and not node.lookup:
             read = [affine([(node.left, 1), (node.right, -1)])]
         for form in read:
             if not form.free.isdisjoint(indices) and affine([(form, -1)]) not in found:

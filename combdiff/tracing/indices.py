@@ -19,11 +19,12 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
+from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Domain, Range, Real, Space, Symmetric
 from combdiff.errors import IndexingError, TraceError, UnsupportedError
 from combdiff.indexing import Affine, affine, affine_parts, indicator, size_form
 from combdiff.indexing import delta as delta_term
-from combdiff.terms import ONE, ZERO, Apply, Term, Var, add, lambda_, mul, negate, total
+from combdiff.terms import ONE, ZERO, Term, Var, add, lambda_, mul, negate, total
 from combdiff.tracing.arrays import FIRST, axes_of, describe, element, show_index
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live, current, show_domain
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
@@ -302,14 +303,11 @@ def read(tensor: Term, key: object) -> Term:
 
 
 def _looked_up(entry: object) -> Term | None:
-    """The element of an integer parameter that stands for an index, as in `x[idx[i]]`."""
+    """The integer that stands for an index: an element of an integer parameter, or what is computed from such."""
     if isinstance(entry, Index) or not isinstance(entry, TracedValue):
         return None
     term = getattr(entry, "term", None)
-    if not isinstance(term, Apply) or not isinstance(term.function, Var):
-        return None
-    space = term.function.type
-    if not isinstance(space, Space) or space.dtype is not int:
+    if not isinstance(term, Term) or type_of(term) != Space(dtype=int) or not term.free:
         return None
     check_live(term, current("an element"))
     return term

@@ -1,0 +1,153 @@
+"""Indices that integer arrays hold: `x[idx[i]]`, checked when the arrays are at hand.
+
+    Σ_i x[idx[i] + 1]           idx = [0, 7], x over Range(5): x is read at 8, refused before anything is computed
+
+What is held is any integer computed from integer parameters; it is evaluated at all of its indices, those at which
+nothing is read too, as a condition around an access does not say what an array holds.
+
+Invariant: each integer that a program takes for an index is checked, also in a derivative that no longer reads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from combdiff.accesses import ends, sizes_named
+from combdiff.checking import type_of
+from combdiff.domains import Cyclic, Domain, Function, Space, Whole
+from combdiff.errors import IndexingError, UnsupportedError
+from combdiff.indexing import Affine, Delta
+from combdiff.substitution import subterms
+from combdiff.terms import Add, Apply, Lambda, Mul, Number, Sum, Term, Var, lambda_
+from combdiff.tracing.arrays import describe, show_index
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """`tensor[…, value, …]` at one axis, with an integer computed from parameters; without a tensor where only an
+    index of the result is compared with it."""
+
+    tensor: str
+    axis: int
+    domain: Domain
+    value: Term
+
+    @cached_property
+    def program(self) -> Lambda:
+        """The value at all of its indices, as a program of the parameters it mentions."""
+        free = sorted(self.value.free, key=lambda v: v.name)
+        arrays = tuple(v for v in free if isinstance(v.type, Space))
+        return Lambda(arrays, lambda_(self.indices, self.value))
+
+    @cached_property
+    def indices(self) -> tuple[Var, ...]:
+        """The indices it is read at, those of an array in the order of its axes."""
+        arguments = self.value.arguments if isinstance(self.value, Apply) else ()
+        free = [*(v for v in arguments if isinstance(v, Var)), *sorted(self.value.free, key=lambda v: v.name)]
+        return tuple(dict.fromkeys(v for v in free if not isinstance(v.type, Space | Function | Whole)))
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the values are an array as it is."""
+        value = self.value
+        return isinstance(value, Apply) and isinstance(value.function, Var) and value.arguments == self.indices
+
+    def check(self, values: Any, sizes: Mapping[str, int]) -> None:
+        """Raises IndexingError if one of the values is no index of the axis."""
+        if isinstance(self.domain, Cyclic) or not (concrete := _numbers(values)).size:
+            return
+        first, last = ends(self.domain, sizes)
+        wrong = (concrete < first) | (concrete > last)
+        if wrong.any():
+            place = tuple(int(n) for n in np.argwhere(wrong)[0])
+            known = "".join(f" for {name} = {sizes[name]}" for name in sorted(sizes_named(self.domain)))
+            raise IndexingError(
+                f"{f'axis {self.axis} of {self.tensor} is read at' if self.tensor else 'an index is'} "
+                f"{self._at(place, concrete[place])}, but {'it has' if self.tensor else 'there are'} the indices "
+                f"{first} … {last}{known}",
+                hint=f"give {self._names()} {'indices' if self.is_stored else 'so that it is'} from {first} to {last}; "
+                "negative ones do not count from the end",
+            )
+
+    def _names(self) -> str:
+        return " and ".join(parameter.name for parameter in self.program.parameters)
+
+    def _at(self, place: tuple[int, ...], value: object) -> str:
+        where = dict(zip((show_index(v) for v in self.indices), map(str, place), strict=True))
+        if self.is_stored:
+            return f"{self._names()}[{', '.join(where.values())}] = {value}" if where else f"{self._names()} = {value}"
+        at = ", ".join(f"{name} = {position}" for name, position in where.items())
+        return f"{_shown(self.value)} = {value}{f' (for {at})' if at else ''}"
+
+
+def _shown(term: Term) -> str:
+    """An integer as the user wrote it, more or less."""
+    match term:
+        case Number():
+            return str(term.real)
+        case Var() | Affine():
+            return show_index(term)
+        case Apply():
+            return f"{describe(term.function)}[{', '.join(map(_shown, term.arguments))}]"
+        case Add():
+            return " + ".join(map(_shown, term.terms)).replace("+ -1*", "- ").replace("+ -", "- ")
+        case Mul():
+            parts = [
+                f"({_shown(f)})" if isinstance(f, Add) else _shown(f) for f in term.factors if not isinstance(f, Delta)
+            ]
+            text = "*".join(parts)
+            for index, value in (f.lookup for f in term.factors if isinstance(f, Delta) and f.lookup):
+                text = text.replace(f"[{_shown(index)}]", f"[{_shown(value)}]")
+            return text
+        case Sum():
+            return _shown(term.body)
+    return type(term).__name__.lower()
+
+
+def _numbers(values: Any) -> np.ndarray[Any, Any]:
+    """The values as a NumPy array; none where they are not known yet, as while JAX traces or Dask waits."""
+    if hasattr(values, "dask"):
+        return np.empty(0, int)
+    try:
+        return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    except TypeError:
+        return np.empty(0, int)
+
+
+def lookups(program: Lambda) -> tuple[Lookup, ...]:
+    """The reads of a program at integers that its parameters hold; what others are computed from comes first.
+
+    Raises UnsupportedError for an index computed from what is no parameter.
+    """
+    found: dict[Lookup, int] = {}
+    for node in subterms(program):
+        factors = node.factors if isinstance(node, Mul) else (node,)
+        for condition in factors:
+            if isinstance(condition, Delta) and condition.lookup and condition.domain:
+                index, value = condition.lookup
+                outside = [v for v in value.free if isinstance(v.type, Space) and v not in program.parameters]
+                if outside:
+                    raise UnsupportedError(
+                        f"an index is computed from {outside[0].name}, which is no parameter",
+                        hint="pass the indices as a parameter, idx: cd.Space(…, dtype=int)",
+                    )
+                places = list(_places(index, node)) or [("", 0, condition.domain)]
+                found |= {Lookup(*place, value): sum(1 for _ in subterms(value)) for place in places}
+    told = {one.value for one in found if one.tensor}
+    kept = [one for one in found if one.tensor or one.value not in told]
+    return tuple(sorted(kept, key=lambda one: (found[one], repr(one))))
+
+
+def _places(index: Term, product: Term) -> Iterator[tuple[str, int, Domain]]:
+    """The axes that an index reads in a product: tensor, axis, and its domain."""
+    for access in subterms(product):
+        space = type_of(access.function) if isinstance(access, Apply) else None
+        if isinstance(access, Apply) and isinstance(space, Space):
+            for n, (argument, axis) in enumerate(zip(access.arguments, space.axes, strict=True)):
+                if argument is index:
+                    yield describe(access.function), n, axis
