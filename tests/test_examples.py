@@ -100,6 +100,15 @@ SHOWN = {
         "|gradient|",
         "spread of the maximally localised functions 0.067018536",
     ],
+    "sharding": [
+        "one step that reads J",
+        'jnp.einsum("abcd,dc->ab", J, t)',
+        "cut along its first axis: each of 8 devices holds (2, 16, 16, 16) of (16, 16, 16, 16)",
+        "exchanged: all-gather of (16, 16)",
+        "cut along its third axis",
+        "all-reduce of (16, 16)",
+        "J itself never leaves its devices",
+    ],
     "supersymmetric": ["δ(d, k)", "↦ d ↦ 3 Σ_{i,j} T[", "agrees with central differences"],
 }
 
@@ -122,6 +131,8 @@ def test_every_example_is_tested() -> None:
 def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path) -> None:
     if name == "hartree_fock" and importlib.util.find_spec("pyscf") is None:
         pytest.skip("pyscf is not installed")
+    if name == "sharding" and importlib.util.find_spec("jax") is None:
+        pytest.skip("JAX is not installed")
     if name == "newton_logistic" and importlib.util.find_spec("sklearn") is None:
         pytest.skip("scikit-learn is not installed")
     printed, place = run(f"examples/{name}.py", tmp_path), 0
@@ -138,6 +149,16 @@ def test_the_hartree_fock_example_says_what_to_install(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=environment, check=False)
     assert done.returncode == 1
     assert "this example needs pyscf: run `make demo`" in done.stderr
+
+
+def test_the_sharding_example_says_what_to_install(tmp_path: Path) -> None:
+    """It is one of the examples that `make examples` runs, with JAX or without."""
+    (tmp_path / "jax.py").write_text("raise ModuleNotFoundError('no jax', name='jax')")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, str(ROOT / "examples/sharding.py")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == 0
+    assert done.stdout == "this example needs JAX: pip install 'combdiff[jax]'\n"
 
 
 def test_the_startup_benchmark_prints_its_table(tmp_path: Path) -> None:
