@@ -47,11 +47,13 @@ def eliminate(
     """
     graph = _Graph(names, _vertices(body, point, names), split(body)[0])
     graph.differentiate(body, point)
-    order = list(graph.vertices)
-    while inner := [v for v in order if v not in (point, graph.result)]:
-        cheapest = min(inner, key=lambda v: (graph.price(v), order.index(v)))
-        graph.remove(cheapest)
-        order.remove(cheapest)
+    inner = [v for v in graph.vertices if v not in (point, graph.result)]
+    prices = dict(zip(inner, map(graph.price, inner), strict=True))
+    while prices:
+        cheapest = min(prices, key=prices.__getitem__)
+        del prices[cheapest]
+        for v in graph.remove(cheapest) & prices.keys():
+            prices[v] = graph.price(v)
     edge = graph.edges.get((point, graph.result))
     if edge is None:
         return [], Linear(ZERO)
@@ -122,6 +124,7 @@ class _Graph:
         self.formed = _Formed(names, list(bindings))
         self.edges: dict[Edge, _Derivative] = {}
         self._products: dict[tuple[_Derivative, _Derivative], _Derivative] = {}
+        self._apart: set[tuple[Addend, Addend]] = set()  # products known not to be joined
 
     # --- the edges of the program
 
@@ -177,13 +180,15 @@ class _Graph:
         values = [part for product in products for part in (product.map.direct, product.map.mirrored)]
         return sum(self.formed.price(node) for node in dict.fromkeys(node for value in values for node in _sums(value)))
 
-    def remove(self, vertex: Var) -> None:
-        """Replace the edges of a vertex by their products."""
+    def remove(self, vertex: Var) -> set[Var]:
+        """Replace the edges of a vertex by their products; the vertices whose edges this has changed."""
         products = list(self._through(vertex))
+        near = {v for edge in self.edges if vertex in edge for v in edge}
         self.edges = {edge: value for edge, value in self.edges.items() if vertex not in edge}
         for edge, product in products:
             bound = Linear(*map(self._bound, (product.map.direct, product.map.mirrored)))
             self._add(edge, _Derivative(product.rows, product.columns, bound))
+        return near
 
     def _through(self, vertex: Var) -> Iterator[tuple[Edge, _Derivative]]:
         into = [(edge, value) for edge, value in self.edges.items() if edge[1] is vertex]
@@ -236,10 +241,13 @@ class _Graph:
 
     def _joined(self, one: Addend, two: Addend) -> Addend | None:
         """The sum of two products as one: common factors times a new binding, if one of the rests is one tensor."""
+        if (one, two) in self._apart:
+            return None
         common, rests = common_factors((one, two))
         index_sets = [frozenset(free_indices(mul(*rest))) for rest in rests]
         whole = any(any(frozenset(free_indices(f)) == index_sets[0] for f in rest) for rest in rests)
         if index_sets[0] != index_sets[1] or not whole or any(holds_delta(f) for rest in rests for f in rest):
+            self._apart.add((one, two))
             return None
         value = add(*(mul(*rest) for rest in rests))
         return (*common, self.formed.bind(value) if free_indices(value) else value)

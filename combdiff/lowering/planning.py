@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from combdiff.domains import Cyclic, Function, Range, Space, Symmetric, Whole
@@ -101,16 +102,69 @@ def _choose(graph: Graph, results: Iterable[int]) -> dict[int, int]:
     price = [flops(step, [graph.steps[n] for n in step.operands], graph.sizes) for step in graph.steps]
     contested = _contested(graph)
     candidates = [n for n in choices if any(_contracted(graph, m) & contested for m in graph.steps[n].operands)]
+    demand = _Demand(graph, price, chosen)
+    for n in results:
+        demand.take(n)
     for _ in range(ROUNDS):
         before = dict(chosen)
         for n in candidates:
-            chosen[n] = min(
-                graph.steps[n].operands,
-                key=lambda m, n=n: _total(graph, price, results, {**chosen, n: m}),  # type: ignore[misc]
-            )
+            demand.settle(n)
         if chosen == before:
             break
     return chosen
+
+
+class _Demand:
+    """How often each step is read by what the results need, and what the steps that are read cost together.
+
+    A Choice reads the alternative that is chosen for it. To try another one changes only what is needed by it alone, so
+    that a round over all choices takes about as long as the plan.
+    """
+
+    def __init__(self, graph: Graph, price: list[int], chosen: dict[int, int]) -> None:
+        self.graph = graph
+        self.price = price
+        self.chosen = chosen
+        self.reads = [0] * len(graph.steps)
+        self.total = 0
+
+    def _below(self, n: int) -> tuple[int, ...]:
+        return (self.chosen[n],) if n in self.chosen else self.graph.steps[n].operands
+
+    def take(self, step: int) -> None:
+        """One more reader of a step."""
+        todo = [step]
+        while todo:
+            n = todo.pop()
+            self.reads[n] += 1
+            if self.reads[n] == 1:
+                self.total += 0 if n in self.chosen else self.price[n]
+                todo += self._below(n)
+
+    def drop(self, step: int) -> None:
+        """One reader of a step less."""
+        todo = [step]
+        while todo:
+            n = todo.pop()
+            self.reads[n] -= 1
+            if not self.reads[n]:
+                self.total -= 0 if n in self.chosen else self.price[n]
+                todo += self._below(n)
+
+    def settle(self, n: int) -> None:
+        """Take the first alternative of a Choice with which all that is needed costs least."""
+        alternatives = self.graph.steps[n].operands
+        self._switch(n, min(alternatives, key=partial(self._total_with, n)))
+
+    def _total_with(self, n: int, alternative: int) -> int:
+        self._switch(n, alternative)
+        return self.total
+
+    def _switch(self, n: int, alternative: int) -> None:
+        if self.reads[n]:
+            self.drop(self.chosen[n])
+            self.take(alternative)
+        self.chosen[n] = alternative
 
 
 def _contested(graph: Graph) -> set[int]:
@@ -138,10 +192,6 @@ def _needed(graph: Graph, results: Iterable[int], chosen: Mapping[int, int]) -> 
         if n in needed:
             needed |= {chosen.get(m, m) for m in graph.steps[n].operands}
     return sorted(needed)
-
-
-def _total(graph: Graph, price: list[int], results: Iterable[int], chosen: Mapping[int, int]) -> int:
-    return sum(price[n] for n in _needed(graph, results, chosen))
 
 
 # --- the chosen steps as a list ------------------------------------------------------------------------------------
