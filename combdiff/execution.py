@@ -308,8 +308,8 @@ def _refusing_singular(compiled: Callable[..., Any], singular: type[Exception]) 
         try:
             return compiled(*arguments)
         except singular as error:
-            raise ArgumentError(
-                str(error), hint="the value or derivative at these arrays does not exist; give an invertible matrix"
-            ) from None
+            kind = "a positive definite" if "positive" in str(error) else "an invertible"
+            hint = f"the value or derivative at these arrays does not exist; give {kind} matrix"
+            raise ArgumentError(str(error), hint=hint) from None
 
     return call

@@ -17,7 +17,7 @@ Invariant: each row has a derivative; a test compares every one with central dif
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from combdiff.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate
@@ -90,6 +90,19 @@ def _adj(at: Point, out: tuple[Term, ...], k: Term, m: Term) -> Term:
     return add(mul(at("adj", m, k), at("inv", i, j)), negate(mul(at("adj", i, k), at("inv", m, j))))
 
 
+_LOGDET = MatrixRow(
+    "logdet",
+    "{np}.linalg.slogdet({0})[1]",
+    r"\log\left|\det {}\right|",
+    lambda at, out, k, m: mul(HALF, _inverse_transposed(at, out, k, m)),
+    "X invertible",
+    Fraction(1, 3),
+    scalar=True,
+    conjugate_partial=lambda at, out, k, m: mul(HALF, conj(_inverse_transposed(at, out, k, m))),
+    real_partial=_inverse_transposed,
+    real_valued=True,
+)
+
 _ROWS = (
     MatrixRow("inv", '_inverse({0}, "{0}")', "{}^{-1}", _inv, "X invertible", Fraction(1)),
     MatrixRow(
@@ -102,17 +115,14 @@ _ROWS = (
         scalar=True,
     ),
     MatrixRow("adj", "_adjugate({0})", r"\operatorname{adj}", _adj, "X invertible", Fraction(4, 3)),
-    MatrixRow(
-        "logdet",
-        "{np}.linalg.slogdet({0})[1]",
-        r"\log\left|\det {}\right|",
-        lambda at, out, k, m: mul(HALF, _inverse_transposed(at, out, k, m)),
-        "X invertible",
-        Fraction(1, 3),
-        scalar=True,
-        conjugate_partial=lambda at, out, k, m: mul(HALF, conj(_inverse_transposed(at, out, k, m))),
-        real_partial=_inverse_transposed,
-        real_valued=True,
+    _LOGDET,
+    replace(
+        _LOGDET,
+        name="logdet_positive",
+        numpy='_logdet_positive({0}, "{0}")',
+        latex=r"\log\det",
+        domain="X positive definite",
+        cost=Fraction(1, 6),
     ),
     MatrixRow(
         "signdet",

@@ -44,6 +44,21 @@ def adjugate(matrix: Any) -> Any:
     return scaled @ left.swapaxes(-1, -2).conj()
 
 
+def logdet_positive(matrix: Any, name: Any) -> Any:
+    """log det of a positive definite matrix, or of each in a stack; LinAlgError names one that is none.
+
+    A Hermitian one by its Cholesky factor, another, of which the Hermitian part must be positive definite, by LU.
+    """
+    half = (matrix + matrix.swapaxes(-1, -2).conj()) / 2
+    try:
+        factor = np.linalg.cholesky(half)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError(f"logdet({name}): the matrix is not positive definite") from None
+    if np.linalg.norm(matrix - half) > 4 * np.finfo(half.dtype).eps * np.linalg.norm(half):
+        return np.linalg.slogdet(matrix)[1]
+    return 2 * np.log(np.diagonal(factor, 0, -2, -1).real).sum(-1)
+
+
 def logsumexp(array: Any, axes: Any) -> Any:
     """log Σ exp over some axes, the largest element taken out; −∞ over no elements."""
     if 0 in array.shape:

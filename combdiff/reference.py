@@ -62,11 +62,16 @@ def _adjugate(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return found
 
 
+def _logdet(matrices: np.ndarray[Any, Any]) -> Any:
+    return np.linalg.slogdet(matrices)[1]
+
+
 _MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "inv": _inverse,
     "det": np.linalg.det,
     "adj": _adjugate,
-    "logdet": lambda matrices: np.linalg.slogdet(matrices)[1],
+    "logdet": _logdet,
+    "logdet_positive": _logdet,
     "signdet": lambda matrices: np.linalg.slogdet(matrices)[0],
 }
 

@@ -98,7 +98,7 @@ def test_rows_are_complete(name: str) -> None:
     assert row.name == name
     assert "{0}" in row.numpy
     assert row.latex
-    assert row.domain in ("everywhere", "X invertible")
+    assert row.domain in ("everywhere", "X invertible", "X positive definite")
     for dtype in (float, complex):
         stack = cd.Space("b", "n", "n", dtype=dtype)
         found = _space(Primitive(name, (Var("X", stack),)))
@@ -187,6 +187,7 @@ LAWS: Mapping[str, tuple[Term, Mapping[Var, Term]]] = {
     "log-determinant of a product": (f("logdet", T), {T: product(plain(A), plain(B))}),
     "determinant of an inverse": (f("det", T), {T: product(plain(f("inv", A)))}),
     "log-determinant of an inverse": (f("logdet", T), {T: product(plain(f("inv", A)))}),
+    "log det of a positive definite matrix": (f("logdet_positive", SYM), {}),
     "log of a determinant": (Primitive("log", (Primitive("abs", (f("det", A),)),)), {}),
     "det X · inv X = adj X": (mul(f("det", A), at(f("inv", A), d, e)), {}),
     "adj X / det X = inv X": (mul(power(f("det", A), Number(-2)), at(f("adj", A), d, e)), {}),

@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
-from combdiff.numerics import adjugate, inverse, linear_solve, logsumexp, wrapped
+from combdiff.numerics import adjugate, inverse, linear_solve, logdet_positive, logsumexp, wrapped
 
 VIEW = '''\
 def _view(array, axes, shape):
@@ -145,7 +145,7 @@ def matrix_helpers(np: str) -> Mapping[str, str]:
     """The texts of numerical functions as helpers, without types, for the library with that name in the text."""
     texts = {
         f"_{function.__name__}": inspect.getsource(function)
-        for function in (inverse, linear_solve, adjugate, logsumexp, wrapped)
+        for function in (inverse, linear_solve, adjugate, logdet_positive, logsumexp, wrapped)
     }
     return {
         name: text.replace(f"def {name[1:]}(", f"def {name}(")

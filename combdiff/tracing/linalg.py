@@ -21,7 +21,7 @@ import combdiff.tracing.arrays as arrays
 from combdiff.checking import type_of
 from combdiff.errors import TypeMismatchError
 from combdiff.indexing import delta
-from combdiff.numerics import adjugate
+from combdiff.numerics import adjugate, logdet_positive
 from combdiff.terms import Lambda, Primitive, Term
 from combdiff.tracing.arrays import axes_of, describe
 from combdiff.tracing.context import TracedValue, current, show_domain
@@ -76,13 +76,21 @@ adj = _function(
     "The adjugate (transposed cofactors) of a square matrix, or of each in a stack, of singular matrices too.\n\n"
     "adj(A) A = det(A) 1. Its derivatives hold for invertible matrices.",
 )
-logdet = _function(
-    "logdet",
-    lambda matrix: np.linalg.slogdet(matrix)[1],
-    "log |det A| of a square matrix, or of each in a stack, without overflow; −∞ for a singular one.\n\n"
-    "For a positive definite matrix it is log det A. It is computed by LU factors (slogdet) for every matrix: a Space\n"
-    "cannot declare a matrix positive definite, which a Cholesky factor would need.",
-)
+
+
+def logdet(a: Any, /, *, positive: bool = False) -> Any:
+    """log |det A| of a square matrix, or of each in a stack, without overflow; −∞ for a singular one.
+
+    `positive=True` says that A is positive definite: log det A by its Cholesky factor. Another matrix is then refused
+    with ArgumentError in a call (JAX, which has no such errors, takes LU factors). It is not needed to be right.
+    """
+    name = "logdet_positive" if positive else "logdet"
+    if isinstance(a, TracedValue):
+        return wrap(Primitive(name, (_square("logdet", lift(a)),)))
+    matrix = np.asarray(a)
+    return logdet_positive(matrix, "A") if positive else np.linalg.slogdet(matrix)[1]
+
+
 _signdet = _function("signdet", lambda matrix: np.linalg.slogdet(matrix)[0], "det A / |det A|, 0 for singular A.")
 
 

@@ -233,6 +233,10 @@ class Jax(NumPy):
         """Inside jax.jit there are no Python numbers; JAX's weak types do not widen float32 either."""
         return text
 
+    def matrix_function(self, name: str, operand: str, shape: str) -> str:
+        """Nothing can be decided by the values of traced arrays."""
+        return super().matrix_function("logdet" if name == "logdet_positive" else name, operand, shape)
+
     def prefers_einsum(self, left: int, right: int) -> bool:
         """Reshaping an array that is sharded over devices moves it."""
         return max(left, right) > 2
