@@ -18,7 +18,7 @@ from combdiff.domains import Function, Space
 from combdiff.errors import TypeMismatchError
 from combdiff.linearity import check_linear
 from combdiff.pullback import zero
-from combdiff.substitution import Names
+from combdiff.substitution import Names, subterms
 from combdiff.terms import Lambda, Pullback, Term, Var
 from combdiff.tracing.inlining import called, renamed_sizes
 
@@ -59,14 +59,10 @@ def _as_map(var: Var, given: Lambda, names: Names, term: Lambda) -> tuple[Lambda
 def resolved(term: Term, names: Names) -> Term:
     """The term with pullbacks of programs (abstractions, not names) carried out."""
     done: dict[Term, Term] = {}
-
-    def run(node: Term) -> Term:
-        if node not in done:
-            new = node.with_children(tuple(run(child) for child in node.children)) if node.children else node
-            done[node] = _pulled(new, names) if _is_open(new) else new
-        return done[node]
-
-    return run(term)
+    for node in subterms(term):  # children first, so that deep terms need no recursion
+        new = node.with_children(tuple(done[child] for child in node.children)) if node.children else node
+        done[node] = _pulled(new, names) if _is_open(new) else new
+    return done[term]
 
 
 def _is_open(term: Term) -> bool:

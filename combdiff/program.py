@@ -23,7 +23,7 @@ import numpy as np
 from combdiff.accesses import Access, check, doubtful_accesses
 from combdiff.costs import CostTable
 from combdiff.derivation import pulled_back
-from combdiff.domains import Function
+from combdiff.domains import Function, Whole
 from combdiff.errors import ArgumentError, Location, RuleError, UnsupportedError
 from combdiff.execution import Compiled, Runner, compiled, cost_table, run, source
 from combdiff.explanation import Explanation, explanation
@@ -64,6 +64,7 @@ class Program:
     _runner: Runner = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        assert all(isinstance(var.type, Whole) for var in self.term.free), f"{self.name} has free indices"
         object.__setattr__(self, "_runner", Runner(self.term, accesses=self.accesses))
 
     # --- using it --------------------------------------------------------------------------------------------------

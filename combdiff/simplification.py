@@ -283,9 +283,17 @@ class _Calls:
         if not term.children:
             return term
         if is_call(term):
-            return self._call(term)
+            return self._apart(term)
         children = tuple(self.run(child) for child in term.children)
         return apply(children[0], children[1:]) if isinstance(term, Apply) else term.with_children(children)
+
+    def _apart(self, term: Term) -> Term:
+        """A call, simplified while indices that are bound around it have no names of canonical forms."""
+        names = Names(term)
+        canonical_ones = sorted((v for v in term.free if v.name.startswith("@")), key=lambda v: v.name)
+        away: dict[Var, Term] = {v: names.fresh(Var("i", v.type)) for v in canonical_ones}
+        back: dict[Var, Term] = {new: v for v, new in away.items() if isinstance(new, Var)}
+        return substitute(self._call(substitute(term, away)), back)
 
     def _call(self, term: Term) -> Term:
         if isinstance(term, Implicit):
