@@ -1,7 +1,7 @@
 """Common subnetworks: what several results of a program compute alike becomes a binding.
 
-    (J, C) ↦ (Σ C[p,i] C[q,j] C[r,i]* C[s,j]* J[r,p,s,q],  (d, e) ↦ 4 Σ C[p,i] C[q,e] C[r,i]* J[r,p,d,q])
-    = (J, C) ↦ let t[d,e] = Σ C[p,i] C[q,e] C[r,i]* J[r,p,d,q] in (Σ C[s,j]* t[s,j],  (d, e) ↦ 4 t[d,e])
+    (J, C) ↦ (Σ C[p,i] C[q,j] C[r,i]* C[s,j]* J[r,p,s,q],  (d, e) ↦ 4 Σ C[p,e] C[q,i] C[r,i]* J[d,p,r,q])
+    = (J, C) ↦ let t[d,e] = Σ C[p,e] C[q,i] C[r,i]* J[d,p,r,q] in (Σ C[s,j]* t[s,j],  (d, e) ↦ 4 t[d,e])
 
 A subnetwork (see `parts`) is some of the factors under a Σ, with the sums that only they need. Two are alike when their
 canonical forms are, perhaps after one is conjugated or its axes are exchanged, so that the symmetries of the tensors

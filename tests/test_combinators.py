@@ -216,7 +216,7 @@ def test_bound_names_of_a_form_differ() -> None:
 
     found = cd.grad(form, wrt="x").combinators()
     assert found.startswith("(T, x) ↦ 𝐂 (d ↦ 𝐁 (3 ·) (𝐁 Σ (𝐂 ((i, j) ↦ ")
-    assert "T[i,j,d]" in found
+    assert "T[d,i,j]" in found
     assert "𝐁 x 𝐈 [j]" in found
 
 

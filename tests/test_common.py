@@ -94,10 +94,10 @@ def test_energy_and_gradient_of_hartree_fock_share_the_density_and_the_fock_matr
     assert str(cd.value_and_grad(coulomb, wrt="C")) == (
         "(J, C) ↦\n"
         "  t[p,q] = Σ_i C[p,i] C[q,i]*\n"
-        "  t2[d,p] = Σ_{q,r} J[r,q,d,p] t[q,r]\n"
+        "  t2[d,p] = Σ_{q,r} J[d,p,r,q] t[q,r]\n"
         "  (Re(Σ_{p,q} t2[q,p] t[p,q]), (d, e) ↦ 4 Σ_p C[p,e] t2[d,p])"
     )
-    assert str(cd.grad(coulomb, wrt="C")) == "(J, C) ↦ (d, e) ↦ 4 Σ_{p,q,r,i} C[p,i] C[q,e] C[r,i]* J[r,p,d,q]"
+    assert str(cd.grad(coulomb, wrt="C")) == "(J, C) ↦ (d, e) ↦ 4 Σ_{p,q,r,i} C[p,e] C[q,i] C[r,i]* J[d,p,r,q]"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_energy_and_gradient_of_hartree_fock_share_the_density_and_the_fock_matr
         (energy, "C", "h[", 2),
         (form, "x", "A[", 1),
         (hermitian, "z", "H[", 1),
-        (flat, "U", "S[", 2),
+        (flat, "U", "S[", 1),
     ],
 )
 def test_a_tensor_is_read_once_for_all_results(program: Any, wrt: str, tensor: str, times: int) -> None:

@@ -95,7 +95,7 @@ def test_the_real_part_of_a_general_form() -> None:
 
 def test_a_supersymmetric_form_has_one_term_with_factor_three() -> None:
     gradient = cd.grad(cubic, wrt="x")
-    assert str(gradient) == "(T, x) ↦ d ↦ 3 Σ_{i,j} T[i,j,d] x[i] x[j]"
+    assert str(gradient) == "(T, x) ↦ d ↦ 3 Σ_{i,j} T[d,i,j] x[i] x[j]"
     T = cd.testing.symmetrize(real(3, 3, 3), Cubic)
     x = real(3)
     same(gradient(T, x), 3 * np.einsum("dij,i,j->d", T, x, x))

@@ -171,6 +171,22 @@ def test_a_primitive_is_differentiated_on_every_route(activations: str) -> None:
     assert r"\sigma(" in cd.grad(loss).latex()
 
 
+@pytest.mark.parametrize("library", ["jax.numpy", "torch"])
+def test_a_primitive_runs_on_every_library(library: str, activations: str) -> None:
+    arrays = pytest.importorskip(library)
+    softplus, log1p = (cd.primitive(name, rules=[activations]) for name in ("softplus", "log1p"))
+
+    @cd.program
+    def f(x: Vector, y: Vector):
+        return cd.sum(lambda i: softplus(x[i] * y[i]) + log1p(x[i] ** 2))
+
+    x, y = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
+    for derived in (cd.grad(f, wrt="x"), cd.hessian(f, wrt="x")):
+        result = derived(arrays.asarray(x), arrays.asarray(y))
+        assert type(result) is type(arrays.asarray(x))
+        assert np.allclose(np.asarray(result), derived(x, y), rtol=1e-5)
+
+
 def test_a_primitive_of_complex_arguments(activations: str) -> None:
     softplus = cd.primitive("softplus", [activations])
 

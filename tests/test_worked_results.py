@@ -53,17 +53,17 @@ CASES: dict[str, tuple[Any, cd.Program, Any]] = {
 
 TEXT = {
     "hartree_fock": r"""
-(J, C) ↦ (d, e) ↦ 4 Σ_{p,q,r,i} C[p,i] C[q,e] C[r,i]* J[r,p,d,q]
+(J, C) ↦ (d, e) ↦ 4 Σ_{p,q,r,i} C[p,e] C[q,i] C[r,i]* J[d,p,r,q]
 """,
     "hartree_fock_pair": r"""
 (J, C) ↦
   t[p,q] = Σ_i C[p,i] C[q,i]*
-  t2[d,p] = Σ_{q,r} J[r,q,d,p] t[q,r]
+  t2[d,p] = Σ_{q,r} J[d,p,r,q] t[q,r]
   (Re(Σ_{p,q} t2[q,p] t[p,q]), (d, e) ↦ 4 Σ_p C[p,e] t2[d,p])
 """,
     "wannier": r"""
 (w, S, U) ↦
-  (d, e, f) ↦ 4 Σ_{k,p,q,i,b} S[q,p,k + b,k] S[d,i,f,f + b] U[p,e,k] U[i,e,f + b] U[q,e,k + b]* w[b]
+  (d, e, f) ↦ 4 Σ_{k,p,q,i,b} S[d,p,f,f + b] S[i,q,k + b,k] U[q,e,k] U[p,e,f + b] U[i,e,k + b]* w[b]
 """,
     "wannier_pair": r"""
 (w, S, U) ↦
@@ -94,20 +94,20 @@ TEXT = {
 
 LATEX = {
     "hartree_fock": r"""
-(J, C) \mapsto (d, e) \mapsto 4 \sum_{p,q,r,i} C_{p,i} C_{q,e} C_{r,i}^{*} J_{r,p,d,q}
+(J, C) \mapsto (d, e) \mapsto 4 \sum_{p,q,r,i} C_{p,e} C_{q,i} C_{r,i}^{*} J_{d,p,r,q}
 """,
     "hartree_fock_pair": r"""
 \begin{aligned}
 & (J, C) \mapsto \\
 & \quad t_{p,q} = \sum_{i} C_{p,i} C_{q,i}^{*} \\
-& \quad {t_{2}}_{d,p} = \sum_{q,r} J_{r,q,d,p} t_{q,r} \\
+& \quad {t_{2}}_{d,p} = \sum_{q,r} J_{d,p,r,q} t_{q,r} \\
 & \quad (\operatorname{Re}\left(\sum_{p,q} {t_{2}}_{q,p} t_{p,q}\right), \\
 & \quad (d, e) \mapsto 4 \sum_{p} C_{p,e} {t_{2}}_{d,p})
 \end{aligned}
 """,
     "wannier": (
-        r"(w, S, U) \mapsto (d, e, f) \mapsto 4 \sum_{k,p,q,i,b} S_{q,p,k + b,k} S_{d,i,f,f + b} U_{p,e,k} "
-        r"U_{i,e,f + b} U_{q,e,k + b}^{*} w_{b}"
+        r"(w, S, U) \mapsto (d, e, f) \mapsto 4 \sum_{k,p,q,i,b} S_{d,p,f,f + b} S_{i,q,k + b,k} U_{q,e,k} "
+        r"U_{p,e,f + b} U_{i,e,k + b}^{*} w_{b}"
     ),
     "wannier_pair": r"""
 \begin{aligned}

@@ -32,6 +32,7 @@ from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Primitive, Sum, 
 
 Key = Any  # nested tuples of strings, numbers and keys, comparable among themselves
 Colours = Mapping[Var, Key]
+BOUND = "~"  # sorts behind the "=" of free indices, which so come first where a symmetry leaves the choice: J[d, p, …]
 
 
 def canonical(term: Term, forms: dict[Key, int] | None = None) -> Term:
@@ -191,7 +192,7 @@ class _Network:
     def start(self) -> Colours:
         """Indices coloured by their domains alone."""
         kinds = sorted({repr(i.type) for i in self.indices})
-        return {i: ("#", self.depth, kinds.index(repr(i.type))) for i in self.indices}
+        return {i: (BOUND, self.depth, kinds.index(repr(i.type))) for i in self.indices}
 
     def search(self, colours: Colours, leaves: dict[Key, _Leaf]) -> _Leaf:
         """The least naming of those that colour refinement leaves open; sign 0 for a network that is its negative.
@@ -244,7 +245,7 @@ class _Network:
         while True:
             seen = {i: (colours[i], *self._occurrences(i, colours)) for i in self.indices}
             ranks = {key: rank for rank, key in enumerate(sorted(set(seen.values())))}
-            colours = {**colours, **{i: ("#", self.depth, ranks[seen[i]]) for i in self.indices}}
+            colours = {**colours, **{i: (BOUND, self.depth, ranks[seen[i]]) for i in self.indices}}
             if len(ranks) == classes or len(ranks) == len(self.indices):
                 return colours
             classes = len(ranks)
@@ -311,7 +312,7 @@ def _key(form: _Form) -> Key:
 
 def _named(var: Var, colour: Key | None) -> Var:
     """The final variable of a coloured index: @depth.rank; a variable without colour keeps its name."""
-    return Var(f"@{colour[1]}.{colour[2]}", var.type) if colour is not None and colour[0] == "#" else var
+    return Var(f"@{colour[1]}.{colour[2]}", var.type) if colour is not None and colour[0] == BOUND else var
 
 
 def _numbered(term: Term, number: int) -> Term:

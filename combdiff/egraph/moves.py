@@ -89,9 +89,10 @@ def _forms(body: Term, cycle: Cyclic, indices: list[Var]) -> list[Term]:
     """The index forms that read axes of a cycle and mention the indices, one of each and its negative."""
     found: dict[Term, None] = {}
     for node in subterms(body):
-        read: list[Term] = []
+        read: list[Term] = []  # an index read from a tensor is none of these forms
         if isinstance(node, Apply) and isinstance(space := type_of(node.function), Space):
-            read = [a for a, axis in zip(node.arguments, space.axes, strict=True) if axis == cycle]
+            axes = zip(node.arguments, space.axes, strict=True)
+            read = [a for a, axis in axes if axis == cycle and isinstance(a, Var | Affine)]
         elif isinstance(node, Delta) and node.domain == cycle and not node.lookup:
             read = [affine([(node.left, 1), (node.right, -1)])]
         for form in read:
