@@ -12,9 +12,11 @@ program and the last with the result.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from combdiff.common import bind_common
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.history import Event, Found, Place, Prepared, State, recording
 from combdiff.egraph.replay import MET, Replay, ordered
@@ -30,7 +32,9 @@ APART = "every Σ binds indices of its own"
 NORMAL = "contraction normal form: connected sums, δ's solved"
 CANONICAL = "canonical form: names of indices, signs, equal terms"
 CHOSEN = "the cheapest form met"
+COMMON = "what the results have in common computed once"
 READABLE = "names for readers"
+_NUMBERED = re.compile(r"\b([^\W\d]\w*)\.\d+(?=: | is real)")  # a binding in the law of a symmetry: t.2: t[i,j] = …
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,9 @@ def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tup
     writer = _Writer(raw, rules)
     for event in events:
         writer.take(event)
+    common = bind_common(writer.state)  # done where a value comes with its derivative
+    if _form(common) is _form(result):
+        writer.step(COMMON, "", common, (writer.state, common))
     writer.step(READABLE, "", result, (writer.state, result))
     return Explanation(parameters, tuple(writer.steps), raw, result)
 
@@ -125,7 +132,8 @@ class _Writer:
     def step(self, law: str, place: str, after: Term, part: tuple[Term, Term]) -> None:
         """Add a step, if it changes anything."""
         if after is not self.state:
-            self.steps.append(Step(law, place, self.state, after, part))
+            spoken = _NUMBERED.sub(r"\1", law)
+            self.steps.append(Step(spoken, place, self.state, after, part))
             self.state = after
 
     def take(self, event: Event) -> None:

@@ -101,6 +101,23 @@ def test_hartree_fock_is_explained_by_the_symmetries_of_its_integrals() -> None:
     assert any(law.startswith("J: J[p,q,r,s]") for law in found)
 
 
+def test_what_value_and_gradient_share_is_explained() -> None:
+    found = laws(checked(cd.value_and_grad(coulomb, wrt="C")))
+    assert found[-1] == "what the results have in common computed once"
+
+
+def test_the_symmetry_of_a_binding_is_told_by_its_name() -> None:
+    Even = cd.Space(cd.Symmetric("B"), symmetry=["w[b] = w[-b]"])
+
+    @cd.program
+    def spread(w: Even, U: cd.Space(cd.Cyclic("K"), dtype=complex)):
+        t = cd.tensor(lambda b: cd.sum(lambda k: cd.conj(U[k]) * U[k + b]), b=cd.Symmetric("B"))
+        return cd.sum(lambda b: w[b] * cd.conj(t[b]) * t[b])
+
+    found = laws(cd.grad(spread, wrt="U").explain())
+    assert any("conj(" in law and law.startswith("t: ") for law in found), found
+
+
 def test_html_shows_formulas() -> None:
     html = cd.grad(form, wrt="x").explain()._repr_html_()
     assert html.startswith("<table>")
