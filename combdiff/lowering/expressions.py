@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from combdiff.affine import Linear
 from combdiff.domains import Domain, Function, Space
 from combdiff.errors import UnsupportedError
+from combdiff.lowering.bounds import bounded
 from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.fragments import LETTERS, einsum_operands, literal, parenthesised, slice_text, tuple_text
 from combdiff.lowering.indirect import indirect
@@ -34,12 +35,14 @@ from combdiff.lowering.steps import (
     Factor,
     Gram,
     Hit,
+    Keep,
     LinearSolve,
     LogSumExp,
     MatrixFunction,
     Pattern,
     Read,
     Reduce,
+    Running,
     Scale,
     Scatter,
     Select,
@@ -100,6 +103,8 @@ class Expressions:
                 return f"_gram({operands[0]}{'.T' if axis else ''}, {operands[1]})"
             case Correlate() as correlation:
                 return self._correlate(correlation, operands, step)
+            case Running() | Keep():
+                return bounded(self, step.operation, operands[0], step)
             case Take() | Scatter() | Hit():
                 return indirect(self, step.operation, operands, step)
             case Reduce(summed=summed):

@@ -36,7 +36,7 @@ class Words(Protocol):
     def placed(self, text: str, pattern: Pattern, rank: int) -> str:
         """An array with its axes where the pattern says."""
 
-    def grid(self, steps: Pattern, start: Linear, axes: Sequence[Domain]) -> str:
+    def grid(self, steps: Pattern, start: Linear, axes: Sequence[Domain], full: bool = False) -> str:
         """`steps · t + start` for all t."""
 
     def dtype(self, kind: type) -> str:

@@ -25,13 +25,14 @@ from combdiff.implicit import Implicit
 from combdiff.indexing import Delta, Indicator
 from combdiff.lowering.exponentials import logarithm
 from combdiff.lowering.graph import Graph, Value
-from combdiff.lowering.guards import Read, needless, placement, reads
+from combdiff.lowering.guards import Read, placement, reads
 from combdiff.lowering.late import read_late
 from combdiff.lowering.lookups import look_up, scatter
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
 from combdiff.lowering.systems import captures, system
-from combdiff.lowering.views import domain_of, extent_form, is_renaming, mask, modulus, solved
+from combdiff.lowering.triangles import apply_masks
+from combdiff.lowering.views import domain_of, extent_form, is_renaming, modulus, solved
 from combdiff.matrices import MATRIX_TABLE, is_matrix_function
 from combdiff.primitives import TABLE
 from combdiff.substitution import Names, apply, substitute, subterms
@@ -264,7 +265,7 @@ class Lowering:
         self._solve_deltas(product)
         if product.factor.number is ZERO:
             return UNIT, self._constant(ZERO)
-        self._apply_masks(product)
+        apply_masks(self.graph, product, self.names)
         scattered = look_up(self.graph, product, self.value)
         held = set(scattered[1].labels) if scattered else set()
         present = {label for value in product.operands for label in value.labels}
@@ -366,30 +367,6 @@ class Lowering:
             if is_renaming(var, index) or (read and (wrapped or not cyclic)):
                 return term, var, index
         return None
-
-    def _apply_masks(self, product: Product) -> None:
-        """Each mask selects from the operands that may be undefined where it is 0, or is one more operand."""
-        for condition in self._needed_masks(product):
-            labels, operation = mask(condition)
-            step = self.graph.emit(operation, (), map(domain_of, labels), int)
-            guard, operands = Value(step, labels), product.operands
-            selected = [n for n, value in enumerate(operands) if self._needs_guard(value, labels)]
-            if len(operands) == 1 and set(labels) <= set(operands[0].labels):
-                selected = [0]
-            for n in selected:
-                operands[n] = self.graph.select(guard, operands[n])
-            if not selected:
-                operands.append(guard)
-
-    def _needed_masks(self, product: Product) -> list[Delta | Indicator]:
-        """The conditions that must be told: those where no read is 0 by itself, or something may be undefined."""
-        every = [read for known in product.reads for read in known]
-        pairs = list(zip(product.operands, product.reads, strict=True))
-        unsafe = [known for value, known in pairs if self.graph.unsafe[value.step]]
-        return [m for m in product.masks if not all(needless(m, known) for known in (every, *unsafe))]
-
-    def _needs_guard(self, value: Value, labels: Sequence[Var]) -> bool:
-        return self.graph.unsafe[value.step] and not set(labels).isdisjoint(value.labels)
 
 
 def _may_inline(term: Apply) -> bool:

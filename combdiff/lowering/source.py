@@ -30,8 +30,10 @@ from combdiff.lowering.steps import (
     Conjugate,
     Constant,
     Elementwise,
+    Keep,
     Parameter,
     Read,
+    Running,
     Select,
     Step,
 )
@@ -241,14 +243,14 @@ class _Writer:
     # --- elements that are computed only to be masked out
 
     def _guarded(self) -> set[int]:
-        """Steps whose undefined elements a Select drops, from the first function that may be undefined on."""
+        """Steps whose undefined elements a Select or a bound drops, from the first that may be undefined on."""
         feeding: set[int] = set()
         steps = self.plan.steps
         for n in range(len(steps) - 1, -1, -1):
             if n in feeding:
                 feeding.update(steps[n].operands)
-            elif isinstance(steps[n].operation, Select):
-                feeding.add(steps[n].operands[1])
+            elif isinstance(steps[n].operation, Select | Keep | Running):
+                feeding.add(steps[n].operands[-1])
         found: set[int] = set()
         for n in sorted(feeding):
             arithmetic = not isinstance(steps[n].operation, Read | Arrange)

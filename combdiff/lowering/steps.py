@@ -170,6 +170,25 @@ class Correlate:
 
 
 @dataclass(frozen=True)
+class Running:
+    """Sums along `axis` over its positions l with `sign·l + steps · t + start ≥ 0`; the labels t stand in its place."""
+
+    axis: int
+    sign: int
+    steps: tuple[int, ...]
+    start: Linear
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The operand where `step·t + start ≥ 0` for the position t along `axis`, 0 elsewhere."""
+
+    axis: int
+    step: int
+    start: Linear
+
+
+@dataclass(frozen=True)
 class Take:
     """Elements of the first operand along `axis` at the indices that the second holds, `first` being stored first.
 
@@ -318,6 +337,8 @@ Operation = (
     | Conjugate
     | Contract
     | Correlate
+    | Running
+    | Keep
     | Take
     | Scatter
     | Hit

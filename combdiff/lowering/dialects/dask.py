@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from combdiff.lowering.bounded import running
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import DASK, matrix_helpers
 from combdiff.lowering.solvers import DASK_HOST, SOLVERS
@@ -31,7 +32,7 @@ class Dask(NumPy):
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        helpers = {**DASK, **matrix_helpers("np")}
+        helpers = {**DASK, "_running": running("da"), **matrix_helpers("np")}
         logarithm = helpers["_logsumexp"].replace("np.", "da.")
         return {**helpers, "_logsumexp": logarithm, **SOLVERS, "_on_host": DASK_HOST}
 

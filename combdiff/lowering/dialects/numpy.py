@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.lowering.bands import BANDS
+from combdiff.lowering.bounded import KEEP, running
 from combdiff.lowering.helpers import GATHER, VIEW, matrix_helpers
 from combdiff.lowering.solvers import CUPY_HOST, JAX_HOST, SOLVERS
 from combdiff.lowering.structured import STRUCTURED
@@ -35,7 +36,13 @@ _POWERS = {
 _FIXED = {"real": "{0}.real", "imag": "{0}.imag", "relu": "{np}.maximum({0}, 0)", "step": "{np}.heaviside({0}, 0)"}
 
 
-_WRITES = {"_place": PLACE, **BANDS, "_scatter": SCATTER.format(np="np")}
+_WRITES = {
+    "_place": PLACE,
+    **BANDS,
+    "_keep": KEEP.format(np="np"),
+    "_running": running("np"),
+    "_scatter": SCATTER.format(np="np"),
+}
 
 
 class NumPy:
@@ -200,6 +207,7 @@ class CuPy(NumPy):
         """CuPy's views have no flag that makes them read-only."""
         view = VIEW.format(np=self.np, flags="")
         reads = {"_view": view, "_gather": GATHER.format(np=self.np), "_scatter": SCATTER.format(np=self.np)}
+        reads |= {"_keep": KEEP.format(np=self.np), "_running": running(self.np)}
         return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": CUPY_HOST}
 
 
@@ -219,7 +227,7 @@ class Jax(NumPy):
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
         reads = {"_gather": GATHER.format(np=self.np), "_scatter": JAX_SCATTER}
-        return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": JAX_HOST}
+        return {**reads, "_running": running(self.np), **matrix_helpers(self.np), **SOLVERS, "_on_host": JAX_HOST}
 
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from combdiff.lowering.bounded import running
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import TORCH_GATHER, matrix_helpers
 from combdiff.lowering.solvers import SOLVERS, TORCH_HOST
@@ -46,6 +47,7 @@ class Torch(NumPy):
         eye = "dtype=torch.bool, device=matrix.device"
         return {
             "_gather": TORCH_GATHER,
+            "_running": running("torch"),
             "_scatter": TORCH_SCATTER,
             **matrices,
             "_adjugate": matrices["_adjugate"].replace("dtype=bool", eye),
