@@ -64,6 +64,8 @@ def key(value: Any) -> object:
 def described(value: Any) -> Given:
     """What an argument is."""
     kind: type = type(value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError("a masked array was given, whose mask would be lost", hint="give x.filled(0), or x.data")
     library = library_of_type(kind)
     if library is not None:
         shape = tuple(n if isinstance(n, int) else _unknown_length(n, value, library) for n in value.shape)

@@ -265,9 +265,9 @@ def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTabl
     for size, value in sizes.items():
         if size not in known:
             raise ArgumentError(f"{name} has no size {size!r}", hint=f"its sizes are {', '.join(known) or 'fixed'}")
-        if not isinstance(value, int) or value < 0:
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
             raise ArgumentError(f"{value!r} is no size for {size}", hint="give a whole number")
-    planned = suited(plan(program, sizes), "numpy")
+    planned = suited(plan(program, {size: int(value) for size, value in sizes.items()}), "numpy")
     return table(planned, step_names(planned, name))
 
 

@@ -10,7 +10,9 @@ import pytest
 from orders import corpus, network, proposals
 
 import combdiff as cd
-from combdiff.execution import find_paths
+from combdiff.execution import find_paths, plan
+from combdiff.lowering import source as plan_source
+from combdiff.lowering import suited
 from combdiff.lowering.networks import Network, Tree, cost_of, members
 from combdiff.lowering.search import trees
 
@@ -248,3 +250,75 @@ def test_helpers_are_carried_only_where_they_are_called() -> None:
         return (x * x).sum()
 
     assert "def _spread" not in my_spread.source()
+
+
+# --- results written over operands ---------------------------------------------------------------------------------
+
+
+@cd.program
+def chained(A: M, B: M):
+    C = cd.exp(A) * cd.sin(B)
+    D = cd.exp(-3 * (A @ B))
+    return C + C.T, 2 * cd.tanh(C) - A * B, 1 / (1 + D) - D.T
+
+
+@cd.program
+def overlapping(A: M):
+    C = A @ A
+    return C + C.T
+
+
+def test_large_results_are_written_over_what_nothing_reads_any_more() -> None:
+    A, B = RNG.normal(size=(2, 150, 150)) / 10
+    before = A.copy(), B.copy()
+    jacobian = cd.jacobian(overlapping, wrt="A")
+    assert not any("out=" in jacobian.source(name) for name in ("torch", "jax", "dask"))
+    C, D = np.exp(A) * np.sin(B), np.exp(-3 * (A @ B))
+    expected = C + C.T, 2 * np.tanh(C) - A * B, 1 / (1 + D) - D.T
+    for _ in range(2):
+        for found, wanted in zip(chained(A, B), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_allclose(overlapping(A), A @ A + (A @ A).T)
+    np.testing.assert_array_equal(A, before[0])
+    np.testing.assert_array_equal(B, before[1])
+    namespace: dict[str, Any] = {}
+    exec(large_source(chained, 150), namespace)
+    assert "np.exp(t" in large_source(chained, 150)
+    assert "out=" in large_source(chained, 150)
+    assert "out=A" not in large_source(chained, 150)
+
+
+def large_source(f: cd.Program, n: int) -> str:
+    return plan_source(suited(plan(f.term, {"n": n}), "numpy"), "f")
+
+
+@pytest.mark.parametrize(("first", "second"), [("f4", "f8"), ("f8", "f4"), ("f4", "f4"), ("i4", "f4"), ("f2", "f4")])
+def test_what_is_written_over_is_as_wide_as_the_result(first: str, second: str) -> None:
+    @cd.program
+    def mixed(A: M, x: V):
+        B = cd.exp(A)
+        return cd.sin(B * x) + cd.cos(x) * cd.exp(B)
+
+    A, x = (RNG.normal(size=(200, 200)) / 9).astype(first), RNG.normal(size=200).astype(second)
+    found, B = mixed(A, x), np.exp(A.astype("f8") if first == "i4" else A)
+    expected = np.sin(B * x) + np.cos(x) * np.exp(B)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(
+        found, expected, rtol=50 * np.finfo(found.dtype).eps, atol=50 * np.finfo(found.dtype).eps
+    )
+
+
+# --- what is no size and no array ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [True, 2.5, float("nan"), float("inf"), -1, "3", None])
+def test_what_is_no_size(size: Any) -> None:
+    with pytest.raises(cd.CombdiffError, match="is no size for n"):
+        common_left.cost(n=size)
+
+
+def test_sizes_of_numpy_and_masked_arrays() -> None:
+    assert common_left.cost(n=np.int64(7)).flops == common_left.cost(n=7).flops
+    A = RNG.normal(size=(3, 3))
+    with pytest.raises(cd.CombdiffError, match="whose mask would be lost"):
+        exchange(symmetric(3), np.ma.masked_array(A, A > 0))

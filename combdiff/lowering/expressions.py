@@ -178,7 +178,8 @@ class Expressions:
         self.uses_real = True
         return self.dialect.complex_type() if kind is complex else "real"
 
-    def _factor(self, factor: Factor) -> str:
+    def factor(self, factor: Factor) -> str:
+        """A number times extents."""
         parts = [] if factor.number == Number(1) and factor.extents else [literal(factor.number)]
         parts += [f"({text})" if " " in text else text for text in map(self.extent, factor.extents)]
         return " * ".join(parts)
@@ -250,14 +251,14 @@ class Expressions:
             constant = isinstance(operation, Constant)
             array = self.placed(self.names[m], pattern, len(step.axes))
             sign = (" - " if text else "-") if negative else (" + " if text else "")
-            text += sign + (self._factor(total) if constant else self._scaled(total, array))
+            text += sign + (self.factor(total) if constant else self._scaled(total, array))
         return text
 
     def _scaled(self, factor: Factor, text: str) -> str:
         """factor·array; a complex number stands last, as Python's `complex * np.float64` is no NumPy scalar."""
         if factor == Factor():
             return text
-        return f"{text} * {self._factor(factor)}" if factor.number.imag else f"{self._factor(factor)} * {text}"
+        return f"{text} * {self.factor(factor)}" if factor.number.imag else f"{self.factor(factor)} * {text}"
 
     def _elementwise(self, n: int) -> str:
         step = self.plan.steps[n]

@@ -24,6 +24,7 @@ from combdiff.lowering.correlations import correlated
 from combdiff.lowering.dialects import NumPy, dialect
 from combdiff.lowering.expressions import Expressions
 from combdiff.lowering.plan import Layout, Loop, Plan, describe
+from combdiff.lowering.reuse import Reuse
 from combdiff.lowering.steps import (
     Arrange,
     Collect,
@@ -99,6 +100,7 @@ class _Writer:
         self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
         self.sizes = {size: self._fresh(size) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
+        self.reuse = Reuse(plan)
         self.expressions = Expressions(plan, self.names, self.arguments, self.sizes, self.systems, dialect)
 
     def _fresh(self, name: str) -> str:
@@ -149,9 +151,13 @@ class _Writer:
             if isinstance(step.operation, Collect):
                 yield indent + self._collected(n, step.operation)
             else:
-                yield f"{indent}{self.names[n]} = {self.expressions.step(n)}  # {self._comment(step)}"
+                yield f"{indent}{self.names[n]} = {self._expression(n)}  # {self._comment(step)}"
             if n in done and (n + 1 < len(plan.steps) or loop):
                 yield f"{indent}del {', '.join(done[n])}"
+
+    def _expression(self, n: int) -> str:
+        text = self.expressions.step(n)
+        return self.reuse.written(self.expressions, n, text, self.dialect.np) if self.dialect.writes_over else text
 
     def _loop_lines(self, loop: Loop) -> Iterator[str]:
         """Arrays for what the loop collects, and its head."""

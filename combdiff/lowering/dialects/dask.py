@@ -27,6 +27,7 @@ class Dask(NumPy):
     guard = None
     strided = False
     in_place = False
+    writes_over = False
     indexes = False
     solves = False
 

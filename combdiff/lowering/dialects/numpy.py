@@ -60,6 +60,7 @@ class NumPy:
     lazy_conjugate = False  # a conjugate shares memory with its operand
     in_place = True  # elements of arrays can be written
     mixes_kinds = True  # products take operands of different element types
+    writes_over = True  # results may be written over operands, with out=
     indexes = True  # several axes can be read at arrays of indices
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
 
@@ -222,6 +223,7 @@ class Jax(NumPy):
     guard = None
     strided = False
     in_place = False
+    writes_over = False
     solves = False
 
     def helpers(self) -> Mapping[str, str]:

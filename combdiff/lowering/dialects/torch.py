@@ -37,6 +37,7 @@ class Torch(NumPy):
     guard = None
     permute = "permute"
     strided = False
+    writes_over = False  # a tensor that is differentiated is still needed
     lazy_conjugate = True
     mixes_kinds = False
     solves = False
