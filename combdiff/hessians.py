@@ -16,18 +16,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from combdiff.arguments import bind_sizes
+from combdiff.blocks import Blocks, Compressed, pair_of_names, position
 from combdiff.compression import Structure, compress
 from combdiff.derivation import derived, space_of
 from combdiff.domains import Space, extent
-from combdiff.errors import ArgumentError, DifferentiationError, MemoryLimitError, UnsupportedError
+from combdiff.errors import ArgumentError, MemoryLimitError, UnsupportedError
 from combdiff.jacobians import fine_gradient, hessian_body, modes_of
 from combdiff.memory import available, in_words
-from combdiff.newton import Operator, realified, solved
+from combdiff.newton import Operator, Pair, realified, solved
 from combdiff.program import Program
 from combdiff.readability import letters_of, readable
 from combdiff.rulefiles.loading import rule_paths
@@ -38,42 +39,6 @@ from combdiff.terms import Lambda, Term, Tuple, Var, lambda_, let
 from combdiff.transforms import Wrt, cheapest, check_objective, grad, hvp, names_several, points_of
 
 NUMBER_BYTES = {int: 8, float: 8, complex: 16}
-
-
-class Compressed(NamedTuple):
-    """The cores of a derivative as a Program, and how they make it up: one `Structure`, or one for each block.
-
-    Call it as the Program itself: it gives the array of the core, or a tuple of them.
-    """
-
-    core: Program
-    structure: Structure | tuple[Structure, ...]
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """The arrays of the cores."""
-        return self.core(*arguments, **named)
-
-    def __str__(self) -> str:
-        found = self.structure if isinstance(self.structure, tuple) else (self.structure,)
-        return "\n".join([*map(str, found), str(self.core)])
-
-
-class Blocks(tuple[Any, ...]):
-    """Rows of blocks, as nested tuples; `blocks["U", "V"]` is the block of two names."""
-
-    names: tuple[str, ...]
-
-    def __new__(cls, rows: Iterable[Any], names: tuple[str, ...]) -> Blocks:
-        """The rows with the names that index them."""
-        made = super().__new__(cls, rows)
-        made.names = names
-        return made
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, tuple):
-            row, column = (_position(self.names, name) for name in _pair_of_names(key))
-            return tuple.__getitem__(self, row)[column]
-        return tuple.__getitem__(self, key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +66,21 @@ class Hessian(Program):
 
     def __getitem__(self, names: tuple[str, str]) -> Hessian:
         """The block of two names, first the row, as a Hessian of its own."""
-        row, column = _pair_of_names(names)
-        i, j = _position(self.rows, row), _position(self.columns, column)
+        row, column = pair_of_names(names)
+        position(self.rows, row), position(self.columns, column)
+        return self._selected((row,), (column,), several=False)
+
+    def _selected(self, rows: tuple[str, ...], columns: tuple[str, ...], several: bool) -> Hessian:
+        """The blocks of some of the names."""
         bindings, value = split(self.term.body)
         if self.several:
             assert isinstance(value, Tuple)
-            value = value.items[i].children[j]
+            at = [self.columns.index(name) for name in columns]
+            chosen = [[value.items[self.rows.index(name)].children[n] for n in at] for name in rows]
+            value = Tuple(tuple(Tuple(tuple(row)) for row in chosen)) if several else chosen[0][0]
         term = readable(Lambda(self.term.parameters, share(let(bindings, value))), letters_of(self.term))
-        name = f"{self.name}_{row}_{column}"
-        return replace(self, term=term, name=name, rows=(row,), columns=(column,), several=False)
+        name = "_".join((self.name, *(rows if several else (*rows, *columns))))
+        return replace(self, term=term, name=name, rows=rows, columns=columns, several=several)
 
     def _blocks(self) -> dict[tuple[str, str], tuple[Term, ...]]:
         """The parts of each block, one or the pair (zz̄, zz), under the bindings of the term."""
@@ -173,17 +144,28 @@ class Hessian(Program):
         return Compressed(core, structures[0] if len(structures) == 1 else structures)
 
     def _named_parts(self) -> Iterable[tuple[str, Term]]:
-        for (row, column), parts in self._blocks().items():
-            if self.several and self.rows.index(row) > self.columns.index(column):
-                continue
+        blocks = self._blocks()
+        for row, column in dict.fromkeys(self._named_blocks()):
             block = f"H_{row}{column}" if self.several else "H"
+            parts = blocks[row, column]
             for part, suffix in zip(parts, ("_zz̄", "_zz") if len(parts) > 1 else ("",), strict=True):
                 yield block + suffix, part
 
+    def _named_blocks(self) -> Iterable[tuple[str, str]]:
+        """The names of the block of each structure: those below the diagonal mirror those above and have none."""
+        for (row, column), parts in self._blocks().items():
+            if not self.several or self.rows.index(row) <= self.columns.index(column):
+                yield from [(row, column)] * len(parts)
+
+    @property
+    def _structures(self) -> tuple[Structure, ...]:
+        found = self.compressed().structure
+        return found if isinstance(found, tuple) else (found,)
+
     def sparsity(self) -> Sparsity | tuple[Sparsity, ...]:
         """Where the Hessian may differ from 0, by its δ's and conditions alone; one for each structure."""
-        found = self.compressed().structure
-        return tuple(map(Sparsity, found)) if isinstance(found, tuple) else Sparsity(found)
+        found = tuple(map(Sparsity, self._structures))
+        return found if len(found) > 1 else found[0]
 
     def diag(self, *arguments: Any, **named: Any) -> Any:
         """The diagonal, shaped like the variable, as a Program that never forms the rest; with arrays, its value.
@@ -269,7 +251,8 @@ class Hessian(Program):
         """The x with H·x = rhs at arrays: a Newton step for rhs = −gradient, shaped like the variable.
 
         δ's, Kronecker factors and low rank beside a δ are used where they are; otherwise the dense system is solved.
-        Several variables take and give a tuple. Complex variables: the x whose `matvec` is rhs. Raises SingularError,
+        Several variables take and give a tuple; those that no second derivative couples are solved for by themselves.
+        Complex variables: the x whose `matvec` is rhs. Raises SingularError,
         and MemoryLimitError where the dense matrix is needed and does not fit.
         """
         self._check_square("systems")
@@ -279,19 +262,56 @@ class Hessian(Program):
         for name, part, shape in zip(self.rows, given, shapes, strict=True):
             if part.shape != shape:
                 raise ArgumentError(f"the right-hand side for {name} has shape {part.shape}, but {shape} was expected")
-        if not self.several and (operator := self._operator(values)):
-            return operator.solve(given[0])
-        return self._solve_dense(values, given)
+        if not self.several:
+            return self._solve_one(values, given[0])
+        found: dict[str, Any] = {}
+        for names in self._coupled:
+            right = [given[self.rows.index(name)] for name in names]
+            if len(names) == 1:
+                solution = [self._among[names]._solve_one(values, right[0])]
+            else:
+                solution = self._among[names]._solve_dense(values, right)
+            found.update(zip(names, solution, strict=True))
+        return tuple(found[name] for name in self.rows)
 
-    def _solve_dense(self, values: Sequence[Any], given: list[Any]) -> Any:
+    def _solve_one(self, values: Sequence[Any], right: Any) -> Any:
+        """The solution of the system of one variable: by its structure where that says more than the array."""
+        structure = self.compressed().structure
+        if isinstance(structure, Structure):
+            return operator.solve(right) if (operator := self._operator(values)) else self._by_matrix(values, right)
+        shape = tuple(extent(axis, self._sizes(values)) for axis in structure[0].axes[: len(structure[0].axes) // 2])
+        pair = Pair(*(Operator(each, self._cores(values), shape) for each in structure))
+        solution = pair.solve(right) if any(each.compresses for each in structure) else None
+        return self._by_matrix(values, right) if solution is None else solution
+
+    def _by_matrix(self, values: Sequence[Any], right: Any) -> Any:
+        return self._solve_dense(values, [right])[0]
+
+    @cached_property
+    def _coupled(self) -> tuple[tuple[str, ...], ...]:
+        """The names in groups: second derivatives by variables of two groups are zero."""
+        groups: list[tuple[str, ...]] = []
+        found = zip(self._named_blocks(), self._structures, strict=True)
+        joined = [names for names, structure in found if structure.parts]
+        for name in self.rows:
+            near = [group for group in groups if any((other, name) in joined for other in group)]
+            groups = [group for group in groups if group not in near]
+            groups.append((*(other for group in near for other in group), name))
+        return tuple(tuple(name for name in self.rows if name in group) for group in groups)
+
+    @cached_property
+    def _among(self) -> dict[tuple[str, ...], Hessian]:
+        """The Hessians by the groups of names that are coupled."""
+        return {names: self._selected(names, names, several=len(names) > 1) for names in self._coupled}
+
+    def _solve_dense(self, values: Sequence[Any], given: list[Any]) -> list[Any]:
         self._check_memory(values, "solving needs the matrix:")
         fixed = {p.name: value for p, value in zip(self.term.parameters, values, strict=True)}
         result = replace(self, fixed={}).__call__(**fixed)
         table = result if self.several else ((result,),)
         is_complex = [space_of(p).dtype is complex for p in self._points]
         matrix, right, restore = realified(table, given, is_complex)
-        solution = restore(solved(matrix, right[:, None])[:, 0])
-        return tuple(solution) if self.several else solution[0]
+        return restore(solved(matrix, right[:, None])[:, 0])
 
     @property
     def _points(self) -> list[Var]:
@@ -353,15 +373,3 @@ def _parts(block: Term) -> tuple[Term, ...]:
 
 def _shape(space: Space, sizes: dict[str, int]) -> tuple[int, ...]:
     return tuple(extent(axis, sizes) for axis in space.axes)
-
-
-def _pair_of_names(key: object) -> tuple[str, str]:
-    if isinstance(key, tuple) and len(key) == 2 and all(isinstance(name, str) for name in key):
-        return key
-    raise DifferentiationError(f"a block is named by two names, not by {key!r}", hint='write H["U", "V"]')
-
-
-def _position(names: tuple[str, ...], name: str) -> int:
-    if name not in names:
-        raise DifferentiationError(f"there is no block by {name!r}", hint=f"the names are {', '.join(names)}")
-    return names.index(name)

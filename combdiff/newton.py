@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -91,11 +92,10 @@ class Operator:
             raise SingularError("the matrix of the system is zero")
         if not all(self._simple(part) for part in parts):
             return self._by_matrix
-        pairs = {self._pairs(part) for part in parts}
         if len(parts) == 1:
             return lambda columns: self._by_factors(parts[0], columns)
-        if len(pairs) == 1:
-            return lambda columns: self._by_blocks(parts, columns)
+        if blocks := self.blocks():
+            return partial(self._by_blocks, *blocks)
         return self._by_woodbury if self._low_rank() else self._by_matrix
 
     def _simple(self, part: Part) -> bool:
@@ -137,14 +137,11 @@ class Operator:
             groups.append((mine, members))
         return [({label for label in mine if label < self.order}, members) for mine, members in groups]
 
-    def _by_blocks(self, parts: Sequence[Part], columns: Array) -> Array:
-        """Parts with the same δ's: one system for each value of their axes, or one for all."""
-        paired = self._pairs(parts[0])
-        used = {a for part in parts for _, labels in part.cores for a in self._axes(labels)}
-        group = sorted(set(range(self.order)) - set(paired) | used)
-        wanted = self._matrix_labels(group, paired)
-        total = sum(self._filled(self._operands(part), wanted) for part in parts)
-        return self._solve_group([(np.asarray(total), wanted)], group, paired, columns)
+    def _by_blocks(self, batch: Sequence[int], rows: Sequence[int], columns: Array) -> Array:
+        """Parts with δ's in common: one system for each value of the axes of these, or one for all."""
+        matrix = self.stack(batch, rows)
+        rest = [a for a in range(columns.ndim) if a not in (*batch, *rows)]
+        return self.along([*batch, *rows, *rest], columns, matrix.shape[:-1], partial(solved, matrix))
 
     def _matrix_labels(self, group: Sequence[int], paired: Sequence[int]) -> Labels:
         """The labels of a batch of matrices over the axes of a group: batches, rows, columns."""
@@ -159,11 +156,36 @@ class Operator:
         rows = [a for a in group if a not in paired]
         order = [*batch, *rows, *(a for a in range(columns.ndim) if a not in group)]
         lengths, count = [self.shape[a] for a in batch], prod(self.shape[a] for a in rows)
-        matrix = self._filled(operands, self._matrix_labels(group, paired))
+        matrix = self._filled(operands, self._matrix_labels(group, paired)).reshape(*lengths, count, count)
+        return self.along(order, columns, (*lengths, count), partial(solved, matrix))
+
+    def along(self, order: Sequence[int], columns: Array, lengths: Labels, solve: Callable[[Array], Array]) -> Array:
+        """Solve for columns with their axes in an order: those of a stack of vectors (`lengths`), then the others."""
         moved = columns.transpose(order)
-        right = moved.reshape(*lengths, count, -1)
-        solution = solved(matrix.reshape(*lengths, count, count), right).reshape(moved.shape)
+        solution = solve(moved.reshape(*lengths, -1)).reshape(moved.shape)
         return solution.transpose(np.argsort(order))
+
+    def blocks(self, *others: Operator) -> tuple[list[int], list[int]] | None:
+        """The axes that number the blocks on the diagonal, and those of a block; None where δ's have none in common.
+
+        The δ's are those of all parts, of the others, too. An axis along which all blocks are the same is in neither.
+        """
+        parts = [part for operator in (self, *others) for part in operator.structure.parts]
+        if not all(self._simple(part) for part in parts):
+            return None
+        tied = set(range(self.order)).intersection(*(self._pairs(part) for part in parts))
+        used = {a for part in parts for _, labels in part.cores for a in self._axes(labels)}
+        return (sorted(tied & used), sorted(set(range(self.order)) - tied)) if tied else None
+
+    def stack(self, batch: Sequence[int], rows: Sequence[int]) -> Array:
+        """The blocks as a stack of matrices, zeros where there are no parts."""
+        out = (*batch, *rows, *(a + self.order for a in rows))
+        total = np.zeros([self.shape[a % self.order] for a in out], np.result_type(*self.cores))
+        for part in self.structure.parts:
+            units = [(np.eye(self.shape[a]), (a, a + self.order)) for a in self._pairs(part) if a in rows]
+            total += self._filled([*self._operands(part), *units], out)
+        count = prod(self.shape[a] for a in rows)
+        return total.reshape(*total.shape[: len(batch)], count, count)
 
     # --- low rank beside δ's
 
@@ -206,6 +228,35 @@ class Operator:
         small = np.eye(left.shape[1]) + right.T @ through
         result: Array = plain - through @ solved(small, right.T @ plain)
         return result.reshape(columns.shape)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The pair (∂²f/∂z∂z̄, ∂²f/∂z∂z) = (P, Q) of a complex variable: P Hermitian, Q symmetric.
+
+    The gradient 2 ∂f/∂z̄ changes by 2 (P̄·dz + Q̄·dz̄).
+    """
+
+    direct: Operator
+    twin: Operator
+
+    def solve(self, rhs: Array) -> Array | None:
+        """The dz for a change of the gradient, by the structure; None where that does not help."""
+        if not self.twin.structure.parts:
+            return self.direct.solve(rhs.conj() / 2).conj()
+        found = self.direct.blocks(self.twin)
+        if found is None:
+            return None
+        batch, rows = found
+        P, Q = (operator.stack(batch, rows).conj() for operator in (self.direct, self.twin))
+        matrix, count = _real_pair(P + Q, P - Q), P.shape[-1]
+
+        def solve(right: Array) -> Array:
+            solution = solved(matrix, np.concatenate([right.real, right.imag], axis=-2))
+            return solution[..., :count, :] + 1j * solution[..., count:, :]
+
+        rest = [a for a in range(rhs.ndim + 1) if a not in (*batch, *rows)]
+        return self.direct.along([*batch, *rows, *rest], rhs[..., None], P.shape[:-1], solve)[..., 0]
 
 
 def _einsum(operands: Sequence[Operand], out: Labels) -> Array:
@@ -277,7 +328,11 @@ def _real_block(block: Any, rows: int, row_complex: bool, column_complex: bool) 
         return 2 * np.concatenate([direct.real, -direct.imag], axis=1)
     if not column_complex:
         return 2 * np.concatenate([direct.real, direct.imag])
-    plus, minus = direct + twin.conj(), direct - twin.conj()
+    return _real_pair(direct + twin.conj(), direct - twin.conj())
+
+
+def _real_pair(plus: Array, minus: Array) -> Array:
+    """How real and imaginary parts of a gradient change with those of a variable: 2 (P·dz + Q·dz̄), of P + Q, P − Q."""
     return 2 * np.block([[plus.real, -minus.imag], [plus.imag, minus.real]])
 
 

@@ -71,6 +71,7 @@ LAYERS = (
     "compression",
     "sparsity",
     "newton",
+    "blocks",
     "hessians",
     "interop",
     "testing",
