@@ -211,3 +211,18 @@ def test_the_same_seed_draws_the_same_instances(rule_file: Any) -> None:
             cd.testing.check_rules(path, seed=3)
         messages.add(str(raised.value))
     assert len(messages) == 1
+
+
+def test_a_law_may_compare_a_coefficient_with_a_global(tmp_path: Path) -> None:
+    path = tmp_path / "log.egg"
+    path.write_text(
+        """(rule ((= e (Fn "log" v)) (= (Scale a $zero x) (vec-get v 0)) (> a $zero) (!= a $one))
+      ((union e (Add (multiset-of (Fn "log" (vec-of (Num a $zero))) (Fn "log" (vec-of x))))))
+      :ruleset laws :name "log of a positive multiple")
+""",
+        "utf-8",
+    )
+    cd.testing.check_rules(path)
+    path.write_text(path.read_text("utf-8").replace("(Num a $zero)", "(Num $one $zero)"), "utf-8")
+    with pytest.raises(cd.RuleError, match="log of a positive multiple is false"):
+        cd.testing.check_rules(path)

@@ -81,7 +81,7 @@ class Law:
             self.members.setdefault(args[0].name, []).append((args[1], None))
         elif name == "set-contains":
             self.contained.setdefault(args[0].name, []).append(args[1])
-        elif name == ">" and is_variable(args[0]):
+        elif name == ">" and is_variable(args[0]) and type(args[1]).__name__ == "Lit":
             self.least[args[0].name] = args[1].value.value + 1
         elif self._is_pattern(call):
             self.patterns.append(call)
