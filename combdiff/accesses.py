@@ -27,7 +27,7 @@ from combdiff.indexing import Affine, Delta, Indicator, affine, indicator, size_
 from combdiff.ranges import in_domain, linear, premises_of, size_linear, symbol
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import ONE, ZERO, Apply, Lambda, Let, Mul, Sum, Term, Var
-from combdiff.tracing.arrays import describe, show_index
+from combdiff.tracing.arrays import access_name, describe, show_index
 
 MOST_POINTS = 100_000  # loops entered in search of an index; beyond, what holds over the rationals decides
 
@@ -197,12 +197,21 @@ def doubtful_accesses(term: Term) -> tuple[Access, ...]:
     return tuple(search.inside(term))
 
 
-def check(found: Iterable[Access], sizes: Mapping[str, int], location: Location | None = None) -> None:
-    """Raises IndexingError for the first access that leaves its tensor at these sizes."""
+def check(
+    found: Iterable[Access],
+    sizes: Mapping[str, int],
+    location: Location | None = None,
+    places: Mapping[str, Location] | None = None,
+) -> None:
+    """Raises IndexingError for the first access that leaves its tensor at these sizes.
+
+    The error names its line, one of `places`, else the location given.
+    """
     for access in found:
         point = access.escape(sizes)
         if point is not None:
-            raise access.refusal(point, sizes, location)
+            name = access_name(access.tensor, access.axis, access.index)
+            raise access.refusal(point, sizes, (places or {}).get(name, location))
 
 
 class _Search:

@@ -306,7 +306,7 @@ def program(definition: Callable[..., Any]) -> Program:
     """
     traced = trace_function(definition)
     doubtful = doubtful_accesses(traced.term)
-    check([access for access in doubtful if access.is_sized], {}, traced.location)
+    check([access for access in doubtful if access.is_sized], {}, traced.location, traced.places)
     term = Lambda(traced.term.parameters, share(resolved(traced.term.body, Names(traced.term))))
     open_: tuple[Access | Lookup, ...] = tuple(access for access in doubtful if not access.is_sized)
     open_ += lookups(traced.term)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +55,8 @@ def test_fixed_sizes_are_refused_when_traced(definition: Callable[..., Any], mes
     with pytest.raises(IndexingError) as caught:
         cd.program(definition)
     assert caught.value.message == message
-    assert caught.value.location.line == definition.__code__.co_firstlineno
+    lines, first = inspect.getsourcelines(definition)
+    assert caught.value.location.line == first + len(lines) - 1  # the line that reads, the last in each of these
     assert "cd.where" in caught.value.hint
 
 

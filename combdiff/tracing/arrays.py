@@ -228,6 +228,11 @@ def describe(term: Term) -> str:
     return f"a tensor of order {order}" if order else "a number"
 
 
+def access_name(tensor: str, axis: int, index: Term) -> str:
+    """What tells an access at one axis from others, as far as a reader can."""
+    return f"axis {axis} of {tensor} at {show_index(index)}"
+
+
 def show_index(term: Term) -> str:
     """An index expression as the user wrote it: `2*i - j + 1`."""
     parts, offset = affine_parts(term)

@@ -37,6 +37,7 @@ class Trace:
         self.names = Names(*parameters)
         self.open: dict[Var, Binder] = {}
         self.closed: set[Var] = set()
+        self.places: dict[str, Location] = {}  # where each element is first read, by what a message calls it
 
     def __str__(self) -> str:
         return f"the program {self.name} ({self.location})"

@@ -21,11 +21,11 @@ import numpy as np
 
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Domain, Range, Real, Space, Symmetric
-from combdiff.errors import IndexingError, TraceError, UnsupportedError
+from combdiff.errors import IndexingError, TraceError, UnsupportedError, user_location
 from combdiff.indexing import Affine, affine, affine_parts, indicator, size_form
 from combdiff.indexing import delta as delta_term
 from combdiff.terms import ONE, ZERO, Term, Var, add, lambda_, mul, negate, total
-from combdiff.tracing.arrays import FIRST, axes_of, describe, element, show_index
+from combdiff.tracing.arrays import FIRST, access_name, axes_of, describe, element, show_index
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live, current, show_domain
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
 
@@ -299,7 +299,15 @@ def read(tensor: Term, key: object) -> Term:
     known = fresh | found
     indices = [known.get(axis) or _axis_index(entry, tensor, axis) for axis, entry in enumerate(entries)]
     hits = [delta_term(found[axis], value, axes[axis]) for axis, value in looked_up.items()]
+    _note_place(tensor, indices)
     return lambda_(fresh.values(), total(found.values(), mul(*hits, element(tensor, indices))))
+
+
+def _note_place(tensor: Term, indices: Sequence[Term]) -> None:
+    """Tells the trace on which line of the user's an element is read."""
+    if location := user_location():
+        for axis, index in enumerate(indices):
+            current("an element").places.setdefault(access_name(describe(tensor), axis, index), location)
 
 
 def _looked_up(entry: object) -> Term | None:

@@ -11,8 +11,8 @@ Invariant: the term's only free names are sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import FunctionType
 
 from combdiff.domains import Function, Whole
@@ -30,13 +30,15 @@ from combdiff.tracing.values import NamedFunction, Value, lift, wrap
 class Traced:
     """What tracing a function found: its term, its name and where it is written.
 
-    `inner` names the last parameters where the function returns a function of them: the term is uncurried.
+    `inner` names the last parameters where the function returns a function of them: the term is uncurried. `places` are
+    the lines that read elements, by `access_name`.
     """
 
     term: Lambda
     name: str
     location: Location
     inner: tuple[str, ...] = ()
+    places: Mapping[str, Location] = field(default_factory=dict)
 
 
 def trace_function(function: Callable[..., object]) -> Traced:
@@ -54,7 +56,7 @@ def trace_function(function: Callable[..., object]) -> Traced:
         returned = function(*(_traced_parameter(parameter, trace) for parameter in parameters))
         inner, returned = returned_function(returned, parameters, trace)
         term = Lambda((*parameters, *inner), _result(returned, function.__name__, location))
-        return Traced(term, function.__name__, location, tuple(var.name for var in inner))
+        return Traced(term, function.__name__, location, tuple(var.name for var in inner), trace.places)
 
 
 def _traced_parameter(parameter: Var, trace: Trace) -> TracedValue:
