@@ -322,3 +322,12 @@ def test_sizes_of_numpy_and_masked_arrays() -> None:
     A = RNG.normal(size=(3, 3))
     with pytest.raises(cd.CombdiffError, match="whose mask would be lost"):
         exchange(symmetric(3), np.ma.masked_array(A, A > 0))
+
+
+def test_a_matrix_too_large_for_the_caches_is_not_copied_for_a_vector() -> None:
+    assert kernels(no_symmetry_helps, n=20) == ["matrix-vector"]
+    assert kernels(no_symmetry_helps, n=40) == ["einsum"]
+    assert kernels(exchange, n=40) == ["matrix-vector"]
+    assert kernels(common_left, n=2000).count("matrix-matrix") == 1
+    J, D = RNG.normal(size=(36, 36, 36, 36)), RNG.normal(size=(36, 36))
+    np.testing.assert_allclose(no_symmetry_helps(J, D), np.einsum("pqrs,qs->pr", J, D))

@@ -5,7 +5,8 @@
 
 A symmetry that exchanges axes without sign or conjugate says which orders of the axes of an argument are the same
 array. Taken is the one with which least is copied, and of those one with summed axes last: a row is then added up as it
-is read. Where no symmetry helps, nothing changes.
+is read. Where no symmetry helps, a matrix that is too large for the caches is rather read in place by einsum: its copy
+would take longer than its product with a vector.
 
 Invariant: the plan computes the same for arguments that have their symmetry, and copies no more.
 """
@@ -17,10 +18,12 @@ from dataclasses import replace
 from math import prod
 
 from combdiff.domains import Space, extent
+from combdiff.lowering.plan import ITEM_BYTES
 from combdiff.lowering.steps import Contract, Parameter, Pattern, Step
 from combdiff.terms import Var
 
 MOST = 64  # pairs of orders that are compared
+LARGE = 1 << 23  # bytes that are not copied for a product with a vector
 
 
 def in_best_layout(steps: Sequence[Step], parameters: Sequence[Var], sizes: Mapping[str, int]) -> list[Step]:
@@ -37,11 +40,12 @@ def _suited(step: Step, steps: Sequence[Step], spaces: Mapping[str, Space], size
     lefts, rights = (
         list(_equal(operand, pattern, spaces)) for operand, pattern in zip(operands, (op.left, op.right), strict=True)
     )
-    if len(lefts) * len(rights) == 1 or len(lefts) * len(rights) > MOST:
-        return step
     weights = [prod(extent(axis, dict(sizes)) for axis in operand.axes) for operand in operands]
-    choices = [replace(op, left=left, right=right) for left in lefts for right in rights]
-    return replace(step, operation=min(choices, key=lambda choice: _price(choice, weights)))
+    if 1 < len(lefts) * len(rights) <= MOST:
+        choices = [replace(op, left=left, right=right) for left in lefts for right in rights]
+        op = min(choices, key=lambda choice: _price(choice, weights))
+    copied = _price(op, weights)[0] * ITEM_BYTES[step.kind]
+    return replace(step, operation=replace(op, in_place=op.kernel == "matrix-vector" and copied > LARGE))
 
 
 def _equal(operand: Step, pattern: Pattern, spaces: Mapping[str, Space]) -> Iterator[Pattern]:

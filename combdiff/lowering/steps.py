@@ -92,11 +92,15 @@ class Conjugate:
 
 @dataclass(frozen=True)
 class Contract:
-    """Product of two operands, summed over the labels that are not in `out`; each such label is in both."""
+    """Product of two operands, summed over the labels that are not in `out`; each such label is in both.
+
+    `in_place` says that the operands are read where they lie, by einsum, not copied for a product of matrices.
+    """
 
     left: Pattern
     right: Pattern
     out: Pattern
+    in_place: bool = False
 
     @property
     def batch(self) -> Pattern:
@@ -124,6 +128,8 @@ class Contract:
         """What computes it: a product of numbers, a BLAS-like product, or an einsum."""
         if not self.summed:
             return "outer" if self.left and self.right and not self.batch else "multiply"
+        if self.in_place:
+            return "einsum"
         free = bool(self.left_only) + bool(self.right_only)
         if self.batch:
             return ("einsum", "batched matrix-vector", "batched matrix-matrix")[free]
