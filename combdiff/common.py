@@ -8,7 +8,7 @@ canonical forms are, perhaps after one is conjugated or its axes are exchanged, 
 count. A common one is bound where that lowers the number of multiplications of all results together, at typical sizes,
 and raises it at none of the sizes tried.
 
-Invariant: the value is unchanged; a program with one result stays as it is.
+Invariant: the value is unchanged; a program with one result gets no binding that its origin has not.
 """
 
 from __future__ import annotations
@@ -22,14 +22,26 @@ from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
 from combdiff.implicit import Implicit
-from combdiff.parts import Common, Part, Use, domain_of, factors_of, parts_of, saving, scenarios, signature
-from combdiff.sharing import split
+from combdiff.parts import (
+    Common,
+    Part,
+    Use,
+    costs_nothing,
+    domain_of,
+    factors_of,
+    parts_of,
+    saving,
+    scenarios,
+    signature,
+)
+from combdiff.sharing import put_back, split
 from combdiff.simplification import values_of, with_symmetries
 from combdiff.substitution import Names
 from combdiff.terms import MINUS_ONE, Apply, Lambda, Mul, Sum, Term, Tuple, Var, conj, lambda_, let, mul, negate, total
 
 MOST_ORDERS = 24  # exchanges of axes that are tried
 MOST_BINDINGS = 64
+HEAVY = 3  # factors of a network from which on a tensor that is bound is bound in derivatives too
 
 
 def bind_common(body: Term) -> Term:
@@ -42,6 +54,40 @@ def bind_common(body: Term) -> Term:
         if found is None:
             break
         body = _bind(body, found, search.names)
+    return body
+
+
+def bind_again(body: Term, origin: Term) -> Term:
+    """A derivative in which heavy tensors that the program has bound are bound, where that costs no multiplication.
+
+    The laws take networks for wholes, and find them simplest without names; a reader finds ρ in w ρ* U S.
+    """
+    names = Names(body, origin)
+    known: dict[Var, Term] = {}
+    for var, value in split(origin)[0]:
+        value = known[var] = put_back(value, known)
+        inner = value.body if isinstance(value, Lambda) else value
+        if isinstance(inner, Sum) and len(factors_of(inner)) >= HEAVY:
+            body = _bound_again(body, with_symmetries(names.fresh(var), value), value, names)
+    return body
+
+
+def _bound_again(body: Term, var: Var, value: Term, names: Names) -> Term:
+    """The body with the tensor bound and read, if it has it as a part."""
+    bindings, result = split(body)
+    candidate = let([(var, value), *bindings], result)
+    search, sites = _Search(candidate), list(values_of(candidate))
+    (own,) = (node for node in _networks(sites[0]) if node is (value.body if isinstance(value, Lambda) else value))
+    whole = max((part for _, part in search.listed_parts(own)), key=lambda part: len(part.factors), default=None)
+    if whole is None:
+        return body
+    alike = [(0, whole)]
+    for number, site in enumerate(sites[1:], start=1):
+        parts = (part for node in _networks(site) for _, part in search.listed_parts(node))
+        alike += [(number, part) for part in parts if signature(part) == signature(whole)]
+    for common in search.alike(alike, [(var, value), *bindings], sites, range(len(sites))):
+        if common.bound == 0 and costs_nothing(common, list(scenarios(sites))):
+            return _bind(candidate, common, names)
     return body
 
 
@@ -146,13 +192,13 @@ class _Search:
         groups: dict[tuple[object, ...], list[tuple[int, Part]]] = {}
         for number, site in enumerate(sites):
             for node in _networks(site):
-                for kind, part in self._listed(node):
+                for kind, part in self.listed_parts(node):
                     groups.setdefault(kind, []).append((number, part))
         tried = list(scenarios(sites))
         found: list[tuple[float, int, int, Common]] = []
         for group in groups.values():
             if len({apart[site] for site, _ in group}) > 1:
-                for common in self._alike(group, bindings, sites, apart):
+                for common in self.alike(group, bindings, sites, apart):
                     saved = saving(common, tried)
                     if saved > 0:
                         part = common.definition
@@ -164,12 +210,13 @@ class _Search:
         self.found = True
         return min(inside or found, key=lambda item: item[:3])[3] if found else None
 
-    def _listed(self, node: Sum) -> list[tuple[tuple[object, ...], Part]]:
+    def listed_parts(self, node: Sum) -> list[tuple[tuple[object, ...], Part]]:
+        """The parts of a network with their signatures."""
         if node not in self.listed:
             self.listed[node] = [(signature(part), part) for part in parts_of(node)]
         return self.listed[node]
 
-    def _alike(
+    def alike(
         self,
         group: list[tuple[int, Part]],
         bindings: Sequence[tuple[Var, Term]],

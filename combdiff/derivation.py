@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from combdiff.checking import type_of
-from combdiff.common import bind_common
+from combdiff.common import bind_again, bind_common
 from combdiff.domains import Real, Space
 from combdiff.errors import UnsupportedError
 from combdiff.indexing import Coordinate
@@ -38,7 +38,8 @@ def derived(
     `with_value` says that the body is the pair of a value and its derivative; what they have in common is bound.
     """
     normal = simplify_body(body, rules) if simplified else share(body)
-    normal = bind_common(normal) if simplified and with_value else normal
+    if simplified:
+        normal = bind_common(normal) if with_value else bind_again(normal, origin.body)
     return readable(Lambda(parameters, normal), letters_of(origin))
 
 

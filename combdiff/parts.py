@@ -12,7 +12,7 @@ Invariant: a part sums over an index, and all of its factors are connected throu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -170,6 +170,11 @@ def saving(common: Common, sizes_tried: Sequence[Sizes]) -> float:
     """Multiplications saved at typical sizes, 0 where there are sizes at which more would be done."""
     saved = [_saving_at(common, sizes) for sizes in sizes_tried]
     return saved[0] if min(saved) >= 0 else 0.0
+
+
+def costs_nothing(common: Common, sizes_tried: Sequence[Sizes]) -> bool:
+    """Whether a tensor may be computed for those that use it at no more multiplications, whatever the sizes."""
+    return all(_saving_at(replace(common, bound=None), sizes) >= 0 for sizes in sizes_tried)
 
 
 def _saving_at(common: Common, sizes: Sizes) -> float:

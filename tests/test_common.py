@@ -10,6 +10,7 @@ import pytest
 import combdiff as cd
 from combdiff import reference
 from combdiff.common import bind_common
+from combdiff.sharing import split
 from combdiff.testing import finite_difference_gradient, random_arrays
 
 ERI = cd.Space("N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])
@@ -137,3 +138,36 @@ def test_an_existing_binding_serves_a_network_that_repeats_it() -> None:
 
     both = cd.value_and_grad(twice, wrt=("x", "y"))
     assert str(both).count("A[") == 2
+
+
+@cd.program
+def localisation(
+    w: cd.Space(cd.Symmetric("B"), symmetry=["w[b] = w[-b]"]),
+    S: cd.Space("N", "N", cd.Cyclic("K"), cd.Cyclic("K"), dtype=complex, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"]),
+    U: cd.Space("N", "n", cd.Cyclic("K"), dtype=complex),
+):
+    """The same with ρ bound once."""
+    rho = cd.tensor(
+        lambda n, b: cd.sum(lambda p, q, k: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b]),
+        b=cd.Symmetric("B"),
+    )
+    return cd.sum(lambda n, b: w[b] * cd.conj(rho[n, b]) * rho[n, b])
+
+
+@cd.program
+def light(A: cd.Space("n", "n"), x: cd.Space("n")):
+    y = A @ x
+    return y @ y
+
+
+def test_a_heavy_tensor_of_the_program_keeps_its_name_in_the_gradient() -> None:
+    """A light one is no name."""
+    named = cd.grad(localisation, wrt="U")
+    assert [var.name for var, _ in split(named.term.body)[0]] == ["t"]
+    assert str(named).splitlines()[-1].startswith("  (d, e, f) ↦ 4 Σ_{p,b} ")
+    sizes = {"N": 3, "n": 2, "K": 4, "B": 1}
+    arrays = random_arrays(localisation.parameters, np.random.default_rng(3), sizes)
+    found = named(**arrays)
+    np.testing.assert_allclose(found, cd.grad(localisation, wrt="U", simplify=False)(**arrays))
+    np.testing.assert_allclose(found, finite_difference_gradient(localisation, arrays, "U"), rtol=1e-6, atol=1e-6)
+    assert not split(cd.grad(light, wrt="x").term.body)[0]

@@ -63,7 +63,8 @@ TEXT = {
 """,
     "wannier": r"""
 (w, S, U) ↦
-  (d, e, f) ↦ 4 Σ_{k,p,q,i,b} S[d,p,f,f + b] S[i,q,k + b,k] U[q,e,k] U[p,e,f + b] U[i,e,k + b]* w[b]
+  t[n,b] = Σ_{k,p,q} U[p,n,k]* S[p,q,k,k + b] U[q,n,k + b]
+  (d, e, f) ↦ 4 Σ_{p,b} S[d,p,f,f + b] U[p,e,f + b] w[b] t[e,b]*
 """,
     "wannier_pair": r"""
 (w, S, U) ↦
@@ -105,10 +106,13 @@ LATEX = {
 & \quad (d, e) \mapsto 4 \sum_{p} C_{p,e} {t_{2}}_{d,p})
 \end{aligned}
 """,
-    "wannier": (
-        r"(w, S, U) \mapsto (d, e, f) \mapsto 4 \sum_{k,p,q,i,b} S_{d,p,f,f + b} S_{i,q,k + b,k} U_{q,e,k} "
-        r"U_{p,e,f + b} U_{i,e,k + b}^{*} w_{b}"
-    ),
+    "wannier": r"""
+\begin{aligned}
+& (w, S, U) \mapsto \\
+& \quad t_{n,b} = \sum_{k,p,q} U_{p,n,k}^{*} S_{p,q,k,k + b} U_{q,n,k + b} \\
+& \quad (d, e, f) \mapsto 4 \sum_{p,b} S_{d,p,f,f + b} U_{p,e,f + b} w_{b} t_{e,b}^{*}
+\end{aligned}
+""",
     "wannier_pair": r"""
 \begin{aligned}
 & (w, S, U) \mapsto \\
