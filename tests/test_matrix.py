@@ -428,3 +428,17 @@ def test_random_products_have_the_value_of_their_program(program: Program, simpl
         shown = cd.simplify(program) if simplified else program
     if "[" not in shown.matrix():
         agrees(shown)
+
+
+def test_the_root_of_a_squared_norm_is_the_norm() -> None:
+    @cd.program
+    def distance(x: cd.Space("n"), y: cd.Space("n")):  # type: ignore
+        return cd.sqrt((x - y) @ (x - y))
+
+    @cd.program
+    def frobenius(A: cd.Space("m", "n")):  # type: ignore
+        return cd.sqrt((A * A).sum())
+
+    assert cd.grad(distance).matrix() == "(x - y) / ‖x - y‖"
+    assert frobenius.matrix() == "‖A‖_F"
+    assert cd.grad(frobenius).matrix(latex=True) == r"\frac{A}{\left\Vert A \right\Vert_{F}}"

@@ -283,8 +283,18 @@ def power(base: Chain, exponent: Doc, is_complex: bool) -> Chain:
 
 
 def image(name: str, arguments: Sequence[Chain], order: int, is_complex: bool) -> Chain:
-    """A function of every element."""
+    """A function of every element; the root of `‖x‖²` is `‖x‖`."""
+    if name == "sqrt" and (norm := _norm(arguments[0])) is not None:
+        return of_atom(norm)
     return of_atom(Atom(Function(name, tuple(map(document, arguments))), order, is_complex))
+
+
+def _norm(value: Chain) -> Atom | None:
+    """The norm whose square a number is; None where it is something else."""
+    match value:
+        case Chain(number, ((Atom(Norm()) as norm, 2),), ()) if number is ONE:
+            return norm
+    return None
 
 
 def total(values: Sequence[Chain]) -> Chain:
