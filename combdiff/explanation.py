@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from combdiff.common import bind_common
+from combdiff.common import bind_again, bind_common
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.history import Event, Found, Place, Prepared, State, recording
 from combdiff.egraph.replay import MET, Replay, ordered
@@ -33,6 +33,7 @@ NORMAL = "contraction normal form: connected sums, δ's solved"
 CANONICAL = "canonical form: names of indices, signs, equal terms"
 CHOSEN = "the cheapest form met"
 COMMON = "what the results have in common computed once"
+NAMED = "heavy tensors of the program bound again"
 READABLE = "names for readers"
 _NUMBERED = re.compile(r"\b([^\W\d]\w*)\.\d+(?=: | is real)")  # a binding in the law of a symmetry: t.2: t[i,j] = …
 
@@ -114,9 +115,12 @@ def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tup
     writer = _Writer(raw, rules)
     for event in events:
         writer.take(event)
+    named = bind_again(writer.state, raw)  # done where a derivative comes alone
     common = bind_common(writer.state)  # done where a value comes with its derivative
-    if _form(common) is _form(result):
-        writer.step(COMMON, "", common, (writer.state, common))
+    for law, body in ((NAMED, named), (COMMON, common)):
+        if _form(body) is _form(result):
+            writer.step(law, "", body, (writer.state, body))
+            break
     writer.step(READABLE, "", result, (writer.state, result))
     return Explanation(parameters, tuple(writer.steps), raw, result)
 

@@ -170,4 +170,5 @@ def test_a_heavy_tensor_of_the_program_keeps_its_name_in_the_gradient() -> None:
     found = named(**arrays)
     np.testing.assert_allclose(found, cd.grad(localisation, wrt="U", simplify=False)(**arrays))
     np.testing.assert_allclose(found, finite_difference_gradient(localisation, arrays, "U"), rtol=1e-6, atol=1e-6)
+    assert "heavy tensors of the program bound again" in str(named.explain())
     assert not split(cd.grad(light, wrt="x").term.body)[0]
