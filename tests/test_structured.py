@@ -1,5 +1,8 @@
 """Products with δ's along diagonals and weighted Gram matrices: found in plans, equal to what they stand for."""
 
+import sys
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -49,6 +52,28 @@ def test_weighted_gram_matrices_of_any_sign(f: cd.Program, sign: int) -> None:
     X = X if f is gram else X.T.copy()
     assert "_gram(" in f.source()
     np.testing.assert_allclose(f(X, s), by_reference(f, (X, s), m=5, n=3), atol=1e-12)
+
+
+@pytest.mark.parametrize("without", [[], ["scipy.linalg.blas"]])
+@pytest.mark.parametrize("sign", [1, -1, 0])
+def test_many_rows_are_taken_in_blocks(sign: int, without: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in without:
+        monkeypatch.setitem(sys.modules, name, None)
+    X, s = RNG.normal(size=(9000, 257)), RNG.normal(size=9000)
+    s = np.abs(s) * sign if sign else s
+    gram(X, s)  # what is imported and compiled is not counted
+    for dtype, atol in ((np.float64, 1e-9), (np.float32, 2e-2)):
+        arrays = X.astype(dtype), s.astype(dtype)
+        tracemalloc.start()
+        found = gram(*arrays)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, found.T)
+        np.testing.assert_allclose(found, X.T @ (X * s[:, None]), atol=atol)
+        assert peak < arrays[0].nbytes / 2
+    s[7] = np.nan
+    assert np.isnan(gram(X, s)).all()
 
 
 @pytest.mark.parametrize("m", [0, 1])

@@ -48,6 +48,7 @@ from combdiff.terms import Lambda, Var
 
 TYPICAL = 24  # of a named size, where a plan is made without arrays
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
+GRAM_BLOCK = 2**18  # elements of the rows that `_gram` weights at a time
 
 
 @dataclass(frozen=True)
@@ -249,7 +250,7 @@ def workspace(plan: Plan, n: int) -> int:
         case Read() as read if read.diagonal() is None:
             whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]
             return whole + (len(read.positions) + 3) * size * ITEM_BYTES[complex]
-        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter() | Gram():
+        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter():
             return 3 * sum(plan.elements(m) for m in step.operands) * ITEM_BYTES[step.kind]
     return 0
 

@@ -4,8 +4,9 @@
     X.T @ (X * s[:, None])            Yᵀ·Y with Y = √s·X: of one array with itself, which BLAS knows to be symmetric
 
 A product with an array of zeros and ones reads and writes as many elements as the result has, most of them 0. Where s
-has both signs the rows of the two signs are two products, with as many rows together. (Laue, Mitterreiter and Giesen,
-section 3: unit tensors need never be stored.)
+has both signs the rows of the two signs are two products, with as many rows together; many rows are taken block by
+block, so that no weighted copy of all of X is held. (Laue, Mitterreiter and Giesen, section 3: unit tensors need never
+be stored.)
 
 Invariant: a plan gives the same results with and without `structured`.
 """
@@ -16,7 +17,7 @@ from collections import Counter
 from dataclasses import replace
 
 from combdiff.affine import Linear
-from combdiff.lowering.plan import Plan, pruned
+from combdiff.lowering.plan import GRAM_BLOCK, Plan, pruned
 from combdiff.lowering.steps import Contract, Gram, Pattern, Scale, Select, Spread, Step
 from combdiff.lowering.views import Mask
 
@@ -97,13 +98,40 @@ def _spread(array, along, shape):
 
 _GRAM = '''\
 def _gram(array, weights):
-    """arrayᵀ·diag(weights)·array as products of an array with itself, which take half the multiplications."""
-    root = array * np.sqrt(np.abs(weights))[:, None]
-    negative = weights < 0
-    if not negative.any():
-        return root.T @ root
-    more, less = root[~negative], root[negative]
-    return more.T @ more - less.T @ less
-'''
+    """arrayᵀ·diag(weights)·array as products of an array with itself, which take half the multiplications.
+
+    Many rows are taken in blocks, so that little more than the result is held; SciPy's syrk adds to it in place.
+    """
+    size, result, syrk = array.shape[1], None, None
+    step = max(1, BLOCK // max(1, size))
+    if len(array) > step:
+        try:
+            from scipy.linalg.blas import dsyrk, ssyrk
+            syrk = {"d": dsyrk, "f": ssyrk}.get(np.result_type(array, weights).char)
+        except ImportError:
+            pass
+    for start in range(0, max(1, len(array)), step):
+        part = weights[start : start + step]
+        root = array[start : start + step] * np.sqrt(np.abs(part))[:, None]
+        negative = part < 0
+        signed = [(1, root)] if not negative.any() else [(1, root[~negative]), (-1, root[negative])]
+        for sign, rows in signed:
+            if syrk:
+                result = np.zeros((size, size), rows.dtype, order="F") if result is None else result
+                result = syrk(sign, rows.T, beta=1, c=result, lower=1, overwrite_c=1)
+            elif result is None:
+                result = rows.T @ rows
+            elif sign > 0:
+                result += rows.T @ rows
+            else:
+                result -= rows.T @ rows
+        del root, signed, rows
+    for start in range(0, size if syrk else 0, 64):
+        stop = start + 64
+        corner = np.tril(result[start:stop, start:stop], -1)
+        result[start:stop, start:stop] = np.tril(result[start:stop, start:stop]) + corner.T
+        result[start:stop, stop:] = result[stop:, start:stop].T
+    return result.T
+'''.replace("BLOCK", str(GRAM_BLOCK))
 
 STRUCTURED = {"_spread": _SPREAD, "_gram": _GRAM}
