@@ -14,7 +14,7 @@ import sys
 IMPORT_COMBDIFF = """
 import time, numpy
 start = time.perf_counter()
-import combdiff
+from combdiff import *  # each public name, with the module that defines it
 print(time.perf_counter() - start)
 """
 
@@ -28,6 +28,7 @@ print(time.perf_counter() - start)
 DERIVE = """
 import time, numpy, egglog
 import combdiff as cd
+from combdiff import *
 
 Core = cd.Space("N", "N", dtype=complex, symmetry=["h[p,q] = conj(h[q,p])"])
 Repulsion = cd.Space("N", "N", "N", "N", dtype=complex,
