@@ -5,7 +5,7 @@
 
 Windows that lie side by side share most of their elements, so a block of them is little more than one; they are copied
 some 10⁴ elements at a time, which stay in the cache. More axes may be summed over (channels of images, other windows),
-kept, or come with the weights. Windows of real arrays of up to 11 elements are left to `np.correlate`.
+kept, or come with the weights. Windows of up to 11 elements are left to `np.correlate` and `np.einsum`.
 
 Emitted source holds the very text of these functions.
 
@@ -138,6 +138,11 @@ def _lags(array: Any, kept: Any, axis: Any, start: Any, stride: Any, wrap: Any, 
     shape = (width, *array.shape[kept:axis], *array.shape[axis + 1 :], *other.shape[kept + 1 :])
     if 0 in (*shape, *array.shape, *other.shape):
         return np.zeros(shape, dtype)
+    if width <= 11 and len(shape) == 1:
+        rows = _stretch(array, axis, start, (count - 1) * stride + width, wrap)
+        strides = (*rows.strides[:-1], stride * rows.strides[-1], rows.strides[-1])
+        windows = np.lib.stride_tricks.as_strided(rows, (*other.shape, width), strides, writeable=False)
+        return np.einsum(windows, list(range(kept + 2)), other, list(range(kept + 1)), [kept + 1])
     groups = (array.shape[kept:axis], array.shape[axis + 1 :], other.shape[kept + 1 :])
     first, last, outer = (int(np.prod(axes)) for axes in groups)
     block = block_size(width, first * last, outer, stride, count)
