@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 from typing import Any
 
@@ -331,3 +332,22 @@ def test_a_matrix_too_large_for_the_caches_is_not_copied_for_a_vector() -> None:
     assert kernels(common_left, n=2000).count("matrix-matrix") == 1
     J, D = RNG.normal(size=(36, 36, 36, 36)), RNG.normal(size=(36, 36))
     np.testing.assert_allclose(no_symmetry_helps(J, D), np.einsum("pqrs,qs->pr", J, D))
+
+
+def test_copies_around_a_cycle_count_towards_a_limit() -> None:
+    @cd.program
+    def hop(S: cd.Space("n", RING, RING), w: cd.Space("m", RING), z: cd.Space("n", "m")):
+        return cd.tensor(lambda k: cd.sum(lambda i, j, a: cd.exp(S[i, k, k + j]) * w[a, k + j] * z[i, a], j=RING))
+
+    sizes = {"n": 10, "K": 100, "m": 5}
+    S, w, z = RNG.random((10, 100, 100)), RNG.random((5, 100)), RNG.random((10, 5))
+    assert hop.cost(**sizes).rows[0].bytes == 8 * S.size
+    expected = hop(S, w, z)
+    for share in (1.0, 0.5, 0.4):
+        limit = int(hop.cost(**sizes).peak_bytes * share)
+        run = hop.compile(memory_limit=limit)
+        np.testing.assert_allclose(run(S, w, z), expected)
+        tracemalloc.start()
+        run(S, w, z)
+        assert tracemalloc.get_traced_memory()[1] <= limit + 20_000
+        tracemalloc.stop()

@@ -186,7 +186,7 @@ def describe(step: Step) -> str:
 
 
 def cost(plan: Plan) -> tuple[StepCost, ...]:
-    """The cost of each step at the sizes of the plan; views and arguments take no bytes.
+    """The cost of each step at the sizes of the plan; views that copy nothing and arguments take no bytes.
 
     Steps of a loop count all of its rounds, the last as if it were as long as the others.
     """
@@ -195,11 +195,19 @@ def cost(plan: Plan) -> tuple[StepCost, ...]:
             n,
             describe(step),
             flops(step, [plan.steps[m] for m in step.operands], plan.sizes) * _rounds(plan, n),
-            0 if isinstance(step.operation, (*VIEWS, Constant)) else plan.elements(n) * ITEM_BYTES[step.kind],
+            _held(plan, n) * ITEM_BYTES[step.kind],
             workspace(plan, n),
         )
         for n, step in enumerate(plan.steps)
     )
+
+
+def _held(plan: Plan, n: int) -> int:
+    """Elements of the new array that a step makes. A read around a cycle copies what it reads, or the longer axes."""
+    step = plan.steps[n]
+    if isinstance(step.operation, Read) and any(p.wrap and p.along() is None for p in step.operation.positions):
+        return min(plan.elements(n), 2 * plan.elements(step.operands[0]))
+    return 0 if isinstance(step.operation, (*VIEWS, Constant)) else plan.elements(n)
 
 
 def peak(plan: Plan) -> int:
