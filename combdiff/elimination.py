@@ -48,12 +48,13 @@ def eliminate(
     graph = _Graph(names, _vertices(body, point, names), split(body)[0])
     graph.differentiate(body, point)
     inner = [v for v in graph.vertices if v not in (point, graph.result)]
-    prices = dict(zip(inner, map(graph.price, inner), strict=True))
-    while prices:
-        cheapest = min(prices, key=prices.__getitem__)
-        del prices[cheapest]
-        for v in graph.remove(cheapest) & prices.keys():
-            prices[v] = graph.price(v)
+    costs = {v: graph.costs(v) for v in inner}
+    while costs:
+        cheapest = min(costs, key=lambda v: graph.formed.price(costs[v]))
+        del costs[cheapest]
+        near = graph.remove(cheapest)
+        for v in [v for v in costs if v in near]:
+            costs[v] = graph.costs(v)
     edge = graph.edges.get((point, graph.result))
     if edge is None:
         return [], Linear(ZERO)
@@ -98,9 +99,13 @@ class _Formed:
         indices = free_indices(value)
         return canonical_names(lambda_(indices, value)), indices
 
-    def price(self, value: Term) -> float:
-        """What it costs to form a value, nothing if that has been done."""
-        return 0.0 if self.form(value)[0] in self.known else own_cost(value) + volume(free_indices(value))
+    def cost(self, value: Term) -> tuple[Term, float]:
+        """The form of a value, and what it costs to form it."""
+        return self.form(value)[0], own_cost(value) + volume(free_indices(value))
+
+    def price(self, costs: Iterable[tuple[Term, float]]) -> float:
+        """What it costs to form values, nothing for those that are known."""
+        return sum(cost for form, cost in costs if form not in self.known)
 
     def bind(self, value: Term) -> Term:
         """An access to the binding of a value, a new one if need be."""
@@ -174,11 +179,11 @@ class _Graph:
 
     # --- elimination
 
-    def price(self, vertex: Var) -> float:
-        """What eliminating a vertex costs: the multiplications of the products that are not formed yet."""
+    def costs(self, vertex: Var) -> list[tuple[Term, float]]:
+        """What eliminating a vertex costs: the multiplications of each of its products."""
         products = [product for _, product in self._through(vertex)]
         values = [part for product in products for part in (product.map.direct, product.map.mirrored)]
-        return sum(self.formed.price(node) for node in dict.fromkeys(node for value in values for node in _sums(value)))
+        return list(map(self.formed.cost, dict.fromkeys(node for value in values for node in _sums(value))))
 
     def remove(self, vertex: Var) -> set[Var]:
         """Replace the edges of a vertex by their products; the vertices whose edges this has changed."""
