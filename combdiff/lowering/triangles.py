@@ -105,15 +105,20 @@ def _bounds(var: Var, product: Product) -> list[_Bound]:
 
 
 def _gathered(graph: Graph, product: Product, var: Var) -> Value:
-    """The product of the operands that have an index, taken out of the product; summed over what no one else has."""
-    inner = [value for value in product.operands if var in value.labels]
-    kept = [n for n, value in enumerate(product.operands) if var not in value.labels]
-    product.operands, product.reads = [product.operands[n] for n in kept], [product.reads[n] for n in kept]
-    mentioned = {label for value in product.operands for label in value.labels}
+    """The product of the operands that have an index, taken out of the product; summed over what no one else has.
+
+    Operands that have no other indices than those join them, so that more is summed over first.
+    """
+    pairs = list(zip(product.operands, product.reads, strict=True))
+    labels = {label for value, _ in pairs if var in value.labels for label in value.labels}
+    inner = [value for value, _ in pairs if value.labels and labels.issuperset(value.labels)]
+    outer = [pair for pair in pairs if not (pair[0].labels and labels.issuperset(pair[0].labels))]
+    product.operands, product.reads = [value for value, _ in outer], [known for _, known in outer]
+    mentioned = {label for value, _ in outer for label in value.labels}
     mentioned |= {v for condition in (*product.masks, *product.lookups) for v in condition.free}
-    private = {x for value in inner for x in value.labels if x in product.summed and x not in mentioned} - {var}
+    private = {x for x in labels if x in product.summed and x not in mentioned} - {var}
     product.summed = [index for index in product.summed if index not in private]
-    return graph.product(inner, {x for value in inner for x in value.labels} - private)
+    return graph.product(inner, labels - private)
 
 
 def _run(graph: Graph, product: Product, var: Var, bound: _Bound) -> None:
