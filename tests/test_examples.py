@@ -141,24 +141,21 @@ def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path) -> Non
         assert place >= 0, f"{part!r} is missing, or not where it should be, in:\n{printed}"
 
 
-def test_the_hartree_fock_example_says_what_to_install(tmp_path: Path) -> None:
-    """A module that fails to import stands in for a missing PySCF."""
-    (tmp_path / "pyscf.py").write_text("raise ModuleNotFoundError('no pyscf', name='pyscf')")
+@pytest.mark.parametrize(
+    ("example", "missing", "status", "message"),
+    [
+        ("hartree_fock", "pyscf", 1, "this example needs pyscf: run `make demo`"),
+        ("sharding", "jax", 0, "this example needs JAX: pip install 'combdiff[jax]'"),  # `make examples` runs it, too
+    ],
+)
+def test_an_example_says_what_to_install(example: str, missing: str, status: int, message: str, tmp_path: Path) -> None:
+    """A module that fails to import stands in for a missing one."""
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError('no {missing}', name='{missing}')")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    command = [sys.executable, str(ROOT / "examples/hartree_fock.py")]
+    command = [sys.executable, str(ROOT / f"examples/{example}.py")]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=environment, check=False)
-    assert done.returncode == 1
-    assert "this example needs pyscf: run `make demo`" in done.stderr
-
-
-def test_the_sharding_example_says_what_to_install(tmp_path: Path) -> None:
-    """It is one of the examples that `make examples` runs, with JAX or without."""
-    (tmp_path / "jax.py").write_text("raise ModuleNotFoundError('no jax', name='jax')")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    command = [sys.executable, str(ROOT / "examples/sharding.py")]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=environment, check=False)
-    assert done.returncode == 0
-    assert done.stdout == "this example needs JAX: pip install 'combdiff[jax]'\n"
+    assert done.returncode == status
+    assert message in (done.stderr if status else done.stdout)
 
 
 def test_the_startup_benchmark_prints_its_table(tmp_path: Path) -> None:

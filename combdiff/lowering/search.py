@@ -12,7 +12,7 @@ Invariant: the first tree returned costs no more than any tree the path finder p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import islice
 from operator import or_
@@ -25,6 +25,7 @@ MOST = 32
 REFINED = 3  # proposals that are improved
 PARTS = 8  # subtrees whose product is searched at a time
 ROUNDS = 8
+NEGLIGIBLE = 1000  # what costs less than this part of the whole is left as it is
 
 
 def trees(network: Network, find_paths: PathFinder) -> tuple[Tree, ...]:
@@ -32,37 +33,71 @@ def trees(network: Network, find_paths: PathFinder) -> tuple[Tree, ...]:
     count = len(network.operands)
     if count <= EXACT:
         found = list(islice(Exhaustive(network).near_best(), MOST))
+    elif len(alike := _alike(network.operands)) < count:
+        inner = Network(tuple(alike), network.output, network.extents)
+        chains = [reduce(_pair, positions) for positions in alike.values()]
+        return tuple(_filled(tree, chains) for tree in trees(inner, find_paths))
     else:
         paths = find_paths(network.operands, network.output, network.extents)
         proposed = dict.fromkeys(from_path(path, count) for path in paths)
         best = sorted(proposed, key=lambda tree: cost_of(network, tree))[:REFINED]
-        found = list(dict.fromkeys([*(refined(network, tree) for tree in best), *best]))
+        improver = _Improver(network)
+        found = list(dict.fromkeys([*map(improver.refined, best), *best]))
     priced = sorted(((cost_of(network, tree), n) for n, tree in enumerate(found)))
     limit = priced[0][0][0] * SLACK
     return tuple(found[n] for (multiplications, _), n in priced if multiplications <= limit)
 
 
+def _alike(operands: Sequence[frozenset[int]]) -> dict[frozenset[int], list[Tree]]:
+    """The positions of the operands, by labels. Those of the same labels are multiplied first: nothing is cheaper."""
+    found: dict[frozenset[int], list[Tree]] = {}
+    for position, labels in enumerate(operands):
+        found.setdefault(labels, []).append(position)
+    return found
+
+
+def _pair(left: Tree, right: Tree) -> Tree:
+    return left, right
+
+
 # --- improving a tree ----------------------------------------------------------------------------------------------
 
 
-def refined(network: Network, tree: Tree) -> Tree:
-    """The tree after rounds of improvements, until none is found."""
-    for _ in range(ROUNDS):
-        before = cost_of(network, tree)
-        tree = _improved(network, tree)
-        if cost_of(network, tree) == before:
-            break
-    return tree
+class _Improver:
+    """Improves trees of one network, and knows the orders of the parts it has met."""
 
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.orders: dict[tuple[int, ...], Tree] = {}
 
-def _improved(network: Network, tree: Tree) -> Tree:
-    """The tree with the part below each node in its best order, from the root down."""
-    if isinstance(tree, int):
+    def refined(self, tree: Tree) -> Tree:
+        """The tree after rounds of improvements, until none is found."""
+        for _ in range(ROUNDS):
+            before = cost_of(self.network, tree)
+            tree = self._improved(tree, before[0] // NEGLIGIBLE)
+            if cost_of(self.network, tree) == before:
+                break
         return tree
-    found = _reordered(network, _parts(network, tree))
-    tree = found if cost_of(network, found) < cost_of(network, tree) else tree
-    assert not isinstance(tree, int)
-    return _improved(network, tree[0]), _improved(network, tree[1])
+
+    def _improved(self, tree: Tree, least: int) -> Tree:
+        """The tree with the part below each node in its best order, down to what costs at most `least`."""
+        cost = cost_of(self.network, tree)
+        if isinstance(tree, int) or cost[0] <= least:
+            return tree
+        found = self._reordered(_parts(self.network, tree))
+        tree = found if cost_of(self.network, found) < cost else tree
+        assert not isinstance(tree, int)
+        return self._improved(tree[0], least), self._improved(tree[1], least)
+
+    def _reordered(self, parts: list[Tree]) -> Tree:
+        """The cheapest tree of the product of some trees."""
+        sets = tuple(members(part) for part in parts)
+        if sets not in self.orders:
+            operands = tuple(self.network.kept_labels(subset) for subset in sets)
+            output = self.network.kept_labels(reduce(or_, sets))
+            extents = {label: self.network.extents[label] for label in sorted(output.union(*operands))}
+            self.orders[sets] = next(Exhaustive(Network(operands, output, extents)).near_best())
+        return _filled(self.orders[sets], parts)
 
 
 def _parts(network: Network, tree: Tree) -> list[Tree]:
@@ -78,15 +113,6 @@ def _parts(network: Network, tree: Tree) -> list[Tree]:
         assert not isinstance(opened, int)
         parts += opened
     return parts
-
-
-def _reordered(network: Network, parts: list[Tree]) -> Tree:
-    """The cheapest tree of the product of some trees."""
-    sets = [members(part) for part in parts]
-    operands = tuple(network.kept_labels(subset) for subset in sets)
-    output = network.kept_labels(reduce(or_, sets))
-    extents = {label: network.extents[label] for label in sorted(output.union(*operands))}
-    return _filled(next(Exhaustive(Network(operands, output, extents)).near_best()), parts)
 
 
 def _filled(order: Tree, parts: list[Tree]) -> Tree:
