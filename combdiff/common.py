@@ -34,7 +34,7 @@ from combdiff.parts import (
     scenarios,
     signature,
 )
-from combdiff.sharing import put_back, split
+from combdiff.sharing import split
 from combdiff.simplification import values_of, with_symmetries
 from combdiff.substitution import Names
 from combdiff.terms import MINUS_ONE, Apply, Lambda, Mul, Sum, Term, Tuple, Var, conj, lambda_, let, mul, negate, total
@@ -60,14 +60,15 @@ def bind_common(body: Term) -> Term:
 def bind_again(body: Term, origin: Term) -> Term:
     """A derivative in which heavy tensors that the program has bound are bound, where that costs no multiplication.
 
-    The laws take networks for wholes, and find them simplest without names; a reader finds ρ in w ρ* U S.
+    The laws take networks for wholes, and find them simplest without names; a reader finds ρ in w ρ* U S. Looked at are
+    tensors made of parameters alone: what is made of other bindings has their names in the derivative, too.
     """
     names = Names(body, origin)
-    known: dict[Var, Term] = {}
-    for var, value in split(origin)[0]:
-        value = known[var] = put_back(value, known)
+    bindings = split(origin)[0]
+    bound = {var for var, _ in bindings}
+    for var, value in bindings:
         inner = value.body if isinstance(value, Lambda) else value
-        if isinstance(inner, Sum) and len(factors_of(inner)) >= HEAVY:
+        if isinstance(inner, Sum) and len(factors_of(inner)) >= HEAVY and value.free.isdisjoint(bound):
             body = _bound_again(body, with_symmetries(names.fresh(var), value), value, names)
     return body
 

@@ -58,3 +58,15 @@ def test_a_gradient_of_8_layers_agrees_with_central_differences(make: Chain) -> 
     cd.testing.check_grad(program, **arrays, tolerance=1e-5)
     plain = cd.grad(program, simplify=False)(**arrays)
     assert np.allclose(cd.grad(program)(**arrays), plain, rtol=1e-9, atol=1e-9 * np.max(abs(plain)))
+
+
+def test_a_chain_of_150_tensors_meets_no_recursion_limit() -> None:
+    @cd.program
+    def chain(A: cd.Space("n", "n"), x: cd.Space("n")):
+        t = x
+        for _ in range(150):
+            t = cd.tanh(A @ t)
+        return (t * t).sum()
+
+    A, x = np.array([[1.2, 0.4], [-0.3, 1.1]]), np.array([0.3, -0.2])
+    cd.testing.check_grad(chain, wrt="x", A=A, x=x, tolerance=1e-4)
