@@ -25,7 +25,7 @@ from combdiff.egraph.saturation import simplify
 from combdiff.expansion import common_factors, factors_of
 from combdiff.exponentials import is_positive, parts
 from combdiff.indexing import Delta
-from combdiff.rulefiles.loading import rule_directory
+from combdiff.rulefiles.loading import STABLE, rule_directory
 from combdiff.sharing import inline_all, put_back, share, split
 from combdiff.substitution import Names, substitute, subterms
 from combdiff.terms import Add, Lambda, Mul, Number, Primitive, Sum, Term, Tuple, Var, add, let, mul, total
@@ -94,7 +94,7 @@ def _stable_product(term: Term) -> Term:
         term = term.with_children(tuple(_stable(f) if isinstance(f, Sum) else f for f in term.children))
     if not _wants_laws(term):
         return term
-    rules = (str(rule_directory() / "stable.egg"),)
+    rules = (str(rule_directory() / STABLE),)
     return simplify(term, rules, context=Context(positive=is_positive, risk=_risk))
 
 

@@ -57,9 +57,14 @@ class Instance:
         self.law, self.codec, self.domain, self.rng = law, codec, domain, rng
         self.tensors = tensors(domain)
         self.indices = tuple(Var(name, domain) for name in "ijkl")
+        self.bound = tuple(
+            Var(name, domain) for name in "mn"
+        )  # of a Σ that may bind any: no term mentions them outside
+        self.sums = 0  # around what is being built
         self.known: dict[str, str] = {}
         self.building: set[str] = set()
         self.real = {name_of(fact.args[0]) for fact in law.told("real")} | self._self_conjugate()
+        self.positive = {name_of(fact.args[0]) for fact in law.told("positive")}
         self.deltas = {name_of(fact.args[0]) for fact in law.told("has-delta")}
         self.deltas |= {name_of(one.args[0]) for name in self.deltas for one in law.given.get(name, []) if one.args}
         self.only_real = 0
@@ -68,7 +73,7 @@ class Instance:
 
     def written(self) -> list[str]:
         """The commands that write the terms which the patterns describe."""
-        for index in self.indices:
+        for index in (*self.indices, *self.bound):
             self.codec.index(index)
         self.codec.domains[domain_key(self.domain)] = self.domain
         seeds = [self.build(pattern, "") for pattern in self.law.patterns]
@@ -95,7 +100,9 @@ class Instance:
         if node.name in ("Fn", "At", "I", "Opaque", "Delta", "Subst", "MatrixFn"):
             return str(getattr(self, f"_{node.name.lower()}")(node))
         sorts = self.law.sorts.get(node.name) or [ELEMENTS.get(sort, sort)] * len(node.args)
+        self.sums += node.name == "Sum"
         inside = " ".join(self.build(a, s) for a, s in zip(node.args, sorts, strict=True))
+        self.sums -= node.name == "Sum"
         return f"({node.name} {inside})" if inside else f"({node.name})"
 
     def variable(self, name: str, sort: str) -> str:
@@ -120,6 +127,10 @@ class Instance:
     def chosen(self, name: str, sort: str) -> str:
         """A random inhabitant of a sort, as the conditions on the variable ask."""
         match sort:
+            case "Value" if name in self.positive:
+                text = f'(Fn "exp" (vec-of {self.value(real=True, delta=False)}))'
+                self.commands.append(f"(positive {text})")
+                return text
             case "Value":
                 return self.value(real=name in self.real or self.only_real > 0, delta=name in self.deltas)
             case "Index":
@@ -149,7 +160,7 @@ class Instance:
             return f"(vec-of {' '.join(parts)})" if parts else "(vec-empty)"
         if sort == "Binds":
             parts = [self.build(index, element) for index in self.law.contained.get(name, [])]
-            more = self.rng.sample(self.indices, self.rng.randint(0, 2)) if name not in self.law.lengths else []
+            more = self.rng.sample(self.bound, self.rng.randint(0, 2)) if name not in self.law.lengths else []
             return f"(set-of {' '.join(dict.fromkeys([*parts, *map(self.codec.index, more)]))})"
         said = self.law.members.get(name, [])
         counted = {str(member) for member, number in said if number is not None}
@@ -335,7 +346,8 @@ class Instance:
         fits = [t for t in self.tensors if _space(t).dtype is dtype]
         tensor = self.rng.choice(fits)
         # Distinct: a diagonal of a Hermitian matrix is real, and may lie on the branch cut of a function.
-        indices: Sequence[Term] = self.rng.sample(self.indices, _order(tensor))
+        known = (*self.indices, *self.bound) if self.sums else self.indices
+        indices: Sequence[Term] = self.rng.sample(known, _order(tensor))
         return Apply(tensor, tuple(indices)) if indices else tensor
 
 
