@@ -60,7 +60,7 @@ def perceptron(depth: int) -> cd.Program:
 
 def main(depths):
     """One line per chain and depth."""
-    cd.grad(numbers(1))  # imports egglog and reads the rules
+    cd.grad(numbers(1))  # loads egglog and reads the rules
     print(f"{'chain':<12}{'depth':>6}{'seconds':>10}{'nodes':>8}{'characters':>12}{'ms per layer':>14}")
     for make in (numbers, vectors, perceptron):
         for depth in depths:

@@ -15,8 +15,6 @@ import subprocess
 import sys
 import time
 
-# Simplification is what imports egglog; importing it here keeps that out of the derivation time below.
-import egglog  # noqa: F401
 import numpy as np
 
 import combdiff as cd

@@ -35,6 +35,7 @@ LAYERS = (
     "diophantine",
     "affine",
     "ranges",
+    "engine",
     "rulefiles",
     "tracing",
     "accesses",

@@ -20,6 +20,7 @@ from combdiff.egraph.context import Context, Known
 from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import Extractor, cost, order_key, read
 from combdiff.egraph.saturation import STEP
+from combdiff.engine import bindings
 from combdiff.rulefiles.loading import load
 from combdiff.rulefiles.syntax import Command, law_names
 from combdiff.substitution import subterms
@@ -35,12 +36,10 @@ class Replay:
     """An e-graph without laws, to which any choice of laws is added for a question."""
 
     def __init__(self, rules: Iterable[str | Path], known: Known) -> None:
-        from egglog.bindings import EGraph
-
         self.known = known
         self.laws: dict[str, Command] = {}
         self.own: dict[str, Command] = {}  # the laws of the tensors in the terms of a session
-        self.egraph = EGraph()
+        self.egraph = bindings().EGraph()
         for command in (command for file in load(rules) for command in file.commands):
             names = law_names([command])
             if names and _ruleset(command) in ("collect", "laws"):

@@ -26,6 +26,7 @@ from combdiff.egraph.deltas import thin
 from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import Classes, Extractor, price, read
 from combdiff.egraph.history import Found, note
+from combdiff.engine import bindings
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute, subterms
@@ -45,9 +46,7 @@ def _base_egraph(rules: Iterable[str | Path], functions: bool) -> Any:
     files = load(rules, functions)
     key = (files, tuple(TABLE))
     if key not in cache:
-        from egglog.bindings import EGraph
-
-        egraph = EGraph()
+        egraph = bindings().EGraph()
         for file in files:
             egraph.run_program(*file.commands)
         _run(egraph, function_facts())

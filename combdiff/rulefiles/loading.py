@@ -19,6 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+from combdiff.engine import bindings
 from combdiff.errors import Location, RuleError
 from combdiff.primitives import TABLE, Row, register
 from combdiff.rulefiles.declarations import check_functions, rows, without_declarations
@@ -110,15 +111,15 @@ def _file(source: Source, before: tuple[RuleFile, ...]) -> RuleFile:
 
 def _check_types(source: Source, commands: list[Command], before: tuple[RuleFile, ...]) -> None:
     """Let egglog check sorts in an e-graph that is thrown away."""
-    from egglog.bindings import EggSmolError, EGraph
+    egg = bindings()
 
-    egraph = EGraph()
+    egraph = egg.EGraph()
     for file in before:
         egraph.run_program(*file.commands)
     for command in commands:
         try:
             egraph.run_program(command)
-        except EggSmolError as error:
+        except egg.EggSmolError as error:
             raise translated(error, source) from None
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from combdiff.engine import bindings
 from combdiff.rulefiles.syntax import Command, Expr, Source, calls
 
 PAIRS = {"Times": "Prod", "Plus": "Add"}
@@ -37,33 +38,33 @@ def matchable(command: Command, source: Source, declared: set[str]) -> Iterator[
 
     Raises RuleError for a pattern that cannot be taken apart.
     """
-    from egglog.bindings import BiRewriteCommand, Rewrite, RewriteCommand, RuleCommand
+    egg = bindings()
 
-    if isinstance(command, RuleCommand):
+    if isinstance(command, egg.RuleCommand):
         rule = _Patterns(command.rule, source, declared).rule(command.rule)
         yield from (*_questions(rule.rule), rule)
-    elif isinstance(command, RewriteCommand):
+    elif isinstance(command, egg.RewriteCommand):
         patterns = _Patterns(command.rewrite, source, declared)
         rule = patterns.rewrite(command.rewrite, command.name, command.subsume)
         yield from (*_questions(rule.rule), rule) if rule else (command,)
-    elif isinstance(command, BiRewriteCommand):
+    elif isinstance(command, egg.BiRewriteCommand):
         law = command.rewrite
         for sides, sign in (((law.lhs, law.rhs), "=>"), ((law.rhs, law.lhs), "<=")):
-            one = Rewrite(law.span, *sides, law.conditions, law.name + sign)
-            yield from matchable(RewriteCommand(command.name, one, False), source, declared)
+            one = egg.Rewrite(law.span, *sides, law.conditions, law.name + sign)
+            yield from matchable(egg.RewriteCommand(command.name, one, False), source, declared)
     else:
         yield command
 
 
 def _questions(law: Any) -> Iterator[Command]:
     """A rule that adds (Conj x) where a law asks whether x is real, for the laws of conjugates to answer."""
-    from egglog.bindings import Call, Expr_, Fact, Rule, RuleCommand
+    egg = bindings()
 
-    asked = [f for f in law.body if isinstance(f, Fact) and isinstance(f.expr, Call) and f.expr.name == "real"]
+    asked = [f for f in law.body if isinstance(f, egg.Fact) and isinstance(f.expr, egg.Call) and f.expr.name == "real"]
     if asked:
         others = [fact for fact in law.body if fact not in asked]
-        head: list[Any] = [Expr_(law.span, Call(law.span, "Conj", next(calls(f)).args)) for f in asked]
-        yield RuleCommand(Rule(law.span, head, others, f"what {law.name} asks", "facts"))
+        head: list[Any] = [egg.Expr_(law.span, egg.Call(law.span, "Conj", next(calls(f)).args)) for f in asked]
+        yield egg.RuleCommand(egg.Rule(law.span, head, others, f"what {law.name} asks", "facts"))
 
 
 class _Patterns:
@@ -78,24 +79,23 @@ class _Patterns:
 
     def rule(self, law: Any) -> Command:
         """A rule with the containers in its conditions taken apart."""
-        from egglog.bindings import Rule, RuleCommand
-
+        egg = bindings()
         body = [self.fact(fact) for fact in law.body]
-        return RuleCommand(Rule(law.span, law.head, [*body, *self.facts], law.name, law.ruleset))
+        return egg.RuleCommand(egg.Rule(law.span, law.head, [*body, *self.facts], law.name, law.ruleset))
 
     def rewrite(self, law: Any, ruleset: str, subsume: bool) -> Command | None:
         """A rewrite as a rule; None where egglog matches it as it is."""
-        from egglog.bindings import Change, Eq, Rule, RuleCommand, Subsume, Union
+        egg = bindings()
 
         if not any(c.name in (*CONTAINERS, *PAIRS, "real") for part in (law.lhs, *law.conditions) for c in calls(part)):
             return None
         whole = self.fresh()
         left, right = self.pair(law) if law.lhs.name in PAIRS else (self.pattern(law.lhs), law.rhs)
-        facts = [Eq(law.span, whole, left), *self.facts]
+        facts = [egg.Eq(law.span, whole, left), *self.facts]
         self.facts = []
         facts += [*map(self.fact, law.conditions), *self.facts]
-        gone = [Change(law.span, Subsume(), left.name, left.args)] if subsume else []
-        return RuleCommand(Rule(law.span, [*gone, Union(law.span, whole, right)], facts, law.name, ruleset))
+        gone = [egg.Change(law.span, egg.Subsume(), left.name, left.args)] if subsume else []
+        return egg.RuleCommand(egg.Rule(law.span, [*gone, egg.Union(law.span, whole, right)], facts, law.name, ruleset))
 
     def pair(self, law: Any) -> tuple[Expr, Expr]:
         """The sides of a law about two members of a sum or product, beside whatever others there are."""
@@ -112,24 +112,24 @@ class _Patterns:
 
     def fact(self, fact: Any) -> Any:
         """A condition with the containers in it taken apart."""
-        from egglog.bindings import Eq, Fact
+        egg = bindings()
 
-        if isinstance(fact, Eq):
-            return Eq(fact.span, self.pattern(fact.left), self.pattern(fact.right))
-        return Fact(self.pattern(fact.expr))
+        if isinstance(fact, egg.Eq):
+            return egg.Eq(fact.span, self.pattern(fact.left), self.pattern(fact.right))
+        return egg.Fact(self.pattern(fact.expr))
 
     def pattern(self, node: Expr) -> Expr:
         """A pattern without containers; what is computed stays as it is."""
-        from egglog.bindings import Call
+        egg = bindings()
 
-        if not isinstance(node, Call) or node.name not in (*self.declared, *CONTAINERS):
+        if not isinstance(node, egg.Call) or node.name not in (*self.declared, *CONTAINERS):
             return node
         if node.name in PAIRS:
             mend = f"write ({PAIRS[node.name]} (multiset-of …)) for exactly two"
             raise self.source.error(node, f"{node.name} stands inside a pattern", mend)
         arguments = [self.pattern(argument) for argument in node.args]
         if node.name not in CONTAINERS:
-            return Call(node.span, node.name, arguments)
+            return egg.Call(node.span, node.name, arguments)
         kind = node.name.split("-")[0]
         return {"vec": self.vector, "multiset": self.multiset, "set": self.set_}[kind](arguments, node)
 
@@ -162,9 +162,7 @@ class _Patterns:
 
     def bound(self, pattern: Expr) -> Expr:
         """A variable that stands for a pattern."""
-        from egglog.bindings import Call
-
-        if not isinstance(pattern, Call):
+        if not isinstance(pattern, bindings().Call):
             return pattern
         var = self.fresh()
         self.facts.append(self.equal(var, pattern))
@@ -174,31 +172,23 @@ class _Patterns:
 
     def fresh(self) -> Expr:
         """A variable of its own."""
-        from egglog.bindings import Var
-
         self.count += 1
-        return Var(self.span, f"part {self.count} of {self.name}")
+        return bindings().Var(self.span, f"part {self.count} of {self.name}")
 
     def call(self, function: str, *arguments: Expr) -> Expr:
         """A call."""
-        from egglog.bindings import Call
-
-        return Call(self.span, function, list(arguments))
+        return bindings().Call(self.span, function, list(arguments))
 
     def asserted(self, function: str, *arguments: Expr) -> Any:
         """The condition that a fact holds."""
-        from egglog.bindings import Fact
-
-        return Fact(self.call(function, *arguments))
+        return bindings().Fact(self.call(function, *arguments))
 
     def equal(self, left: Expr, right: Expr) -> Any:
         """The condition that two expressions are equal."""
-        from egglog.bindings import Eq
-
-        return Eq(self.span, left, right)
+        return bindings().Eq(self.span, left, right)
 
     def number(self, value: int) -> Expr:
         """A whole number."""
-        from egglog.bindings import Int, Lit
+        egg = bindings()
 
-        return Lit(self.span, Int(value))
+        return egg.Lit(self.span, egg.Int(value))

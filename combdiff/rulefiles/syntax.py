@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from combdiff.engine import bindings
 from combdiff.errors import Location, RuleError
 
 Command = Any  # of egglog.bindings, which is imported where it is used
@@ -93,11 +94,11 @@ def translated(error: Exception, source: Source) -> RuleError:
 
 def parse(source: Source) -> list[Command]:
     """The commands of a rule file. Raises RuleError with the place of a mistake."""
-    from egglog.bindings import EggSmolError, EGraph
+    egg = bindings()
 
     try:
-        return list(EGraph().parse_program(source.text, source.name))
-    except EggSmolError as error:
+        return list(egg.EGraph().parse_program(source.text, source.name))
+    except egg.EggSmolError as error:
         raise translated(error, source) from None
 
 
@@ -128,25 +129,25 @@ def _checked(command: Command, source: Source, names: set[str]) -> Command:
 
 def _named(command: Command, source: Source, names: set[str]) -> Command:
     """A law, named and in a ruleset."""
-    from egglog.bindings import BiRewriteCommand, Rewrite, RewriteCommand, Rule, RuleCommand
+    egg = bindings()
 
     place = source.place(command)
-    law: Any = command.rule if isinstance(command, RuleCommand) else command.rewrite
-    ruleset = (law.ruleset if isinstance(command, RuleCommand) else command.name) or "laws"
+    law: Any = command.rule if isinstance(command, egg.RuleCommand) else command.rewrite
+    ruleset = (law.ruleset if isinstance(command, egg.RuleCommand) else command.name) or "laws"
     if ruleset not in RULESETS:
         raise source.error(command, f"no schedule runs the ruleset {ruleset}", f"use one of {', '.join(RULESETS)}")
     name = law.name or f"{place.file.rsplit('/', 1)[-1]}:{place.line}:{place.column}"
     if name in names:
         raise source.error(command, f"there is a law {name!r} already", "give it another :name")
     names.add(name)
-    if isinstance(command, RuleCommand):
+    if isinstance(command, egg.RuleCommand):
         if any(type(action).__name__ == "Panic" for action in law.head):
             raise source.error(command, "a law cannot panic")
-        return RuleCommand(Rule(law.span, law.head, law.body, name, ruleset))
-    rewrite = Rewrite(law.span, law.lhs, law.rhs, law.conditions, name)
-    if isinstance(command, BiRewriteCommand):
-        return BiRewriteCommand(ruleset, rewrite)
-    return RewriteCommand(ruleset, rewrite, command.subsume)
+        return egg.RuleCommand(egg.Rule(law.span, law.head, law.body, name, ruleset))
+    rewrite = egg.Rewrite(law.span, law.lhs, law.rhs, law.conditions, name)
+    if isinstance(command, egg.BiRewriteCommand):
+        return egg.BiRewriteCommand(ruleset, rewrite)
+    return egg.RewriteCommand(ruleset, rewrite, command.subsume)
 
 
 def law_names(commands: Iterable[Command]) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from combdiff.engine import bindings
 from combdiff.rulefiles.syntax import Command, Expr
 
 
@@ -107,11 +108,9 @@ def _position(node: Expr) -> int:
 
 
 def _conditions(command: Command) -> list[Any]:
-    from egglog.bindings import Fact
-
     if hasattr(command, "rule"):
         return list(command.rule.body)
-    return [Fact(command.rewrite.lhs), *command.rewrite.conditions]
+    return [bindings().Fact(command.rewrite.lhs), *command.rewrite.conditions]
 
 
 def is_variable(node: Expr) -> bool:

@@ -25,6 +25,7 @@ from combdiff.checking import is_domain, type_of
 from combdiff.domains import Cyclic, Space, Symmetric
 from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import order_key, symbols
+from combdiff.engine import bindings
 from combdiff.errors import ArgumentError, Location, RuleError, TypeMismatchError
 from combdiff.primitives import Row, function
 from combdiff.printing import text
@@ -85,12 +86,10 @@ class _Checker:
     """An e-graph with the language and the rules that note facts, to which one law at a time is added."""
 
     def __init__(self, files: Iterable[RuleFile]) -> None:
-        from egglog.bindings import EGraph
-
         commands = [command for file in files for command in file.commands]
         self.sorts = signatures(commands)
         self.rules = [command for command in commands if law_names([command])]
-        self.egraph = EGraph()
+        self.egraph = bindings().EGraph()
         self.egraph.run_program(*(c for c in commands if not law_names([c]) or _ruleset(c) == "facts"))
         self._run(function_facts())
 
