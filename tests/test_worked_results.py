@@ -5,31 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from planner import coulomb, spread
 
 import combdiff as cd
 
-K, B = cd.Cyclic("K"), cd.Symmetric("B")
 Activation = cd.Function(cd.Space("m"), result=cd.Space("m"))
-
-
-@cd.program
-def coulomb(
-    J: cd.Space(
-        "N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"]
-    ),
-    C: cd.Space("N", "Ne", dtype=complex),
-):
-    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
-
-
-@cd.program
-def localisation(
-    w: cd.Space(B, symmetry=["w[b] = w[-b]"]),
-    S: cd.Space("N", "N", K, K, dtype=complex, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"]),
-    U: cd.Space("N", "n", K, dtype=complex),
-):
-    rho = cd.tensor(lambda n, b: cd.sum(lambda k, p, q: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b]), b=B)
-    return cd.sum(lambda n, b: w[b] * cd.conj(rho[n, b]) * rho[n, b])
 
 
 @cd.program
@@ -45,8 +25,8 @@ def known(V: cd.Space("m", "m"), W: cd.Space("m", "m"), x: cd.Space("m"), y: cd.
 CASES: dict[str, tuple[Any, cd.Program, Any]] = {
     "hartree_fock": (cd.grad, coulomb, "C"),
     "hartree_fock_pair": (cd.value_and_grad, coulomb, "C"),
-    "wannier": (cd.grad, localisation, "U"),
-    "wannier_pair": (cd.value_and_grad, localisation, "U"),
+    "wannier": (cd.grad, spread, "U"),
+    "wannier_pair": (cd.value_and_grad, spread, "U"),
     "perceptron_named": (cd.grad, named, ("V", "W")),
     "perceptron_known": (cd.grad, known, ("V", "W")),
 }
