@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from combdiff.lowering.plan import Plan, pruned
+from combdiff.lowering.plan import Plan, rewritten
 from combdiff.lowering.steps import Contract, Correlate, Pattern, Read, Step
 from combdiff.lowering.views import Position, extent_form
 
@@ -38,8 +38,7 @@ def correlated(plan: Plan) -> Plan:
         else:
             steps.append(replace(step, operands=tuple(number[n] for n in step.operands)))
         number.append(len(steps) - 1)
-    hints = {number[n]: name for n, name in plan.hints.items()}
-    return pruned(replace(plan, steps=tuple(steps), results=tuple(number[n] for n in plan.results), hints=hints))
+    return rewritten(plan, steps, number)
 
 
 @dataclass(frozen=True)

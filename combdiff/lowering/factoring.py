@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from combdiff.checking import join
-from combdiff.domains import Domain, extent
-from combdiff.lowering.plan import Plan, flops, pruned
+from combdiff.domains import Domain
+from combdiff.lowering.plan import Plan, elements, flops, rewritten
 from combdiff.lowering.steps import UNIT, Arrange, Combine, Contract, Factor, Pattern, Step
 
 ROUNDS = 4  # sums within sums that are factored
@@ -58,9 +57,7 @@ def _factored_once(plan: Plan) -> Plan:
         group = _best(steps, step, uses, sizes) if isinstance(step.operation, Combine) else []
         moved = replace(step, operands=tuple(number[m] for m in step.operands))
         number[n] = _emit_factored(new, steps, step, moved, group, number) if group else _append(new, moved)
-    results = tuple(number[n] for n in plan.results)
-    hints = {number[n]: name for n, name in plan.hints.items()}
-    return pruned(replace(plan, steps=tuple(new), results=results, hints=hints))
+    return rewritten(plan, new, number)
 
 
 def _append(steps: list[Step], step: Step) -> int:
@@ -83,8 +80,8 @@ def _saved(steps: Sequence[Step], step: Step, group: Sequence[_Part], sizes: Map
     """Operations that factoring saves."""
     product = steps[step.operands[group[0].position]]
     each = flops(product, [steps[m] for m in product.operands], sizes)
-    size = prod(extent(axis, dict(sizes)) for axis in step.axes)
-    other = prod(extent(axis, dict(sizes)) for axis in steps[group[0].other].axes)
+    size = elements(step.axes, sizes)
+    other = elements(steps[group[0].other].axes, sizes)
     return (len(group) - 1) * each + len(group) * (size - other)
 
 

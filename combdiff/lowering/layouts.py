@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
-from combdiff.domains import Space, extent
-from combdiff.lowering.plan import ITEM_BYTES
+from combdiff.domains import Space
+from combdiff.lowering.plan import ITEM_BYTES, elements
 from combdiff.lowering.steps import Contract, Parameter, Pattern, Step
 from combdiff.terms import Var
 
@@ -40,7 +39,7 @@ def _suited(step: Step, steps: Sequence[Step], spaces: Mapping[str, Space], size
     lefts, rights = (
         list(_equal(operand, pattern, spaces)) for operand, pattern in zip(operands, (op.left, op.right), strict=True)
     )
-    weights = [prod(extent(axis, dict(sizes)) for axis in operand.axes) for operand in operands]
+    weights = [elements(operand.axes, sizes) for operand in operands]
     if 1 < len(lefts) * len(rights) <= MOST:
         choices = [replace(op, left=left, right=right) for left in lefts for right in rights]
         op = min(choices, key=lambda choice: _price(choice, weights))

@@ -10,7 +10,7 @@ Invariant: a plan is immutable, every step is needed for a result, and steps onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -111,7 +111,7 @@ class Plan:
 
     def elements(self, step: int) -> int:
         """The number of elements of a step's result."""
-        return prod(self.shape(step))
+        return elements(self.steps[step].axes, self.sizes)
 
     def __str__(self) -> str:
         lines = [f"{'step':>4}  {'operation':<22}{'operands':<14}{'shape':<22}{'flops':>12}{'bytes':>12}"]
@@ -120,6 +120,18 @@ class Plan:
             operands = ", ".join(map(str, step.operands))
             lines.append(f"{n:>4}  {spent.operation:<22}{operands:<14}{shape:<22}{spent.flops:>12}{spent.bytes:>12}")
         return "\n".join([*lines, f"peak memory {peak(self)} bytes, arguments not counted"])
+
+
+def elements(axes: Iterable[Domain], sizes: Mapping[str, int]) -> int:
+    """The number of elements of an array over the axes."""
+    known = dict(sizes)
+    return prod(extent(axis, known) for axis in axes)
+
+
+def rewritten(plan: Plan, steps: Iterable[Step], number: Mapping[int, int] | Sequence[int]) -> Plan:
+    """The plan with other steps, of which `number` gives the one for each old one, without those that nothing needs."""
+    hints = {number[n]: name for n, name in plan.hints.items()}
+    return pruned(replace(plan, steps=tuple(steps), results=tuple(number[n] for n in plan.results), hints=hints))
 
 
 def pruned(plan: Plan) -> Plan:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 from combdiff.checking import join
-from combdiff.domains import extent
-from combdiff.lowering.plan import Plan, pruned
+from combdiff.lowering.plan import Plan, elements, rewritten
 from combdiff.lowering.steps import Contract, Factor, Scale, Step
 
 ROUNDS = 4  # products within products
@@ -38,7 +36,7 @@ def _place(steps: Sequence[Step], n: int, factor: Factor, sizes: Mapping[str, in
     op = steps[n].operation
     if not isinstance(op, Contract) or op.kernel not in KERNELS:
         return None
-    weights = [prod(extent(axis, dict(sizes)) for axis in steps[m].axes) for m in (*steps[n].operands, n)]
+    weights = [elements(steps[m].axes, sizes) for m in (*steps[n].operands, n)]
     position = int(weights[1] < weights[0])
     fits = not factor.number.imag or steps[steps[n].operands[position]].kind is complex
     return position if fits and weights[position] < weights[2] else None
@@ -62,9 +60,7 @@ def _moved(plan: Plan, moved: Mapping[int, Factor]) -> Plan:
             continue
         number[n] = len(new)
         new.append(replace(step, operands=tuple(operands)))
-    results = tuple(number[n] for n in plan.results)
-    hints = {number[n]: name for n, name in plan.hints.items()}
-    return pruned(replace(plan, steps=tuple(new), results=results, hints=hints))
+    return rewritten(plan, new, number)
 
 
 def _kind(factor: Factor, kind: type) -> type:

@@ -10,11 +10,11 @@ Invariant: an expression has the value of its step for arrays of every size.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
-from combdiff.domains import Domain, extent
+from combdiff.domains import Domain
 from combdiff.lowering.fragments import parenthesised
 from combdiff.lowering.indirect import Words
+from combdiff.lowering.plan import elements
 from combdiff.lowering.steps import Read, Step
 from combdiff.lowering.views import Position, extent_form
 
@@ -24,7 +24,8 @@ MOST = 4  # a view that repeats elements more often than this is worth the copy 
 def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | None:
     """The expression of a read that wraps; None for those that need zeros, and for large windows."""
     source = writer.plan.steps[step.operands[0]].axes
-    if writer.dialect.strided and _elements(writer, step.axes) > MOST * _elements(writer, source):
+    sizes = writer.plan.sizes
+    if writer.dialect.strided and elements(step.axes, sizes) > MOST * elements(source, sizes):
         return None
     bare = [_bare(n, read, step, axis) for n, axis in enumerate(source)]
     gathered = [n for n, label in enumerate(bare) if label is None]
@@ -40,10 +41,6 @@ def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | N
             items[n] = f"({items[n]}) % {parenthesised(writer.extent(source[n]))}"
     text = f"{operand}[{', '.join(items)}]"
     return writer.dialect.transposed(text, _order(bare, gathered, labels, len(step.axes)))
-
-
-def _elements(writer: Words, axes: Sequence[Domain]) -> int:
-    return prod(extent(axis, dict(writer.plan.sizes)) for axis in axes)
 
 
 def _labels(position: Position) -> list[int]:
