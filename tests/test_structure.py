@@ -30,6 +30,7 @@ LAYERS = (
     "exponentials",
     "cycles",
     "substitution",
+    "moduli",
     "equations",
     "reference",
     "diophantine",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.domains import Function
+from combdiff.moduli import squared_modulus
 from combdiff.terms import MINUS_ONE, ONE, Apply, Mul, Number, Primitive, Pullback, Sum, Term, Var, mul, tidy
 
 Factors = dict[Term, int]
@@ -90,7 +91,13 @@ def _inverse_parts(term: Primitive) -> tuple[Number, list[Term]]:
 
 
 def _exponent(term: Term) -> tuple[Term, int, bool]:
-    """A factor as a base, a positive whole exponent, and whether it stands below the bar."""
+    """A factor as a base, a positive whole exponent, and whether it stands below the bar; Re(z* z) as |z|²."""
+    base, exponent, under = _power(term)
+    argument = squared_modulus(base)
+    return (base, exponent, under) if argument is None else (Primitive("abs", (argument,)), 2 * exponent, under)
+
+
+def _power(term: Term) -> tuple[Term, int, bool]:
     if isinstance(term, Primitive) and term.name == "power" and isinstance(term.arguments[1], Number):
         base, power = term.arguments[0], term.arguments[1]
         if isinstance(power.real, int) and not power.imag and power.real:
@@ -102,7 +109,7 @@ def _exponent(term: Term) -> tuple[Term, int, bool]:
 
 def _below(base: Term) -> tuple[Term, int, bool]:
     """A denominator; `1 / x²` where the base is itself a power."""
-    inner, exponent, under = _exponent(base)
+    inner, exponent, under = _power(base)
     return (base, 1, True) if under else (inner, exponent, True)
 
 

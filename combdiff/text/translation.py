@@ -15,7 +15,8 @@ from collections import Counter
 from combdiff.checking import type_of
 from combdiff.domains import Range, Space
 from combdiff.indexing import delta
-from combdiff.primitives import divide, function, power
+from combdiff.moduli import power_of
+from combdiff.primitives import divide, function
 from combdiff.substitution import Names, apply
 from combdiff.terms import ONE, Apply, Lambda, Number, Primitive, Term, Var, add, conj, lambda_, let, mul, negate, total
 from combdiff.text.inference import Shapes, nodes
@@ -155,7 +156,7 @@ class _Translation:
                 return divide(self.at(node.numerator, indices), self.at(node.denominator, indices))
             case Power():
                 scalar = not self.shapes.of_node[node.exponent].order
-                return power(self.at(node.base, indices), self.at(node.exponent, () if scalar else indices))
+                return power_of(self.at(node.base, indices), self.at(node.exponent, () if scalar else indices))
             case Contraction():
                 return self._contraction(node, indices)
         raise TypeError(f"not an expression: {node!r}")

@@ -22,7 +22,8 @@ from combdiff.checking import is_complex, join, type_of
 from combdiff.domains import Function, Real, Space, extent
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
 from combdiff.indexing import Coordinate
-from combdiff.primitives import divide, function, power
+from combdiff.moduli import power_of
+from combdiff.primitives import divide, function
 from combdiff.terms import ZERO, Apply, Number, Term, Var, add, mul, negate, tidy
 from combdiff.terms import conj as conj_term
 from combdiff.terms import number as number_term
@@ -101,10 +102,10 @@ class Value(NumpyAware):
         return combined(_quotient, other, self)
 
     def __pow__(self, other: object) -> Value:
-        return combined(power, self, other)
+        return combined(power_of, self, other)
 
     def __rpow__(self, other: object) -> Value:
-        return combined(power, other, self)
+        return combined(power_of, other, self)
 
     def __matmul__(self, other: object) -> Value:
         return wrap(arrays.matmul(lift(self), lift(other)))

@@ -1,0 +1,56 @@
+"""Even powers of absolute values without the absolute value.
+
+    |z|²  →  Re(z* z)        for complex z
+    |x|⁴  →  x⁴              for real x
+
+The absolute value has a kink at 0, its even powers have none: written without it they have every derivative there,
+and derivatives without sign(z) and 1/|z|.
+
+Invariant: the value is unchanged, and of real type.
+"""
+
+from __future__ import annotations
+
+from combdiff.checking import dtype_of
+from combdiff.primitives import function, power
+from combdiff.substitution import apply
+from combdiff.terms import Apply, Lambda, Mul, Number, Primitive, Term, conj, mul
+
+
+def power_of(base: Term, exponent: Term) -> Term:
+    """base ** exponent."""
+    argument = _inside(base)
+    if argument is None or not _is_even(exponent):
+        return power(base, exponent)
+    if dtype_of(argument) is not complex:
+        return power(argument, exponent)
+    assert isinstance(exponent, Number)
+    assert isinstance(exponent.real, int)
+    return power(function("real", mul(conj(argument), argument)), Number(exponent.real // 2))
+
+
+def _inside(term: Term) -> Term | None:
+    """z where a term is |z|, perhaps as an element of a tensor given element by element."""
+    if isinstance(term, Apply) and isinstance(term.function, Lambda) and _inside(term.function.body) is not None:
+        return _inside(apply(term.function, term.arguments))
+    return term.arguments[0] if isinstance(term, Primitive) and term.name == "abs" else None
+
+
+def _is_even(exponent: Term) -> bool:
+    return (
+        isinstance(exponent, Number)
+        and isinstance(exponent.real, int)
+        and not exponent.imag
+        and exponent.real > 0
+        and exponent.real % 2 == 0
+    )
+
+
+def squared_modulus(term: Term) -> Term | None:
+    """z where a term is Re(z* z), else None."""
+    if not (isinstance(term, Primitive) and term.name == "real" and isinstance(product := term.arguments[0], Mul)):
+        return None
+    if len(product.factors) != 2:
+        return None
+    one, other = product.factors
+    return other if conj(other) is one else one if conj(one) is other else None
