@@ -1,20 +1,22 @@
-"""What a program costs at given sizes: a table of its steps.
+"""What a program costs: a table of its steps, in numbers and in formulas of the sizes.
 
     print(f.cost(n=100))
-    step  operation      equation        flops    bytes   share
-    t2    matrix-vector  ij,j->i        10,000      800   99.0%
+    step  operation      equation  shape    flops  bytes   share  in sizes
+    t2    matrix-vector  ij,j->i   100     10,000    800   99.0%  n²
     …
+    print(f.cost())                     # before: numbers for the sizes of arrays
+    t2    matrix-vector  ij,j->i   n           n²    8·n   96.0%
 
 Flops count operations on numbers of the element type, a multiplication with its addition as one. Bytes are those of
 the new array a step makes, at 8 bytes for a real number and 16 for a complex one.
 
-Invariant: the table is that of the plan which a call at these sizes runs.
+Invariant: the table is that of the plan which a call at these sizes runs; its formulas at these sizes are its numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from combdiff.lowering import Plan, cost, peak
 from combdiff.lowering.steps import (
@@ -30,20 +32,24 @@ from combdiff.lowering.steps import (
     Select,
 )
 from combdiff.memory import in_words
+from combdiff.quantities import Quantity, form_of, quantity, symbol
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
 
 @dataclass(frozen=True)
 class CostRow:
-    """One step: its result's name in the source, what it does, the equation over its axes, and what that costs."""
+    """One step: its result's name in the source, what it does, the equation over its axes, and what that costs.
+
+    `flops` and `bytes` are numbers that know their formula: `row.flops.form`.
+    """
 
     name: str
     operation: str
     equation: str
     shape: tuple[int, ...]
-    flops: int
-    bytes: int
+    flops: Quantity
+    bytes: Quantity
     share: float  # of all flops
 
 
@@ -51,52 +57,71 @@ class CostRow:
 class CostTable:
     """The steps of a program with their flops and bytes; prints as a table.
 
-    `flops` is the total, `peak_bytes` the most memory that is held at one time, arguments not counted.
+    `flops` is the total, `peak_bytes` the most memory that is held at one time, arguments not counted. Like the numbers
+    of the rows they know their formulas: `table.flops.form`, which is `table.flops.form.at({"n": 100})` at n = 100.
+    `sizes` are those the plan was made for, `open_sizes` those of them that were not given: it prints formulas of them.
     """
 
     rows: tuple[CostRow, ...]
-    flops: int
-    peak_bytes: int
+    flops: Quantity
+    peak_bytes: Quantity
     sizes: Mapping[str, int]
+    open_sizes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        write = (lambda value: str(form_of(value))) if self.open_sizes else "{:,}".format
         head = ("step", "operation", "equation", "shape", "flops", "bytes", "share")
-        lines = [head, *(_cells(row) for row in self.rows)]
-        widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
-        table = ["  ".join(map(_padded, line, widths, range(len(head)))) for line in lines]
+        lines = [head, *(_cells(row, write) for row in self.rows)]
+        if self.sizes and not self.open_sizes:
+            formulas = ["in sizes", *(str(row.flops.form) for row in self.rows)]
+            lines = [(*line, formula) for line, formula in zip(lines, formulas, strict=True)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = ["  ".join(map(_padded, line, widths, range(len(line)))) for line in lines]
+        return "\n".join([*(line.rstrip() for line in table), *self._totals()])
+
+    def _totals(self) -> list[str]:
+        """The last lines: the totals, and the sizes that they hold for."""
         sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
-        total = f"total {self.flops:,} flops, peak {in_words(self.peak_bytes)}" + (f", at {sizes}" if sizes else "")
-        return "\n".join([*(line.rstrip() for line in table), total])
+        formulas = f"{self.flops.form} flops, peak {self.peak_bytes.form} bytes"
+        if self.open_sizes:
+            call = ", ".join(f"{name}=…" for name in self.open_sizes)
+            return [f"total {formulas}", f"planned for {sizes}; to plan for others: cost({call})"]
+        total = f"total {self.flops:,} flops, peak {in_words(self.peak_bytes)}"
+        return [f"in sizes: {formulas}", f"{total}, at {sizes}"] if sizes else [total]
 
 
 def _padded(cell: str, width: int, column: int) -> str:
     """Texts stand to the left, numbers to the right."""
-    return cell.ljust(width) if column < 4 else cell.rjust(width)
+    return cell.rjust(width) if 4 <= column < 7 else cell.ljust(width)
 
 
-def _cells(row: CostRow) -> tuple[str, ...]:
-    shape = "×".join(map(str, row.shape)) or "1"
-    return row.name, row.operation, row.equation, shape, f"{row.flops:,}", f"{row.bytes:,}", f"{row.share:.1%}"
+def _cells(row: CostRow, write: Callable[[int], str]) -> tuple[str, ...]:
+    shape = "×".join(f"({text})" if " " in (text := write(extent)) else text for extent in row.shape) or "1"
+    return row.name, row.operation, row.equation, shape, write(row.flops), write(row.bytes), f"{row.share:.1%}"
 
 
-def table(plan: Plan, names: Sequence[str]) -> CostTable:
-    """The table of a plan; `names` are those of its steps in the source."""
-    costs = cost(plan)
+def table(plan: Plan, names: Sequence[str], given: Collection[str]) -> CostTable:
+    """The table of a plan; `names` are those of its steps in the source, `given` the sizes that are numbers."""
+    open_sizes = tuple(name for name in plan.sizes if name not in given)
+    symbolic = [name for name in plan.sizes if name in open_sizes or not open_sizes]
+    sizes = {name: Quantity(size, symbol(name)) if name in symbolic else size for name, size in plan.sizes.items()}
+    measured = replace(plan, sizes=sizes)
+    costs = cost(measured)
     total = sum(spent.flops for spent in costs)
     rows = tuple(
         CostRow(
             names[spent.step],
             spent.operation,
             _equation(plan, spent.step),
-            plan.shape(spent.step),
-            spent.flops,
-            spent.bytes,
-            spent.flops / total if total else 0.0,
+            measured.shape(spent.step),
+            quantity(spent.flops),
+            quantity(spent.bytes),
+            int(spent.flops) / int(total) if total else 0.0,
         )
         for spent in costs
         if not isinstance(plan.steps[spent.step].operation, Parameter | Constant)
     )
-    return CostTable(rows, total, peak(plan), dict(plan.sizes))
+    return CostTable(rows, quantity(total), quantity(peak(measured)), dict(plan.sizes), open_sizes)
 
 
 def _equation(plan: Plan, n: int) -> str:

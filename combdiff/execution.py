@@ -257,8 +257,9 @@ def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, b
 
 
 def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTable:
-    """What each step of a program costs; sizes that are not given count as typical ones.
+    """What each step of a program costs: in numbers, or in formulas of the sizes that are not given.
 
+    The plan is that for the sizes given, and typical ones for the others.
     Raises ArgumentError for a size that the program has not, and for what is no size.
     """
     known = sorted(size_names(program))
@@ -268,7 +269,7 @@ def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTabl
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
             raise ArgumentError(f"{value!r} is no size for {size}", hint="give a whole number")
     planned = suited(plan(program, {size: int(value) for size, value in sizes.items()}), "numpy")
-    return table(planned, step_names(planned, name))
+    return table(planned, step_names(planned, name), sizes)
 
 
 @lru_cache(maxsize=512)

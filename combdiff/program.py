@@ -230,7 +230,10 @@ class Program:
         return source(self.term, self.name, backend=backend)
 
     def cost(self, **sizes: int) -> CostTable:
-        """Flops and bytes of each step, total and peak, at these sizes (others count as typical); prints as a table."""
+        """Flops and bytes of each step, total and peak; prints as a table.
+
+        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values.
+        """
         return cost_table(self.term, self.name, sizes)
 
     def compile(self, backend: str | None = None, memory_limit: str | int | None = None) -> Compiled:

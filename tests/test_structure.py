@@ -62,6 +62,7 @@ LAYERS = (
     "lowering",
     "memory",
     "limits",
+    "quantities",
     "costs",
     "libraries",
     "arguments",

@@ -163,7 +163,8 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
             return rows * columns * (columns + 1) // 2
         case MatrixFunction(name=name):
             extents = [extent(axis, known) for axis in operands[0].axes]
-            return max(1, int(MATRIX_TABLE[name].cost * prod(extents) * extents[-1]))
+            share = MATRIX_TABLE[name].cost
+            return max(1, prod(extents) * extents[-1] * share.numerator // share.denominator)
         case LinearSolve():
             rows, *others = (extent(axis, known) for axis in (*operands[0].axes[:1], *operands[1].axes))
             return max(1, rows**3 // 3 + rows * prod(others))
