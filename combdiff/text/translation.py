@@ -35,6 +35,7 @@ from combdiff.text.syntax import (
     Unit,
 )
 
+AXES = "ijklmnpq"
 Indices = tuple[Var, ...]
 MOST_HEIGHT = 16  # operations in one another up to which no binding is made
 
@@ -46,9 +47,9 @@ def parameters(text: Text, shapes: Shapes) -> dict[str, Var]:
 
 def _space(declaration: Declaration, shapes: Shapes) -> Space:
     sizes = shapes.sizes(shapes.of_name[declaration.name])
-    letters = [f"i{n}" for n in range(len(sizes))]
-    swaps = range(len(sizes) - 1) if declaration.symmetric else ()
-    symmetry = [f"T[{','.join(letters)}] = T[{','.join(_swapped(letters, n))}]" for n in swaps]
+    letters = list(AXES[: len(sizes)]) if len(sizes) <= len(AXES) else [f"i{n}" for n in range(len(sizes))]
+    name, swaps = declaration.name, range(len(sizes) - 1) if declaration.symmetric else ()
+    symmetry = [f"{name}[{','.join(letters)}] = {name}[{','.join(_swapped(letters, n))}]" for n in swaps]
     return Space(*sizes, dtype=complex if declaration.complex else float, symmetry=symmetry)
 
 
