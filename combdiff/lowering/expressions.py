@@ -31,6 +31,7 @@ from combdiff.lowering.steps import (
     Constant,
     Contract,
     Correlate,
+    Deposit,
     Elementwise,
     Factor,
     Gram,
@@ -99,8 +100,12 @@ class Expressions:
                 number = self.is_python(step.operands[0])
                 array = self.dialect.full("()", operands[0], self.dtype(step.kind)) if number else operands[0]
                 return f"_spread({array}, {list(along)}, {self.shape(step.axes)})"
-            case Gram(axis=axis):
-                return f"_gram({operands[0]}{'.T' if axis else ''}, {operands[1]})"
+            case Deposit(along=along, owned=owned):
+                total = operands[0] if owned else self.dialect.copy(operands[0])
+                return f"_deposit({total}, {operands[1]}, {list(along)})"
+            case Gram(axis=axis, flipped=flipped):
+                turned = f"{operands[0]}{'.T' if axis else ''}"
+                return f"_gram({', '.join([turned, *operands[1:]])}){'.T' if flipped else ''}"
             case Correlate() as correlation:
                 return self._correlate(correlation, operands, step)
             case Running() | Keep():

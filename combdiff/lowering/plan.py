@@ -28,6 +28,7 @@ from combdiff.lowering.steps import (
     Constant,
     Contract,
     Correlate,
+    Deposit,
     Elementwise,
     Gram,
     Hit,
@@ -48,7 +49,7 @@ from combdiff.terms import Lambda, Var
 
 TYPICAL = 24  # of a named size, where a plan is made without arrays
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
-GRAM_BLOCK = 2**18  # elements of the rows that `_gram` weights at a time
+GRAM_BLOCK, GRAM_SMALL = 2**18, 2**15  # elements that `_gram` weights at a time, and of arrays weighted as a whole
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,8 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
             return max(1, rows**3 // 3 + rows * prod(others))
         case Parameter() | Constant() | Read() | Arrange() | Choice() | Block():
             return 0
+        case Deposit():
+            return prod(extent(axis, known) for axis in operands[1].axes)
         case Correlate() as op:
             array, other = operands
             window = [array.axes[n] for n in op.left[: op.kept] if op.lags]
@@ -220,7 +223,8 @@ def _held(plan: Plan, n: int) -> int:
     step = plan.steps[n]
     if isinstance(step.operation, Read) and any(p.wrap and p.along() is None for p in step.operation.positions):
         return min(plan.elements(n), 2 * plan.elements(step.operands[0]))
-    return 0 if isinstance(step.operation, (*VIEWS, Constant)) else plan.elements(n)
+    written_over = isinstance(step.operation, Deposit) and step.operation.owned
+    return 0 if written_over or isinstance(step.operation, (*VIEWS, Constant)) else plan.elements(n)
 
 
 def peak(plan: Plan) -> int:
@@ -271,9 +275,20 @@ def workspace(plan: Plan, n: int) -> int:
         case Read() as read if read.diagonal() is None:
             whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]
             return whole + (len(read.positions) + 3) * size * ITEM_BYTES[complex]
+        case Gram(axis=axis):
+            return 2 * gram_block(*(plan.shape(step.operands[0])[n] for n in (axis, 1 - axis))) * ITEM_BYTES[step.kind]
+        case Deposit(owned=owned):
+            return 0 if owned else size * ITEM_BYTES[step.kind]
         case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter():
             return 3 * sum(plan.elements(m) for m in step.operands) * ITEM_BYTES[step.kind]
     return 0
+
+
+def gram_block(rows: int, columns: int) -> int:
+    """The elements of the rows that `_gram` takes at a time, of a matrix with so many rows and columns."""
+    if columns < 64 or rows * columns <= GRAM_SMALL:
+        return rows * columns
+    return columns * min(rows, max(16, min(columns // 2, GRAM_BLOCK // columns)))
 
 
 def _correlating(plan: Plan, n: int, op: Correlate) -> int:

@@ -27,6 +27,7 @@ from combdiff.lowering.steps import (
     Contract,
     Elementwise,
     Factor,
+    Gram,
     Hit,
     Parameter,
     Pattern,
@@ -39,7 +40,7 @@ from combdiff.terms import Number
 
 LEAST = 1 << 14  # elements from which new memory is noticed
 _NEGATIVE = Factor(Number(-1))
-_OWN = (Contract, Combine, Scale, Elementwise, Conjugate)
+_OWN = (Contract, Combine, Scale, Elementwise, Conjugate, Gram)
 
 
 class Words(Protocol):

@@ -52,9 +52,9 @@ def _moved(plan: Plan, moved: Mapping[int, Factor]) -> Plan:
             position = _place(plan.steps, n, moved[n], plan.sizes)
             assert position is not None
             below = plan.steps[step.operands[position]]
-            new.append(Step(Scale(moved[n]), (operands[position],), below.axes, _kind(moved[n], below.kind)))
+            new.append(Step(Scale(moved[n]), (operands[position],), below.axes, scaled_kind(moved[n], below.kind)))
             operands[position] = len(new) - 1
-            step = replace(step, kind=_kind(moved[n], step.kind))
+            step = replace(step, kind=scaled_kind(moved[n], step.kind))
         if isinstance(step.operation, Scale) and step.operands[0] in moved:
             number[n] = number[step.operands[0]]
             continue
@@ -63,6 +63,7 @@ def _moved(plan: Plan, moved: Mapping[int, Factor]) -> Plan:
     return rewritten(plan, new, number)
 
 
-def _kind(factor: Factor, kind: type) -> type:
+def scaled_kind(factor: Factor, kind: type) -> type:
+    """The element type of a number times an array of a type."""
     real = kind if isinstance(factor.number.real, int) else join(kind, float)
     return complex if factor.number.imag else real

@@ -30,6 +30,7 @@ from combdiff.lowering.steps import (
     Collect,
     Conjugate,
     Constant,
+    Deposit,
     Elementwise,
     Keep,
     Parameter,
@@ -214,7 +215,8 @@ class _Writer:
                 return n
             return None if None in step.operation.order else self._owner(step.operands[0])
         lazy = isinstance(step.operation, Conjugate) and self.dialect.lazy_conjugate
-        return n if step.fresh and not lazy else None
+        own = step.fresh or isinstance(step.operation, Deposit)  # owned ones write over what nothing else reads
+        return n if own and not lazy else None
 
     # --- what comes first
 

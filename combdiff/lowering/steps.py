@@ -148,9 +148,24 @@ class Spread:
 
 @dataclass(frozen=True)
 class Gram:
-    """Σ_i X[i,a]·s[i]·X[i,d] of a real matrix X, summed along its `axis`, and a vector s."""
+    """Σ_i conj(X[i,a])·s[i]·X[i,d] of a matrix X, summed along its `axis`, and a real vector s, or no s.
+
+    `flipped` says that the result is transposed, which is conjugated.
+    """
 
     axis: int
+    flipped: bool = False
+
+
+@dataclass(frozen=True)
+class Deposit:
+    """The first operand with the second added where axes coincide, as for `Spread`.
+
+    In place, where `owned` says that nothing else reads the first operand.
+    """
+
+    along: Pattern
+    owned: bool
 
 
 @dataclass(frozen=True)
@@ -349,6 +364,7 @@ Operation = (
     | Scatter
     | Hit
     | Gram
+    | Deposit
     | Spread
     | Reduce
     | LogSumExp
@@ -382,4 +398,6 @@ class Step:
         """Whether the result is an array of its own, sharing no memory with an operand."""
         if isinstance(self.operation, Elementwise):
             return self.operation.name not in ("real", "imag")
+        if isinstance(self.operation, Deposit):
+            return not self.operation.owned
         return not isinstance(self.operation, (*VIEWS, Call))

@@ -1,12 +1,11 @@
-"""Products with structure: δ's written along a diagonal, and Xᵀ·diag(s)·X at half the multiplications.
+"""δ's written along a diagonal: no array of zeros and ones is multiplied or added.
 
     eye[:, :, None, None] * C         zeros with C written where the first two axes coincide
-    X.T @ (X * s[:, None])            Yᵀ·Y with Y = √s·X: of one array with itself, which BLAS knows to be symmetric
+    X.T @ X + mu * eye                X.T @ X, and then mu added along its diagonal, in place
 
-A product with an array of zeros and ones reads and writes as many elements as the result has, most of them 0. Where s
-has both signs the rows of the two signs are two products, with as many rows together; many rows are taken block by
-block, so that no weighted copy of all of X is held. (Laue, Mitterreiter and Giesen, section 3: unit tensors need never
-be stored.)
+A product with an array of zeros and ones reads and writes as many elements as the result has, most of them 0. (Laue,
+Mitterreiter and Giesen, section 3: unit tensors need never be stored.) Products of an array with itself, weighted by a
+vector, become Gram matrices (`grams`).
 
 Invariant: a plan gives the same results with and without `structured`.
 """
@@ -17,9 +16,25 @@ from collections import Counter
 from dataclasses import replace
 
 from combdiff.affine import Linear
-from combdiff.lowering.plan import GRAM_BLOCK, Plan, pruned
-from combdiff.lowering.steps import Contract, Gram, Pattern, Scale, Select, Spread, Step
+from combdiff.lowering.grams import GRAM, gram, scaled_weight
+from combdiff.lowering.plan import Plan, pruned, rewritten
+from combdiff.lowering.scaling import scaled_kind
+from combdiff.lowering.steps import (
+    UNIT,
+    Arrange,
+    Combine,
+    Constant,
+    Contract,
+    Deposit,
+    Factor,
+    Pattern,
+    Scale,
+    Select,
+    Spread,
+    Step,
+)
 from combdiff.lowering.views import Mask
+from combdiff.terms import ONE
 
 
 def structured(plan: Plan) -> Plan:
@@ -27,14 +42,92 @@ def structured(plan: Plan) -> Plan:
     uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
     steps: list[Step] = []
     for step in plan.steps:
-        step = _gram(steps, step) or _spread(steps, step) or step
+        step = gram(steps, step, plan.sizes) or _spread(steps, step) or step
         below = step.operands[0] if isinstance(step.operation, Scale) else None
         if below is not None and isinstance(spread := steps[below].operation, Spread) and uses[below] == 1:
             inner = steps[steps[below].operands[0]]
             steps[below] = replace(step, operands=steps[below].operands, axes=inner.axes)
             step = replace(step, operation=spread, operands=(below,))
+        elif below is not None and uses[below] == 1 and (scaled := scaled_weight(steps, step)):
+            steps[below], step = scaled[0], replace(scaled[1], operands=(scaled[1].operands[0], below))
         steps.append(step)
-    return pruned(replace(plan, steps=tuple(steps)))
+    return _Depositing(pruned(replace(plan, steps=tuple(steps)))).plan()
+
+
+class _Depositing:
+    """Sums in which an addend is an array along a diagonal: it is added to the sum of the others."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.old = plan
+        self.uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
+        self.new: list[Step] = []
+        self.number: list[int] = []
+
+    def plan(self) -> Plan:
+        """The plan with these sums."""
+        for step in self.old.steps:
+            moved = replace(step, operands=tuple(self.number[m] for m in step.operands))
+            self.number.append(self._deposited(step) or self._add(moved))
+        return rewritten(self.old, self.new, self.number)
+
+    def _add(self, step: Step) -> int:
+        self.new.append(step)
+        return len(self.new) - 1
+
+    def _deposited(self, step: Step) -> int | None:
+        """The number of a step that is a sum with such addends; None for others."""
+        if not isinstance(step.operation, Combine):
+            return None
+        addends = list(zip(step.operands, step.operation.patterns, step.operation.factors, strict=True))
+        along = [n for n, (m, pattern, _) in enumerate(addends) if self._diagonal(m, pattern, step)]
+        rest = [addend for n, addend in enumerate(addends) if n not in along]
+        if not along or {axis for _, pattern, _ in rest for axis in pattern} != set(range(len(step.axes))):
+            return None
+        total, owned = self._rest(rest, step)
+        for n in along:
+            m, pattern, factor = addends[n]
+            total = self._add(self._deposit(m, pattern, factor, total, owned, step))
+            owned = True
+        return total
+
+    def _diagonal(self, m: int, pattern: Pattern, step: Step) -> bool:
+        """Whether an addend lies along a diagonal of the whole sum and is made for it alone."""
+        own = isinstance(self.old.steps[m].operation, Spread) and self.uses[m] == 1
+        return len(pattern) == len(step.axes) and (own or _is_unit(self.old.steps[m]))
+
+    def _rest(self, rest: list[tuple[int, Pattern, Factor]], step: Step) -> tuple[int, bool]:
+        """The sum of the other addends, and whether it is made for this alone."""
+        (m, pattern, factor), *more = rest
+        operand = self.old.steps[m]
+        own, moved = operand.fresh and self.uses[m] == 1, self.number[m]
+        if not more and own and factor != UNIT:
+            scaled = scaled_weight(self.new, replace(step, operation=Scale(factor), operands=(moved,)))
+            if scaled:
+                weight, made = scaled
+                moved = self._add(replace(made, operands=(made.operands[0], self._add(weight))))
+                factor = UNIT
+        if more or factor != UNIT:
+            operation = Combine(tuple(f for *_, f in rest), tuple(p for _, p, _ in rest))
+            return self._add(replace(step, operation=operation, operands=tuple(self.number[m] for m, *_ in rest))), True
+        if pattern != tuple(range(len(pattern))):
+            order = tuple(pattern.index(axis) for axis in range(len(pattern)))
+            moved = self._add(replace(step, operation=Arrange(order), operands=(moved,)))
+        return moved, own
+
+    def _deposit(self, m: int, pattern: Pattern, factor: Factor, total: int, owned: bool, step: Step) -> Step:
+        """The step that adds an addend along a diagonal to the sum of the others."""
+        addend = self.old.steps[m]
+        if isinstance(addend.operation, Spread):
+            along, inner = addend.operation.along, self.number[addend.operands[0]]
+        else:
+            along, inner = (0, 0), self._add(Step(Constant(ONE), (), (), int))
+        if factor != UNIT:
+            part = self.new[inner]
+            inner = self._add(
+                replace(part, operation=Scale(factor), operands=(inner,), kind=scaled_kind(factor, part.kind))
+            )
+        order = tuple(along[pattern.index(axis)] for axis in range(len(pattern)))
+        return replace(step, operation=Deposit(order, owned), operands=(total, inner))
 
 
 def _spread(steps: list[Step], step: Step) -> Step | None:
@@ -69,25 +162,6 @@ def _numbered(along: Pattern, inside: Pattern) -> Pattern:
     return tuple(inside.index(label) for label in along)
 
 
-def _gram(steps: list[Step], step: Step) -> Step | None:
-    """Σ_i X[i,a]·s[i]·X[i,d] of real numbers as one operation; None for others."""
-    op = step.operation
-    if not isinstance(op, Contract) or op.kernel != "matrix-matrix" or step.kind is not float or len(op.out) != 2:
-        return None
-    left, right = step.operands
-    for array, other, own, theirs in ((left, right, op.left, op.right), (right, left, op.right, op.left)):
-        inner = steps[other].operation
-        if len(own) == 2 and len(op.summed) == 1 and isinstance(inner, Contract) and inner.kernel == "multiply":
-            axis = own.index(op.summed[0])
-            for first, second in ((0, 1), (1, 0)):
-                matrix, weight = steps[other].operands[first], steps[other].operands[second]
-                patterns = ((inner.left, inner.right)[first], (inner.left, inner.right)[second])
-                place = inner.out[theirs.index(op.summed[0])]
-                if matrix == array and patterns[1] == (place,) and patterns[0][axis] == place:
-                    return replace(step, operation=Gram(axis), operands=(array, weight))
-    return None
-
-
 _SPREAD = '''\
 def _spread(array, along, shape):
     """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
@@ -96,42 +170,14 @@ def _spread(array, along, shape):
     return result
 '''
 
-_GRAM = '''\
-def _gram(array, weights):
-    """arrayᵀ·diag(weights)·array as products of an array with itself, which take half the multiplications.
+_DEPOSIT = '''\
+def _deposit(total, array, along):
+    """The total, with the array added where the axes that go along one of its axes coincide."""
+    kind = np.result_type(total, array)
+    total = total if total.dtype == kind else total.astype(kind)
+    diagonal = np.einsum(total, along, list(range(max(along) + 1)))
+    diagonal += array
+    return total
+'''
 
-    Many rows are taken in blocks, so that little more than the result is held; SciPy's syrk adds to it in place.
-    """
-    size, result, syrk = array.shape[1], None, None
-    step = max(1, BLOCK // max(1, size))
-    if len(array) > step:
-        try:
-            from scipy.linalg.blas import dsyrk, ssyrk
-            syrk = {"d": dsyrk, "f": ssyrk}.get(np.result_type(array, weights).char)
-        except ImportError:
-            pass
-    for start in range(0, max(1, len(array)), step):
-        part = weights[start : start + step]
-        root = array[start : start + step] * np.sqrt(np.abs(part))[:, None]
-        negative = part < 0
-        signed = [(1, root)] if not negative.any() else [(1, root[~negative]), (-1, root[negative])]
-        for sign, rows in signed:
-            if syrk:
-                result = np.zeros((size, size), rows.dtype, order="F") if result is None else result
-                result = syrk(sign, rows.T, beta=1, c=result, lower=1, overwrite_c=1)
-            elif result is None:
-                result = rows.T @ rows
-            elif sign > 0:
-                result += rows.T @ rows
-            else:
-                result -= rows.T @ rows
-        del root, signed, rows
-    for start in range(0, size if syrk else 0, 64):
-        stop = start + 64
-        corner = np.tril(result[start:stop, start:stop], -1)
-        result[start:stop, start:stop] = np.tril(result[start:stop, start:stop]) + corner.T
-        result[start:stop, stop:] = result[stop:, start:stop].T
-    return result.T
-'''.replace("BLOCK", str(GRAM_BLOCK))
-
-STRUCTURED = {"_spread": _SPREAD, "_gram": _GRAM}
+STRUCTURED = {"_spread": _SPREAD, "_deposit": _DEPOSIT, "_gram": GRAM}
