@@ -72,6 +72,21 @@ def test_helpers_agree_with_plain_sums(helpers: dict[str, Any], seed: int) -> No
         assert found.dtype == dtype
 
 
+@pytest.mark.parametrize("rows", [(), (1,), (7,), (3, 5)])
+@pytest.mark.parametrize("start", [0, -3, 40])
+@pytest.mark.parametrize("wrap", [False, True])
+def test_long_rows(helpers: dict[str, Any], rows: tuple[int, ...], start: int, wrap: bool) -> None:
+    """Rows that are copied a few at a time, or by parts, and those that np.correlate takes."""
+    rng = np.random.default_rng(0)
+    array, place = rng.standard_normal((*rows, 1500)), (len(rows), len(rows), start, 1, wrap)
+    for width, count in ((3, 700), (11, 1490), (60, 1441), (300, 1300)):
+        weights, other = rng.standard_normal(width), rng.standard_normal((*rows, count))
+        windows = every_window(array, *place, width, count)
+        np.testing.assert_allclose(helpers["_correlate"](array, *place, weights, count), windows @ weights, atol=1e-9)
+        expected = np.tensordot(windows, other, (list(range(len(rows) + 1)),) * 2)
+        np.testing.assert_allclose(helpers["_lags"](array, *place, other, width), expected, atol=1e-9)
+
+
 Ring = cd.Space(cd.Cyclic("n"))
 
 

@@ -3,9 +3,10 @@
     y[i] = Σ_k x[i + k]·w[k]      i by blocks of 32:  y[32n : 32n + 32] = x[32n : 32n + 31 + len(w)] @ band
     band[m, i] = w[m − i]         made once per call, its width chosen by `block_size`
 
-Windows that lie side by side share most of their elements, so a block of them is little more than one; they are copied
-some 10⁴ elements at a time, which stay in the cache. More axes may be summed over (channels of images, other windows),
-kept, or come with the weights. Windows of up to 11 elements are left to `np.correlate` and `np.einsum`.
+Windows that lie side by side share most of their elements, so a block of them is little more than one. Some 5·10⁴
+elements of windows are copied at a time, always to the same place, which stays in the cache, and are enough for a
+product on several threads. More axes may be summed over (channels of images, other windows), kept, or come with the
+weights. Windows of up to 11 elements are left to `np.correlate` and `np.einsum`.
 
 Emitted source holds the very text of these functions.
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from combdiff.numerics import wrapped as _wrapped
 
-CHUNK = 24576  # elements of windows that are copied at a time
+CHUNK = 49152  # elements of windows that are copied at a time
 
 
 def block_size(width: int, inner: int, outer: int, stride: int, count: int) -> int:
@@ -34,17 +35,22 @@ def block_size(width: int, inner: int, outer: int, stride: int, count: int) -> i
     return min((1 << n for n in range(9) if 1 << n < 2 * count), key=price)
 
 
+def _lay(room: Any, array: Any, axis: Any, start: Any, wrap: Any) -> Any:
+    """Write the elements from start on along an axis over zeros, or the array again and again where it wraps."""
+    total, size, rest = room.shape[axis], array.shape[axis], (slice(None),) * (array.ndim - 1 - axis)
+    if wrap:
+        room[...] = _wrapped(array, axis, start, total)
+    else:
+        low, high = min(max(start, 0), size), min(max(start + total, 0), size)
+        room[(..., slice(low - start, high - start), *rest)] = array[(..., slice(low, high), *rest)]
+    return room
+
+
 def _stretch(array: Any, axis: Any, start: Any, total: Any, wrap: Any) -> Any:
     """total elements along an axis from start on; outside of the array zeros, or the array again where it wraps."""
-    size, rest = array.shape[axis], (slice(None),) * (array.ndim - 1 - axis)
-    low, high = min(max(start, 0), size), min(max(start + total, 0), size)
-    if low == start and high == start + total:
-        return array[(..., slice(low, high), *rest)]
-    if wrap:
-        return _wrapped(array, axis, start, total)
-    result = np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype)
-    result[(..., slice(low - start, high - start), *rest)] = array[(..., slice(low, high), *rest)]
-    return result
+    if 0 <= start <= start + total <= array.shape[axis]:
+        return array[(..., slice(start, start + total), *(slice(None),) * (array.ndim - 1 - axis))]
+    return _lay(np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype), array, axis, start, wrap)
 
 
 def _band(weights: Any, block: Any, stride: Any) -> Any:
@@ -57,28 +63,49 @@ def _band(weights: Any, block: Any, stride: Any) -> Any:
     return band.reshape(-1, block * outer)
 
 
-def _windows(array: Any, kept: Any, axis: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
-    """Windows of wide elements, step apart along an axis, as rows of matrices with their places; some at a time."""
-    rest = array.shape[kept:axis], array.shape[axis + 1 :]
-    window, split, most = int(np.prod(sum(rest, ()))) * wide, kept, CHUNK
-    size = blocks * window
-    while split > 1 and size * array.shape[split - 1] <= most:
+def _every_window(array: Any, kept: Any, axis: Any, wide: Any, step: Any, count: Any) -> Any:
+    """A view of count windows of wide elements, step apart along an axis, by an axis after the kept ones."""
+    shape = (*array.shape[:kept], count, *array.shape[kept:axis], wide, *array.shape[axis + 1 :])
+    strides = (*array.strides[:kept], step * array.strides[axis], *array.strides[kept:])
+    return np.lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
+
+
+def _share(rows: Any, blocks: Any, window: Any) -> Any:
+    """How much to copy at once: the axes of rows from `split` on, many rows of the one before, few of the blocks."""
+    split, size = len(rows), blocks * window
+    while split > 1 and size * rows[split - 1] <= CHUNK:
         split -= 1
-        size *= array.shape[split]
-    many, few = max(1, most // size), blocks if size <= most else max(1, most // window)
+        size *= rows[split]
+    return split, min(rows[split - 1], max(1, CHUNK // size)), blocks if size <= CHUNK else max(1, CHUNK // window)
+
+
+def _windows(array: Any, kept: Any, axis: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
+    """Windows of wide elements, step apart along an axis, as rows of matrices with their places; some at a time.
+
+    Each matrix lies where the one before it lay, so that its memory stays in the cache.
+    """
+    rest = (*array.shape[kept:axis], wide, *array.shape[axis + 1 :])
+    window, total = int(np.prod(rest)), (blocks - 1) * step + wide
+    split, many, few = _share(array.shape[:kept], blocks, window)
+    rows, along, over = array.shape[split - 1], axis - split + 1, (slice(None),) * (kept - split + 1)
+    room = np.empty((many, *array.shape[split:kept], few, *rest), array.dtype)
+    inside = start >= 0 and start + total <= array.shape[axis]
+    if inside:
+        views = _every_window(_stretch(array, axis, start, total, wrap), kept, axis, wide, step, blocks)
+    else:
+        held = np.zeros((many, *array.shape[split:axis], total, *array.shape[axis + 1 :]), array.dtype)
+        views = _every_window(held, kept - split + 1, along, wide, step, blocks)
     for lead in np.ndindex(*array.shape[: split - 1]):
-        for row in range(0, array.shape[split - 1], many):
+        for row in range(0, rows, many):
             place = (*lead, slice(row, row + many))
-            part = array[place]
-            along = axis - len(lead)
-            part = _stretch(part, along, start, (blocks - 1) * step + wide, wrap)
-            over = along - len(rest[0])
-            shape = (*part.shape[:over], blocks, *rest[0], wide, *rest[1])
-            strides = (*part.strides[:over], step * part.strides[along], *part.strides[over:])
-            part = np.lib.stride_tricks.as_strided(part, shape, strides, writeable=False)
-            for n in range(0, blocks, few):
-                rows = part[(slice(None),) * over + (slice(n, n + few),)]
-                yield rows.reshape(-1, window), place, n, min(n + few, blocks)
+            if not inside:
+                _lay(held[: rows - row], array[place], along, start, wrap)
+            view = views[place] if inside else views[: rows - row]
+            for low in range(0, blocks, few):
+                high = min(low + few, blocks)
+                part = room[: rows - row][(*over, slice(high - low))]
+                part[...] = view[(*over, slice(low, high))]
+                yield part.reshape(-1, window), place, low, high
 
 
 def _each_lag(array: Any, kept: Any, axis: Any, start: Any, stride: Any, wrap: Any, width: Any, count: Any) -> Any:
@@ -98,9 +125,11 @@ def _short(rows: Any, start: Any, wrap: Any, weights: Any, count: Any) -> Any:
 
     if start == 0 and span == rows.shape[1]:
         return product(rows)
-    result, many = np.empty((len(rows), count), np.result_type(rows, weights)), max(1, CHUNK // span)
+    result, many = np.empty((len(rows), count), np.result_type(rows, weights)), max(1, CHUNK // 2 // span)
+    room = np.zeros((min(many, len(rows)), span), rows.dtype)
     for n in range(0, len(rows), many):
-        result[n : n + many] = product(_stretch(rows[n : n + many], 1, start, span, wrap))
+        part = rows[n : n + many]
+        result[n : n + many] = product(_lay(room[: len(part)], part, 1, start, wrap))
     return result
 
 
@@ -140,6 +169,9 @@ def _lags(array: Any, kept: Any, axis: Any, start: Any, stride: Any, wrap: Any, 
         return np.zeros(shape, dtype)
     if width <= 11 and len(shape) == 1:
         rows = _stretch(array, axis, start, (count - 1) * stride + width, wrap)
+        if count >= 512 and stride == 1 and dtype.kind == "f":
+            pairs = zip(rows.reshape(-1, rows.shape[-1]), other.reshape(-1, count), strict=True)
+            return sum(np.correlate(*pair, "valid") for pair in pairs)
         strides = (*rows.strides[:-1], stride * rows.strides[-1], rows.strides[-1])
         windows = np.lib.stride_tricks.as_strided(rows, (*other.shape, width), strides, writeable=False)
         return np.einsum(windows, list(range(kept + 2)), other, list(range(kept + 1)), [kept + 1])
@@ -169,4 +201,5 @@ def _text(function: Any) -> str:
     return re.sub(r": (Any|int|float)\b| -> \w+", "", inspect.getsource(function)).replace("CHUNK", str(CHUNK))
 
 
-BANDS = {f.__name__: _text(f) for f in (block_size, _stretch, _band, _windows, _each_lag, _short, _correlate, _lags)}
+_HELPERS = (block_size, _lay, _stretch, _band, _every_window, _share, _windows, _each_lag, _short, _correlate, _lags)
+BANDS = {function.__name__: _text(function) for function in _HELPERS}

@@ -301,7 +301,9 @@ def _correlating(plan: Plan, n: int, op: Correlate) -> int:
     width = plan.shape(n)[op.out.index(0)] if op.lags else right[op.right[0]]
     block = block_size(width, max(inner, 1), max(outer, 1), op.stride, max(count, 1))
     wide = ((block - 1) * op.stride + width) * inner
-    held = 2 * sum(map(plan.elements, (n, *step.operands))) + 4 * max(CHUNK, wide) + 3 * wide * block * outer
+    windows = prod(left[axis] for axis in op.left[: op.kept]) * -(-count // block) * wide
+    room = 4 * min(max(CHUNK, wide), windows)
+    held = 2 * sum(map(plan.elements, (n, *step.operands))) + room + 3 * wide * block * outer
     return held * ITEM_BYTES[step.kind]
 
 
