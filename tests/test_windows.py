@@ -88,3 +88,23 @@ def test_values_and_gradients_agree_on_other_backends() -> None:
         gradient = cd.grad(forwards, wrt=name)
         found = gradient(*(jnp.asarray(a, dtype=jnp.float32) for a in (x, w, v)))
         np.testing.assert_allclose(np.asarray(found), gradient(x, w, v), rtol=1e-4)
+
+
+def test_reads_around_cycles_roll() -> None:
+    Torus = cd.Space(cd.Cyclic("n"), cd.Cyclic("m"))
+
+    @cd.program
+    def f(u: Torus, v: Torus, w: cd.Space(cd.Cyclic("m"), cd.Cyclic("n"))):
+        return cd.tensor(lambda i, j: u[i + 2, j - 1] * v[1 - i, j] * u[-i, 3 - j] * w[j + 1, i] * w[-j, -i])
+
+    body = f.source().split("def f")[1]
+    assert body.count("np.roll(") == 5
+    assert "arange" not in body
+    for n, m in ((5, 4), (1, 3), (2, 2), (0, 3)):
+        u, v, w = (np.random.default_rng(n).standard_normal(shape) for shape in ((n, m), (n, m), (m, n)))
+        i, j = np.indices((n, m))
+        at = [(u, i + 2, j - 1), (v, 1 - i, j), (u, -i, 3 - j), (w, j + 1, i), (w, -j, -i)]
+        expected = np.ones((n, m))
+        for x, p, q in at if n else ():
+            expected *= x[p % x.shape[0], q % x.shape[1]]
+        np.testing.assert_allclose(f(u, v, w), expected)

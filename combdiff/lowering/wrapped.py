@@ -1,8 +1,9 @@
-"""Expressions for reads around a cycle: index arrays for the axes that wrap, slices for the others.
+"""Expressions for reads around a cycle: rolls, or index arrays for the axes that wrap and slices for the others.
 
+    u[p, (i + 1) mod n]       becomes    np.roll(u, -1, 1)
     S[p, k, (k + b) mod K]    becomes    S[:, np.arange(K)[:, None], (np.arange(K)[:, None] + np.arange(B)) % K]
 
-It reads only what is needed, where a view of a wrapped axis needs a copy of the whole array with the axis made longer.
+They read only what is needed, where a view of a wrapped axis needs a copy of the whole array with the axis made longer.
 
 Invariant: an expression has the value of its step for arrays of every size.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from combdiff.affine import Linear
 from combdiff.domains import Domain
 from combdiff.lowering.fragments import parenthesised
 from combdiff.lowering.indirect import Words
@@ -25,6 +27,8 @@ def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | N
     """The expression of a read that wraps; None for those that need zeros, and for large windows."""
     source = writer.plan.steps[step.operands[0]].axes
     sizes = writer.plan.sizes
+    if text := _rolled(writer, read, operand, step):
+        return text
     if writer.dialect.strided and elements(step.axes, sizes) > MOST * elements(source, sizes):
         return None
     bare = [_bare(n, read, step, axis) for n, axis in enumerate(source)]
@@ -41,6 +45,33 @@ def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | N
             items[n] = f"({items[n]}) % {parenthesised(writer.extent(source[n]))}"
     text = f"{operand}[{', '.join(items)}]"
     return writer.dialect.transposed(text, _order(bare, gathered, labels, len(step.axes)))
+
+
+def _rolled(writer: Words, read: Read, operand: str, step: Step) -> str | None:
+    """The expression where each axis is read around along a label of its own, forwards or backwards."""
+    source, turned, shifts, order = writer.plan.steps[step.operands[0]].axes, [], {}, []
+    for n, (position, axis) in enumerate(zip(read.positions, source, strict=True)):
+        labels = _labels(position)
+        if len(labels) != 1 or abs(position.steps[labels[0]]) != 1 or position.divisor != 1:
+            return None
+        if extent_form(step.axes[labels[0]]) != extent_form(axis) or not (
+            position.wrap or position.along() is not None
+        ):
+            return None
+        order += labels
+        turned.append("::-1" if position.steps[labels[0]] < 0 else ":")
+        # u[(c - i) mod n] is v[(i + n - 1 - c) mod n] of the reversed v
+        shift = position.start + 1 if turned[n] == "::-1" else position.start.scale(-1)
+        if shift != Linear():
+            shifts[n] = writer.form(shift)
+    if sorted(order) != list(range(len(step.axes))):
+        return None
+    text = operand if set(turned) == {":"} else writer.dialect.indexed(operand, turned)
+    if shifts:
+        by, axes = (", ".join(map(str, part)) for part in (shifts.values(), shifts))
+        by, axes = (f"({part})" if len(shifts) > 1 else part for part in (by, axes))
+        text = f"{writer.dialect.np}.roll({text}, {by}, {axes})"
+    return writer.dialect.transposed(text, [order.index(label) for label in range(len(order))])
 
 
 def _labels(position: Position) -> list[int]:
