@@ -8,7 +8,7 @@ Invariant: an expression has the value of its step for arrays of every size.
 
 from __future__ import annotations
 
-from combdiff.lowering.indirect import Words
+from combdiff.lowering.index_arrays import Words, grid
 from combdiff.lowering.steps import Keep, Running, Step
 
 
@@ -17,9 +17,9 @@ def bounded(writer: Words, operation: Running | Keep, operand: str, step: Step) 
     rank, axis = len(step.axes), operation.axis
     if isinstance(operation, Running):
         labels = step.axes[axis : axis + len(operation.steps)]
-        bound = writer.grid(operation.steps, operation.start, labels, full=True)
+        bound = grid(writer, operation.steps, operation.start, labels, full=True)
         return f"_running({operand}, {axis}, {operation.sign}, {bound})"
     if "_keep" in writer.dialect.helpers():
         return f"_keep({operand}, {axis}, {operation.step}, {writer.form(operation.start)})"
     steps = tuple(operation.step * (n == axis) for n in range(rank))
-    return writer.dialect.where(f"({writer.grid(steps, operation.start, step.axes)} >= 0)", operand)
+    return writer.dialect.where(f"({grid(writer, steps, operation.start, step.axes)} >= 0)", operand)

@@ -20,6 +20,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.lowering.bounds import bounded
 from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.fragments import LETTERS, einsum_operands, literal, parenthesised, slice_text, tuple_text
+from combdiff.lowering.index_arrays import IndexArrays, grid
 from combdiff.lowering.indirect import indirect
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.steps import (
@@ -69,6 +70,7 @@ class Expressions:
         sizes: Mapping[str, str],
         systems: Mapping[Lambda, str],
         dialect: NumPy,
+        index_arrays: IndexArrays,
     ) -> None:
         self.plan = plan
         self.dialect = dialect
@@ -78,6 +80,7 @@ class Expressions:
         self.sizes = {size: Linear.symbol(text) for size, text in sizes.items()}
         self.used_sizes: set[str] = set()
         self.block = "start:stop"
+        self.index_arrays = index_arrays
         self.uses_real = False
         self.uses_device = False
         kinds = {var.type.dtype for var in plan.parameters if isinstance(var.type, Space)}
@@ -311,21 +314,11 @@ class Expressions:
         if plain and mask.steps in ((1, -1), (-1, 1)):
             self.uses_device = True
             return self.dialect.eye(self.extent(step.axes[0]), self.extent(step.axes[1]), self.dtype(int))
-        form = self.grid(mask.steps, mask.start, step.axes, full=True)
+        form = grid(self, mask.steps, mask.start, step.axes, full=True)
         modulus = parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""
         condition = f"({form}) % {modulus} == 0" if modulus else f"{form} {mask.test}"
         cast = self.dialect.cast if rank else self.dialect.scalar
         return cast(f"({condition})" if rank else condition, self.dtype(int))
-
-    def grid(self, steps: Pattern, start: Linear, axes: Sequence[Domain], full: bool = False) -> str:
-        """`steps · t + start` for all t, an array over the axes; `full` says over those with step 0, too."""
-        self.uses_device = True
-        parts = [] if start == Linear() and any(steps) else [self.form(start)]
-        for label, (size, domain) in enumerate(zip(steps, axes, strict=True)):
-            if size or full:
-                grid = self.placed(self.dialect.arange(self.extent(domain)), (label,), len(axes))
-                parts.append(grid if size == 1 else f"{parenthesised(str(size))} * {grid}")
-        return " + ".join(parts)
 
     def _call(self, name: str, position: int | None, operands: list[str]) -> str:
         function = self.arguments[name]

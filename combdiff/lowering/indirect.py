@@ -10,37 +10,11 @@ Invariant: an expression has the value of its step for arrays of every size.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from combdiff.affine import Linear
-from combdiff.domains import Domain
 from combdiff.errors import UnsupportedError
-from combdiff.lowering.dialects import NumPy
-from combdiff.lowering.plan import Plan
-from combdiff.lowering.steps import Hit, Pattern, Scatter, Step, Take
-
-
-class Words(Protocol):
-    """What is asked of the writer of expressions."""
-
-    plan: Plan
-    dialect: NumPy
-    uses_device: bool
-
-    def form(self, form: Linear) -> str:
-        """A linear form in sizes."""
-
-    def extent(self, domain: Domain) -> str:
-        """The number of indices of a domain."""
-
-    def placed(self, text: str, pattern: Pattern, rank: int) -> str:
-        """An array with its axes where the pattern says."""
-
-    def grid(self, steps: Pattern, start: Linear, axes: Sequence[Domain], full: bool = False) -> str:
-        """`steps · t + start` for all t."""
-
-    def dtype(self, kind: type) -> str:
-        """The element type of new arrays."""
+from combdiff.lowering.index_arrays import Words, grid
+from combdiff.lowering.steps import Hit, Scatter, Step, Take
 
 
 def indirect(writer: Words, operation: Take | Scatter | Hit, operands: Sequence[str], step: Step) -> str:
@@ -90,7 +64,7 @@ def _scatter(writer: Words, op: Scatter, operands: Sequence[str], step: Step) ->
 
 def _hit(writer: Words, op: Hit, index: str, step: Step) -> str:
     rank = len(step.axes)
-    form = writer.grid(op.steps, op.start, step.axes)
+    form = grid(writer, op.steps, op.start, step.axes)
     value = writer.placed(index, op.index, rank)
     test = f"({form} - {value}) % ({writer.form(op.modulus)}) == 0" if op.modulus != Linear() else f"{form} == {value}"
     cast = writer.dialect.cast if rank else writer.dialect.scalar

@@ -20,7 +20,7 @@ from operator import or_
 from combdiff.lowering.networks import Cost, Network, PathFinder, Tree, cost_of, from_path, members, plus
 
 EXACT = 8
-SLACK = 1.2
+SLACK = 2
 MOST = 32
 REFINED = 3  # proposals that are improved
 PARTS = 8  # subtrees whose product is searched at a time

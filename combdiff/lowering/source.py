@@ -23,6 +23,7 @@ from combdiff.domains import Space, Symmetric
 from combdiff.lowering.correlations import correlated
 from combdiff.lowering.dialects import NumPy, dialect
 from combdiff.lowering.expressions import Expressions
+from combdiff.lowering.index_arrays import IndexArrays
 from combdiff.lowering.plan import Layout, Loop, Plan, describe
 from combdiff.lowering.reuse import Reuse
 from combdiff.lowering.steps import (
@@ -102,7 +103,10 @@ class _Writer:
         self.sizes = {size: self._fresh(size) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
         self.reuse = Reuse(plan)
-        self.expressions = Expressions(plan, self.names, self.arguments, self.sizes, self.systems, dialect)
+        self.index_arrays = IndexArrays(self._fresh)
+        self.expressions = Expressions(
+            plan, self.names, self.arguments, self.sizes, self.systems, dialect, self.index_arrays
+        )
 
     def _fresh(self, name: str) -> str:
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
@@ -146,13 +150,17 @@ class _Writer:
                 inside = n in guarded
                 if inside and self.dialect.guard:
                     yield f"{self.dialect.guard}  # only masked elements are used"
+            if loop and n in (loop.first, loop.last):
+                self.index_arrays.forget()
             if loop and n == loop.first:
                 yield from self._loop_lines(loop)
             indent = "    " * (bool(inside and self.dialect.guard) + bool(loop and loop.first <= n < loop.last))
             if isinstance(step.operation, Collect):
                 yield indent + self._collected(n, step.operation)
             else:
-                yield f"{indent}{self.names[n]} = {self._expression(n)}  # {self._comment(step)}"
+                text = self._expression(n)
+                yield from (indent + line for line in self.index_arrays.lines())
+                yield f"{indent}{self.names[n]} = {text}  # {self._comment(step)}"
             if n in done and (n + 1 < len(plan.steps) or loop):
                 yield f"{indent}del {', '.join(done[n])}"
 

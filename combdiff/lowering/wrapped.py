@@ -1,9 +1,12 @@
 """Expressions for reads around a cycle: rolls, or index arrays for the axes that wrap and slices for the others.
 
     u[p, (i + 1) mod n]       becomes    np.roll(u, -1, 1)
-    S[p, k, (k + b) mod K]    becomes    S[:, np.arange(K)[:, None], (np.arange(K)[:, None] + np.arange(B)) % K]
+    S[p, k, (k + b) mod K]    becomes    i1 = np.arange(K)
+                                         i2 = (i1[:, None] + np.arange(-B, B + 1)) % K
+                                         S[:, i1[:, None], i2]
 
 They read only what is needed, where a view of a wrapped axis needs a copy of the whole array with the axis made longer.
+An index array of two axes or more has a name, under which other reads use it again.
 
 Invariant: an expression has the value of its step for arrays of every size.
 """
@@ -11,16 +14,18 @@ Invariant: an expression has the value of its step for arrays of every size.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 
 from combdiff.affine import Linear
 from combdiff.domains import Domain
 from combdiff.lowering.fragments import parenthesised
-from combdiff.lowering.indirect import Words
+from combdiff.lowering.index_arrays import Words, grid
 from combdiff.lowering.plan import elements
 from combdiff.lowering.steps import Read, Step
 from combdiff.lowering.views import Position, extent_form
 
 MOST = 4  # a view that repeats elements more often than this is worth the copy it is of
+MOST_PERMUTED = 3  # labels whose orders are all compared with the index arrays that are there
 
 
 def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | None:
@@ -33,16 +38,20 @@ def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | N
         return None
     bare = [_bare(n, read, step, axis) for n, axis in enumerate(source)]
     gathered = [n for n, label in enumerate(bare) if label is None]
-    labels = sorted({label for n in gathered for label in _labels(read.positions[n])})
+    labels = tuple(sorted({label for n in gathered for label in _labels(read.positions[n])}))
     if not labels or not all(_inside(writer, read.positions[n], step, n) for n in gathered):
         return None
+    known = writer.index_arrays.names
+    orders = permutations(labels) if len(labels) <= MOST_PERMUTED else [labels]
+    written = [(order, _grids(writer, read, step, gathered, order)) for order in orders]
+    labels, grids = next((one for one in written if not known.keys().isdisjoint(one[1])), written[0])
+    for label in labels:
+        if sum(text.count(each := _range(writer, step.axes[label])) for text in {*grids} - known.keys()) > 1:
+            writer.index_arrays.named(each)
     items = [":"] * len(source)
-    for n in gathered:
-        position = read.positions[n]
-        steps = tuple(position.steps[label] for label in labels)
-        items[n] = writer.grid(steps, position.start, [step.axes[label] for label in labels])
-        if position.wrap and position.along() is None:
-            items[n] = f"({items[n]}) % {parenthesised(writer.extent(source[n]))}"
+    for n, text in zip(gathered, grids, strict=True):
+        large = len(_labels(read.positions[n])) > 1
+        items[n] = writer.index_arrays.named(text) if large else writer.index_arrays.short(text)
     text = f"{operand}[{', '.join(items)}]"
     return writer.dialect.transposed(text, _order(bare, gathered, labels, len(step.axes)))
 
@@ -72,6 +81,22 @@ def _rolled(writer: Words, read: Read, operand: str, step: Step) -> str | None:
         by, axes = (f"({part})" if len(shifts) > 1 else part for part in (by, axes))
         text = f"{writer.dialect.np}.roll({text}, {by}, {axes})"
     return writer.dialect.transposed(text, [order.index(label) for label in range(len(order))])
+
+
+def _range(writer: Words, axis: Domain) -> str:
+    return writer.dialect.arange(writer.extent(axis))
+
+
+def _grids(writer: Words, read: Read, step: Step, gathered: Sequence[int], labels: Sequence[int]) -> list[str]:
+    """The positions on the axes that are read by index arrays, as arrays over the labels."""
+    source = writer.plan.steps[step.operands[0]].axes
+    texts = []
+    for position, axis in ((read.positions[n], source[n]) for n in gathered):
+        steps = tuple(position.steps[label] for label in labels)
+        text = grid(writer, steps, position.start, [step.axes[label] for label in labels])
+        wraps = position.wrap and position.along() is None
+        texts.append(f"({text}) % {parenthesised(writer.extent(axis))}" if wraps else text)
+    return texts
 
 
 def _labels(position: Position) -> list[int]:

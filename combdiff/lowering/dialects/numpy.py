@@ -99,9 +99,9 @@ class NumPy:
         """An array of one number."""
         return f"{self.np}.full({shape}, {value}, {dtype})"
 
-    def arange(self, size: str) -> str:
-        """0, 1, …"""
-        return f"{self.np}.arange({size})"
+    def arange(self, *bounds: str) -> str:
+        """0, 1, … up to a size, or all from a start to a stop."""
+        return f"{self.np}.arange({', '.join(bounds)})"
 
     def eye(self, rows: str, columns: str, dtype: str) -> str:
         """1 on the diagonal."""

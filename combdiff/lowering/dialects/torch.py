@@ -71,9 +71,9 @@ class Torch(NumPy):
         """A tensor of one number."""
         return f"torch.full({shape}, {value}, dtype={dtype}, device=device)"
 
-    def arange(self, size: str) -> str:
-        """0, 1, …"""
-        return f"torch.arange({size}, device=device)"
+    def arange(self, *bounds: str) -> str:
+        """0, 1, … up to a size, or all from a start to a stop."""
+        return f"torch.arange({', '.join(bounds)}, device=device)"
 
     def eye(self, rows: str, columns: str, dtype: str) -> str:
         """1 on the diagonal."""
