@@ -34,9 +34,10 @@ from combdiff.parts import (
     scenarios,
     signature,
 )
+from combdiff.results import joined, values_of
 from combdiff.sharing import split
-from combdiff.simplification import values_of, with_symmetries
 from combdiff.substitution import Names
+from combdiff.symmetries import with_symmetries
 from combdiff.terms import MINUS_ONE, Apply, Lambda, Mul, Sum, Term, Tuple, Var, conj, lambda_, let, mul, negate, total
 
 MOST_ORDERS = 24  # exchanges of axes that are tried
@@ -54,6 +55,17 @@ def bind_common(body: Term) -> Term:
         if found is None:
             break
         body = _bind(body, found, search.names)
+    return body
+
+
+def read_bound(body: Term) -> Term:
+    """A let program whose networks read the tensors that are bound before, where they have them as parts.
+
+    Once simplified a network may hold what has a name already: Σ_i A[d,i] x[i] / t beside t2[i] = Σ_j A[i,j] x[j].
+    """
+    search = _Search(body)
+    for number in range(len(split(body)[0])):
+        body = search.reading(body, number)
     return body
 
 
@@ -111,12 +123,7 @@ def _bind(body: Term, common: Common, names: Names) -> Term:
     rewritten = [(var, site) for (var, _), site in zip(bindings, sites, strict=False)]
     if common.bound is None:
         rewritten.insert(min(*(use.site for use in common.uses), len(bindings)), (tensor, value))
-    return let(rewritten, _rebuilt(split(body)[1], iter(sites[len(bindings) :])))
-
-
-def _rebuilt(result: Term, items: Iterator[Term]) -> Term:
-    """The result with other items, tuples within tuples as before."""
-    return Tuple(tuple(_rebuilt(item, items) for item in result.items)) if isinstance(result, Tuple) else next(items)
+    return let(rewritten, joined(split(body)[1], sites[len(bindings) :]))
 
 
 class _Rewriting:
@@ -210,6 +217,29 @@ class _Search:
             return None
         self.found = True
         return min(inside or found, key=lambda item: item[:3])[3] if found else None
+
+    def reading(self, body: Term, number: int) -> Term:
+        """The body with the tensor of that binding read wherever a later network has it, if that saves."""
+        bindings, sites = split(body)[0], list(values_of(body))
+        whole = self._whole(bindings[number][1])
+        if whole is None:
+            return body
+        kind = signature(whole)
+        nodes = ((site, node) for site in range(number + 1, len(sites)) for node in _networks(sites[site]))
+        alike = [(site, part) for site, node in nodes for other, part in self.listed_parts(node) if other == kind]
+        if alike:
+            tried = list(scenarios(sites))
+            for common in self.alike([(number, whole), *alike], bindings, sites, range(len(sites))):
+                if common.bound == number and saving(common, tried) > 0:
+                    return _bind(body, common, self.names)
+        return body
+
+    def _whole(self, value: Term) -> Part | None:
+        """All of a tensor that is one network, as a part of it."""
+        inner = value.body if isinstance(value, Lambda) else value
+        parts = [part for _, part in self.listed_parts(inner)] if isinstance(inner, Sum) else []
+        whole = (part for part in parts if len(part.factors) == len(factors_of(part.node)))
+        return next((part for part in whole if set(part.open) == set(value.bound)), None)
 
     def listed_parts(self, node: Sum) -> list[tuple[tuple[object, ...], Part]]:
         """The parts of a network with their signatures."""

@@ -12,26 +12,27 @@ Invariant: the result equals the input in value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from combdiff.checking import dtype_of, type_of
-from combdiff.domains import Cyclic, Space, Symmetric, parse_symmetry
+from combdiff.common import read_bound
+from combdiff.domains import Space
 from combdiff.egraph.budget import current, warn
-from combdiff.egraph.canonical import canonical
 from combdiff.egraph.context import Context, Known
-from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import symbols
 from combdiff.egraph.history import Place, Prepared, State, note, recording
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.egraph.sums import MOST_TERMS, simplify_sum
 from combdiff.implicit import Implicit
-from combdiff.indexing import Delta, affine
+from combdiff.indexing import Delta
 from combdiff.matrices import matrices_in
 from combdiff.primitives import function
+from combdiff.results import items_of, joined, values_of
 from combdiff.rulefiles.loading import load
 from combdiff.sharing import canonical_names, is_call, is_field, put_back, share, split
 from combdiff.substitution import Names, apply, substitute, subterms
+from combdiff.symmetries import with_symmetries
 from combdiff.terms import (
     ZERO,
     Add,
@@ -42,13 +43,11 @@ from combdiff.terms import (
     Primitive,
     Sum,
     Term,
-    Tuple,
     Var,
     conj,
     lambda_,
     let,
     mul,
-    negate,
 )
 from combdiff.univariate import is_linear
 
@@ -67,7 +66,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     body = share(body)
     note(lambda: State(SHARED, body))
     for _ in range(MOST_PASSES):
-        body = _pass(body, rules, settled)
+        body = read_bound(_pass(body, rules, settled))
         note(lambda: State(SHARED, body))  # noqa: B023  (called at once)
         held = matrices_in(body)
         known = {var: value for var, value in split(body)[0] if var in held}
@@ -112,24 +111,10 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
         kept.append((new, found))
         if var in held:
             matrices[var], known[new] = new, found
-    items = [put_back(item, replacement, matrices) for item in _items(result)]
-    for number, item in enumerate(_items(result)):
+    items = [put_back(item, replacement, matrices) for item in items_of(result)]
+    for number, item in enumerate(items_of(result)):
         items[number] = simple(item, "", lambda: _item_changed(kept, result, items, number))  # noqa: B023
-    return share(let(kept, _joined(result, items)))
-
-
-def _items(result: Term) -> tuple[Term, ...]:
-    """The tensors and numbers of a result, those of tuples within tuples too."""
-    return tuple(part for item in result.items for part in _items(item)) if isinstance(result, Tuple) else (result,)
-
-
-def _joined(result: Term, items: Sequence[Term]) -> Term:
-    """The items as a result of the same kind: the tuples within tuples that they came from, or the only one."""
-    return _rebuilt(result, iter(items))
-
-
-def _rebuilt(result: Term, items: Iterator[Term]) -> Term:
-    return Tuple(tuple(_rebuilt(item, items) for item in result.items)) if isinstance(result, Tuple) else next(items)
+    return share(let(kept, joined(result, items)))
 
 
 def _item_changed(
@@ -137,14 +122,7 @@ def _item_changed(
 ) -> Callable[[Term], Term]:
     """The body with another item of that number in its result."""
     before, after = tuple(items[:number]), tuple(items[number + 1 :])
-    return lambda new: let(kept, _joined(result, (*before, new, *after)))
-
-
-def values_of(body: Term) -> Iterator[Term]:
-    """The values of a let program and the items of its result, tuples within tuples."""
-    bindings, result = split(body)
-    yield from (value for _, value in bindings)
-    yield from _items(result)
+    return lambda new: let(kept, joined(result, (*before, new, *after)))
 
 
 def _form(value: Term, known: Known) -> _Form:
@@ -167,57 +145,6 @@ def _multiple(value: Term, var: Var, kept: list[tuple[Var, Term]], names: Names)
     named = apply(bound, part.arguments) if part is not call and isinstance(part, Apply) else bound
     whole = mul(*body.factors[:-1], named) if isinstance(body, Mul) else named
     return Lambda(value.parameters, whole) if isinstance(value, Lambda) else whole
-
-
-def with_symmetries(var: Var, value: Term) -> Var:
-    """The binding's variable, its Space told the symmetries that the value has by its canonical form.
-
-    Tried are exchanges of two axes of one domain and negations of a Symmetric or Cyclic axis, plain, with a minus,
-    and (for complex values) conjugated.
-    """
-    space = var.type
-    assert isinstance(space, Space)
-    if not isinstance(value, Lambda):
-        return var
-    found = [equation for equation in _candidates(space) if _holds(equation, space, value)]
-    return Var(var.name, Space(*space.axes, dtype=space.dtype, symmetry=found)) if found else var
-
-
-def _candidates(space: Space) -> Iterator[str]:
-    """Symmetry equations a tensor might have."""
-    names = [f"i{n}" for n in range(space.order)]
-    changed: list[list[str]] = []
-    for n, axis in enumerate(space.axes):
-        if isinstance(axis, Symmetric | Cyclic):
-            changed.append([f"-{name}" if m == n else name for m, name in enumerate(names)])
-        for m in range(n):
-            if space.axes[m] == axis:
-                swapped = list(names)
-                swapped[n], swapped[m] = names[m], names[n]
-                changed.append(swapped)
-    for indices in changed:
-        access = f"t[{','.join(indices)}]"
-        for right in (
-            access,
-            f"-{access}",
-            *([f"conj({access})", f"-conj({access})"] if space.dtype is complex else []),
-        ):
-            yield f"t[{','.join(names)}] = {right}"
-
-
-def _holds(equation: str, space: Space, value: Lambda) -> bool:
-    """Whether a tensor's value is canonically the same as its image under a symmetry."""
-    action = parse_symmetry(equation, space.axes, space.dtype)
-    arguments = [
-        affine([(value.parameters[a], -1)]) if negated else value.parameters[a]
-        for a, negated in zip(action.axes, action.negated, strict=True)
-    ]
-    image = apply(value, arguments)
-    image = conj(image) if action.conjugate else image
-    forms: dict[object, int] = {}
-    names = Names(value, image)
-    image = image if action.sign > 0 else negate(image)
-    return canonical(normalise(value.body, names), forms) is canonical(normalise(image, names), forms)
 
 
 def _plainly_named(term: Lambda) -> Lambda:

@@ -172,3 +172,39 @@ def test_a_heavy_tensor_of_the_program_keeps_its_name_in_the_gradient() -> None:
     np.testing.assert_allclose(found, finite_difference_gradient(localisation, arrays, "U"), rtol=1e-6, atol=1e-6)
     assert "heavy tensors of the program bound again" in str(named.explain())
     assert not split(cd.grad(light, wrt="x").term.body)[0]
+
+
+@cd.program
+def rayleigh(A: cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"]), x: cd.Space("n")):
+    return (x @ A @ x) / (x @ x)
+
+
+@cd.program
+def commutator(
+    H: cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"]), z: cd.Space("n", dtype=complex)
+):
+    y = H @ z
+    return cd.real(cd.exp(y.conj() @ y) + z.conj() @ y)
+
+
+def test_later_networks_read_what_has_a_name() -> None:
+    assert str(cd.grad(rayleigh, "x")).splitlines()[1:] == [
+        "  t = Σ_j x[j]²",
+        "  t2[i] = Σ_j A[i,j] x[j]",
+        "  d ↦ 2 t2[d] / t - (2 x[d] Σ_i t2[i] x[i]) / t²",
+    ]
+    assert cd.grad(rayleigh, "x").matrix().splitlines()[-1] == "2·t2 / t - 2·(t2ᵀ·x)·x / t²"
+    assert str(cd.hessian(rayleigh, "x")).count("Σ") == 3
+    assert str(cd.grad(commutator, "z")).count("H[") == 2  # of H z, and of H (H z)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_what_reads_it_has_the_same_value(n: int) -> None:
+    rng = np.random.default_rng(n)
+    A, x = rng.normal(size=(n, n)), rng.normal(size=n)
+    cd.testing.check_grad(rayleigh, "x", A=A + A.T, x=x)
+    H = cd.hessian(rayleigh, "x")(A + A.T, x)
+    raw = cd.hessian(rayleigh, "x", simplify=False)(A + A.T, x)
+    np.testing.assert_allclose(H, raw, atol=1e-12)
+    Z, z = (rng.normal(size=s) + 1j * rng.normal(size=s) for s in ((n, n), n))
+    cd.testing.check_grad(commutator, "z", H=0.1 * (Z + Z.conj().T), z=z)

@@ -1,0 +1,68 @@
+"""Symmetries that a tensor has by its value.
+
+    t[i,j] = Σ_k x[i,k]·x[j,k]      t[i,j] = t[j,i], as both sides have one canonical form
+
+Invariant: a symmetry that is found holds for all values of the free variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from combdiff.domains import Cyclic, Space, Symmetric, parse_symmetry
+from combdiff.egraph.canonical import canonical
+from combdiff.egraph.contraction import normalise
+from combdiff.indexing import affine
+from combdiff.substitution import Names, apply
+from combdiff.terms import Lambda, Term, Var, conj, negate
+
+
+def with_symmetries(var: Var, value: Term) -> Var:
+    """The binding's variable, its Space told the symmetries that the value has by its canonical form.
+
+    Tried are exchanges of two axes of one domain and negations of a Symmetric or Cyclic axis, plain, with a minus,
+    and (for complex values) conjugated.
+    """
+    space = var.type
+    assert isinstance(space, Space)
+    if not isinstance(value, Lambda):
+        return var
+    found = [equation for equation in _candidates(space) if _holds(equation, space, value)]
+    return Var(var.name, Space(*space.axes, dtype=space.dtype, symmetry=found)) if found else var
+
+
+def _candidates(space: Space) -> Iterator[str]:
+    """Symmetry equations a tensor might have."""
+    names = [f"i{n}" for n in range(space.order)]
+    changed: list[list[str]] = []
+    for n, axis in enumerate(space.axes):
+        if isinstance(axis, Symmetric | Cyclic):
+            changed.append([f"-{name}" if m == n else name for m, name in enumerate(names)])
+        for m in range(n):
+            if space.axes[m] == axis:
+                swapped = list(names)
+                swapped[n], swapped[m] = names[m], names[n]
+                changed.append(swapped)
+    for indices in changed:
+        access = f"t[{','.join(indices)}]"
+        for right in (
+            access,
+            f"-{access}",
+            *([f"conj({access})", f"-conj({access})"] if space.dtype is complex else []),
+        ):
+            yield f"t[{','.join(names)}] = {right}"
+
+
+def _holds(equation: str, space: Space, value: Lambda) -> bool:
+    """Whether a tensor's value is canonically the same as its image under a symmetry."""
+    action = parse_symmetry(equation, space.axes, space.dtype)
+    arguments = [
+        affine([(value.parameters[a], -1)]) if negated else value.parameters[a]
+        for a, negated in zip(action.axes, action.negated, strict=True)
+    ]
+    image = apply(value, arguments)
+    image = conj(image) if action.conjugate else image
+    forms: dict[object, int] = {}
+    names = Names(value, image)
+    image = image if action.sign > 0 else negate(image)
+    return canonical(normalise(value.body, names), forms) is canonical(normalise(image, names), forms)
