@@ -28,8 +28,9 @@ class Row:
     `partials[n]` is ∂h/∂zₙ as a term in the arguments; `conjugate_partials[n]` is ∂h/∂z̄ₙ, empty where h is
     holomorphic. `real_partials` replace both where all arguments are real, when given. `real_valued` says that the
     result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that
-    h(z̄) = conj(h(z)) away from branch cuts. `domain` says where the derivative is valid. `definition` is h in terms of
-    other rows, for a function that NumPy has not.
+    h(z̄) = conj(h(z)) away from branch cuts, `parity` is 1 where h(−z) = h(z) and −1 where h(−z) = −h(z).
+    `domain` says where the derivative is valid. `definition` is h in terms of other rows, for a function that NumPy has
+    not.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Row:
     real_valued: bool = False
     real_only: bool = False
     mirror: bool = True
+    parity: int = 0
     definition: Derivative | None = None
     origin: str = field(default="", compare=False)  # the rule file that declares it, empty for the rows of this module
 
@@ -94,9 +96,21 @@ def zero(*_: Term) -> Term:
     return ZERO
 
 
-def _row(name: str, partial: Derivative, domain: str, numpy: str = "", latex: str = "") -> Row:
+def parity(term: Term) -> int:
+    """1 where a function of one argument, or a whole power, is even in it, −1 where it is odd, else 0."""
+    if not isinstance(term, Primitive):
+        return 0
+    if term.name != "power":
+        return TABLE[term.name].parity if term.name in TABLE else 0
+    exponent = term.arguments[1]
+    if not isinstance(exponent, Number) or not isinstance(exponent.real, int) or exponent.imag:
+        return 0
+    return -1 if exponent.real % 2 else 1
+
+
+def _row(name: str, partial: Derivative, domain: str, parity: int = 0) -> Row:
     """A holomorphic function of one argument."""
-    return Row(name, numpy or name, latex or rf"\{name}", (partial,), domain)
+    return Row(name, name, rf"\{name}", (partial,), domain, parity=parity)
 
 
 def _over(name: str, *arguments: Term) -> Term:
@@ -111,15 +125,15 @@ _ROWS = (
     _row("exp", lambda z: function("exp", z), "everywhere"),
     _row("log", lambda z: divide(ONE, z), "z ≠ 0, off the negative real axis"),
     _row("sqrt", lambda z: mul(HALF, _over("sqrt", z)), "z ≠ 0, off the negative real axis"),
-    _row("sin", lambda z: function("cos", z), "everywhere"),
-    _row("cos", lambda z: negate(function("sin", z)), "everywhere"),
-    _row("tan", lambda z: power(function("cos", z), Number(-2)), "cos z ≠ 0"),
-    _row("arcsin", lambda z: _over("sqrt", _one_less_square(z)), "off the real rays |z| ≥ 1"),
+    _row("sin", lambda z: function("cos", z), "everywhere", parity=-1),
+    _row("cos", lambda z: negate(function("sin", z)), "everywhere", parity=1),
+    _row("tan", lambda z: power(function("cos", z), Number(-2)), "cos z ≠ 0", parity=-1),
+    _row("arcsin", lambda z: _over("sqrt", _one_less_square(z)), "off the real rays |z| ≥ 1", parity=-1),
     _row("arccos", lambda z: negate(_over("sqrt", _one_less_square(z))), "off the real rays |z| ≥ 1"),
-    _row("arctan", lambda z: divide(ONE, add(ONE, square(z))), "off the imaginary rays |z| ≥ 1"),
-    _row("sinh", lambda z: function("cosh", z), "everywhere"),
-    _row("cosh", lambda z: function("sinh", z), "everywhere"),
-    _row("tanh", lambda z: add(ONE, negate(square(function("tanh", z)))), "cosh z ≠ 0"),
+    _row("arctan", lambda z: divide(ONE, add(ONE, square(z))), "off the imaginary rays |z| ≥ 1", parity=-1),
+    _row("sinh", lambda z: function("cosh", z), "everywhere", parity=-1),
+    _row("cosh", lambda z: function("sinh", z), "everywhere", parity=1),
+    _row("tanh", lambda z: add(ONE, negate(square(function("tanh", z)))), "cosh z ≠ 0", parity=-1),
     Row(
         "power",
         "power",
@@ -139,6 +153,7 @@ _ROWS = (
         conjugate_partials=(lambda z: mul(HALF, function("sign", z)),),
         real_partials=(lambda x: function("sign", x),),
         real_valued=True,
+        parity=1,
     ),
     Row(
         "sign",
@@ -148,6 +163,7 @@ _ROWS = (
         "z ≠ 0",
         conjugate_partials=(lambda z: mul(Number(Fraction(-1, 2)), square(function("sign", z)), _over("abs", z)),),
         real_partials=(zero,),
+        parity=-1,
     ),
     Row(
         "real",
@@ -158,6 +174,7 @@ _ROWS = (
         (lambda z: HALF,),
         real_partials=(lambda x: ONE,),
         real_valued=True,
+        parity=-1,
     ),
     Row(
         "imag",
@@ -169,6 +186,7 @@ _ROWS = (
         real_partials=(zero,),
         real_valued=True,
         mirror=False,
+        parity=-1,
     ),
     Row("relu", "maximum", r"\operatorname{relu}", (lambda x: function("step", x),), "x ≠ 0", real_only=True),
     Row("step", "heaviside", r"\operatorname{step}", (zero,), "x ≠ 0", real_only=True),

@@ -52,7 +52,7 @@ from combdiff.terms import (
 from combdiff.univariate import is_linear
 
 SHARED = "equal parts computed once"
-MOST_PASSES = 2  # what sharing puts back in the end may open to the laws what a binding kept from them
+MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
 MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
 

@@ -15,6 +15,7 @@ from combdiff.domains import Cyclic, Range, Space, Symmetric
 from combdiff.egraph import canonical as module
 from combdiff.egraph.canonical import canonical
 from combdiff.indexing import affine, delta, indicator
+from combdiff.primitives import TABLE, function, power
 from combdiff.reference import evaluate
 from combdiff.substitution import substitute
 from combdiff.terms import ZERO, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, negate, total
@@ -512,3 +513,45 @@ def test_nested_sums_and_functions() -> None:
         return Sum((i,), mul(at(x, i), add(inner, at(x, i)), negate(inner)))
 
     assert canonical(nested(a, b), forms) is canonical(nested(q, p), forms)
+
+
+PAIR = Var("i", Range("n")), Var("j", Range("n"))
+
+
+@pytest.mark.parametrize("name", [name for name, row in TABLE.items() if row.parity])
+def test_the_sign_of_what_an_even_or_odd_function_takes_is_left_out_or_comes_out(name: str) -> None:
+    x = TENSORS[0]
+    one, other = (add(at(x, i), negate(at(x, j))) for i, j in (PAIR, PAIR[::-1]))
+    forms: dict[Any, int] = {}
+    first, second = (canonical(function(name, argument), forms) for argument in (one, other))
+    assert first is (second if TABLE[name].parity > 0 else canonical(negate(second), forms))
+    values = dict.fromkeys(PAIR, 0) | {PAIR[1]: 1, x: np.array([0.3, 0.1])}
+    assert evaluate(first, values, SIZES) == pytest.approx(evaluate(function(name, one), values, SIZES))
+
+
+@pytest.mark.parametrize("exponent", [-3, -2, 2, 3])
+def test_whole_powers_are_even_or_odd(exponent: int) -> None:
+    x = TENSORS[0]
+    one, other = (add(at(x, i), negate(at(x, j))) for i, j in (PAIR, PAIR[::-1]))
+    first, second = (canonical(power(argument, Number(exponent)), {}) for argument in (one, other))
+    assert first is (second if exponent % 2 == 0 else canonical(negate(second), {}))
+
+
+def test_functions_that_are_neither_keep_the_sign_inside() -> None:
+    x = TENSORS[0]
+    one, other = (add(at(x, i), negate(at(x, j))) for i, j in (PAIR, PAIR[::-1]))
+    for name in ("exp", "sqrt", "relu", "arccos"):
+        assert canonical(function(name, one), {}) is not canonical(function(name, other), {})
+
+
+def test_of_a_sum_and_its_negative_the_one_that_reads_better_is_canonical() -> None:
+    x, G = TENSORS[0], TENSORS[2]
+    (i, j) = PAIR
+    product = total((j,), mul(at(G, i, j), at(x, j)))
+    for terms in ((negate(at(x, i)), product), (Number(1), negate(at(x, i))), (at(x, i), at(x, j), negate(product))):
+        assert not is_negative(canonical(add(*terms), {}))
+        assert is_negative(canonical(negate(add(*terms)), {}))
+
+
+def is_negative(term: Term) -> bool:
+    return isinstance(term, Mul) and isinstance(term.factors[0], Number) and term.factors[0].real < 0

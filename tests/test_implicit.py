@@ -239,7 +239,7 @@ def test_how_roots_look() -> None:
         "  x = root(x2 ↦ i ↦ x2[i] - b[i] + 1/3 tanh(Σ_j A[i,j] x2[j]))",
         "  t[i] = tanh(Σ_j A[i,j] x[j])",
         "  t2[i] = 1 - t[i]²",
-        "  k = solve(k2 ↦ d ↦ k2[d] + 1/3 Σ_i A[i,d] k2[i] t2[i], d ↦ c[d] x[d])",
+        "  k = solve(k2 ↦ d ↦ k2[d] + 1/3 Σ_j A[j,d] k2[j] t2[j], d ↦ c[d] x[d])",
         "  d ↦ 2 k[d]",
     ]
     assert linear.combinators().startswith("(A, b) ↦ 𝐁 root (𝐂 (x ↦ 𝐂 (i ↦ ")

@@ -241,7 +241,7 @@ def spectral(V: Square, u: Vector) -> Any:
         (cd.grad(quadratic, "x"), "2·A·x"),
         (cd.grad(quadratic, "A"), "x·xᵀ"),
         (cd.hessian(quadratic, "x"), "2·A"),
-        (cd.grad(general, "x"), "Aᵀ·x + A·x"),
+        (cd.grad(general, "x"), "A·x + Aᵀ·x"),
         (hermitian, "x†·A·x"),
         (cd.grad(hermitian, "x"), "2·A·x"),
         (bilinear, "-yᵀ·A·x"),

@@ -360,7 +360,7 @@ EXPRESSIONS: list[tuple[Term, str, str | None]] = [
     (add(negate(total((i,), xi)), z), "z - Σ_i x[i]", r"z - \sum_{i} x_{i}"),
     (total((i,), add(xi, ONE)), "Σ_i (1 + x[i])", r"\sum_{i} (1 + x_{i})"),
     (total((t,), add(z, a)), "∫ (z + a) dt", r"\int (z + a) \, \mathrm{d}t"),
-    (total((t, i), mul(xi, a)), "Σ_i ∫ x[i] a dt", r"\sum_{i} \int x_{i} a \, \mathrm{d}t"),
+    (total((t, i), mul(xi, a)), "Σ_i ∫ a x[i] dt", r"\sum_{i} \int a x_{i} \, \mathrm{d}t"),
     # conjugates and functions
     (conj(mul(a, xi)), "(a x[i])*", "(a x_{i})^{*}"),
     (square(conj(xi)), "(x[i]*)²", "(x_{i}^{*})^{2}"),

@@ -66,10 +66,8 @@ TEXT = {
   t[i] = tanh(Σ_j V[i,j] x[j])
   t2[i] = tanh(Σ_j W[i,j] t[j])
   t3[i] = 1 - t2[i]²
-  (
-    (d, e) ↦ 2 x[e] (t[d]² - 1) Σ_j W[j,d] t3[j] (y[j] - t2[j]),
-    (d, e) ↦ 2 t[e] t3[d] (t2[d] - y[d])
-  )
+  t4[j] = t2[j] - y[j]
+  ((d, e) ↦ 2 x[e] (1 - t[d]²) Σ_j t4[j] W[j,d] t3[j], (d, e) ↦ 2 t4[d] t[e] t3[d])
 """,
 }
 
@@ -120,8 +118,9 @@ LATEX = {
 & \quad t_{i} = \tanh\left(\sum_{j} V_{i,j} x_{j}\right) \\
 & \quad {t_{2}}_{i} = \tanh\left(\sum_{j} W_{i,j} t_{j}\right) \\
 & \quad {t_{3}}_{i} = 1 - {t_{2}}_{i}^{2} \\
-& \quad ((d, e) \mapsto 2 x_{e} (t_{d}^{2} - 1) \sum_{j} W_{j,d} {t_{3}}_{j} (y_{j} - {t_{2}}_{j}), \\
-& \quad (d, e) \mapsto 2 t_{e} {t_{3}}_{d} ({t_{2}}_{d} - y_{d}))
+& \quad {t_{4}}_{j} = {t_{2}}_{j} - y_{j} \\
+& \quad ((d, e) \mapsto 2 x_{e} (1 - t_{d}^{2}) \sum_{j} {t_{4}}_{j} W_{j,d} {t_{3}}_{j}, \\
+& \quad (d, e) \mapsto 2 {t_{4}}_{d} t_{e} {t_{3}}_{d})
 \end{aligned}
 """,
 }

@@ -27,8 +27,26 @@ from combdiff.domains import Action, Space
 from combdiff.egraph.moves import moves
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
 from combdiff.matrices import is_matrix_function
+from combdiff.primitives import parity
 from combdiff.substitution import subterms
-from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, negate, total
+from combdiff.terms import (
+    ONE,
+    ZERO,
+    Add,
+    Apply,
+    Conj,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Var,
+    add,
+    conj,
+    mul,
+    negate,
+    total,
+)
 
 Key = Any  # nested tuples of strings, numbers and keys, comparable among themselves
 Colours = Mapping[Var, Key]
@@ -90,7 +108,7 @@ class _Naming:
     def _node(self, term: Term, colours: Colours, depth: int) -> _Form:
         match term:
             case Number():
-                return _Form(("n", repr(term.real), repr(term.imag)), 1, term)
+                return _number(term)
             case Apply() | Conj() if _is_access(term):
                 return _access(term, colours)
             case Sum():
@@ -108,28 +126,35 @@ class _Naming:
                 return _Form(("w", term.modulus, _index_key(term.form, colours)), 1, form)
             case Var() | Affine():
                 return _Form(_index_key(term, colours), 1, _index_form(term, colours))
+        return self._function(term, colours, depth)
+
+    def _function(self, term: Term, colours: Colours, depth: int) -> _Form:
+        """A function of parts; the sign of the argument of an even or odd one is left out or comes out in front."""
         parts = [self.run(child, colours, depth) for child in term.children]
+        sign = 1
+        if parts[0].sign < 0 and (symmetry := parity(term)):
+            parts[0], sign = parts[0]._replace(sign=1), symmetry
         name = (type(term).__name__, getattr(term, "name", ""))
-        return _Form(
-            ("f", *name, *(p.signed_key for p in parts)), 1, term.with_children(tuple(p.signed for p in parts))
-        )
+        key = ("f", *name, *(part.signed_key for part in parts))
+        return _Form(key, sign, term.with_children(tuple(part.signed for part in parts)))
 
     def _product(self, term: Mul, colours: Colours, depth: int) -> _Form:
         parts = sorted((self.run(f, colours, depth) for f in term.factors), key=_key)
         sign = prod(part.sign for part in parts)
-        return _Form(("*", *(part.key for part in parts)), sign, mul(*(part.term for part in parts)))
+        parts = [part for part in parts if part.term is not ONE]  # what is left of −1
+        key = ("*", *(part.key for part in parts)) if len(parts) > 1 else parts[0].key
+        return _Form(key, sign, mul(*(part.term for part in parts)))
 
     def _addition(self, term: Add, colours: Colours, depth: int) -> _Form:
-        """A sum; of it and its negative the one with the lesser key is canonical. What equals its negative is 0."""
+        """A sum; of it and its negative the one that reads better is canonical. What equals its negative is 0."""
         parts = [part for part in (self.run(t, colours, depth) for t in term.terms) if part.sign]
-        plus = sorted((part.key, part.sign) for part in parts)
-        minus = sorted((part.key, -part.sign) for part in parts)
-        if plus == minus:
-            return _Form(("+", *plus), 0, ZERO)
-        sign = 1 if plus < minus else -1
-        ordered = sorted(parts, key=lambda part: (part.key, sign * part.sign))
+        forms = {sign: sorted((part.key, sign * part.sign) for part in parts) for sign in (1, -1)}
+        if forms[1] == forms[-1]:
+            return _Form(("+", *forms[1]), 0, ZERO)
+        sign = min((1, -1), key=lambda sign: _subtracted(forms[sign]))
+        ordered = sorted(parts, key=lambda part: (part.key[0] != "a", part.key, sign * part.sign))
         terms = (part.term if sign * part.sign > 0 else negate(part.term) for part in ordered)
-        return _Form(("+", *min(plus, minus)), sign, add(*terms))
+        return _Form(("+", *forms[sign]), sign, add(*terms))
 
     # --- networks --------------------------------------------------------------------------------------------------
 
@@ -144,6 +169,21 @@ class _Naming:
         outermost = depth == 0
         named = _numbered(leaf.term, self.forms.setdefault(leaf.key, len(self.forms))) if outermost else leaf.term
         return _Form(leaf.key, leaf.sign, named)
+
+
+def _subtracted(signed: list[tuple[Key, int]]) -> tuple[Any, ...]:
+    """How many terms are subtracted, and which: accesses rather than products and sums, A x − b, and these than 1."""
+    ranks = {"n": 0, "a": 2}
+    first = sorted((ranks.get(key[0], 1), key, -sign) for key, sign in signed)
+    return sum(sign < 0 for _, sign in signed), [sign for *_, sign in first]
+
+
+def _number(term: Number) -> _Form:
+    """A number without the sign of its real part, or of its imaginary part where it has no other."""
+    sign = -1 if term.real < 0 or (not term.real and term.imag < 0) else 1
+    plain = term if sign > 0 else negate(term)
+    assert isinstance(plain, Number)
+    return _Form(("n", repr(plain.real), repr(plain.imag)), sign, plain)
 
 
 def _access(term: Term, colours: Colours) -> _Form:

@@ -263,9 +263,9 @@ def _flat(term: Add) -> Iterable[Term]:
 
 
 def _rank(base: Term, exponent: int) -> int:
-    """Where a factor stands: δ's, conditions (1), plain factors, sums in parentheses, Σ's."""
-    if isinstance(base, Delta):
-        return 0
+    """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
+    if isinstance(base, Delta | Var):
+        return int(isinstance(base, Var))
     if isinstance(base, Sum):
         return 4 if exponent == 1 else 3
     return 3 if isinstance(base, Add) else 2
