@@ -102,8 +102,8 @@ def _cells(row: CostRow, write: Callable[[int], str]) -> tuple[str, ...]:
 
 def table(plan: Plan, names: Sequence[str], given: Collection[str]) -> CostTable:
     """The table of a plan; `names` are those of its steps in the source, `given` the sizes that are numbers."""
-    open_sizes = tuple(name for name in plan.sizes if name not in given)
-    symbolic = [name for name in plan.sizes if name in open_sizes or not open_sizes]
+    open_sizes = tuple(name for name in plan.given_sizes if name not in given)
+    symbolic = [name for name in plan.given_sizes if name in open_sizes or not open_sizes]
     sizes = {name: Quantity(size, symbol(name)) if name in symbolic else size for name, size in plan.sizes.items()}
     measured = replace(plan, sizes=sizes)
     costs = cost(measured)
@@ -121,7 +121,7 @@ def table(plan: Plan, names: Sequence[str], given: Collection[str]) -> CostTable
         for spent in costs
         if not isinstance(plan.steps[spent.step].operation, Parameter | Constant)
     )
-    return CostTable(rows, quantity(total), quantity(peak(measured)), dict(plan.sizes), open_sizes)
+    return CostTable(rows, quantity(total), quantity(peak(measured)), plan.given_sizes, open_sizes)
 
 
 def _equation(plan: Plan, n: int) -> str:

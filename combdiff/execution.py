@@ -30,7 +30,7 @@ from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
 from combdiff.held import Lookup
 from combdiff.libraries import Library, library_named
 from combdiff.limits import check_available, fitted, parse_limit
-from combdiff.lowering import Plan, make_plan, size_names, step_names, suited
+from combdiff.lowering import Plan, make_plan, peak, size_names, step_names, suited
 from combdiff.lowering import source as plan_source
 from combdiff.lowering.dialects import dialect
 from combdiff.lowering.plan import TYPICAL
@@ -283,9 +283,9 @@ def _compiled(
 ) -> Callable[..., Any]:
     """The function that the source of the program at these sizes defines, within a memory limit."""
     planned = suited(_plan(program, sizes), backend)
-    if limit is not None:
-        planned = fitted(planned, limit)
-        if planned.loop and not dialect(backend).in_place:
+    if limit is not None and peak(planned) > limit:
+        planned = fitted(suited(_plan(program, sizes), backend, fuses=False), limit)
+        if planned.loops and not dialect(backend).in_place:
             raise UnsupportedError(
                 f"the backend {backend!r} cannot keep to a memory limit, as its arrays never change",
                 hint="compile for numpy, cupy or torch",

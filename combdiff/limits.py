@@ -61,4 +61,4 @@ def check_available(plan: Plan) -> None:
 
 
 def _sizes(plan: Plan) -> str:
-    return ", ".join(f"{name} = {size}" for name, size in plan.sizes.items())
+    return ", ".join(f"{name} = {size}" for name, size in plan.given_sizes.items())

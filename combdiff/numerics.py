@@ -69,12 +69,14 @@ def logsumexp(array: Any, axes: Any) -> Any:
 
 
 def wrapped(array: Any, axis: Any, start: Any, total: Any) -> Any:
-    """total elements along an axis from start on, the array again and again on either side of it."""
+    """total elements along an axis from start on, the array again and again on either side of it; a view if it can."""
     size = array.shape[axis]
+    if total < 1:
+        return array[(slice(None),) * axis + (slice(0, 0),)]
     if total > 4 * size:
         return array.take(np.arange(start, start + total) % size, axis)
     pieces, first, left = [], start % size, total
     while left > 0:
         pieces.append(array[(slice(None),) * axis + (slice(first, first + left),)])
         left, first = left - pieces[-1].shape[axis], 0
-    return np.concatenate(pieces, axis)
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
-from combdiff.domains import Domain, Range, extent
+from combdiff.domains import Domain, extent
 from combdiff.lowering.bands import CHUNK, block_size
 from combdiff.lowering.steps import (
     UNIT,
@@ -65,12 +65,16 @@ class StepCost:
 
 @dataclass(frozen=True)
 class Loop:
-    """The steps from `first` up to `last` are done for each block of a domain; `size` names the size of a block."""
+    """The steps from `first` up to `last` are done for each block of a domain.
+
+    `size` names the size of a block, `start` the position of its first element.
+    """
 
     first: int
     last: int
     domain: Domain
     size: str
+    start: str
 
 
 Layout = int | tuple["Layout", ...]
@@ -81,7 +85,7 @@ class Plan:
     """The steps that compute `results` (step numbers); `sizes` are those the orders were chosen for.
 
     `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
-    of the systems that solvers evaluate, `loop` the steps that are done block by block.
+    of the systems that solvers evaluate, `loops` the steps that are done block by block, in order.
     """
 
     parameters: tuple[Var, ...]
@@ -91,7 +95,7 @@ class Plan:
     sizes: Mapping[str, int]
     hints: Mapping[int, str]
     inner: Mapping[Lambda, Plan] = field(default_factory=dict)
-    loop: Loop | None = None
+    loops: tuple[Loop, ...] = ()
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:
@@ -101,10 +105,16 @@ class Plan:
             last[n] = len(self.steps) if n in self.results else last[n]
             for operand in self.steps[n].operands:
                 last[operand] = max(last[operand], n if self.steps[n].fresh else last[n])
-        if self.loop:  # what is made before the loop stays to its end
-            first, end = self.loop.first, self.loop.last
+        for loop in reversed(self.loops):  # what is made before a loop stays to its end
+            first, end = loop.first, loop.last
             last[:first] = [end if first <= use < end else use for use in last[:first]]
         return tuple(last)
+
+    @property
+    def given_sizes(self) -> dict[str, int]:
+        """The named sizes of the program, without those of blocks."""
+        own = {name for loop in self.loops for name in (loop.size, loop.start)}
+        return {name: size for name, size in self.sizes.items() if name not in own}
 
     def shape(self, step: int) -> tuple[int, ...]:
         """The shape of a step's result."""
@@ -173,6 +183,8 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
             return 0
         case Deposit():
             return prod(extent(axis, known) for axis in operands[1].axes)
+        case Collect(axis=axis) if axis is not None:
+            return 0
         case Correlate() as op:
             array, other = operands
             window = [array.axes[n] for n in op.left[: op.kept] if op.lags]
@@ -186,6 +198,11 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case Combine() | Elementwise() | Select() | Mask() | Hit():
             return max(1, len(operands)) * prod(extent(axis, known) for axis in step.axes)
     return prod(extent(axis, known) for operand in operands for axis in operand.axes) if operands else 0
+
+
+def rounds(plan: Plan, loop: Loop) -> int:
+    """How many blocks a loop goes through."""
+    return -(-extent(loop.domain, dict(plan.sizes)) // plan.sizes[loop.size])
 
 
 def describe(step: Step) -> str:
@@ -204,13 +221,13 @@ def describe(step: Step) -> str:
 def cost(plan: Plan) -> tuple[StepCost, ...]:
     """The cost of each step at the sizes of the plan; views that copy nothing and arguments take no bytes.
 
-    Steps of a loop count all of its rounds, the last as if it were as long as the others.
+    Flops of the steps of a loop are those of all its rounds.
     """
     return tuple(
         StepCost(
             n,
             describe(step),
-            flops(step, [plan.steps[m] for m in step.operands], plan.sizes) * _rounds(plan, n),
+            flops(step, [plan.steps[m] for m in step.operands], _whole_sizes(plan, n)),
             _held(plan, n) * ITEM_BYTES[step.kind],
             workspace(plan, n),
         )
@@ -223,6 +240,8 @@ def _held(plan: Plan, n: int) -> int:
     step = plan.steps[n]
     if isinstance(step.operation, Read) and any(p.wrap and p.along() is None for p in step.operation.positions):
         return min(plan.elements(n), 2 * plan.elements(step.operands[0]))
+    if isinstance(step.operation, Collect) and step.operation.pairwise and (loop := _loop(plan, n)):
+        return plan.elements(n) * rounds(plan, loop)
     written_over = isinstance(step.operation, Deposit) and step.operation.owned
     return 0 if written_over or isinstance(step.operation, (*VIEWS, Constant)) else plan.elements(n)
 
@@ -232,10 +251,9 @@ def peak(plan: Plan) -> int:
     held = most = 0
     freed = Counter[int]()
     costs = cost(plan)
-    loop = plan.loop or Loop(len(costs), len(costs), Range(1), "")
-    for n, spent in enumerate(costs):
-        if n == loop.first:  # what the loop collects is there from its start
-            held += sum(costs[m].bytes for m in range(n, loop.last) if _collects(plan, m))
+    ends = {loop.first: loop.last for loop in plan.loops}
+    for n, spent in enumerate(costs):  # what a loop collects is there from its start
+        held += sum(costs[m].bytes for m in range(n, ends.get(n, n)) if _collects(plan, m))
         held += 0 if _collects(plan, n) else spent.bytes
         freed[plan.last_use[n]] += spent.bytes
         most = max(most, held + spent.workspace)
@@ -247,11 +265,15 @@ def _collects(plan: Plan, n: int) -> bool:
     return isinstance(plan.steps[n].operation, Collect)
 
 
-def _rounds(plan: Plan, n: int) -> int:
-    """How often a step is done."""
-    if plan.loop is None or not plan.loop.first <= n < plan.loop.last:
-        return 1
-    return -(-extent(plan.loop.domain, dict(plan.sizes)) // plan.sizes[plan.loop.size])
+def _loop(plan: Plan, n: int) -> Loop | None:
+    """The loop that a step belongs to."""
+    return next((loop for loop in plan.loops if loop.first <= n < loop.last), None)
+
+
+def _whole_sizes(plan: Plan, n: int) -> Mapping[str, int]:
+    """The sizes with which a step of a loop would do all blocks at once."""
+    loop = _loop(plan, n)
+    return {**plan.sizes, loop.size: extent(loop.domain, dict(plan.sizes))} if loop else plan.sizes
 
 
 def workspace(plan: Plan, n: int) -> int:

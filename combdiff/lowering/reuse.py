@@ -3,9 +3,10 @@
     t2 = np.exp(t1)                 becomes     t2 = np.exp(t1, out=t1)
     t4 = t2 * t3                                t4 = np.multiply(t2, t3, out=t2)
 
-New memory costs more than arithmetic on it. Done element by element alone, for arrays of some size, where the operand
-is an array of the plan's own with the shape and element type of the result. Which element types arrays have is known up
-to their width, so an operand counts as wide enough when its width comes from all the arguments that the others' do.
+New memory costs more than arithmetic on it. Done element by element alone, for arrays of some size and in loops, where
+the operand is an array of the plan's own with the shape and element type of the result. Which element types arrays have
+is known up to their width, so an operand counts as wide enough when its width comes from all the arguments that the
+others' do.
 
 Invariant: no argument and no result that was returned changes, and every result has the element type it had.
 """
@@ -69,7 +70,8 @@ class Reuse:
 
     def written(self, writer: Words, n: int, text: str, np: str) -> str:
         """The expression of a step, written over an operand where one may be; `text` is it without."""
-        if not self.plan.steps[n].axes or self.plan.elements(n) < LEAST:
+        looped = any(loop.first <= n < loop.last for loop in self.plan.loops)
+        if not self.plan.steps[n].axes or (self.plan.elements(n) < LEAST and not looped):
             return text
         operands = self.plan.steps[n].operands
         place = next((writer.operand(m) for position, m in enumerate(operands) if self._is_free(n, m, position)), None)

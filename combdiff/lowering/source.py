@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 
 from combdiff.domains import Space, Symmetric
 from combdiff.lowering.correlations import correlated
 from combdiff.lowering.dialects import NumPy, dialect
 from combdiff.lowering.expressions import Expressions
+from combdiff.lowering.fragments import parenthesised
+from combdiff.lowering.fusion import fused
 from combdiff.lowering.index_arrays import IndexArrays
 from combdiff.lowering.plan import Layout, Loop, Plan, describe
 from combdiff.lowering.reuse import Reuse
@@ -56,10 +58,13 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
 
 
-def suited(plan: Plan, backend: str) -> Plan:
-    """The plan with operations that the backend alone has helpers for."""
-    able = "_correlate" in dialect(backend).helpers()
-    return structured(correlated(plan)) if able and plan.loop is None else plan
+def suited(plan: Plan, backend: str, fuses: bool = True) -> Plan:
+    """The plan with operations that the backend alone has helpers for; `fuses` tells whether chains go by blocks."""
+    used = dialect(backend)
+    if plan.loops or not used.native:
+        return plan
+    planned = structured(correlated(plan))
+    return fused(planned) if fuses else planned
 
 
 def step_names(plan: Plan, name: str) -> list[str]:
@@ -100,7 +105,8 @@ class _Writer:
         self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
         self.defined.update(self.systems.values())
         self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
-        self.sizes = {size: self._fresh(size) for size in sorted(plan.sizes)}
+        starts = {loop.start: "start" for loop in plan.loops}
+        self.sizes = {size: starts.get(size) or self._fresh(size) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
         self.reuse = Reuse(plan)
         self.index_arrays = IndexArrays(self._fresh)
@@ -137,55 +143,79 @@ class _Writer:
         yield "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
 
     def _body(self) -> Iterator[str]:
-        plan, loop = self.plan, self.plan.loop
         guarded = self._guarded()
+        done: dict[int, list[int]] = {}
+        for n in filter(self._temporary, range(len(self.plan.steps))):
+            done.setdefault(self.plan.last_use[n], []).append(n)
+        heads = {loop.first: loop for loop in self.plan.loops}
+        loop: Loop | None = None
         inside = False
-        done: dict[int, list[str]] = {}
-        for n in filter(self._temporary, range(len(plan.steps))):
-            done.setdefault(plan.last_use[n], []).append(self.names[n])
-        for n, step in enumerate(plan.steps):
+        for n, step in enumerate(self.plan.steps):
+            if n in heads or (loop and n == loop.last):
+                inside = False
+                loop = heads.get(n)
+                self.index_arrays.forget()
+                yield from self._deleted([m for m in done.get(n, ()) if loop and m < n])
+                yield from self._loop_lines(loop) if loop else ()
             if isinstance(step.operation, Parameter | Constant):
                 continue
+            indent = "    " * (loop is not None)
             if (n in guarded) != inside:
                 inside = n in guarded
                 if inside and self.dialect.guard:
-                    yield f"{self.dialect.guard}  # only masked elements are used"
-            if loop and n in (loop.first, loop.last):
-                self.index_arrays.forget()
-            if loop and n == loop.first:
-                yield from self._loop_lines(loop)
-            indent = "    " * (bool(inside and self.dialect.guard) + bool(loop and loop.first <= n < loop.last))
+                    yield f"{indent}{self.dialect.guard}  # only masked elements are used"
+            indent += "    " * bool(inside and self.dialect.guard)
             if isinstance(step.operation, Collect):
-                yield indent + self._collected(n, step.operation)
+                assert loop is not None
+                yield from (indent + line for line in self._collected(n, step.operation, loop))
             else:
                 text = self._expression(n)
                 yield from (indent + line for line in self.index_arrays.lines())
                 yield f"{indent}{self.names[n]} = {text}  # {self._comment(step)}"
-            if n in done and (n + 1 < len(plan.steps) or loop):
-                yield f"{indent}del {', '.join(done[n])}"
+            if n + 1 < len(self.plan.steps) or loop:
+                dead = done.get(n, ()) if n not in heads else [m for m in done.get(n, ()) if m >= n]
+                yield from (indent + line for line in self._deleted(dead))
+            yield from self._totals(loop) if loop and n + 1 == loop.last else ()
+
+    def _deleted(self, steps: Sequence[int]) -> Iterator[str]:
+        if steps:
+            yield f"del {', '.join(self.names[n] for n in steps)}"
 
     def _expression(self, n: int) -> str:
         text = self.expressions.step(n)
         return self.reuse.written(self.expressions, n, text, self.dialect.np) if self.dialect.writes_over else text
 
     def _loop_lines(self, loop: Loop) -> Iterator[str]:
-        """Arrays for what the loop collects, and its head."""
-        for n in range(loop.first, loop.last):
-            step = self.plan.steps[n]
-            if isinstance(step.operation, Collect):
-                self.expressions.uses_device = True
-                shape, dtype = self.expressions.shape(step.axes), self.expressions.dtype(step.kind)
-                yield f"{self.names[n]} = {self.dialect.full(shape, '0', dtype)}  # filled block by block"
-        total, block = self.expressions.extent(loop.domain), self.plan.sizes[loop.size]
-        yield f"for start in range(0, {total}, {block}):"
+        """Sums that the loop adds up, and its head: at least one round, which tells the element types."""
+        for name, _, pairwise in self._sums(loop):
+            yield f"{name} = []  # one for each block" if pairwise else f"{name} = 0  # added up block by block"
+        total, block = parenthesised(self.expressions.extent(loop.domain)), self.plan.sizes[loop.size]
+        yield f"for start in range(0, {total} or 1, {block}):"
         yield f"    stop = min(start + {block}, {total})"
         yield f"    {self.sizes[loop.size]} = stop - start"
 
-    def _collected(self, n: int, collect: Collect) -> str:
-        part = self.expressions.operand(self.plan.steps[n].operands[0])
+    def _sums(self, loop: Loop) -> Iterator[tuple[str, str, bool]]:
+        """The names of sums over the blocks of a loop, their shapes, and whether they are added up after it."""
+        for name, step in list(zip(self.names, self.plan.steps, strict=True))[loop.first : loop.last]:
+            if isinstance(step.operation, Collect) and step.operation.axis is None:
+                yield name, self._comment(step), step.operation.pairwise
+
+    def _collected(self, n: int, collect: Collect, loop: Loop) -> Iterator[str]:
+        """A block added, or put in its place; the first one makes the array for all."""
+        name, part = self.names[n], self.expressions.operand(self.plan.steps[n].operands[0])
         if collect.axis is None:
-            return f"{self.names[n]} += {part}"
-        return f"{self.names[n]}[{':, ' * collect.axis}{self.expressions.block}] = {part}"
+            yield f"{name}.append({part})" if collect.pairwise else f"{name} += {part}"
+            return
+        whole = self.dialect.empty_like(part, self.expressions.shape(self.plan.steps[n].axes))
+        yield "if start == 0:"
+        yield f"    {name} = {whole}  # {self._comment(self.plan.steps[n])}, filled block by block"
+        yield f"{name}[{':, ' * collect.axis}{self.expressions.block}] = {part}"
+
+    def _totals(self, loop: Loop) -> Iterator[str]:
+        """The sums of what was held for each block."""
+        for name, comment, pairwise in self._sums(loop):
+            if pairwise:
+                yield f"{name} = {self.dialect.np}.sum({name}, axis=0)  # {comment}"
 
     def _temporary(self, n: int) -> bool:
         step = self.plan.steps[n]
@@ -230,7 +260,7 @@ class _Writer:
 
     def _size_lines(self) -> Iterator[str]:
         """The named sizes that the body uses, read off the arguments."""
-        wanted = set(self.expressions.used_sizes) - {self.plan.loop.size if self.plan.loop else ""}
+        wanted = set(self.expressions.used_sizes) & self.plan.given_sizes.keys()
         for var in self.plan.parameters:
             axes = var.type.axes if isinstance(var.type, Space) else ()
             for n, axis in enumerate(axes):

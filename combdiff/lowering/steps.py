@@ -340,9 +340,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Collect:
-    """All blocks of the operand that a loop makes: side by side along an axis, or added where that is None."""
+    """All blocks of the operand that a loop makes: side by side along an axis, or added where that is None.
+
+    Those that are added `pairwise` are held until the loop has ended, and lose less to rounding.
+    """
 
     axis: int | None
+    pairwise: bool = False
 
 
 @dataclass(frozen=True)

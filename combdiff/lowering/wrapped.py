@@ -1,6 +1,7 @@
 """Expressions for reads around a cycle: rolls, or index arrays for the axes that wrap and slices for the others.
 
     u[p, (i + 1) mod n]       becomes    np.roll(u, -1, 1)
+    u[(i + start) mod n]      becomes    _wrapped(u, 0, start, block)      of a block: a slice, or two that are joined
     S[p, k, (k + b) mod K]    becomes    i1 = np.arange(K)
                                          i2 = (i1[:, None] + np.arange(-B, B + 1)) % K
                                          S[:, i1[:, None], i2]
@@ -33,6 +34,8 @@ def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | N
     source = writer.plan.steps[step.operands[0]].axes
     sizes = writer.plan.sizes
     if text := _rolled(writer, read, operand, step):
+        return text
+    if writer.dialect.strided and (text := _sliced(writer, read, operand, step)):
         return text
     if writer.dialect.strided and elements(step.axes, sizes) > MOST * elements(source, sizes):
         return None
@@ -81,6 +84,23 @@ def _rolled(writer: Words, read: Read, operand: str, step: Step) -> str | None:
         by, axes = (f"({part})" if len(shifts) > 1 else part for part in (by, axes))
         text = f"{writer.dialect.np}.roll({text}, {by}, {axes})"
     return writer.dialect.transposed(text, [order.index(label) for label in range(len(order))])
+
+
+def _sliced(writer: Words, read: Read, operand: str, step: Step) -> str | None:
+    """The expression where parts of axes are read, each along a label of its own; None for other reads."""
+    source = writer.plan.steps[step.operands[0]].axes
+    used = [_labels(position) for position in read.positions]
+    if sorted(label for labels in used for label in labels) != list(range(len(step.axes))):
+        return None
+    for axis, (position, labels) in enumerate(zip(read.positions, used, strict=True)):
+        if len(labels) != 1 or position.steps[labels[0]] != 1 or position.divisor != 1:
+            return None
+        length = extent_form(step.axes[labels[0]])
+        if position.along() is None or length != extent_form(source[axis]):
+            if not position.wrap:
+                return None
+            operand = f"_wrapped({operand}, {axis}, {writer.form(position.start)}, {writer.form(length)})"
+    return writer.dialect.transposed(operand, [used.index([label]) for label in range(len(used))])
 
 
 def _range(writer: Words, axis: Domain) -> str:

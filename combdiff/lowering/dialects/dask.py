@@ -29,6 +29,7 @@ class Dask(NumPy):
     in_place = False
     writes_over = False
     indexes = False
+    native = False
     solves = False
 
     def helpers(self) -> Mapping[str, str]:

@@ -62,6 +62,7 @@ class NumPy:
     mixes_kinds = True  # products take operands of different element types
     writes_over = True  # results may be written over operands, with out=
     indexes = True  # several axes can be read at arrays of indices
+    native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
 
     def helpers(self) -> Mapping[str, str]:
@@ -98,6 +99,10 @@ class NumPy:
     def full(self, shape: str, value: str, dtype: str) -> str:
         """An array of one number."""
         return f"{self.np}.full({shape}, {value}, {dtype})"
+
+    def empty_like(self, text: str, shape: str) -> str:
+        """An array of that shape to be filled, with the element type of another."""
+        return f"{self.np}.empty({shape}, {text}.dtype)"
 
     def arange(self, *bounds: str) -> str:
         """0, 1, … up to a size, or all from a start to a stop."""
@@ -202,6 +207,7 @@ class CuPy(NumPy):
     imports = ("import cupy as cp",)
     item = ""
     guard = None
+    native = False
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
@@ -224,6 +230,7 @@ class Jax(NumPy):
     strided = False
     in_place = False
     writes_over = False
+    native = False
     solves = False
 
     def helpers(self) -> Mapping[str, str]:

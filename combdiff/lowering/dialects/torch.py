@@ -40,6 +40,7 @@ class Torch(NumPy):
     writes_over = False  # a tensor that is differentiated is still needed
     lazy_conjugate = True
     mixes_kinds = False
+    native = False
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
@@ -70,6 +71,10 @@ class Torch(NumPy):
     def full(self, shape: str, value: str, dtype: str) -> str:
         """A tensor of one number."""
         return f"torch.full({shape}, {value}, dtype={dtype}, device=device)"
+
+    def empty_like(self, text: str, shape: str) -> str:
+        """A tensor of that shape to be filled, with the element type and device of another."""
+        return f"{text}.new_empty({shape})"
 
     def arange(self, *bounds: str) -> str:
         """0, 1, … up to a size, or all from a start to a stop."""
