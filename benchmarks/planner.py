@@ -2,10 +2,11 @@
 
     python benchmarks/planner.py [--quick] [--repeats N] [--threads N]
 
-Timed are Hartree-Fock value and gradient, those of the Wannier spread, and the Hessian of a symmetric quartic form:
-combdiff on NumPy (and on JAX), a floor written by hand in NumPy and, where they are installed, jax.jit and PyTorch, all
-in 64 bits. Every result is compared with the floor's before anything is timed. Repeats are interleaved, so that a busy
-spell of the machine falls on all; printed are medians and their ratios to the floor.
+Timed are Hartree-Fock value and gradient (Coulomb and exchange energy), those of the Wannier spread, and the Hessian of
+a symmetric quartic form: combdiff on NumPy, which is what is compared, and on JAX; a floor written by hand in NumPy;
+and, where they are installed, jax.jit and PyTorch, all in 64 bits. Every result is compared with the floor's before
+anything is timed. Repeats are interleaved, so that a busy spell of the machine falls on all; printed are medians and
+their ratios to the floor.
 
 Then what a call costs beyond its kernels, and peak memory within limits. Contraction orders are counted in `orders.py`.
 
@@ -49,6 +50,11 @@ def coulomb(J: Integrals, C: cd.Space("N", "Ne", dtype=complex)):
 
 
 @cd.program
+def exchange(J: Integrals, C: cd.Space("N", "Ne", dtype=complex)):
+    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, j] * cd.conj(C[r, j]) * C[s, i] * J[p, q, r, s])
+
+
+@cd.program
 def spread(
     w: cd.Space(B, symmetry=["w[b] = w[-b]"]),
     S: cd.Space("N", "N", K, K, dtype=complex, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"]),
@@ -82,44 +88,61 @@ def gaussian(*shape: int) -> Array:
     return RNG.normal(size=shape) + 1j * RNG.normal(size=shape)
 
 
+def integrals(N: int) -> Array:
+    """Random two-electron integrals, stored row by row: NumPy's sum of an array and its transpose may not be."""
+    J = gaussian(N, N, N, N)
+    J = J + J.transpose(2, 3, 0, 1)
+    return np.ascontiguousarray(J + J.transpose(1, 0, 3, 2).conj())
+
+
 # --- Hartree-Fock --------------------------------------------------------------------------------------------------
 
 
-def hartree_fock(N: int, Ne: int = 6) -> Problem:
-    """The Coulomb energy and its gradient. The floor passes over J once."""
-    J = gaussian(N, N, N, N)
-    J = J + J.transpose(2, 3, 0, 1)
-    J = J + J.transpose(1, 0, 3, 2).conj()
-    C = gaussian(N, Ne)
-    both = cd.value_and_grad(coulomb, wrt="C")
+COULOMB, EXCHANGE = "pqrs,sr->pq", "pqrs,qr->ps"  # of the integrals with the density; the second has no layout at hand
+
+
+def hartree_fock(N: int, Ne: int = 6, term: str = COULOMB) -> Problem:
+    """The Coulomb or the exchange energy and its gradient. The floor of the first passes over J once."""
+    J, C = integrals(N), gaussian(N, Ne)
+    energy = coulomb if term == COULOMB else exchange
+    both = cd.value_and_grad(energy, wrt="C")
 
     def floor() -> Any:
         density = C @ C.conj().T
-        G = (J.reshape(N * N, N * N) @ density.T.reshape(-1)).reshape(N, N) @ C
+        if term == COULOMB:
+            G = (J.reshape(N * N, N * N) @ density.T.reshape(-1)).reshape(N, N) @ C
+        else:
+            G = np.einsum(term, J, density) @ C
         return np.vdot(C, G).real, 4 * G
 
     ways: dict[str, Callable[[], Any]] = {
         "NumPy by hand": floor,
-        "combdiff, value alone": lambda: coulomb(J, C),
+        "combdiff, value alone": lambda: energy(J, C),
         "combdiff": lambda: both(J, C),
     }
     if JAX:
-        ways |= _hartree_fock_jax(both, J, C)
+        ways |= _hartree_fock_jax(both, J, C, term)
     if TORCH:
-        ways |= _hartree_fock_torch(J, C)
-    return Problem(f"Hartree-Fock value and gradient, N = {N}", ways, ("combdiff, value alone",))
+        ways |= _hartree_fock_torch(J, C, term)
+    name = "Hartree-Fock" if term == COULOMB else "exchange"
+    return Problem(f"{name} value and gradient, N = {N}", ways, ("combdiff, value alone",))
 
 
-def _hartree_fock_jax(both: cd.Program, J: Array, C: Array) -> dict[str, Callable[[], Any]]:
+def _orbitals(term: str) -> str:
+    """The energy in orbitals, as one einsum."""
+    return "pi,qi,rj,sj,pqrs->" if term == COULOMB else "pi,qj,rj,si,pqrs->"
+
+
+def _hartree_fock_jax(both: cd.Program, J: Array, C: Array, term: str) -> dict[str, Callable[[], Any]]:
     import jax
     import jax.numpy as jnp
 
     def einsum(J: Any, C: Any) -> Any:
-        return jnp.einsum("pi,qi,rj,sj,pqrs->", C.conj(), C, C.conj(), C, J).real
+        return jnp.einsum(_orbitals(term), C.conj(), C, C.conj(), C, J).real
 
     def staged(J: Any, C: Any) -> Any:
         density = C @ C.conj().T
-        fock = jnp.einsum("pqrs,sr->pq", J, density)
+        fock = jnp.einsum(term, J, density)
         return jnp.einsum("pq,qp->", fock, density).real
 
     def run(function: Callable[..., Any], turn: bool) -> Callable[[], Any]:
@@ -138,14 +161,14 @@ def _turned(result: tuple[Any, Any], conjugate: Callable[[Any], Any] | None) -> 
     return (result[0], conjugate(result[1])) if conjugate else result
 
 
-def _hartree_fock_torch(J: Array, C: Array) -> dict[str, Callable[[], Any]]:
+def _hartree_fock_torch(J: Array, C: Array, term: str) -> dict[str, Callable[[], Any]]:
     import torch
 
     integrals, orbitals = torch.from_numpy(J), torch.from_numpy(C).requires_grad_()
 
     def einsum() -> Any:
         D = orbitals.conj()
-        energy = torch.einsum("pi,qi,rj,sj,pqrs->", D, orbitals, D, orbitals, integrals).real
+        energy = torch.einsum(_orbitals(term), D, orbitals, D, orbitals, integrals).real
         return energy.detach(), torch.autograd.grad(energy, orbitals)[0]
 
     return {"PyTorch einsum": einsum}
@@ -157,7 +180,7 @@ def _hartree_fock_torch(J: Array, C: Array) -> dict[str, Callable[[], Any]]:
 def wannier(Nk: int, N: int = 8, n: int = 4, bound: int = 1) -> Problem:
     """The spread and its gradient. The floor gathers S and U at k + b once."""
     S = gaussian(N, N, Nk, Nk)
-    S = S + S.transpose(1, 0, 3, 2).conj()
+    S = np.ascontiguousarray(S + S.transpose(1, 0, 3, 2).conj())
     w = RNG.random(2 * bound + 1)
     w = w + w[::-1]
     U = gaussian(N, n, Nk)
@@ -331,6 +354,8 @@ def problems(quick: bool) -> Iterator[Problem]:
     """What is timed."""
     for N in (12,) if quick else (12, 24, 40):
         yield hartree_fock(N)
+    for N in (12,) if quick else (12, 24, 40):
+        yield hartree_fock(N, term=EXCHANGE)
     for Nk in (16,) if quick else (16, 64):
         yield wannier(Nk)
     for n in (12,) if quick else (20, 40):

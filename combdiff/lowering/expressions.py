@@ -23,6 +23,7 @@ from combdiff.lowering.fragments import LETTERS, einsum_operands, literal, paren
 from combdiff.lowering.index_arrays import IndexArrays, grid
 from combdiff.lowering.indirect import indirect
 from combdiff.lowering.plan import Plan
+from combdiff.lowering.stacks import stack_of, stack_text
 from combdiff.lowering.steps import (
     Arrange,
     Block,
@@ -375,6 +376,11 @@ class Expressions:
             left, right = (self._as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
         if op.kernel == "einsum" or self.dialect.prefers_einsum(len(op.left), len(op.right)):
             return self.dialect.contraction(*einsum_operands(op, left, right))
+        if stack := stack_of(op) if op.in_place else None:
+            array, vector = (right, left) if stack.matrix else (left, right)
+            vector = self.placed(vector, stack.places, len(stack.array))
+            text, order = stack_text(stack, op, array, vector)
+            return self.dialect.transposed(text, order)
         axes = [self.plan.steps[m].axes for m in step.operands]
         domains = dict(zip((*op.left, *op.right), (*axes[0], *axes[1]), strict=True))
         if not op.batch and not op.left_only and op.right[-len(op.summed) :] == op.summed:

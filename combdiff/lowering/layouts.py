@@ -5,8 +5,9 @@
 
 A symmetry that exchanges axes without sign or conjugate says which orders of the axes of an argument are the same
 array. Taken is the one with which least is copied, and of those one with summed axes last: a row is then added up as it
-is read. Where no symmetry helps, a matrix that is too large for the caches is rather read in place by einsum: its copy
-would take longer than its product with a vector.
+is read. Where no symmetry helps, a product with a vector rather reads its matrix in place: its copy would take longer.
+It is done as a stack of smaller matrices (see `stacks`) or, where that cannot be and the matrix is too large for the
+caches, by einsum.
 
 Invariant: the plan computes the same for arguments that have their symmetry, and copies no more.
 """
@@ -16,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.domains import Space
+from combdiff.domains import Space, extent
 from combdiff.lowering.plan import ITEM_BYTES, elements
+from combdiff.lowering.stacks import stackable
 from combdiff.lowering.steps import Contract, Parameter, Pattern, Step
 from combdiff.terms import Var
 
@@ -43,8 +45,24 @@ def _suited(step: Step, steps: Sequence[Step], spaces: Mapping[str, Space], size
     if 1 < len(lefts) * len(rights) <= MOST:
         choices = [replace(op, left=left, right=right) for left in lefts for right in rights]
         op = min(choices, key=lambda choice: _price(choice, weights))
-    copied = _price(op, weights)[0] * ITEM_BYTES[step.kind]
-    return replace(step, operation=replace(op, in_place=op.kernel == "matrix-vector" and copied > LARGE))
+    larger = [
+        weight if len(pattern) == max(len(op.left), len(op.right)) else 0
+        for pattern, weight in zip((op.left, op.right), weights, strict=True)
+    ]
+    copied = _price(op, larger)[0] * ITEM_BYTES[step.kind]
+    return replace(step, operation=replace(op, in_place=_in_place(op, step, operands, copied, sizes)))
+
+
+def _in_place(op: Contract, step: Step, operands: Sequence[Step], copied: int, sizes: Mapping[str, int]) -> str:
+    """How a product reads its operands where they lie; empty where a product of matrices does, or may copy them."""
+    if not copied or "matrix-vector" not in op.kernel:
+        return ""
+    axes = (*zip(op.left, operands[0].axes, strict=True), *zip(op.right, operands[1].axes, strict=True))
+    extents = {label: extent(axis, dict(sizes)) for label, axis in axes}
+    lie = all(one.kind is step.kind and (one.fresh or isinstance(one.operation, Parameter)) for one in operands)
+    if lie and stackable(op, extents):
+        return "stack"
+    return "einsum" if copied > LARGE and op.kernel == "matrix-vector" else ""
 
 
 def _equal(operand: Step, pattern: Pattern, spaces: Mapping[str, Space]) -> Iterator[Pattern]:

@@ -17,6 +17,7 @@ from math import prod
 
 from combdiff.domains import Domain, extent
 from combdiff.lowering.bands import CHUNK, block_size
+from combdiff.lowering.stacks import stack_elements, stack_of
 from combdiff.lowering.steps import (
     UNIT,
     VIEWS,
@@ -284,6 +285,11 @@ def workspace(plan: Plan, n: int) -> int:
     step = plan.steps[n]
     size = plan.elements(n)
     match step.operation:
+        case Contract(in_place="stack") as op:
+            stack = stack_of(op)
+            assert stack is not None
+            sizes = dict(zip(stack.array, plan.shape(step.operands[stack.matrix]), strict=True))
+            return stack_elements(stack, sizes) * ITEM_BYTES[step.kind]
         case Contract() as op if op.kernel not in ("multiply", "outer", "einsum"):
             operands = zip(step.operands, (op.left, op.right), (True, False), strict=True)
             return sum(_copied(plan, op, step.kind, *operand) for operand in operands)

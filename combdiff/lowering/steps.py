@@ -94,13 +94,14 @@ class Conjugate:
 class Contract:
     """Product of two operands, summed over the labels that are not in `out`; each such label is in both.
 
-    `in_place` says that the operands are read where they lie, by einsum, not copied for a product of matrices.
+    `in_place` says how the operands are read where they lie, not copied for a product of matrices: by "einsum" or, an
+    array and a vector, as a "stack" of matrices (see `stacks`).
     """
 
     left: Pattern
     right: Pattern
     out: Pattern
-    in_place: bool = False
+    in_place: str = ""
 
     @property
     def batch(self) -> Pattern:
@@ -129,7 +130,7 @@ class Contract:
         if not self.summed:
             return "outer" if self.left and self.right and not self.batch else "multiply"
         if self.in_place:
-            return "einsum"
+            return "einsum" if self.in_place == "einsum" else "stacked matrix-vector"
         free = bool(self.left_only) + bool(self.right_only)
         if self.batch:
             return ("einsum", "batched matrix-vector", "batched matrix-matrix")[free]
