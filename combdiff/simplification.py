@@ -30,7 +30,7 @@ from combdiff.matrices import matrices_in
 from combdiff.primitives import function
 from combdiff.results import items_of, joined, values_of
 from combdiff.rulefiles.loading import load
-from combdiff.sharing import canonical_names, is_call, is_field, put_back, share, split
+from combdiff.sharing import canonical_names, is_call, is_field, is_light_primitive, put_back, share, split
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.symmetries import with_symmetries
 from combdiff.terms import (
@@ -271,8 +271,14 @@ def _is_light(term: Term) -> bool:
     parts = list(subterms(term))
     if any(isinstance(part, Delta) for part in parts):
         return True
-    heavy: tuple[type[Term], ...] = (Sum,) if is_field(term) else (Sum, Primitive)  # of fields no array is made
-    return symbols(term) <= MOST_LIGHT and not any(isinstance(part, heavy) or is_call(part) for part in parts)
+    return symbols(term) <= MOST_LIGHT and not any(_is_heavy(part, is_field(term)) for part in parts)
+
+
+def _is_heavy(part: Term, in_field: bool) -> bool:
+    """Whether a part of a value is worth an array of its own; of fields, over the real line, no array is made."""
+    if isinstance(part, Primitive):
+        return not in_field and not is_light_primitive(part)
+    return isinstance(part, Sum) or is_call(part)
 
 
 def is_real(body: Term, rules: tuple[str, ...] = ()) -> bool:

@@ -229,3 +229,24 @@ def test_a_tensor_of_differences_is_seen_to_be_symmetric() -> None:
     for program in (kernel_sum, cauchy):
         cd.testing.check_grad(program, "Y", Y=Y)
         np.testing.assert_allclose(cd.grad(program)(Y), cd.grad(program, simplify=False)(Y), atol=1e-12)
+
+
+@cd.program
+def neighbours(Y: cd.Space("n", 2), P: cd.Space("n", "n")):
+    """The objective of t-SNE up to a constant."""
+    q = cd.tensor(lambda i, j: 1 / (1 + cd.sum(lambda d: (Y[i, d] - Y[j, d]) ** 2)))
+    total = q.sum()
+    return -cd.sum(lambda i, j: P[i, j] * cd.log(q[i, j] / total))
+
+
+def test_quotients_of_quotients_cancel() -> None:
+    assert str(cd.grad(neighbours, "Y")).splitlines()[1:3] == [
+        "  t[i,j] = 1 + Σ_d (Y[i,d] - Y[j,d])²",
+        "  t_bar[d,e] = (Σ_{i,j} P[j,i]) / (Σ_{i,j} 1 / t[i,j]) - P[d,e] t[d,e]",
+    ]
+    rng = np.random.default_rng(1)
+    Y, P = rng.normal(size=(4, 2)), rng.uniform(size=(4, 4))
+    cd.testing.check_grad(neighbours, "Y", Y=Y, P=P)
+    np.testing.assert_allclose(
+        cd.grad(neighbours, "Y")(Y, P), cd.grad(neighbours, "Y", simplify=False)(Y, P), atol=1e-12
+    )
