@@ -35,6 +35,7 @@ from combdiff.lowering import source as plan_source
 from combdiff.lowering.dialects import dialect
 from combdiff.lowering.plan import TYPICAL
 from combdiff.matrices import matrices_in
+from combdiff.memory import in_words
 from combdiff.stabilisation import stable
 from combdiff.terms import Lambda, Tuple
 
@@ -284,12 +285,13 @@ def _compiled(
     """The function that the source of the program at these sizes defines, within a memory limit."""
     planned = suited(_plan(program, sizes), backend)
     if limit is not None and peak(planned) > limit:
-        planned = fitted(suited(_plan(program, sizes), backend, fuses=False), limit)
-        if planned.loops and not dialect(backend).in_place:
+        if not dialect(backend).in_place:
             raise UnsupportedError(
-                f"the backend {backend!r} cannot keep to a memory limit, as its arrays never change",
-                hint="compile for numpy, cupy or torch",
+                f"the backend {backend!r} cannot keep to a memory limit of {in_words(limit)}: its arrays never change, "
+                "so it runs nothing in blocks",
+                hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
             )
+        planned = fitted(suited(_plan(program, sizes), backend, fuses=False), limit)
     if backend in ("numpy", "torch"):
         check_available(planned)
     text = plan_source(planned, "program", backend)

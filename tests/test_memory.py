@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -114,10 +115,53 @@ def test_limits_on_other_backends(backend: str) -> None:
     L, D = arguments(20)
     limited = screened.compile(backend=backend, memory_limit="400KB")
     if backend == "jax":
-        with pytest.raises(cd.UnsupportedError, match="'jax' cannot keep to a memory limit"):
+        with pytest.raises(cd.UnsupportedError, match="'jax' cannot keep to a memory limit of 391 KiB") as caught:
             limited(L, D)
+        least = int(re.findall(r"memory_limit=(\d+), the smallest", str(caught.value))[0])
+        found = screened.compile(backend=backend, memory_limit=least)(L, D)
+        np.testing.assert_allclose(np.asarray(found), screened(L, D), rtol=1e-4)
     else:
         np.testing.assert_allclose(np.asarray(limited(L, D)), screened(L, D), atol=1e-9)
+
+
+@cd.program
+def rows(A: cd.Space("m", "n"), w: cd.Space("m", "n")):
+    """Running sums, and elements that are cut off, along an axis beside the one that is cut into blocks."""
+    total = cd.tensor(lambda a, i: cd.sum(lambda j: cd.where(j <= i, cd.exp(A[a, j]), 0)), i="n")
+    kept = cd.tensor(lambda a, i: cd.where(i >= 2, cd.sin(A[a, i]) * w[a, i], 0))
+    return cd.sum(lambda a, i: total[a, i] * w[a, i] + kept[a, i] * total[a, i])
+
+
+def test_running_sums_in_blocks() -> None:
+    A, w = RNG.normal(size=(300, 40)) / 9, RNG.normal(size=(300, 40))
+    both = cd.value_and_grad(rows, wrt=("A", "w"))
+    (value, gradients), free = measured(lambda: both(A, w))
+    assert "_running" in both.source()
+    limit = free // 2
+    limited = both.compile(memory_limit=limit)
+    (found, others), most = measured(lambda: limited(A, w))
+    assert most <= limit
+    np.testing.assert_allclose(found, value)
+    for one, other in zip(others, gradients, strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+@cd.program
+def both_ways(x: cd.Space("n", "k"), y: cd.Space("n")):
+    """A table that is read along both of its indices."""
+    T = cd.tensor(lambda i, j: cd.exp(cd.sum(lambda c: x[i, c] * x[j, c] ** 2)))
+    return cd.tensor(lambda i: cd.sum(lambda j: y[j] * cd.sqrt(T[i, j] + T[j, i])))
+
+
+def test_what_is_read_along_two_indices_is_made_for_each() -> None:
+    x, y = RNG.normal(size=(300, 3)) / 2, RNG.normal(size=300)
+    for f in (both_ways, cd.jacobian(both_ways, wrt="y")):
+        expected, free = measured(lambda f=f: f(x, y))
+        for limit in (500_000, 2_000_000) if f is both_ways else (free - 10**5,):
+            limited = f.compile(memory_limit=limit)
+            found, most = measured(lambda limited=limited: limited(x, y))
+            assert most <= limit
+            np.testing.assert_allclose(found, expected)
 
 
 def test_what_no_machine_has_is_refused_before_it_is_allocated() -> None:

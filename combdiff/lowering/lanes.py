@@ -20,9 +20,11 @@ from combdiff.lowering.steps import (
     Conjugate,
     Contract,
     Elementwise,
+    Keep,
     LogSumExp,
     Read,
     Reduce,
+    Running,
     Scale,
     Select,
     Step,
@@ -47,6 +49,11 @@ def lane(step: Step, label: int) -> Lane | None:
             return Lane(tuple(_place(pattern, label) for pattern in patterns), label)
         case Conjugate() | Scale():
             return Lane((label,), label)
+        case Keep(axis=axis):
+            return Lane((label,), label) if label != axis else None
+        case Running(axis=axis, steps=bounds):
+            shift = (len(bounds) - 1) * (label > axis)
+            return Lane((label - shift,), label) if not axis <= label < axis + len(bounds) else None
         case Reduce(summed=summed) | LogSumExp(summed=summed):
             if label not in summed:
                 return Lane((label,), label - sum(axis < label for axis in summed))
@@ -79,6 +86,10 @@ def label_of_operand(step: Step, position: int, axis: int) -> int | None:
             return patterns[position][axis]
         case Conjugate() | Scale() | Reduce() | LogSumExp():
             return axis
+        case Keep(axis=kept):
+            return axis if axis != kept else None
+        case Running(axis=along, steps=bounds):
+            return axis + (len(bounds) - 1) * (axis > along) if axis != along else None
         case Arrange(order=order) if axis in order:
             return order.index(axis)
         case Read() as read if (diagonal := read.diagonal()) is not None:

@@ -38,6 +38,7 @@ from combdiff.lowering.steps import (
     Parameter,
     Pattern,
     Read,
+    Running,
     Scatter,
     Select,
     Solve,
@@ -307,7 +308,7 @@ def workspace(plan: Plan, n: int) -> int:
             return 2 * gram_block(*(plan.shape(step.operands[0])[n] for n in (axis, 1 - axis))) * ITEM_BYTES[step.kind]
         case Deposit(owned=owned):
             return 0 if owned else size * ITEM_BYTES[step.kind]
-        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter():
+        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter() | Running():
             return 3 * sum(plan.elements(m) for m in step.operands) * ITEM_BYTES[step.kind]
     return 0
 

@@ -5,7 +5,8 @@
 
 From an axis of a large array the *region* spreads to the steps that carry the same index: to those that make the array,
 and, as it is not to be held whole, to all that use it. A step that sums over the index adds up what the blocks give,
-other results are put side by side. No step is done twice, so slicing costs no operations.
+other results are put side by side. A step that is read along two of its indices (T + Tᵀ) is done for each of them, any
+other once.
 
 Invariant: a sliced plan computes what the plan does, and its peak is counted like any other's.
 """
@@ -13,7 +14,7 @@ Invariant: a sliced plan computes what the plan does, and its peak is counted li
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeVar
 
@@ -26,13 +27,25 @@ from combdiff.lowering.views import extent_form
 
 CANDIDATES = 8  # arrays whose axes are tried, the largest first
 SMALL = 16  # an array that takes a smaller part of the limit than 1 / SMALL may be held whole
-
+COPIES = 32  # steps that are done once more at most
 
 _Found = TypeVar("_Found")
 
 
 class _Refused(Exception):
     """The region cannot be computed in blocks."""
+
+
+@dataclass
+class _Twice(Exception):
+    """A step that the region holds along one index is read along another one: by a step, as one of its operands.
+
+    `equal` is a step that computes the same and can be read there, None where there is none.
+    """
+
+    reader: int
+    position: int
+    equal: int | None
 
 
 def sliced(plan: Plan, limit: int) -> tuple[Plan | None, int]:
@@ -45,7 +58,7 @@ def sliced(plan: Plan, limit: int) -> tuple[Plan | None, int]:
         return plan, least
     for (step, axis), small in product(_candidates(plan), (limit // SMALL, 0)):
         try:
-            smallest = _split(plan, step, axis, small)
+            smallest = _split_with_copies(plan, step, axis, small)
         except _Refused:
             continue
         least = min(least, peak(smallest))
@@ -121,18 +134,25 @@ class _Region:
     def spread(self, n: int) -> None:
         """Take in the steps that make large operands, and, where the result is large, all that use it."""
         along = self.along(n)
-        for m, axis in zip(self.plan.steps[n].operands, along.operands, strict=True):
+        for position, (m, axis) in enumerate(zip(self.plan.steps[n].operands, along.operands, strict=True)):
             if axis is not None and m not in self.labels and self.weights[m] > self.small:
                 self.add(m, label_of_result(self.plan.steps[m], axis))
             elif axis is not None and m in self.labels and self.along(m).result != axis:
-                raise _Refused
+                raise _Twice(n, position, self.equal(m, axis, n))
         if along.result is not None and self.weights[n] > self.small and n not in self.plan.results:
             for consumer, position in self.consumers[n]:
                 label = _known(label_of_operand(self.plan.steps[consumer], position, along.result))
                 if consumer not in self.labels:
                     self.add(consumer, label)
                 elif self.labels[consumer] != label:
-                    raise _Refused
+                    read = self.along(consumer).operands[position]
+                    raise _Twice(consumer, position, self.equal(n, read, consumer))
+
+    def equal(self, m: int, axis: int | None, reader: int) -> int | None:
+        """Another step before the reader that computes what a step does, not in the region, or along that axis."""
+        steps = self.plan.steps
+        others = (n for n, step in enumerate(steps[:reader]) if n != m and step == steps[m])
+        return next((n for n in others if n not in self.labels or self.along(n).result == axis), None)
 
 
 def _known(found: _Found | None) -> _Found:
@@ -152,6 +172,39 @@ def _weights(plan: Plan) -> list[int]:
 
 
 # --- the plan ------------------------------------------------------------------------------------------------------
+
+
+def _split_with_copies(plan: Plan, seed: int, axis: int, small: int) -> Plan:
+    """The plan split, after steps that are read along two indices are there once for each."""
+    for _ in range(COPIES):
+        try:
+            return _split(plan, seed, axis, small)
+        except _Twice as twice:
+            if twice.equal is not None:
+                plan = _reading(plan, twice, twice.equal)
+                continue
+            copied = plan.steps[twice.reader].operands[twice.position]
+            plan, seed = _with_copy(plan, twice, copied), seed + (seed > copied)
+    raise _Refused
+
+
+def _reading(plan: Plan, twice: _Twice, equal: int) -> Plan:
+    """The plan with another step in one place of a reader."""
+    steps = list(plan.steps)
+    operands = list(steps[twice.reader].operands)
+    operands[twice.position] = equal
+    steps[twice.reader] = replace(steps[twice.reader], operands=tuple(operands))
+    return replace(plan, steps=tuple(steps))
+
+
+def _with_copy(plan: Plan, twice: _Twice, copied: int) -> Plan:
+    """The plan with a copy of the step that is read along two indices, right behind it, for one of its readers."""
+    number = [n + (n > copied) for n in range(len(plan.steps))]
+    steps = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in plan.steps]
+    steps.insert(copied + 1, steps[copied])
+    hints = {number[n]: name for n, name in plan.hints.items()}
+    longer = replace(plan, steps=tuple(steps), results=tuple(number[n] for n in plan.results), hints=hints)
+    return _reading(longer, replace(twice, reader=number[twice.reader]), copied + 1)
 
 
 def _split(plan: Plan, seed: int, axis: int, small: int) -> Plan:
