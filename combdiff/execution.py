@@ -249,12 +249,26 @@ def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, b
     """Standalone Python source of a function `name` that computes the program with the backend alone.
 
     It takes the parameters in order and holds for arrays of every size; `sizes` only choose the order of contractions,
-    those not given count as typical ones. (A size that no axis of a parameter shows must be given, and is fixed.)
+    and whether element-wise chains go block by block; those not given count as typical ones. (A size that no axis of a
+    parameter shows must be given, and is fixed.)
+    Raises ArgumentError for a size that the program has not, and for what is no size.
     """
-    hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes or {}))
+    sizes = _checked_sizes(program, name, sizes or {})
+    hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes))
     if hidden:
         raise unknown_size(hidden[0])
     return plan_source(plan(program, sizes), name, backend)
+
+
+def _checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes that the program has, as whole numbers."""
+    known = sorted(size_names(program))
+    for size, value in sizes.items():
+        if size not in known:
+            raise ArgumentError(f"{name} has no size {size!r}", hint=f"its sizes are {', '.join(known) or 'fixed'}")
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+            raise ArgumentError(f"{value!r} is no size for {size}", hint="give a whole number")
+    return {size: int(value) for size, value in sizes.items()}
 
 
 def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTable:
@@ -263,13 +277,7 @@ def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTabl
     The plan is that for the sizes given, and typical ones for the others.
     Raises ArgumentError for a size that the program has not, and for what is no size.
     """
-    known = sorted(size_names(program))
-    for size, value in sizes.items():
-        if size not in known:
-            raise ArgumentError(f"{name} has no size {size!r}", hint=f"its sizes are {', '.join(known) or 'fixed'}")
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
-            raise ArgumentError(f"{value!r} is no size for {size}", hint="give a whole number")
-    planned = suited(plan(program, {size: int(value) for size, value in sizes.items()}), "numpy")
+    planned = suited(plan(program, _checked_sizes(program, name, sizes)), "numpy")
     return table(planned, step_names(planned, name), sizes)
 
 

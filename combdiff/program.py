@@ -225,9 +225,12 @@ class Program:
         """The program by abstraction elimination: 𝐁, 𝐂, 𝐈 and univariate primitives with captures."""
         return combinator_text(self.term)
 
-    def source(self, backend: str = "numpy") -> str:
-        """Standalone Python that computes the program with the backend alone: numpy, jax, torch, cupy or dask."""
-        return source(self.term, self.name, backend=backend)
+    def source(self, backend: str = "numpy", **sizes: int) -> str:
+        """Standalone Python that computes the program with the backend alone: numpy, jax, torch, cupy or dask.
+
+        It holds for arrays of every size, and is what runs at these sizes (others count as typical).
+        """
+        return source(self.term, self.name, sizes, backend)
 
     def cost(self, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.

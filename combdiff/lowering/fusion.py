@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from combdiff.domains import Domain, extent
 from combdiff.lowering.lanes import Lane, label_of_operand, label_of_result, lane
@@ -43,20 +42,17 @@ LEAST = 1 << 16  # elements of arrays that are worth a loop
 BLOCK = 1 << 14  # elements of a block: with a few of them, what a second-level cache holds
 SAVED = 2  # arrays that a loop must save at least
 _ELEMENTWISE = (Combine, Elementwise, Scale, Conjugate, Select)
-_FOLLOWING = (Arrange, Reduce, LogSumExp)
+_FOLLOWING = (Arrange, Reduce)
 _FOLLOWING_KERNELS = ("dot", "einsum", "matrix-vector", "batched matrix-vector")
 
 
 def fused(plan: Plan) -> Plan:
     """The plan with its long element-wise chains over large arrays in loops over blocks."""
-    if not any(plan.elements(n) >= LEAST and _begins(step) for n, step in enumerate(plan.steps)):
-        return plan
     chains = _Chains(plan)
     groups = [group for group in chains.groups() if chains.saved(group) >= SAVED]
     if not groups:
         return plan
-    split, groups = _sums_in_pairs(plan, groups)
-    done = in_loops(split, [_region(split, group) for group in groups])
+    done = in_loops(*_sums_in_pairs(plan, [chains.region(group) for group in groups]))
     return done if peak(done) <= peak(plan) else plan
 
 
@@ -69,9 +65,9 @@ class _Group:
 
 
 def _begins(step: Step) -> bool:
-    """Whether a step works element by element."""
+    """Whether a step works element by element, or on all of an operand that is longer."""
     outer = isinstance(step.operation, Contract) and not step.operation.summed
-    return step.kind is not int and (outer or isinstance(step.operation, _ELEMENTWISE))
+    return step.kind is not int and (outer or isinstance(step.operation, (*_ELEMENTWISE, LogSumExp)))
 
 
 def _follows(step: Step) -> bool:
@@ -115,7 +111,7 @@ class _Chains:
                 votes[label] += self.plan.elements(m)
         if votes:
             return max(votes, key=lambda label: (votes[label], -label))
-        if not _begins(step) or not step.axes or self.plan.elements(n) < LEAST:
+        if not _begins(step) or not step.axes or self._work(n) < LEAST:
             return None
         shape = self.plan.shape(n)
         label = label_of_result(step, shape.index(max(shape)))
@@ -247,7 +243,7 @@ class _Chains:
 
     def saved(self, group: _Group) -> float:
         """How many arrays of the largest size a loop saves; 0 where that is small."""
-        largest = max(map(self.plan.elements, group.labels))
+        largest = max(map(self._work, group.labels))
         if largest < LEAST:
             return 0
         made = sum(_passes(self.steps[n]) * self._work(n) for n in group.labels)
@@ -255,8 +251,23 @@ class _Chains:
         return (made - held) / largest
 
     def _work(self, n: int) -> int:
-        """The elements that a step goes through."""
-        return max(map(self.plan.elements, (n, *self.steps[n].operands)))
+        """The elements that a step goes through, of arrays along its lane if it has one."""
+        operands = self.steps[n].operands
+        if n in self.labels:
+            operands = tuple(m for m, axis in zip(operands, self.lane(n).operands, strict=True) if axis is not None)
+        return max(map(self.plan.elements, (n, *operands)))
+
+    def region(self, group: _Group) -> Region:
+        """A group as a region, with blocks that the cache holds."""
+        length = extent(group.domain, dict(self.plan.sizes))
+        row = max(1, max(map(self._work, group.labels)) // max(1, length))
+        small = any(step.kind is complex or _multiplies(step) for step in map(self.steps.__getitem__, group.labels))
+        return Region(group.domain, group.labels, max(1, BLOCK // (row * (2 if small else 1))), pairwise=True)
+
+
+def _multiplies(step: Step) -> bool:
+    """Whether a step is a product that BLAS does, which gives parts of longer ones to threads."""
+    return isinstance(step.operation, Contract) and bool(step.operation.summed)
 
 
 def _passes(step: Step) -> int:
@@ -266,17 +277,8 @@ def _passes(step: Step) -> int:
     return 0 if isinstance(step.operation, Arrange) else 1
 
 
-def _region(plan: Plan, group: _Group) -> Region:
-    """A group as a region, with blocks that the cache holds."""
-    wide = any(plan.steps[n].kind is complex for n in group.labels)
-    length = extent(group.domain, dict(plan.sizes))
-    row = max(prod(plan.shape(n)) for n in group.labels) // max(length, 1)
-    block = max(1, BLOCK // (row * (2 if wide else 1)))
-    return Region(group.domain, group.labels, block, pairwise=True)
-
-
-def _sums_in_pairs(plan: Plan, groups: Sequence[_Group]) -> tuple[Plan, list[_Group]]:
-    """The plan with sums in loops taken apart, and the groups in its numbers."""
+def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Region]]:
+    """The plan with sums in loops taken apart, and the regions in its numbers."""
     steps: list[Step] = []
     number: list[int] = []
     group_of = {n: position for position, group in enumerate(groups) for n in group.labels}
@@ -294,7 +296,7 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[_Group]) -> tuple[Plan, list[_Gr
                     labels[group][position] = own
         steps += [part for part, _ in parts]
         number.append(len(steps) - 1)
-    split = [_Group(found, group.domain) for found, group in zip(labels, groups, strict=True)]
+    split = [replace(group, labels=found) for found, group in zip(labels, groups, strict=True)]
     results, hints = tuple(number[n] for n in plan.results), {number[n]: name for n, name in plan.hints.items()}
     return replace(plan, steps=tuple(steps), results=results, hints=hints), split
 
