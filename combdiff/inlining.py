@@ -158,12 +158,13 @@ def _passed(term: Term) -> Iterator[Term]:
 
 
 def _summed(term: Term) -> Iterator[Term]:
-    """The tensors whose elements a Σ in the term sums over, again for every value of other indices."""
+    """The tensors whose elements a Σ in the term reads again and again: at fewer indices than there are around."""
     for part in subterms(term):
         if isinstance(part, Sum):
             around = set(free_indices(part.body))
             for access in subterms(part.body):
-                if isinstance(access, Apply) and not access.free.isdisjoint(part.indices) and around - access.free:
+                again = around - access.free or len(access.children) - 1 < len(around)
+                if isinstance(access, Apply) and again and not access.free.isdisjoint(part.indices):
                     yield access.function
 
 

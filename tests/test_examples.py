@@ -19,7 +19,7 @@ SHOWN = {
         "dc:",
         "-δ(i, e) Σ_{j,l}",
         "dd:",
-        "Σ_{j=max(0, i - 4)}^{min(2, i)}",
+        "Σ_{l=max(0, i - 2)}^{min(4, i)}",
         "all four agree with central differences",
         "stride 2:",
         "⌊d/2⌋",

@@ -4,10 +4,12 @@
     Σ_i δ(2i, d)·y[i]                   becomes  [d ≡ 0 (mod 2)]·y[d/2]
     Σ_{i,j} δ(2i + 3j, d)·y[i, j]       becomes  Σ_z [0 ≤ …]·y[3z − d, d − 2z]
 
-All δ's of a network that compare whole numbers are one system Aα = β for the summed indices α. Its solutions (see
-`affine`) leave sums over the kernel, a δ of the cokernel, integrality conditions, and the ranges of the indices solved
-for as conditions on what is left; conditions that others imply are dropped (Urban & van der Smagt 2017, sec. 4). A δ
-on a cycle is solved modulo its size, a δ of Dirac's with the factor 1/|a| of its coefficient.
+All δ's of a network that compare whole numbers are one system Aα = β for the summed indices α, solved for those whose
+names come first: i, j of a result rather than k, l of a sum in it, so that what is left is a sum over the kernel, as in
+`Σ_k y[d − k]·w[k]`. Its solutions (see `affine`) leave sums over the kernel, a δ of the cokernel, integrality
+conditions, and the ranges of the indices solved for as conditions on what is left; conditions that others imply are
+dropped (Urban & van der Smagt 2017, sec. 4). A δ on a cycle is solved modulo its size, a δ of Dirac's with the factor
+1/|a| of its coefficient.
 
 Invariant: the value of the network is unchanged; conditions guard what a substitution may have moved out of range.
 """
@@ -24,8 +26,8 @@ from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric, Whole
 from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
 from combdiff.ranges import in_domain, linear, plain_congruence, premises_of, symbol, term_of
-from combdiff.substitution import Names, substitute, subterms
-from combdiff.terms import ONE, ZERO, Apply, Mul, Number, Term, Var, mul
+from combdiff.substitution import Names, substitute
+from combdiff.terms import ONE, ZERO, Mul, Number, Term, Var, mul
 
 Network = tuple[list[Var], list[Term]]
 
@@ -119,7 +121,7 @@ def _together(indices: list[Var], factors: list[Term], names: Names) -> Network:
         return indices, factors
     mentioned = frozenset().union(*(equation.free for equation in equations))
     rest = [f for f in factors if f not in equations]
-    unknowns = sorted((i for i in indices if i in mentioned), key=lambda i: (_mentions(i, rest), _order(i)))
+    unknowns = sorted((i for i in indices if i in mentioned), key=_order)
     solution = _solution(equations, unknowns, rest, names)
     if solution is None:  # a kernel without closed bounds: solve for indices that the others determine
         solution = _solution(equations, _independent(equations, unknowns), rest, names)
@@ -129,12 +131,6 @@ def _together(indices: list[Var], factors: list[Term], names: Names) -> Network:
     replaced = _flat([*extra, *(substitute(f, replacement) for f in rest)])
     kept = [i for i in indices if i not in replacement or i in loops]
     return [*kept, *(loop for loop in loops if loop not in kept)], replaced
-
-
-def _mentions(index: Var, factors: list[Term]) -> int:
-    """In how many places the index is read; what is solved for is best an index that is read in few."""
-    places = {node for factor in factors for node in subterms(factor) if isinstance(node, Apply)}
-    return sum(any(index in argument.free for argument in place.arguments) for place in places)
 
 
 def _is_equation(factor: Delta, indices: Sequence[Var]) -> bool:
