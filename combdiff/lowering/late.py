@@ -3,7 +3,7 @@
     Σ_k sin(x[i + k])·w[k]      sin(x) once for each element of x, then windows of it
     cos(u[i − 1]) + cos(u[i])   u periodic: one cosine, read twice
 
-Invariant: a function is moved only where it is defined for all numbers, or where all elements are read.
+Invariant: a function is moved only where it is defined for all numbers, or where all elements are read anyway.
 """
 
 from __future__ import annotations
@@ -30,13 +30,36 @@ def read_late(graph: Graph, name: str, values: Sequence[Value], kind: type) -> V
         return None
     whole = graph.steps[view.operands[0]]
     more = graph.size(value) >= prod(extent(axis, graph.sizes) for axis in whole.axes)
-    if not (_permutes(view, whole) or (name in TOTAL and more)):
+    if not (_permutes(view, whole) or (more and (name in TOTAL or _covers(graph, view, whole)))):
         return None
     labels = tuple(Var(f"#{n}", axis) for n, axis in enumerate(whole.axes))
     source = Value(view.operands[0], labels)
     operands = [source if operand is value else operand for operand in values]
     inner = graph.broadcast(lambda patterns: Elementwise(name, patterns), operands, kind)
     return replace(graph.labelled(view.operation, (inner,), value.labels, kind), conj=inner.conj)
+
+
+def _covers(graph: Graph, view: Step, whole: Step) -> bool:
+    """Whether a view has each element of its operand, at the sizes of the graph, and along axes of its own."""
+    assert isinstance(view.operation, Read)
+    seen: set[int] = set()
+    for position, axis in zip(view.operation.positions, whole.axes, strict=True):
+        along = [n for n, step in enumerate(position.steps) if step]
+        if position.wrap or position.divisor > 1 or not seen.isdisjoint(along):
+            return False
+        seen.update(along)
+        low = high = int(position.start.evaluate(graph.sizes))
+        reach = 1
+        for step, count in sorted((abs(position.steps[n]), extent(view.axes[n], graph.sizes)) for n in along):
+            if step > reach:
+                return False
+            reach += step * (count - 1)
+        for n in along:
+            far = position.steps[n] * (extent(view.axes[n], graph.sizes) - 1)
+            low, high = low + min(far, 0), high + max(far, 0)
+        if low > 0 or high < extent(axis, graph.sizes) - 1:
+            return False
+    return True
 
 
 def _permutes(view: Step, whole: Step) -> bool:

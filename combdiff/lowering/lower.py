@@ -26,6 +26,7 @@ from combdiff.indexing import Delta, Indicator
 from combdiff.lowering.exponentials import logarithm
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, placement, reads
+from combdiff.lowering.joining import product as joined
 from combdiff.lowering.late import read_late
 from combdiff.lowering.lookups import look_up, scatter
 from combdiff.lowering.products import Product
@@ -273,7 +274,7 @@ class Lowering:
         factor = product.factor.times(Factor(extents=absent))
         found = self._constant(ONE)
         if product.operands:
-            found = self.graph.product(product.operands, present - (set(product.summed) - held))
+            found = joined(self.graph, product.operands, present - (set(product.summed) - held))
         return factor, scatter(self.graph, found, *scattered) if scattered else found
 
     def _placed(self, term: Term) -> tuple[Factor, Value] | None:

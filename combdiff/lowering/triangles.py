@@ -19,6 +19,7 @@ from combdiff.domains import Cyclic, Range
 from combdiff.indexing import Delta, Indicator, affine, affine_parts
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import needless
+from combdiff.lowering.joining import product as joined
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import Keep, Running
 from combdiff.lowering.views import domain_of, mask, mask_of_form
@@ -118,7 +119,7 @@ def _gathered(graph: Graph, product: Product, var: Var) -> Value:
     mentioned |= {v for condition in (*product.masks, *product.lookups) for v in condition.free}
     private = {x for x in labels if x in product.summed and x not in mentioned} - {var}
     product.summed = [index for index in product.summed if index not in private]
-    return graph.product(inner, labels - private)
+    return joined(graph, inner, labels - private)
 
 
 def _run(graph: Graph, product: Product, var: Var, bound: _Bound) -> None:
