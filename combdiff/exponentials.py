@@ -17,6 +17,7 @@ from combdiff.checking import dtype_of
 from combdiff.terms import ONE, ZERO, Add, Mul, Number, Primitive, Sum, Term, Var, add, mul
 
 POSITIVE = ("exp", "cosh")  # for every real argument
+EXPONENTIAL = ("exp", "cosh", "sinh")
 
 
 @dataclass(frozen=True)
@@ -77,3 +78,32 @@ def is_positive(term: Term) -> bool:
         case Primitive() if term.name in POSITIVE:
             return dtype_of(term) is not complex
     return False
+
+
+def is_nonnegative(term: Term) -> bool:
+    """Whether a term is real and not negative by its form, where it has a value."""
+    match term:
+        case Number():
+            return not term.imag and term.real >= 0
+        case Add() | Mul() | Sum():
+            return all(map(is_nonnegative, term.children))
+        case Primitive(name="power", arguments=(base, Number(real=int() as exponent, imag=0))) if exponent % 2 == 0:
+            return dtype_of(base) is not complex
+        case Primitive(name="abs" | "relu"):
+            return dtype_of(term) is not complex
+    return is_positive(term)
+
+
+@lru_cache(maxsize=65536)
+def holds_exp(term: Term) -> bool:
+    """Whether an exponential of real numbers occurs in a term, outside of the logarithms of sums of them."""
+    if isinstance(term, Primitive) and term.name in EXPONENTIAL and dtype_of(term) is not complex:
+        return True
+    if is_logarithm(term):
+        return any(holds_exp(part.exponent) for part in parts(term.children[0]))
+    return any(map(holds_exp, term.children))
+
+
+def is_logarithm(term: Term) -> bool:
+    """Whether a term is the logarithm of a sum of exponentials, which is evaluated as a whole."""
+    return isinstance(term, Primitive) and term.name == "log" and bool(parts(term.arguments[0]))

@@ -1,101 +1,349 @@
-"""Programs made ready to run without overflow: quotients of exponentials as exponentials of what stays bounded.
+"""Programs made ready to run without overflow: products of exponentials as one exponential of what stays bounded.
 
     exp(x[i]) / Σ_j exp(x[j])   →   exp(x[i] − log Σ_j exp(x[j]))           1 / (1 + exp(z))  →  exp(−log(1 + exp(z)))
 
-The laws of rules/stable.egg give the equal forms; taken is the one with the fewest exponentials that may overflow. An
-exponential cannot where its exponent is at most 0 whatever the tensors are: x[i] − log Σ_j exp(x[j]) is, since
-exp(x[i]) is one of the terms of the sum. Logarithms of such sums are evaluated as a whole (`lowering.exponentials`).
+The laws, of real numbers: exp(a)·exp(b) = exp(a + b), Σ_i exp(a)·f(i) = exp(a)·Σ_i f(i), and S = exp(L)·Σ_i sign(w[i])
+exp(log|w[i]| + x[i] − L) for a weighted sum S = Σ_i w[i]·exp(x[i]) under a power or a logarithm, with
+L = log Σ_i |w[i]| exp(x[i]). Every factor is written as exponentials of single addends, and these are put together, in
+front of a Σ or inside of it, so that as few exponentials as possible may overflow (`overflow`). Logarithms of sums of
+exponentials are evaluated as a whole (`lowering.exponentials`).
 
 Invariant: the value is unchanged where the program has one without overflow.
 """
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 
-from combdiff.checking import is_domain
-from combdiff.egraph.canonical import canonical
-from combdiff.egraph.context import Context
-from combdiff.egraph.contraction import normalise
-from combdiff.egraph.saturation import simplify
-from combdiff.expansion import common_factors, factors_of
-from combdiff.exponentials import is_positive, parts
-from combdiff.indexing import Delta
-from combdiff.rulefiles.loading import STABLE, rule_directory
-from combdiff.sharing import inline_all, put_back, share, split
+from combdiff.checking import dtype_of
+from combdiff.egraph.extraction import order_key
+from combdiff.expansion import closed, common_factors, factors_of
+from combdiff.exponentials import holds_exp, is_logarithm, is_positive
+from combdiff.gathering import Product, addends_of, exponential, magnitude, put_together
+from combdiff.indexing import Delta, Indicator
+from combdiff.overflow import is_divided, risk
+from combdiff.primitives import HALF
+from combdiff.sharing import canonical_names, inline_all, put_back, share, split
 from combdiff.substitution import Names, substitute, subterms
-from combdiff.terms import Add, Lambda, Mul, Number, Primitive, Sum, Term, Tuple, Var, add, let, mul, total
+from combdiff.terms import (
+    ONE,
+    ZERO,
+    Add,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    let,
+    mul,
+    negate,
+    total,
+)
 
 MOST_TERMS = 64  # that a product is expanded to
-
-Exponent = dict[Term, Fraction]
-"""A sum as multiples of canonical terms."""
+MOST_COPIES = 4  # of a logarithm that a power gives
 
 
 @lru_cache(maxsize=512)
 def stable(program: Lambda) -> Lambda:
     """The program with quotients and logarithms of exponentials written so that they do not overflow."""
     bindings, result = split(program.body)
-    if not _holds_exp(program.body) or not any(map(_is_quotient, subterms(inline_all(program.body)))):
+    if not holds_exp(program.body) or not _wanted(inline_all(program.body)):
         return program
-    inside: dict[Var, Term] = {}  # put where they are used, for the laws to see them together
+    stabilising = _Stabilising(Names(program))
+    inside: dict[Var, Term] = {}  # put where they are used, to be seen together
     tamed: dict[Var, Term] = {}  # put where they are used together with what may overflow
     kept: list[tuple[Var, Term]] = []
 
     def seen(value: Term) -> Term:
         found = put_back(value, inside, {})
-        return put_back(value, inside | tamed, {}) if _risk(found) else found
+        return put_back(value, inside | tamed, {}) if risk(found) else found
 
     for var, value in bindings:
         value = seen(value)
-        new = _stable(value)
+        new = stabilising.value(value)
         kept.append((var, new))
-        if _is_exponential(value):
+        if holds_exp(value) and _is_made_of_exponentials(_body(value)):
             inside[var] = new if isinstance(_body(new), Primitive) else value
-        elif _wants_laws(value):
-            (inside if _risk(new) else tamed)[var] = new
+        elif risk(new) or _is_bare(new):
+            inside[var] = value
+        elif new is not value:
+            tamed[var] = value
     items = result.items if isinstance(result, Tuple) else (result,)
-    stabilised = tuple(_stable(seen(item)) for item in items)
-    return Lambda(
-        program.parameters, share(let(kept, Tuple(stabilised) if isinstance(result, Tuple) else stabilised[0]))
-    )
+    found = tuple(stabilising.value(seen(item)) for item in items)
+    return Lambda(program.parameters, share(let(kept, Tuple(found) if isinstance(result, Tuple) else found[0])))
 
 
-def _is_exponential(value: Term) -> bool:
-    """Whether a value is made of exponentials, and positive by its form."""
-    return is_positive(_body(value)) and _holds_exp(value)
+def _is_made_of_exponentials(term: Term) -> bool:
+    """Whether a term is sums, products and powers of exponentials and numbers."""
+    if isinstance(term, Primitive) and term.name == "power":
+        return isinstance(term.arguments[1], Number) and _is_made_of_exponentials(term.arguments[0])
+    if isinstance(term, Add | Mul | Sum) or (isinstance(term, Primitive) and term.name == "sqrt"):
+        return all(map(_is_made_of_exponentials, term.children))
+    return isinstance(term, Number) or _is_exponential(term)
 
 
 def _body(value: Term) -> Term:
     return value.body if isinstance(value, Lambda) else value
 
 
-def _holds_exp(term: Term) -> bool:
-    return any(isinstance(node, Primitive) and node.name == "exp" for node in subterms(term))
+def _is_bare(term: Term) -> bool:
+    """Whether an exponential in a term has an exponent without a logarithm, which something else may have to tame."""
+    return any(
+        isinstance(node, Primitive) and node.name == "exp" and not any(map(is_logarithm, subterms(node.arguments[0])))
+        for node in _outside(term)
+    )
 
 
-def _stable(value: Term) -> Term:
-    """A number or tensor by the laws, where they may help: each term of a sum by itself."""
-    if not _wants_laws(value):
-        return value
-    if isinstance(value, Lambda):
-        return Lambda(value.parameters, _stable(value.body))
-    return _gathered(list(map(_stable_product, _expanded(value))))
+def _outside(term: Term) -> Iterator[Term]:
+    """The subterms outside of logarithms of sums of exponentials."""
+    todo, seen = [term], {term}
+    while todo:
+        node = todo.pop()
+        yield node
+        new = [] if is_logarithm(node) else [child for child in node.children if child not in seen]
+        seen.update(new)
+        todo += new
 
 
-def _stable_product(term: Term) -> Term:
-    """A term of a sum by the laws, Σ's in it first."""
-    if isinstance(term, Mul):
-        term = _without_deltas(term)
-        term = term.with_children(tuple(_stable(f) if isinstance(f, Sum) else f for f in term.children))
-    if not _wants_laws(term):
-        return term
-    rules = (str(rule_directory() / STABLE),)
-    return simplify(term, rules, context=Context(positive=is_positive, risk=_risk))
+def _wanted(term: Term) -> bool:
+    """Whether the laws may keep a term from overflowing: it has a quotient or logarithm, or several exponentials."""
+    nodes = list(subterms(term))
+    if any(map(_is_quotient, nodes)):
+        return True
+    return risk(term) > 0 and any(is_logarithm(node) or _is_product(node) for node in nodes)
+
+
+def _is_quotient(node: Term) -> bool:
+    if not isinstance(node, Primitive):
+        return False
+    if node.name == "log":
+        return holds_exp(node.arguments[0]) and dtype_of(node) is not complex and not is_logarithm(node)
+    return node.name in ("power", "sqrt") and is_divided(node)
+
+
+def _is_product(node: Term) -> bool:
+    return isinstance(node, Mul) and sum(map(holds_exp, node.factors)) > 1
+
+
+class _Stabilising:
+    """Rewrites the terms of one program; `names` gives new names to what Σ's bind, as exponents move into them."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._known: dict[Term, Term] = {}
+
+    def value(self, term: Term) -> Term:
+        """A number or tensor by the laws, where they may help."""
+        if isinstance(term, Lambda):
+            return Lambda(term.parameters, self.value(term.body))
+        if not holds_exp(term) or not _wanted(term):
+            return term
+        if term not in self._known:
+            self._known[term] = _gathered([put_together(part) for part in self._products(term)])
+        return self._known[term]
+
+    # --- a term as a sum of products
+
+    def _products(self, term: Term, opened: bool = False) -> list[Product]:
+        """A term as a sum of products; Σ's that cannot overflow are factors as they are, unless `opened`."""
+        if not holds_exp(term):
+            return [Product((term,))]
+        match term:
+            case Add():
+                return [part for inner in term.terms for part in self._products(inner, opened)]
+            case Mul():
+                solved = mul(*map(self._solved, term.factors))
+                whole = _without_deltas(solved) if isinstance(solved, Mul) else solved
+                return self._of_factors(whole, opened) if isinstance(whole, Mul) else self._products(whole, opened)
+            case Sum():
+                return self._of_sum(term, opened)
+            case Primitive() if dtype_of(term) is not complex:
+                return self._of_function(term, opened)
+        return [self._atom(term)]
+
+    def _atom(self, term: Term) -> Product:
+        return Product((term.with_children(tuple(map(self.value, term.children))),))
+
+    def _of_factors(self, term: Term, opened: bool) -> list[Product]:
+        """A product: sums in it that cannot overflow stay whole, unless what they are multiplied by may then."""
+        if not opened:
+            found = self._multiplied([self._whole(factor) for factor in factors_of(term)])
+            if not any(risk(put_together(part)) for part in found):
+                return found
+        choices = [self._products(factor, opened=True) for factor in factors_of(term)]
+        if prod(map(len, choices)) > MOST_TERMS:
+            return [Product(tuple(map(self.value, factors_of(term))))]
+        return self._multiplied(choices)
+
+    def _whole(self, factor: Term) -> list[Product]:
+        found = self._products(factor)
+        whole = len(found) > 1 and not any(risk(put_together(part)) for part in found)
+        return [Product((self.value(factor),))] if whole else found
+
+    def _multiplied(self, choices: Sequence[Sequence[Product]]) -> list[Product]:
+        return [reduce(operator.mul, choice, Product()) for choice in product(*choices)]
+
+    def _of_sum(self, term: Sum, opened: bool) -> list[Product]:
+        solved = self._solved(term)
+        if solved is not term:
+            return self._products(solved, opened)
+        renamed = {index: self.names.fresh(index) for index in term.indices}
+        body = substitute(term.body, renamed)
+        found = self._products(body, opened)
+        if not opened and not any(risk(put_together(part)) for part in found):
+            return [Product((total(renamed.values(), self.value(body)),))]
+        return [Product(sums=((tuple(renamed.values()), part),)) for part in found]
+
+    def _solved(self, term: Term) -> Term:
+        """A Σ without the δ's that determine one of its indices; other terms as they are."""
+        if not isinstance(term, Sum):
+            return term
+        solvable = [
+            index
+            for factor in factors_of(term.body)
+            if isinstance(factor, Delta)
+            for index in (factor.left, factor.right)
+            if index in term.indices and factor.left.type == factor.right.type  # type: ignore[attr-defined]
+        ]
+        return mul(*closed(term.indices, factors_of(term.body), self.names)) if solvable else term
+
+    def _of_function(self, term: Primitive, opened: bool) -> list[Product]:
+        argument = term.arguments[0]
+        match term.name:
+            case "exp":
+                return [Product(units=addends_of(self.value(argument)))]
+            case "cosh" | "sinh":
+                argument, sign = self.value(argument), ONE if term.name == "cosh" else Number(-1)
+                negative = Product((mul(HALF, sign),), addends_of(negate(argument)))
+                return [Product((HALF,), addends_of(argument)), negative]
+            case "log" if found := self._scaled(argument):
+                logarithm, rest = found
+                return [
+                    Product((part,))
+                    for part in (*addends_of(logarithm), *([] if rest is None else [Primitive("log", (rest,))]))
+                ]
+            case "power" | "sqrt" if powered := self._of_power(term, opened):
+                return [powered]
+        return [self._atom(term)]
+
+    def _of_power(self, term: Primitive, opened: bool) -> Product | None:
+        """A power of what holds exponentials; None for others, and for whole powers of sums unless `opened`."""
+        base, exponent = term.arguments if term.name == "power" else (term.arguments[0], HALF)
+        if not opened and not is_divided(term) and not _is_exponential(base):
+            return None
+        found = self._scaled(base)
+        if found is None:
+            return None
+        logarithm, rest = found
+        count = abs(exponent.real) if isinstance(exponent, Number) else None
+        copies = count if isinstance(count, int) and 0 < count <= MOST_COPIES else 1
+        once = exponent if copies == 1 else Number(1 if exponent.real > 0 else -1)  # type: ignore[attr-defined]
+        units = tuple(mul(once, part) for part in addends_of(logarithm)) * copies
+        return Product(() if rest is None else (Primitive("power", (rest, exponent)),), units)
+
+    # --- sums under powers and logarithms
+
+    def _scaled(self, term: Term) -> tuple[Term, Term | None] | None:
+        """L and r with term = exp(L)·r, no part of r above 1; r is None for 1. None where there is no such form."""
+        found = self._over_one([self._flat(part) for part in self._products(term, opened=True)])
+        if not any(part.units for _, part in found):
+            return None
+        if any(isinstance(f, Delta | Indicator) or dtype_of(f) is complex for _, part in found for f in part.factors):
+            return None
+        if len(found) == 1 and not found[0][0]:
+            factors, units = found[0][1].factors, found[0][1].units
+            numbers = [f for f in factors if isinstance(f, Number) and f.real > 0]
+            rest = [f for f in factors if f not in numbers]
+            logarithms = [] if mul(*numbers) is ONE else [Primitive("log", (mul(*numbers),))]
+            return add(*units, *logarithms), mul(*rest) if rest else None
+        weighted = [(indices, *_weight(part)) for indices, part in found]
+        terms = (total(indices, mul(number, exponential(units))) for indices, _, number, units in weighted)
+        logarithm = canonical_names(Primitive("log", (add(*terms),)))
+        if all(sign is ONE for _, sign, _, _ in weighted):
+            return logarithm, None
+        down = negate(logarithm)
+        rests = (
+            total(indices, mul(sign, number, exponential((*units, down)))) for indices, sign, number, units in weighted
+        )
+        return logarithm, add(*rests)
+
+    def _over_one(self, found: list[tuple[tuple[Var, ...], Product]]) -> list[tuple[tuple[Var, ...], Product]]:
+        """Products of both signs over a common denominator, if all have one sign then: 1 − 1/(1 + e) is e/(1 + e)."""
+        numbers = [mul(*part.factors) for _, part in found]
+        plain = all(
+            isinstance(number, Number) and not indices for number, (indices, _) in zip(numbers, found, strict=True)
+        )
+        if not plain or all(map(is_positive, numbers)):
+            return found
+        logarithms = [Counter(_denominators(part.units)) for _, part in found]
+        most: Counter[Term] = reduce(operator.or_, logarithms)
+        sums: dict[tuple[Term, ...], Term] = {}
+        for number, (_, part), own in zip(numbers, found, logarithms, strict=True):
+            opened = Product((number,), tuple(unit for unit in part.units if not _denominators((unit,))))
+            missing = [self._products(log.children[0], opened=True) for log in (most - own).elements()]
+            for each in self._multiplied([[opened], *missing]) if prod(map(len, missing)) <= MOST_TERMS else ():
+                if each.sums or not isinstance(mul(*each.factors), Number):
+                    return found
+                key = tuple(sorted(addends_of(add(*each.units)), key=order_key))
+                sums[key] = add(sums.get(key, ZERO), *(mul(*each.factors),))
+        kept = {units: number for units, number in sums.items() if number is not ZERO}
+        if not most or not kept or len({is_positive(number) for number in kept.values()}) > 1:
+            return found
+        down = tuple(map(negate, most.elements()))
+        return [((), Product((number,), (*units, *down))) for units, number in kept.items()]
+
+    def _flat(self, part: Product) -> tuple[tuple[Var, ...], Product]:
+        """A product with at most one Σ as one Σ over all of it; of several Σ's all are scaled."""
+        if not part.sums:
+            return (), part
+        own = Product(part.factors, part.units)
+        if len(part.sums) == 1:
+            indices, inner = part.sums[0]
+            more, flat = self._flat(inner)
+            return (*indices, *more), own * flat
+        for indices, inner in part.sums:
+            whole = total(indices, put_together(inner))
+            scaled = self._scaled(whole)
+            own = own * (Product((whole,)) if scaled is None else Product(_present(scaled[1]), addends_of(scaled[0])))
+        return (), own
+
+
+def _denominators(units: Iterable[Term]) -> list[Term]:
+    """The logarithms that are subtracted, each as often as it is."""
+    found: list[Term] = []
+    for unit in units:
+        number, *rest = factors_of(unit)
+        whole = isinstance(number, Number) and isinstance(number.real, int) and number.real < 0
+        if whole and len(rest) == 1 and is_logarithm(rest[0]):
+            found += [canonical_names(rest[0])] * -number.real  # type: ignore[attr-defined]
+    return found
+
+
+def _present(term: Term | None) -> tuple[Term, ...]:
+    return () if term is None else (term,)
+
+
+def _weight(part: Product) -> tuple[Term, Term, tuple[Term, ...]]:
+    """The sign of a product, a positive number, and units, of which the product is made."""
+    number = mul(*(f for f in part.factors if isinstance(f, Number)))
+    assert isinstance(number, Number)
+    positive = ONE if number.real > 0 else Number(-1)
+    found = [magnitude(f) for f in part.factors if not isinstance(f, Number)]
+    return mul(positive, *(sign for sign, _ in found)), mul(positive, number), (*part.units, *(m for _, m in found))
+
+
+def _is_exponential(term: Term) -> bool:
+    return isinstance(term, Primitive) and term.name == "exp"
 
 
 def _gathered(parts: Sequence[Term]) -> Term:
@@ -114,150 +362,3 @@ def _without_deltas(term: Mul) -> Term:
             others = (f if f is delta else substitute(f, {right: left}) for f in term.factors)
             return mul(*others)
     return term
-
-
-def _expanded(term: Term) -> list[Term]:
-    """The terms of a sum, products expanded over sums in them that may be negative."""
-    if is_positive(term):
-        return [term]
-    match term:
-        case Add():
-            return [part for inner in term.terms for part in _expanded(inner)]
-        case Mul():
-            choices = [_expanded(factor) for factor in term.factors]
-            return [mul(*factors) for factors in product(*choices)] if prod(map(len, choices)) <= MOST_TERMS else [term]
-        case Sum():
-            settled = total(term.indices, _stable(term.body))
-            return [total(term.indices, part) for part in _expanded(term.body)] if _risk(settled) else [settled]
-    return [term]
-
-
-def _wants_laws(term: Term) -> bool:
-    """Whether laws may keep a term from overflowing."""
-    return _has_quotient(term) or (
-        _risk(term) > 0 and any(_is_logarithm(node) or _is_product(node) for node in subterms(term))
-    )
-
-
-def _has_quotient(term: Term) -> bool:
-    return any(map(_is_quotient, subterms(term)))
-
-
-def _is_product(node: Term) -> bool:
-    """Whether a node is a product of several exponentials, of which one may tame the other."""
-    return isinstance(node, Mul) and sum(isinstance(f, Primitive) and f.name == "exp" for f in node.factors) > 1
-
-
-def _is_logarithm(node: Term) -> bool:
-    """Whether a node is the logarithm of a sum of exponentials."""
-    return isinstance(node, Primitive) and node.name == "log" and bool(parts(node.arguments[0]))
-
-
-def _is_quotient(node: Term) -> bool:
-    """Whether laws may keep a node from overflowing: a power of a sum of exponentials, a logarithm of a product."""
-    if not isinstance(node, Primitive) or node.name not in ("power", "log", "sqrt"):
-        return False
-    base = node.arguments[0]
-    return _is_exponential(base) and not _is_logarithm(node)
-
-
-# --- which exponentials may overflow -------------------------------------------------------------------------------
-
-
-def _risk(term: Term) -> int:
-    """How many different exponentials in a term may overflow."""
-    return len(_risky(_body(term)))
-
-
-@lru_cache(maxsize=65536)
-def _risky(term: Term) -> frozenset[Term]:
-    """The exponentials in a term that may overflow; those of a sum inside a logarithm cannot."""
-    inside: Iterable[Term] = term.children
-    if isinstance(term, Primitive) and term.name == "log" and (found := parts(term.arguments[0])):
-        inside = (part.exponent for part in found)
-    risky = frozenset[Term]().union(*map(_risky, inside))
-    return risky | {term} if _is_risky(term) else risky
-
-
-def _is_risky(term: Term) -> bool:
-    """Whether a term is an exponential without bound, or the reciprocal of one."""
-    if not isinstance(term, Primitive):
-        return False
-    if term.name == "power":
-        exponent = term.arguments[1]
-        return isinstance(exponent, Number) and exponent.real < 0 and _is_exponential(term.arguments[0])
-    return term.name == "exp" and not _is_bounded(term.arguments[0])
-
-
-def _is_bounded(exponent: Term) -> bool:
-    """Whether a sum of terms and −log(…) is at most 0, each logarithm being that of a sum with such an exponential."""
-    terms, constant = _multiples(exponent)
-    return constant <= 0 and _cancels(terms, frozenset(v for v in exponent.free if is_domain(v.type)))
-
-
-def _cancels(terms: Exponent, indices: frozenset[Var]) -> bool:
-    if not terms:
-        return True
-    logarithm = next((t for t, c in terms.items() if c <= -1 and isinstance(t, Primitive) and t.name == "log"), None)
-    if logarithm is None:
-        return False
-    rest = _plus(terms, {logarithm: Fraction(1)})
-    return any(
-        _cancels(left, indices)
-        for summand in _summands(logarithm.children[0], indices)
-        if (left := _less(rest, summand)) is not None
-    )
-
-
-def _summands(sum_: Term, indices: frozenset[Var]) -> Iterator[Exponent]:
-    """The exponents in a sum of exponentials of weight 1 or more, at the indices that are given."""
-    for part in parts(sum_):
-        choices = [[v for v in sorted(indices, key=lambda v: v.name) if v.type == index.type] for index in part.indices]
-        for values in product(*choices) if part.weight.real >= 1 else ():
-            terms, constant = _multiples(substitute(part.exponent, dict(zip(part.indices, values, strict=True))))
-            if not constant:
-                yield terms
-
-
-def _less(terms: Exponent, other: Exponent) -> Exponent | None:
-    """terms − other, where each multiple of other is part of that in terms."""
-    for term, factor in other.items():
-        if terms.get(term, Fraction(0)) * factor < factor * factor:
-            return None
-    return _plus(terms, {term: -factor for term, factor in other.items()})
-
-
-def _plus(one: Exponent, other: Exponent) -> Exponent:
-    total = {term: one.get(term, Fraction(0)) + other.get(term, Fraction(0)) for term in {**one, **other}}
-    return {term: factor for term, factor in total.items() if factor}
-
-
-@lru_cache(maxsize=65536)
-def _multiples(term: Term) -> tuple[Exponent, float | Fraction]:
-    """A term as multiples of canonical terms, and a number. (The dict is not to be changed.)"""
-    if isinstance(term, Add):
-        found: Exponent = {}
-        constant: float | Fraction = Fraction(0)
-        for part in term.terms:
-            more, number = _multiples(part)
-            found, constant = _plus(found, more), constant + number
-        return found, constant
-    if isinstance(term, Number):
-        return ({}, term.real) if not term.imag else ({term: Fraction(1)}, Fraction(0))
-    if isinstance(term, Mul) and isinstance(first := term.factors[0], Number) and first.exact and not first.imag:
-        rest = Mul(term.factors[1:]) if len(term.factors) > 2 else term.factors[1]
-        more, number = _multiples(rest)
-        factor = Fraction(first.real)
-        return {t: f * factor for t, f in more.items()}, number * factor
-    if isinstance(term, Primitive) and term.name == "log" and parts(term.arguments[0]):
-        return {term: Fraction(1)}, Fraction(0)  # as it is: a canonical form may hide the signs of the sum
-    named = canonical(normalise(term, Names(term)))
-    return (
-        _multiples(named)
-        if isinstance(named, Add | Number) or _has_factor(named)
-        else ({named: Fraction(1)}, Fraction(0))
-    )
-
-
-def _has_factor(term: Term) -> bool:
-    return isinstance(term, Mul) and isinstance(first := term.factors[0], Number) and first.exact and not first.imag

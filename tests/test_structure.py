@@ -56,6 +56,8 @@ LAYERS = (
     "expansion",
     "wirtinger",
     "elimination",
+    "overflow",
+    "gathering",
     "stabilisation",
     "jacobians",
     "derivation",

@@ -67,8 +67,6 @@ class Codec:
             node = self._node(term)
             number = self._pieces[term] = len(self._pieces)
             self._commands.append(f"(set (piece {number}) {node})")
-            if self.context.positive is not None and self.context.positive(term):
-                self._commands.append(f"(positive (piece {number}))")
         return f"(piece {number})"
 
     def _node(self, term: Term) -> str:

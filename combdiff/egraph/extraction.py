@@ -29,7 +29,6 @@ from combdiff.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum
 
 TYPICAL_SIZE = 12
 FUNCTION_COST = 8
-RISK = 1e12  # more than any work
 
 Cost = tuple[float, int]
 Indices = frozenset[Var]
@@ -158,13 +157,12 @@ def cost(term: Term) -> Cost:
 
 
 def price(term: Term, context: Context = NOTHING) -> Cost:
-    """The cost of a term and of the values, where known, of what its matrix functions are functions of; risk first."""
+    """The cost of a term and of the values, where known, of what its matrix functions are functions of."""
     own = [cost(term)]
     if context.known:
         values = (context.known.get(var) for var in matrices_in(term))
         own += [cost(value.body) for value in values if isinstance(value, Lambda)]
-    danger = RISK * context.risk(term) if context.risk is not None else 0.0
-    return danger + sum(flops for flops, _ in own), sum(signs for _, signs in own)
+    return sum(flops for flops, _ in own), sum(signs for _, signs in own)
 
 
 @lru_cache(maxsize=65536)

@@ -16,22 +16,44 @@ from combdiff.exponentials import Part, parts
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.steps import Elementwise, LogSumExp
 from combdiff.substitution import apply
-from combdiff.terms import ONE, Apply, Number, Primitive, Term, Var, add
+from combdiff.terms import ONE, Add, Apply, Lambda, Mul, Number, Primitive, Sum, Term, Var, add
 
 
 def logarithm(term: Primitive, graph: Graph, value: Callable[[Term], Value], scope: Mapping[Var, Term]) -> Value | None:
     """The logarithm of a sum of exponentials; None for other functions. `value` lowers terms, `scope` has bindings."""
-    found = parts(_unbound(term.arguments[0], scope)) if term.name == "log" else ()
+    found = parts(_unbound(term.arguments[0], scope, {})) if term.name == "log" else ()
     if not found:
         return None
     return reduce(lambda one, other: _sum(one, other, graph), (_part(part, graph, value) for part in found))
 
 
-def _unbound(term: Term, scope: Mapping[Var, Term]) -> Term:
-    """What a variable, or an element of one, is bound to."""
-    if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in scope:
-        return _unbound(apply(scope[term.function], term.arguments), scope)
-    return _unbound(scope[term], scope) if isinstance(term, Var) and term in scope else term
+def _unbound(term: Term, scope: Mapping[Var, Term], known: dict[Var, bool]) -> Term:
+    """A sum of exponentials with what its variables, or elements of them, are bound to."""
+    var = _bound(term, scope)
+    if var is not None and _is_sum(var, scope, known):
+        return _unbound(apply(scope[var], term.arguments) if isinstance(term, Apply) else scope[var], scope, known)
+    if isinstance(term, Add | Mul | Sum):
+        return term.with_children(tuple(_unbound(child, scope, known) for child in term.children))
+    return term
+
+
+def _bound(term: Term, scope: Mapping[Var, Term]) -> Var | None:
+    """The variable of the scope that a term is, or is an element of."""
+    function = term.function if isinstance(term, Apply) else term
+    return function if isinstance(function, Var) and function in scope else None
+
+
+def _is_sum(term: Term, scope: Mapping[Var, Term], known: dict[Var, bool]) -> bool:
+    """Whether a term may be a sum of exponentials, once variables are replaced; `known` tells of variables."""
+    var = _bound(term, scope)
+    if var is not None:
+        if var not in known:
+            value = scope[var]
+            known[var] = _is_sum(value.body if isinstance(value, Lambda) else value, scope, known)
+        return known[var]
+    if isinstance(term, Add | Mul | Sum):
+        return all(_is_sum(child, scope, known) for child in term.children)
+    return isinstance(term, Number) or (isinstance(term, Primitive) and term.name == "exp")
 
 
 def _part(part: Part, graph: Graph, value: Callable[[Term], Value]) -> Value:

@@ -31,14 +31,17 @@ from combdiff.lowering.reuse import Reuse
 from combdiff.lowering.steps import (
     Arrange,
     Collect,
+    Combine,
     Conjugate,
     Constant,
     Deposit,
     Elementwise,
     Keep,
+    LogSumExp,
     Parameter,
     Read,
     Running,
+    Scale,
     Select,
     Step,
 )
@@ -109,6 +112,7 @@ class _Writer:
         self.sizes = {size: starts.get(size) or self._fresh(size) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
         self.reuse = Reuse(plan)
+        self.readers = _readers(plan)
         self.index_arrays = IndexArrays(self._fresh)
         self.expressions = Expressions(
             plan, self.names, self.arguments, self.sizes, self.systems, dialect, self.index_arrays
@@ -288,6 +292,27 @@ class _Writer:
 
     # --- elements that are computed only to be masked out
 
+    def _vanishes(self, n: int) -> bool:
+        """Whether only exponentials read a step, alone or in sums with positive factors: they are 0 where it is −∞."""
+        if n in self.plan.results:
+            return False
+        for m in self.readers.get(n, ()):
+            operation = self.plan.steps[m].operation
+            ends = isinstance(operation, LogSumExp) or getattr(operation, "name", "") in ("exp", "logaddexp")
+            match operation:
+                case Combine(factors=factors):
+                    scaled = [f for f, k in zip(factors, self.plan.steps[m].operands, strict=True) if k == n]
+                case Scale(factor=factor):
+                    scaled = [factor]
+                case _:
+                    scaled = []
+            passes = isinstance(operation, Combine | Scale | Arrange) and all(
+                not f.number.imag and f.number.real > 0 for f in scaled
+            )
+            if not ends and not (passes and self._vanishes(m)):
+                return False
+        return True
+
     def _guarded(self) -> set[int]:
         """Steps whose undefined elements a Select or a bound drops, from the first that may be undefined on."""
         feeding: set[int] = set()
@@ -297,12 +322,22 @@ class _Writer:
                 feeding.update(steps[n].operands)
             elif isinstance(steps[n].operation, Select | Keep | Running):
                 feeding.add(steps[n].operands[-1])
-        found: set[int] = set()
+        logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
+        found = set(filter(self._vanishes, logarithms))
         for n in sorted(feeding):
             arithmetic = not isinstance(steps[n].operation, Read | Arrange)
             if isinstance(steps[n].operation, Elementwise) or (arithmetic and found & set(steps[n].operands)):
                 found.add(n)
         return found
+
+
+def _readers(plan: Plan) -> Mapping[int, list[int]]:
+    """The steps that read each step."""
+    found: dict[int, list[int]] = {}
+    for n, step in enumerate(plan.steps):
+        for m in step.operands:
+            found.setdefault(m, []).append(n)
+    return found
 
 
 def _arranged(layout: Layout, results: list[str]) -> str:

@@ -28,7 +28,6 @@ from combdiff.rulefiles.syntax import Command, Expr, Source, checked, law_names,
 
 BASIC = ("language.egg", "algebra.egg", "contraction.egg")
 BUILT_IN = (*BASIC, "elementwise.egg", "linalg.egg")
-STABLE = "stable.egg"  # laws for programs that are made ready to run
 GROUP = "combdiff.rules"
 
 

@@ -64,7 +64,6 @@ class Instance:
         self.known: dict[str, str] = {}
         self.building: set[str] = set()
         self.real = {name_of(fact.args[0]) for fact in law.told("real")} | self._self_conjugate()
-        self.positive = {name_of(fact.args[0]) for fact in law.told("positive")}
         self.deltas = {name_of(fact.args[0]) for fact in law.told("has-delta")}
         self.deltas |= {name_of(one.args[0]) for name in self.deltas for one in law.given.get(name, []) if one.args}
         self.only_real = 0
@@ -127,10 +126,6 @@ class Instance:
     def chosen(self, name: str, sort: str) -> str:
         """A random inhabitant of a sort, as the conditions on the variable ask."""
         match sort:
-            case "Value" if name in self.positive:
-                text = f'(Fn "exp" (vec-of {self.value(real=True, delta=False)}))'
-                self.commands.append(f"(positive {text})")
-                return text
             case "Value":
                 return self.value(real=name in self.real or self.only_real > 0, delta=name in self.deltas)
             case "Index":

@@ -30,7 +30,7 @@ from combdiff.errors import ArgumentError, Location, RuleError, TypeMismatchErro
 from combdiff.primitives import Row, function
 from combdiff.printing import text
 from combdiff.reference import evaluate
-from combdiff.rulefiles.loading import BUILT_IN, STABLE, RuleFile, built_in_files, load
+from combdiff.rulefiles.loading import RuleFile, built_in_files, load
 from combdiff.rulefiles.syntax import Command, Source, law_names
 from combdiff.substitution import subterms
 from combdiff.terms import Apply, Term, Var
@@ -73,7 +73,7 @@ def verdicts(path: str | Path | None = None, seed: int = 0) -> Iterator[Verdict]
 
     The same seed gives the same instances. Raises RuleError for a file that cannot be read as one.
     """
-    files = built_in_files((*BUILT_IN, STABLE)) if path is None else load([path])
+    files = built_in_files() if path is None else load([path])
     wanted = files if path is None else files[-1:]
     checker = _Checker(files)
     for file in wanted:
