@@ -141,7 +141,10 @@ class _Writer:
                 yield from _Writer(plan, name, self.dialect, self.defined).functions()
             else:
                 yield _on_numpy_arrays(inner, name)
-        body = [*self._body(), self._return()]
+        written = [*self._body(), self._return()]
+        used = self.expressions.used_sizes
+        idle = {self._block_line(loop) for loop in self.plan.loops if loop.size not in used}
+        body = [line for line in written if line not in idle]
         prelude = [*self._size_lines(), *self._type_lines()]
         header = f"def {self.function}({', '.join(self.arguments.values())}):"
         yield "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
@@ -196,7 +199,11 @@ class _Writer:
         total, block = parenthesised(self.expressions.extent(loop.domain)), self.plan.sizes[loop.size]
         yield f"for start in range(0, {total} or 1, {block}):"
         yield f"    stop = min(start + {block}, {total})"
-        yield f"    {self.sizes[loop.size]} = stop - start"
+        yield self._block_line(loop)
+
+    def _block_line(self, loop: Loop) -> str:
+        """The line of a loop that names the length of its block."""
+        return f"    {self.sizes[loop.size]} = stop - start"
 
     def _sums(self, loop: Loop) -> Iterator[tuple[str, str, bool]]:
         """The names of sums over the blocks of a loop, their shapes, and whether they are added up after it."""
