@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -28,7 +28,8 @@ Converter = Callable[[Any], Any]
 @dataclass(frozen=True)
 class Given:
     """What an argument is: an "array" of a library, a "number" (of Python's, or NumPy's beside arrays of another
-    library), "lists", a "map", "nothing" or "ragged" lists."""
+    library), "lists", a "map", "nothing", "ragged" lists, or an "other" thing: its `type`, and a hint how to make an
+    array of it."""
 
     what: str
     shape: tuple[int, ...] = ()
@@ -36,6 +37,8 @@ class Given:
     library: Library | None = None
     device: Any = None
     exact_type: bool = False  # of the library's own array type, no subclass
+    type: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,27 @@ def described(value: Any) -> Given:
         array = np.asarray(value)
     except ValueError:  # lists of unequal lengths
         return Given("ragged")
+    if array.dtype == object or kind is bytearray:
+        return Given("other", type=_type_name(kind), hint=_conversion(value))
+    if not array.size and not hasattr(value, "dtype"):  # an empty list has no element type of its own
+        return Given("number", array.shape, np.dtype(bool))
     return Given("lists", array.shape, array.dtype)
+
+
+def _type_name(kind: type) -> str:
+    module = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+
+
+def _conversion(value: Any) -> str:
+    """How to make an array of numbers of something that is none."""
+    ways = {"toarray": ".toarray()", "todense": ".todense()", "to_numpy": ".to_numpy(dtype=float)"}
+    method = next((way for name, way in ways.items() if hasattr(value, name)), None)
+    if method:
+        return f"give an array of numbers: {method} makes one"
+    if isinstance(value, SupportsFloat):
+        return "give float(…) of it"
+    return "give an array, nested lists of numbers, or a number"
 
 
 def _unknown_length(length: Any, value: Any, library: Library) -> int:
@@ -196,8 +219,13 @@ def _check_sort(var: Var, given: Given) -> None:
     assert isinstance(var.type, Space), var
     if given.what == "map":
         raise ArgumentError(f"{name} is a tensor, {var.type!r}, but a callable was given for it")
+    if given.what == "other":
+        raise ArgumentError(f"a {given.type} was given for {name}, which is no array of numbers", hint=given.hint)
     if given.what == "ragged":
-        raise ArgumentError(f"what was given for {name} is not an array: its lists have unequal lengths")
+        raise ArgumentError(
+            f"what was given for {name} is not an array: its lists have unequal lengths",
+            hint="make them equally long, or fill them up",
+        )
     kind = getattr(given.dtype, "kind", "V")
     if kind == "V":
         raise ArgumentError(
@@ -205,7 +233,10 @@ def _check_sort(var: Var, given: Given) -> None:
             hint="convert it to float32 or another element type that NumPy has too",
         )
     if kind not in "biufc":
-        raise ArgumentError(f"the array given for {name} has dtype {given.dtype}, which is not a number type")
+        raise ArgumentError(
+            f"the array given for {name} has dtype {given.dtype}, which is not a number type",
+            hint="convert it first: x.astype(float)",
+        )
     allowed = {int: "biu", float: "biuf", complex: "biufc"}[var.type.dtype]
     if kind not in allowed:
         real = "take its real part, or declare" if kind == "c" else "round it, or declare"
@@ -243,7 +274,8 @@ def bind_sizes(shapes: Mapping[Var, tuple[int, ...]]) -> dict[str, int]:
         expected = ", ".join(map(_axis_text, axes))
         if len(shape) != len(axes):
             raise ArgumentError(
-                f"{var.name} has {len(shape)} axes, shape {shape}, but {len(axes)} were expected: ({expected})"
+                f"{var.name} has {len(shape)} {'axis' if len(shape) == 1 else 'axes'}, shape {shape}, but {len(axes)} "
+                f"were expected: ({expected})"
             )
         for n, (axis, length) in enumerate(zip(axes, shape, strict=True)):
             place = f"axis {n} of {var.name} (shape {shape}, expected ({expected}))"
