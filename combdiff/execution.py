@@ -251,17 +251,18 @@ def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, b
     It takes the parameters in order and holds for arrays of every size; `sizes` only choose the order of contractions,
     and whether element-wise chains go block by block; those not given count as typical ones. (A size that no axis of a
     parameter shows must be given, and is fixed.)
-    Raises ArgumentError for a size that the program has not, and for what is no size.
     """
-    sizes = _checked_sizes(program, name, sizes or {})
-    hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes))
+    hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes or {}))
     if hidden:
         raise unknown_size(hidden[0])
     return plan_source(plan(program, sizes), name, backend)
 
 
-def _checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sizes that the program has, as whole numbers."""
+def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes of the program that the user gave, as whole numbers.
+
+    Raises ArgumentError for a size that the program has not, and for what is no size.
+    """
     known = sorted(size_names(program))
     for size, value in sizes.items():
         if size not in known:
@@ -277,7 +278,7 @@ def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTabl
     The plan is that for the sizes given, and typical ones for the others.
     Raises ArgumentError for a size that the program has not, and for what is no size.
     """
-    planned = suited(plan(program, _checked_sizes(program, name, sizes)), "numpy")
+    planned = suited(plan(program, checked_sizes(program, name, sizes)), "numpy")
     return table(planned, step_names(planned, name), sizes)
 
 

@@ -25,7 +25,7 @@ from combdiff.costs import CostTable
 from combdiff.derivation import pulled_back
 from combdiff.domains import Function, Whole
 from combdiff.errors import ArgumentError, Location, RuleError, UnsupportedError
-from combdiff.execution import Compiled, Runner, compiled, cost_table, run, source
+from combdiff.execution import Compiled, Runner, checked_sizes, compiled, cost_table, run, source
 from combdiff.explanation import Explanation, explanation
 from combdiff.held import Lookup, lookups
 from combdiff.instantiation import instantiated, resolved
@@ -230,7 +230,7 @@ class Program:
 
         It holds for arrays of every size, and is what runs at these sizes (others count as typical).
         """
-        return source(self.term, self.name, sizes, backend)
+        return source(self.term, self.name, checked_sizes(self.term, self.name, sizes), backend)
 
     def cost(self, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.
