@@ -18,6 +18,7 @@ from combdiff.terms import ONE, ZERO, Add, Mul, Number, Primitive, Sum, Term, Va
 
 POSITIVE = ("exp", "cosh")  # for every real argument
 EXPONENTIAL = ("exp", "cosh", "sinh")
+ELEMENTARY = (*EXPONENTIAL, "log", "power", "sqrt")  # what the laws of exponentials are about
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from itertools import product
 from combdiff.checking import dtype_of, is_domain
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
-from combdiff.exponentials import holds_exp, is_logarithm, is_nonnegative, is_positive, parts
+from combdiff.exponentials import ELEMENTARY, holds_exp, is_logarithm, is_nonnegative, is_positive, parts
 from combdiff.sharing import canonical_names
 from combdiff.substitution import Names, substitute, subterms
 from combdiff.terms import Add, Mul, Number, Primitive, Term, Var
@@ -46,7 +46,7 @@ def risky(term: Term) -> frozenset[Term]:
 
 def _is_risky(term: Term) -> bool:
     """Whether a term is an exponential without bound, or a reciprocal or root of a sum of exponentials."""
-    if not isinstance(term, Primitive) or dtype_of(term) is complex:
+    if not isinstance(term, Primitive) or term.name not in ELEMENTARY or dtype_of(term) is complex:
         return False
     if term.name in ("power", "sqrt"):
         return is_divided(term) and not _is_balanced(term.arguments[0])

@@ -23,7 +23,7 @@ from math import prod
 from combdiff.checking import dtype_of
 from combdiff.egraph.extraction import order_key
 from combdiff.expansion import closed, common_factors, factors_of
-from combdiff.exponentials import holds_exp, is_logarithm, is_positive
+from combdiff.exponentials import ELEMENTARY, holds_exp, is_logarithm, is_positive
 from combdiff.gathering import Product, addends_of, exponential, magnitude, put_together
 from combdiff.indexing import Delta, Indicator
 from combdiff.overflow import is_divided, risk
@@ -167,7 +167,7 @@ class _Stabilising:
                 return self._of_factors(whole, opened) if isinstance(whole, Mul) else self._products(whole, opened)
             case Sum():
                 return self._of_sum(term, opened)
-            case Primitive() if dtype_of(term) is not complex:
+            case Primitive() if term.name in ELEMENTARY and dtype_of(term) is not complex:
                 return self._of_function(term, opened)
         return [self._atom(term)]
 

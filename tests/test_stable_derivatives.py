@@ -235,3 +235,38 @@ def test_products_at_ordinary_arguments_agree_with_central_differences() -> None
     x = np.array([0.3, -0.4, 0.9])
     for definition, others in DEFINITIONS:
         cd.testing.check_grad(programmed(definition, others), "x", x=x, **{name: OTHERS[name] for name in others})
+
+
+def test_functions_of_matrices_of_exponentials() -> None:
+    @cd.program
+    def likelihood(D: cd.Space("n", "n"), y: V, a: S, s: S):
+        K = cd.tensor(lambda i, j: cd.exp(-a * D[i, j]) + s * cd.delta(i, j))
+        return y @ cd.solve(K, y) + cd.logdet(K) + cd.log(cd.exp(y).sum())
+
+    rng = np.random.default_rng(0)
+    D = rng.random((3, 3))
+    arrays = {"D": D + D.T, "y": rng.normal(size=3), "a": np.array(0.7), "s": np.array(0.5)}
+    names = ("a", "s", "y")
+    cd.testing.check_grad(likelihood, names, **arrays)
+    gradient, H = cd.grad(likelihood, names), cd.hessian(likelihood, names)(**arrays)
+    for n, name in enumerate(("a", "s")):
+        up, down = ({**arrays, name: arrays[name] + h} for h in (1e-5, -1e-5))
+        for m, other in enumerate(names):
+            expected = (np.asarray(gradient(**up)[m]) - np.asarray(gradient(**down)[m])) / 2e-5
+            np.testing.assert_allclose(H[other, name], expected, atol=1e-6)
+            assert H[other, name].shape == np.shape(expected) and n < 2
+
+
+def test_messages_about_plain_arrays_and_arguments_in_the_wrong_place() -> None:
+    for name, function in (("inv", cd.inv), ("det", cd.det), ("adj", cd.adj), ("logdet", cd.logdet)):
+        with pytest.raises(
+            cd.TypeMismatchError, match=rf"{name} takes a square matrix, but the array has shape \(2, 3\)"
+        ):
+            function(np.ones((2, 3)))
+    with pytest.raises(cd.TraceError, match="cd.tensor takes one lambda, but is given 5 after it") as caught:
+
+        @cd.program
+        def f(x: V):
+            return cd.tensor(lambda i: x[i], 5)
+
+    assert "test_stable_derivatives.py" in str(caught.value)

@@ -64,12 +64,17 @@ def sum_(operand: Any, /, axis: Any = None, **domains: object) -> Any:
     return wrap(total(indices, body))
 
 
-def tensor(body: Callable[..., object], /, **domains: object) -> Any:
+def tensor(body: Callable[..., object], /, *others: object, **domains: object) -> Any:
     """The tensor with the elements a lambda gives: `cd.tensor(lambda i, j: x[i] * y[j])`.
 
     If the lambda gives a tensor, its axes come last. `domains` is as in `sum_`. Raises IndexingError for an index of
     unknown or unequal domain.
     """
+    if others:
+        raise TraceError(
+            f"cd.tensor takes one lambda, but is given {others[0]!r} after it",
+            hint="name the index whose domain it is: cd.tensor(lambda i: …, i=5)",
+        )
     indices, inner = _abstracted("cd.tensor", body, domains)
     rest = current("cd.tensor").fresh_indices(axes_of(inner))
     return wrap(tabulate((*indices, *rest), arrays.element(inner, rest)))

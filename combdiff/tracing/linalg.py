@@ -34,7 +34,7 @@ def _function(name: str, of_arrays: Callable[[Any], Any], doc: str) -> Callable[
 
     def matrix_function(a: Any, /) -> Any:
         if not isinstance(a, TracedValue):
-            return of_arrays(np.asarray(a))
+            return of_arrays(_square_array(name, a))
         return wrap(Primitive(name, (_square(name, lift(a)),)))
 
     matrix_function.__name__ = matrix_function.__qualname__ = name
@@ -58,6 +58,17 @@ def _square(caller: str, matrix: Term) -> Term:
         )
     type_of(_inverse(matrix))
     return matrix
+
+
+def _square_array(caller: str, array: Any) -> Any:
+    """A plain array, after checking that it is a square matrix or a stack of them."""
+    found = np.asarray(array)
+    if found.ndim < 2 or found.shape[-1] != found.shape[-2]:
+        raise TypeMismatchError(
+            f"{caller} takes a square matrix, but the array has shape {found.shape}",
+            hint="give an array whose last two axes have one length",
+        )
+    return found
 
 
 def _inverse(matrix: Term) -> Term:
@@ -87,7 +98,7 @@ def logdet(a: Any, /, *, positive: bool = False) -> Any:
     name = "logdet_positive" if positive else "logdet"
     if isinstance(a, TracedValue):
         return wrap(Primitive(name, (_square("logdet", lift(a)),)))
-    matrix = np.asarray(a)
+    matrix = _square_array("logdet", a)
     return logdet_positive(matrix, "A") if positive else np.linalg.slogdet(matrix)[1]
 
 
