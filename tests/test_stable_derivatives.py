@@ -249,21 +249,18 @@ def test_functions_of_matrices_of_exponentials() -> None:
     names = ("a", "s", "y")
     cd.testing.check_grad(likelihood, names, **arrays)
     gradient, H = cd.grad(likelihood, names), cd.hessian(likelihood, names)(**arrays)
-    for n, name in enumerate(("a", "s")):
+    for name in ("a", "s"):
         up, down = ({**arrays, name: arrays[name] + h} for h in (1e-5, -1e-5))
         for m, other in enumerate(names):
             expected = (np.asarray(gradient(**up)[m]) - np.asarray(gradient(**down)[m])) / 2e-5
-            np.testing.assert_allclose(H[other, name], expected, atol=1e-6)
-            assert H[other, name].shape == np.shape(expected) and n < 2
+            np.testing.assert_allclose(H[other, name], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_messages_about_plain_arrays_and_arguments_in_the_wrong_place() -> None:
     for name, function in (("inv", cd.inv), ("det", cd.det), ("adj", cd.adj), ("logdet", cd.logdet)):
-        with pytest.raises(
-            cd.TypeMismatchError, match=rf"{name} takes a square matrix, but the array has shape \(2, 3\)"
-        ):
+        with pytest.raises(cd.TypeMismatchError, match=rf"{name} takes a square matrix, but .* shape \(2, 3\)"):
             function(np.ones((2, 3)))
-    with pytest.raises(cd.TraceError, match="cd.tensor takes one lambda, but is given 5 after it") as caught:
+    with pytest.raises(cd.TraceError, match="takes one lambda, but is given 5 after it") as caught:
 
         @cd.program
         def f(x: V):
