@@ -200,4 +200,4 @@ def test_sizes_in_several_bounds_keep_their_names() -> None:
     def f(A: cd.Space("n", "n"), x: cd.Space("n")):
         return cd.sum(lambda i, j: cd.where(j <= i, A[i, j] * x[j] * x[i], 0))
 
-    assert str(cd.grad(f, wrt="x")) == "(A, x) ↦ d ↦ Σ_{i=d}^{n - 1} A[i,d] x[i] + Σ_{j=0}^{d} A[d,j] x[j]"
+    assert str(cd.grad(f, wrt="x")) == "(A, x) ↦ d ↦ Σ_{i=0}^{d} A[d,i] x[i] + Σ_{i=d}^{n - 1} A[i,d] x[i]"
