@@ -2,6 +2,7 @@
 
     Take(axis=1) on A, idx            A[:, idx]
     Scatter on k, idx                 _scatter(k, idx, n)
+    Scatter(axes=2) on k, a·m + b     _scatter(k, t, n * m).reshape(n, m)
     Hit on idx                        (np.arange(n)[:, None] == idx).astype(real)
 
 Invariant: an expression has the value of its step for arrays of every size.
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 
 from combdiff.affine import Linear
 from combdiff.errors import UnsupportedError
+from combdiff.lowering.fragments import parenthesised
 from combdiff.lowering.index_arrays import Words, grid
 from combdiff.lowering.steps import Hit, Scatter, Step, Take
 
@@ -57,9 +59,11 @@ def _scatter(writer: Words, op: Scatter, operands: Sequence[str], step: Step) ->
             f"adding up at indices held in an array is not supported on the backend {writer.dialect.name!r}",
             hint="give NumPy arrays",
         )
-    size = writer.extent(step.axes[0])
-    index = _stored(writer, operands[1], op.first, size if op.wrap else "")
-    return f"_scatter({operands[0]}, {index}, {size})"
+    extents = [writer.extent(axis) for axis in step.axes]
+    index = _stored(writer, operands[1], op.first, extents[0] if op.wrap else "")
+    size = extents[0] if op.axes == 1 else " * ".join(map(parenthesised, extents[: op.axes]))
+    text = f"_scatter({operands[0]}, {index}, {size})"
+    return text if op.axes == 1 else f"{text}.reshape({', '.join(extents)})"
 
 
 def _hit(writer: Words, op: Hit, index: str, step: Step) -> str:

@@ -231,10 +231,14 @@ class Take:
 
 @dataclass(frozen=True)
 class Scatter:
-    """The sum of the elements of the first operand at each index that the second holds, whose axes come first in it."""
+    """The sum of the elements of the first operand at each index that the second holds, whose axes come first in it.
+
+    For several `axes` the index counts the places of all of them in a row.
+    """
 
     first: Linear
     wrap: bool
+    axes: int = 1
 
 
 @dataclass(frozen=True)
