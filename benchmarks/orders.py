@@ -47,8 +47,21 @@ def random_network(rng: random.Random, operands: int, labels: int) -> Network:
     return Network(chosen, output, {label: extents[label] for label in used})
 
 
+def mixed_network(rng: random.Random, operands: int) -> Network:
+    """Operands of no to four labels, some of them twice, with labels of extent 1, and parts that share no label."""
+    labels = range(rng.randint(2, operands + 3))
+    chosen: list[frozenset[int]] = []
+    for _ in range(operands):
+        repeated = chosen and rng.random() < 0.2
+        fresh = frozenset(rng.sample(labels, min(len(labels), rng.choice((0, 1, 1, 2, 2, 3, 3, 4)))))
+        chosen.append(rng.choice(chosen) if repeated else fresh)
+    used = sorted(frozenset[int]().union(*chosen))
+    output = frozenset(label for label in used if rng.random() < 0.25)
+    return Network(tuple(chosen), output, {label: rng.choice((1, 2, 3, 8, 20, 50)) for label in used})
+
+
 def corpus(counts: Iterable[int], seeds: int) -> Iterator[tuple[str, Network]]:
-    """Networks: those of `HYPER`, and random ones of so many operands, plain and with labels in many operands."""
+    """Networks: those of `HYPER`, and random ones of so many operands: plain, with labels in many operands, mixed."""
     from opt_einsum.testing import rand_equation
 
     yield from ((equation, network(equation, sizes)) for equation, sizes in HYPER)
@@ -58,6 +71,7 @@ def corpus(counts: Iterable[int], seeds: int) -> Iterator[tuple[str, Network]]:
             yield f"regular, {count} operands, seed {seed}", network(equation, sizes)
             rng = random.Random(100 * count + seed)
             yield f"hyper-edges, {count} operands, seed {seed}", random_network(rng, count, count + 1)
+            yield f"mixed, {count} operands, seed {seed}", mixed_network(rng, count)
 
 
 def proposals(net: Network) -> Iterator[tuple[str, int]]:

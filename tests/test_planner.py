@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import time
 import tracemalloc
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from orders import corpus, network, proposals
+from orders import corpus, mixed_network, network, proposals
 
 import combdiff as cd
 from combdiff.execution import find_paths, plan
@@ -105,6 +107,44 @@ def test_factoring_stops_where_it_would_cost_more() -> None:
 def test_orders_are_never_worse_than_any_proposal(name: str, net: Network) -> None:
     best = cost_of(net, trees(net, find_paths)[0])[0]
     assert all(best <= proposed for _, proposed in proposals(net)), name
+
+
+@pytest.mark.parametrize("count", [3, 6, 9, 11])
+def test_orders_of_mixed_networks_are_never_worse_and_soon_found(count: int) -> None:
+    for seed in range(6):
+        net = mixed_network(random.Random(seed), count)
+        start = time.process_time()
+        best = cost_of(net, trees(net, find_paths)[0])[0]
+        assert time.process_time() - start < 2
+        assert all(best <= proposed for _, proposed in proposals(net)), seed
+
+
+EINSUMS = [
+    "ij,jk,kl,jl->il",
+    "ii,ij,j->",
+    "ij,kl->ijkl",
+    "i,i,i,j->j",
+    "ijj,jk,ll->ik",
+    ",ij,ij,jk->ki",
+    "ab,ab,ab,bc,cd,d->a",
+    "aij,bij,aik,bkj,j->ab",
+    "ai,aj,ak,bi,bj,bk->ab",
+]
+
+
+@pytest.mark.parametrize("equation", EINSUMS)
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_einsums_of_every_shape_agree_with_numpy(equation: str, size: int) -> None:
+    parts = equation.split("->")[0].split(",")
+    spaces = [cd.Space(*part) for part in parts]
+    names = [f"x{n}" for n in range(len(parts))]
+    scope: dict[str, Any] = {"cd": cd, "equation": equation, "spaces": spaces}
+    parameters = ", ".join(f"{name}: spaces[{n}]" for n, name in enumerate(names))
+    exec(f"def f({parameters}):\n    return cd.einsum(equation, {', '.join(names)})", scope)
+    rng = np.random.default_rng(size)
+    arrays = [rng.normal(size=(size,) * len(part)) for part in parts]
+    expected = np.einsum(equation, *arrays)
+    np.testing.assert_allclose(cd.program(scope["f"])(*arrays), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_orders_of_large_networks_are_never_worse_than_any_proposal() -> None:
@@ -278,7 +318,7 @@ def test_large_results_are_written_over_what_nothing_reads_any_more() -> None:
     expected = C + C.T, 2 * np.tanh(C) - A * B, 1 / (1 + D) - D.T
     for _ in range(2):
         for found, wanted in zip(chained(A, B), expected, strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(overlapping(A), A @ A + (A @ A).T)
     np.testing.assert_array_equal(A, before[0])
     np.testing.assert_array_equal(B, before[1])
