@@ -215,7 +215,9 @@ class _Stabilising:
             for index in (factor.left, factor.right)
             if index in term.indices and factor.left.type == factor.right.type  # type: ignore[attr-defined]
         ]
-        return mul(*closed(term.indices, factors_of(term.body), self.names)) if solvable else term
+        solved = mul(*closed(term.indices, factors_of(term.body), self.names)) if solvable else term
+        stays = isinstance(solved, Sum) and len(solved.indices) >= len(term.indices)  # on a cycle, δ(i, 3k) may stay
+        return term if stays else solved
 
     def _of_function(self, term: Primitive, opened: bool) -> list[Product]:
         argument = term.arguments[0]

@@ -257,3 +257,23 @@ def test_log_sum_exp_of_arrays() -> None:
     array = np.array([[1000.0, -1000.0], [-np.inf, 3.0]])
     for axes in ((0,), (1,), (0, 1)):
         np.testing.assert_allclose(logsumexp(array, axes), special.logsumexp(array, axis=axes))
+
+
+def test_deltas_that_no_index_solves_stay() -> None:
+    Ring = cd.Space(cd.Cyclic(3))
+
+    @cd.program
+    def f(x: Ring, y: cd.Space(cd.Cyclic(3), cd.Cyclic(3)), z: Ring):
+        def inner(i):
+            return cd.sum(
+                lambda j: x[-4 * i - 3] * cd.exp(y[3 * i + 4 * j + 1, 3 * i - 3]) * z[i + 4 * j], j=cd.Cyclic(3)
+            )
+
+        return cd.sum(lambda i: cd.cos(inner(i)), i=cd.Cyclic(3))
+
+    rng = np.random.default_rng(0)
+    x, y, z, v = rng.random(3), rng.random((3, 3)), rng.random(3), rng.standard_normal((3, 3))
+    found = np.tensordot(cd.hessian(f, wrt="y")(x, y, z), v, 2)
+    gradient = cd.grad(f, wrt="y")
+    expected = (gradient(x, y + 1e-6 * v, z) - gradient(x, y - 1e-6 * v, z)) / 2e-6
+    np.testing.assert_allclose(found, expected, atol=1e-7)
