@@ -28,6 +28,7 @@ from combdiff.printing.documents import (
     Marked,
     Norm,
     Power,
+    Product,
     Quotient,
     Remainder,
     Rounded,
@@ -81,7 +82,7 @@ class _Text(Renderer):
         """A document after `before`, on one line if it fits or cannot be broken."""
         line = margin + before + self.render(doc) + after
         deeper = margin + "  "
-        if len(line) <= LINE or not isinstance(doc, Arrow | Row | Signed):
+        if len(line) <= LINE or not isinstance(doc, Arrow | Row | Signed | Product):
             yield line
         elif isinstance(doc, Arrow):
             yield from self._lines(doc.body, margin, f"{before}{self.parameters(doc.parameters)} ↦ ", after)
@@ -90,8 +91,23 @@ class _Text(Renderer):
             for item in doc.items:
                 yield from self._lines(item, deeper, after="," if item is not doc.items[-1] else "")
             yield f"{margin}){after}"
+        elif isinstance(doc, Product):
+            yield from self._product_lines(doc, margin, before, after)
+        elif len(doc.terms) == 1:
+            yield from self._lines(doc.terms[0][1], margin, f"{before}-", after)
         else:
             yield from self._terms(doc, margin, before, after)
+
+    def _product_lines(self, doc: Product, margin: str, before: str, after: str) -> Iterator[str]:
+        """A product that ends in a sum, with the terms of that on lines of their own."""
+        *factors, last = doc.factors
+        if isinstance(last, Signed):
+            head = Product(tuple(factors)) if len(factors) > 1 else factors[0]
+            yield f"{margin}{before}{self.render(head)} ("
+            yield from self._terms(last, margin, "", "")
+            yield f"{margin}){after}"
+        else:
+            yield margin + before + self.render(doc) + after
 
     def _terms(self, doc: Signed, margin: str, before: str, after: str) -> Iterator[str]:
         """The terms of a sum below `before`: a Σ on a line of its own, of others as many on a line as fit."""

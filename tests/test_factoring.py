@@ -1,0 +1,87 @@
+"""What all terms of a sum have in common stands in front of it: in derivatives of programs people write."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+RNG = np.random.default_rng(4)
+
+
+@cd.program
+def logistic(X: cd.Space("m", "n"), y: cd.Space("m"), w: cd.Space("n")):
+    return cd.sum(lambda i: cd.log(1 + cd.exp(-y[i] * cd.sum(lambda j: X[i, j] * w[j]))))
+
+
+@cd.program
+def gross_pitaevskii(
+    T: cd.Space("n", "n", dtype=complex, symmetry=["T[i,j] = conj(T[j,i])"]),
+    V: cd.Space("n"),
+    g: cd.Space(),
+    z: cd.Space("n", dtype=complex),
+):
+    """⟨z|T|z⟩ + Σ V |z|² + g/2 |z|⁴, the energy of a condensate on a lattice."""
+    kinetic = cd.real(cd.sum(lambda i, j: cd.conj(z[i]) * T[i, j] * z[j]))
+    return kinetic + cd.sum(lambda i: V[i] * cd.abs(z[i]) ** 2 + g / 2 * cd.abs(z[i]) ** 4)
+
+
+@cd.program
+def cross_entropy(W: cd.Space("k", "n"), X: cd.Space("m", "n"), Y: cd.Space("m", "k")):
+    Z = X @ W.T
+    return cd.sum(lambda i: cd.log(cd.sum(lambda c: cd.exp(Z[i, c]))) - cd.sum(lambda c: Y[i, c] * Z[i, c]))
+
+
+@cd.program
+def network(W: cd.Space("h", "n"), b: cd.Space("h"), v: cd.Space("h"), X: cd.Space("m", "n"), y: cd.Space("m")):
+    return ((np.tanh(X @ W.T + b) @ v - y) ** 2).sum() / 2
+
+
+@pytest.mark.parametrize(
+    ("derivative", "line"),
+    [
+        (
+            cd.hessian(logistic, "w"),
+            "  (a, d) ↦ Σ_i X[i,a] X[i,d] t[i] y[i]² (1 / t2[i] - t[i] / t2[i]²)",
+        ),
+        (
+            cd.hessian(gross_pitaevskii, "z"),
+            "(T, V, g, z) ↦ ((a, d) ↦ T[d,a] + δ(a, d) (V[d] + 2 g z[d] z[d]*), (a, d) ↦ δ(a, d) g (z[d]*)²)",
+        ),
+        (
+            cd.hessian(cross_entropy, "W"),
+            "  (a, b, d, e) ↦ δ(a, d) Σ_i X[i,b] X[i,e] t[i,d] / t2[i] - Σ_i X[i,b] X[i,e] t[i,a] t[i,d] / t2[i]²",
+        ),
+    ],
+    ids=["logistic", "condensate", "cross-entropy"],
+)
+def test_how_hessians_read(derivative: cd.Program, line: str) -> None:
+    assert str(derivative).splitlines()[-1] == line
+
+
+def test_a_long_sum_in_a_product_is_broken() -> None:
+    lines = str(cd.hvp(network, "W")).splitlines()
+    assert lines[-4:] == [
+        "  (d, e) ↦ v[d] (",
+        "    Σ_{j,i} X[i,e] t2[d,i] t_dot[i,j] v[j]",
+        "    - 2 Σ_i X[i,e] t[d,i] t_dot[i,d] (Σ_j t[j,i] v[j] - y[i])",
+        "  )",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "wrt", "shapes"),
+    [
+        (logistic, "w", {"X": (5, 3), "y": (5,), "w": (3,)}),
+        (cross_entropy, "W", {"W": (2, 3), "X": (4, 3), "Y": (4, 2)}),
+        (network, "W", {"W": (2, 3), "b": (2,), "v": (2,), "X": (4, 3), "y": (4,)}),
+    ],
+    ids=["logistic", "cross-entropy", "network"],
+)
+def test_factored_derivatives_agree_with_raw_ones(program: Any, wrt: str, shapes: dict[str, tuple[int, ...]]) -> None:
+    arrays = {name: RNG.normal(size=shape) for name, shape in shapes.items()}
+    cd.testing.check_grad(program, wrt, **arrays)
+    np.testing.assert_allclose(
+        cd.hessian(program, wrt)(**arrays), cd.hessian(program, wrt, simplify=False)(**arrays), atol=1e-12
+    )
