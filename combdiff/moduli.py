@@ -14,7 +14,7 @@ from __future__ import annotations
 from combdiff.checking import dtype_of
 from combdiff.primitives import function, power
 from combdiff.substitution import apply
-from combdiff.terms import Apply, Lambda, Mul, Number, Primitive, Term, conj, mul
+from combdiff.terms import Apply, Conj, Lambda, Mul, Number, Primitive, Term, conj, mul
 
 
 def power_of(base: Term, exponent: Term) -> Term:
@@ -53,4 +53,6 @@ def squared_modulus(term: Term) -> Term | None:
     if len(product.factors) != 2:
         return None
     one, other = product.factors
-    return other if conj(other) is one else one if conj(one) is other else None
+    if conj(one) is not other:
+        return None
+    return other if isinstance(one, Conj) else one

@@ -102,10 +102,23 @@ def parity(term: Term) -> int:
         return 0
     if term.name != "power":
         return TABLE[term.name].parity if term.name in TABLE else 0
-    exponent = term.arguments[1]
-    if not isinstance(exponent, Number) or not isinstance(exponent.real, int) or exponent.imag:
-        return 0
-    return -1 if exponent.real % 2 else 1
+    exponent = _whole_exponent(term)
+    return 0 if exponent is None else -1 if exponent % 2 else 1
+
+
+def is_entire(term: Primitive) -> bool:
+    """Whether h(z̄) = conj(h(z)) for all z: of functions without a branch cut, of whole powers."""
+    if term.name == "power":
+        return _whole_exponent(term) is not None
+    row = TABLE.get(term.name)
+    return row is not None and row.mirror and row.domain == "everywhere" and not row.real_valued
+
+
+def _whole_exponent(power: Primitive) -> int | None:
+    exponent = power.arguments[1]
+    if isinstance(exponent, Number) and isinstance(exponent.real, int) and not exponent.imag:
+        return exponent.real
+    return None
 
 
 def _row(name: str, partial: Derivative, domain: str, parity: int = 0) -> Row:

@@ -32,7 +32,7 @@ from combdiff.results import items_of, joined, values_of
 from combdiff.rulefiles.loading import load
 from combdiff.sharing import canonical_names, is_call, is_field, is_light_primitive, put_back, share, split
 from combdiff.substitution import Names, apply, substitute, subterms
-from combdiff.symmetries import with_symmetries
+from combdiff.symmetries import where_real, with_symmetries
 from combdiff.terms import (
     ZERO,
     Add,
@@ -106,7 +106,8 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
         if light and var not in held:
             replacement[var] = found
             continue
-        new = with_symmetries(var, found)
+        new, found = where_real(var, found)
+        new = with_symmetries(new, found)
         replacement[var] = found if light else new
         kept.append((new, found))
         if var in held:

@@ -1,6 +1,7 @@
-"""Symmetries that a tensor has by its value.
+"""Symmetries that a tensor has by its value, and whether it is real.
 
     t[i,j] = Σ_k x[i,k]·x[j,k]      t[i,j] = t[j,i], as both sides have one canonical form
+    t = Σ_i z[i]* z[i]              t = t*, so it is Re Σ_i z[i]* z[i], a number of real type
 
 Invariant: a symmetry that is found holds for all values of the free variables.
 """
@@ -9,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Space, Symmetric, parse_symmetry
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.indexing import affine
+from combdiff.primitives import function
 from combdiff.substitution import Names, apply
 from combdiff.terms import Lambda, Term, Var, conj, negate
 
@@ -29,6 +32,24 @@ def with_symmetries(var: Var, value: Term) -> Var:
         return var
     found = [equation for equation in _candidates(space) if _holds(equation, space, value)]
     return Var(var.name, Space(*space.axes, dtype=space.dtype, symmetry=found)) if found else var
+
+
+def where_real(var: Var, value: Term) -> tuple[Var, Term]:
+    """A binding of complex type as one of real type, of Re of the value, if that has its conjugate's canonical form."""
+    space = var.type
+    body = value.body if isinstance(value, Lambda) else value
+    assert isinstance(space, Space)
+    if space.dtype is not complex or type_of(body) != Space(dtype=complex) or not _is_own_conjugate(body):
+        return var, value
+    real = function("real", body)
+    new = Var(var.name, Space(*space.axes))
+    return new, Lambda(value.parameters, real) if isinstance(value, Lambda) else real
+
+
+def _is_own_conjugate(body: Term) -> bool:
+    forms: dict[object, int] = {}
+    names = Names(body)
+    return canonical(normalise(body, names), forms) is canonical(normalise(conj(body), names), forms)
 
 
 def _candidates(space: Space) -> Iterator[str]:

@@ -23,8 +23,9 @@ from combdiff.checking import dtype_of
 from combdiff.egraph.conditions import solve
 from combdiff.egraph.waves import collapsed
 from combdiff.indexing import Delta
+from combdiff.primitives import is_entire
 from combdiff.substitution import Names, substitute
-from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Sum, Term, Var, add, conj, mul, tidy, total
+from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, tidy, total
 
 
 def normalise(term: Term, names: Names) -> Term:
@@ -105,6 +106,8 @@ def _conjugate(term: Term) -> Term:
             return term.with_children(tuple(_conjugate(child) for child in term.children))
         case Sum():
             return total(term.indices, _conjugate(term.body))
+        case Primitive() if is_entire(term):
+            return term.with_children(tuple(_conjugate(child) for child in term.children))
     return conj(term)
 
 

@@ -19,6 +19,7 @@ from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
 from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Coordinate, Delta, Indicator
+from combdiff.moduli import squared_modulus
 from combdiff.printing.bounds import sizes_of, split_bounds, write_bounds
 from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
@@ -203,6 +204,10 @@ class Layout:
     # --- functions and maps ----------------------------------------------------------------------------------------
 
     def _primitive(self, term: Primitive, scope: Scope) -> Doc:
+        if term.name == "real" and isinstance(sum_ := term.arguments[0], Sum):
+            squares = Primitive("real", (sum_.body,))
+            if squared_modulus(squares) is not None:  # Re Σ z* z = Σ |z|²
+                return self._sum(Sum(sum_.indices, squares), scope)
         arguments = self._arguments(term.arguments, scope)
         return Power(*arguments) if term.name == "power" else Function(term.name, arguments)
 
