@@ -24,6 +24,7 @@ from combdiff.egraph.extraction import symbols
 from combdiff.egraph.history import Place, Prepared, State, note, recording
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.egraph.sums import MOST_TERMS, simplify_sum
+from combdiff.factors import factored
 from combdiff.implicit import Implicit
 from combdiff.indexing import Delta
 from combdiff.matrices import matrices_in
@@ -52,6 +53,7 @@ from combdiff.terms import (
 from combdiff.univariate import is_linear
 
 SHARED = "equal parts computed once"
+IN_FRONT = "common factors in front"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
 MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
@@ -72,7 +74,16 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
         known = {var: value for var, value in split(body)[0] if var in held}
         if settled.issuperset(_form(value, known) for value in values_of(body)):
             break
+    body = _in_front(body)
+    note(lambda: State(IN_FRONT, body))
     return body
+
+
+def _in_front(body: Term) -> Term:
+    """A normal form with the common factors of sums in front of them."""
+    bindings, result = split(body)
+    items = (factored(item) for item in items_of(result))
+    return share(let(((var, factored(value)) for var, value in bindings), joined(result, items)))
 
 
 def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:

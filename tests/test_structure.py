@@ -48,6 +48,7 @@ LAYERS = (
     "combinators",
     "pullback",
     "egraph",
+    "factors",
     "symmetries",
     "results",
     "parts",

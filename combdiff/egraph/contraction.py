@@ -6,26 +6,21 @@
 Names of bound indices make these steps awkward for rewriting, so they are done on terms between two saturations of
 the e-graph: sums in a product are joined (their indices renamed apart), δ's between index forms are solved for summed
 indices and conditions made plain (see `conditions`), factors without summed indices are moved out, and what is not
-connected through summed indices is split. Of a sum what all of its terms have as a factor is put in front.
+connected through summed indices is split.
 
 Invariant: the value of the term is unchanged; in the result no Σ holds a number, a Σ, or two unconnected parts.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
-from functools import reduce
-from math import gcd, lcm
+from collections.abc import Iterable
 
 from combdiff.checking import dtype_of
 from combdiff.egraph.conditions import solve
 from combdiff.egraph.waves import collapsed
-from combdiff.indexing import Delta
 from combdiff.primitives import is_entire
 from combdiff.substitution import Names, substitute
-from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, tidy, total
+from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, total
 
 
 def normalise(term: Term, names: Names) -> Term:
@@ -36,65 +31,10 @@ def normalise(term: Term, names: Names) -> Term:
         case Conj():
             return _conjugate(normalise(term.body, names))
         case Add():
-            return _factored([normalise(part, names) for part in term.terms])
+            return add(*(normalise(part, names) for part in term.terms))
         case Apply():
             return term
     return term.with_children(tuple(normalise(child, names) for child in term.children))
-
-
-def _factored(terms: Sequence[Term]) -> Term:
-    """A sum with the factors in front that all of its terms have; else terms that have the same δ's made one."""
-    products = [term.factors if isinstance(term, Mul) else (term,) for term in terms]
-    if common := _common(products):
-        return _in_front(common, products)
-    groups: dict[frozenset[Term], list[tuple[Term, ...]]] = {}
-    for factors in products:
-        groups.setdefault(frozenset(f for f in factors if isinstance(f, Delta)), []).append(factors)
-    plain = (mul(*factors) for factors in groups.pop(frozenset(), []))
-    return add(*plain, *(_in_front(_common(group), group) for group in groups.values()))
-
-
-def _common(products: Sequence[tuple[Term, ...]]) -> Counter[Term]:
-    """The factors that all products have, numbers not looked at."""
-    counts = [Counter(f for f in factors if not isinstance(f, Number)) for factors in products]
-    return reduce(Counter.__and__, counts)
-
-
-def _in_front(common: Counter[Term], products: Sequence[tuple[Term, ...]]) -> Term:
-    """The sum of products that have factors in common with these in front."""
-    rest = add(*(_without(factors, common) for factors in products))
-    return mul(*common.elements(), *_primitive(rest))
-
-
-def _primitive(factor: Term) -> tuple[Term, ...]:
-    """A factor that is a sum as a number and a sum of whole multiples without a common divisor: 8 and 2 x − b."""
-    if not isinstance(factor, Add):
-        return (factor,)
-    products = [term.factors if isinstance(term, Mul) else (term,) for term in factor.terms]
-    numbers = [mul(*(f for f in factors if isinstance(f, Number))) for factors in products]
-    content = _content([number for number in numbers if isinstance(number, Number)])
-    inverse = Number(tidy(1 / content))
-    return (factor,) if content == 1 else (Number(tidy(content)), add(*(mul(inverse, term) for term in factor.terms)))
-
-
-def _content(numbers: Sequence[Number]) -> Fraction:
-    """The greatest number that exact real numbers are whole multiples of, 1 where there are others."""
-    if not all(number.exact and not number.imag and number.real for number in numbers):
-        return Fraction(1)
-    exact = [Fraction(number.real) for number in numbers]
-    denominator = lcm(*(number.denominator for number in exact))
-    return Fraction(gcd(*(int(number * denominator) for number in exact)), denominator)
-
-
-def _without(factors: Iterable[Term], common: Counter[Term]) -> Term:
-    """The product of the factors that are left when others are taken away."""
-    left, kept = Counter(common), []
-    for factor in factors:
-        if left[factor]:
-            left[factor] -= 1
-        else:
-            kept.append(factor)
-    return mul(*kept)
 
 
 def _conjugate(term: Term) -> Term:
@@ -114,9 +54,7 @@ def _conjugate(term: Term) -> Term:
 def _network(term: Term, names: Names) -> Term:
     indices, factors = _join(term, names)
     indices, factors = solve(*collapsed(indices, factors), names)
-    if ZERO in factors:
-        return ZERO
-    return _split(indices, [part for factor in factors for part in _primitive(factor)] if len(factors) > 1 else factors)
+    return ZERO if ZERO in factors else _split(indices, factors)
 
 
 def _join(term: Term, names: Names) -> tuple[list[Var], list[Term]]:
