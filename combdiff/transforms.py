@@ -35,6 +35,7 @@ from combdiff.substitution import Names, apply
 from combdiff.terms import ONE, Lambda, Term, Tuple, Var, conj, lambda_, let
 
 BYTES = 8  # of a number
+ABOUT = 1.1  # times the least cost, to be about as little
 Wrt = str | Sequence[str] | None
 
 
@@ -134,7 +135,10 @@ def jacobian(
 def cheapest(
     f: Program, bodies: Iterable[Term], simplified: bool, rules: tuple[str, ...]
 ) -> tuple[Lambda, Term | None]:
-    """The derivative that costs least among equal ones, and the body it was simplified from, None if it was not."""
+    """The derivative that costs least among equal ones, and the body it was simplified from, None if it was not.
+
+    Of those that cost about as little the shortest is taken.
+    """
     found: dict[Lambda, list[warnings.WarningMessage]] = {}
     raw: dict[Lambda, Term] = {}
     for body in bodies:
@@ -143,7 +147,8 @@ def cheapest(
             term = derived(f.term, f.term.parameters, body, simplified, rules)
         if term not in found:
             found[term], raw[term] = budgets, body
-    term = min(found, key=_total_cost) if len(found) > 1 else next(iter(found))
+    costs = {term: _total_cost(term) for term in found} if len(found) > 1 else dict.fromkeys(found, 0)
+    term = min((t for t in costs if costs[t] <= ABOUT * min(costs.values())), key=symbols)
     for warning in found[term]:  # a budget met by what is not taken is nobody's business
         warnings.warn(warning.message, stacklevel=3)
     return term, raw[term] if simplified else None
