@@ -137,7 +137,7 @@ def cheapest(
 ) -> tuple[Lambda, Term | None]:
     """The derivative that costs least among equal ones, and the body it was simplified from, None if it was not.
 
-    Of those that cost about as little the shortest is taken.
+    Of simplified ones that cost about as little the shortest is taken.
     """
     found: dict[Lambda, list[warnings.WarningMessage]] = {}
     raw: dict[Lambda, Term] = {}
@@ -148,7 +148,8 @@ def cheapest(
         if term not in found:
             found[term], raw[term] = budgets, body
     costs = {term: _total_cost(term) for term in found} if len(found) > 1 else dict.fromkeys(found, 0)
-    term = min((t for t in costs if costs[t] <= ABOUT * min(costs.values())), key=symbols)
+    least = min(costs.values()) * (ABOUT if simplified else 1)
+    term = min((t for t in costs if costs[t] <= least), key=symbols if simplified else costs.__getitem__)
     for warning in found[term]:  # a budget met by what is not taken is nobody's business
         warnings.warn(warning.message, stacklevel=3)
     return term, raw[term] if simplified else None

@@ -99,7 +99,7 @@ def own_cost(term: Term) -> float:
         case Sum():
             factors = term.body.factors if isinstance(term.body, Mul) else (term.body,)
             sets = _operands(factors)
-            masses = sum(volume(index_variables(f)) for f in factors if isinstance(f, Delta))  # better outside
+            masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
             return masses + contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
         case Mul():
             sets = _operands(term.factors)
@@ -116,6 +116,13 @@ def own_cost(term: Term) -> float:
         case Conj():
             return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
     return 0.0
+
+
+@lru_cache(maxsize=65536)
+def _holds_delta(term: Term) -> bool:
+    """Whether a factor is a δ, or a sum with one."""
+    parts = term.factors if isinstance(term, Mul) else term.terms if isinstance(term, Add) else ()
+    return isinstance(term, Delta) or any(map(_holds_delta, parts))
 
 
 def _operands(factors: Iterable[Term]) -> tuple[Indices, ...]:

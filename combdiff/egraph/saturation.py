@@ -30,7 +30,7 @@ from combdiff.engine import bindings
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute, subterms
-from combdiff.terms import Add, Mul, Number, Primitive, Sum, Term, add, mul
+from combdiff.terms import Add, Mul, Number, Primitive, Sum, Term, add, mul, negate
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
@@ -65,18 +65,18 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
-        found = (named, best, saturation.written[0], _spread(named), _spread(best))
+        found = (named, best, saturation.written[0], _turned(named), _turned(best))
         chosen = min(found, key=lambda one: price(one, context))
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
 
 
-def _spread(term: Term) -> Term:
-    """a − b in place of −(−a + b)."""
+def _turned(term: Term) -> Term:
+    """2 (a − b) in place of −2 (−a + b)."""
     if isinstance(term, Mul) and len(term.factors) == 2:
         number, rest = term.factors
-        if isinstance(number, Number) and isinstance(rest, Add):
-            return add(*(mul(number, part) for part in rest.terms))
+        if isinstance(number, Number) and number.real < 0 and isinstance(rest, Add):
+            return mul(negate(number), add(*(negate(part) for part in rest.terms)))
     return term
 
 
