@@ -11,15 +11,14 @@ Invariant: the value of the term is unchanged, and it costs no more.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from math import gcd, lcm
 
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
 from combdiff.egraph.extraction import price
+from combdiff.expansion import common_factors, factors_of
 from combdiff.indexing import Delta
 from combdiff.substitution import Names, subterms
 from combdiff.terms import Add, Lambda, Mul, Number, Sum, Term, add, mul, tidy
@@ -49,35 +48,30 @@ def _taken_out(term: Term) -> Term:
 
 
 def _of_terms(terms: Sequence[Term]) -> Term:
-    """A sum with the factors in front that all of its terms have; else terms that have the same δ's made one."""
-    products = [term.factors if isinstance(term, Mul) else (term,) for term in terms]
-    if common := _common(products):
-        return _in_front(common, products)
-    groups: dict[frozenset[Term], list[tuple[Term, ...]]] = {}
-    for factors in products:
-        groups.setdefault(frozenset(f for f in factors if isinstance(f, Delta)), []).append(factors)
-    plain = (mul(*factors) for factors in groups.pop(frozenset(), []))
-    return add(*plain, *(_in_front(_common(group), group) for group in groups.values()))
+    """A sum with the factors in front that its terms have in common, first those with the same δ's, then all."""
+    groups: dict[frozenset[Term], list[Term]] = {}
+    for term in terms:
+        groups.setdefault(frozenset(f for f in factors_of(term) if isinstance(f, Delta)), []).append(term)
+    plain = groups.pop(frozenset(), [])
+    return _in_front([*plain, *map(_in_front, groups.values())])
 
 
-def _common(products: Sequence[tuple[Term, ...]]) -> Counter[Term]:
-    """The factors that all products have, numbers not looked at."""
-    counts = [Counter(f for f in factors if not isinstance(f, Number)) for factors in products]
-    return reduce(Counter.__and__, counts)
-
-
-def _in_front(common: Counter[Term], products: Sequence[tuple[Term, ...]]) -> Term:
-    """The sum of products that have factors in common with these in front."""
-    rest = add(*(_without(factors, common) for factors in products))
-    return mul(*common.elements(), *_primitive(rest))
+def _in_front(terms: Sequence[Term]) -> Term:
+    """A sum with the factors in front that all of its terms have, and with these the number that divides the rest."""
+    numbers = [mul(*(f for f in factors_of(term) if isinstance(f, Number))) for term in terms]
+    others = [tuple(f for f in factors_of(term) if not isinstance(f, Number)) for term in terms]
+    common, rests = common_factors(others)
+    if not common:
+        return add(*terms)
+    inside = add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True)))
+    return mul(*common, *_primitive(inside))
 
 
 def _primitive(factor: Term) -> tuple[Term, ...]:
     """A factor that is a sum as a number and a sum of whole multiples without a common divisor: 8 and 2 x − b."""
     if not isinstance(factor, Add):
         return (factor,)
-    products = [term.factors if isinstance(term, Mul) else (term,) for term in factor.terms]
-    numbers = [mul(*(f for f in factors if isinstance(f, Number))) for factors in products]
+    numbers = [mul(*(f for f in factors_of(term) if isinstance(f, Number))) for term in factor.terms]
     content = _content([number for number in numbers if isinstance(number, Number)])
     inverse = Number(tidy(1 / content))
     return (factor,) if content == 1 else (Number(tidy(content)), add(*(mul(inverse, term) for term in factor.terms)))
@@ -90,14 +84,3 @@ def _content(numbers: Sequence[Number]) -> Fraction:
     exact = [Fraction(number.real) for number in numbers]
     denominator = lcm(*(number.denominator for number in exact))
     return Fraction(gcd(*(int(number * denominator) for number in exact)), denominator)
-
-
-def _without(factors: Iterable[Term], common: Counter[Term]) -> Term:
-    """The product of the factors that are left when others are taken away."""
-    left, kept = Counter(common), []
-    for factor in factors:
-        if left[factor]:
-            left[factor] -= 1
-        else:
-            kept.append(factor)
-    return mul(*kept)
