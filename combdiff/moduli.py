@@ -12,7 +12,7 @@ Invariant: the value is unchanged, and of real type.
 from __future__ import annotations
 
 from combdiff.checking import dtype_of
-from combdiff.primitives import function, power
+from combdiff.primitives import function, power, whole
 from combdiff.substitution import apply
 from combdiff.terms import Apply, Conj, Lambda, Mul, Number, Primitive, Term, conj, mul
 
@@ -20,13 +20,12 @@ from combdiff.terms import Apply, Conj, Lambda, Mul, Number, Primitive, Term, co
 def power_of(base: Term, exponent: Term) -> Term:
     """base ** exponent."""
     argument = _inside(base)
-    if argument is None or not _is_even(exponent):
+    number = whole(exponent)
+    if argument is None or number is None or number <= 0 or number % 2:
         return power(base, exponent)
     if dtype_of(argument) is not complex:
         return power(argument, exponent)
-    assert isinstance(exponent, Number)
-    assert isinstance(exponent.real, int)
-    return power(function("real", mul(conj(argument), argument)), Number(exponent.real // 2))
+    return power(function("real", mul(conj(argument), argument)), Number(number // 2))
 
 
 def _inside(term: Term) -> Term | None:
@@ -34,16 +33,6 @@ def _inside(term: Term) -> Term | None:
     if isinstance(term, Apply) and isinstance(term.function, Lambda) and _inside(term.function.body) is not None:
         return _inside(apply(term.function, term.arguments))
     return term.arguments[0] if isinstance(term, Primitive) and term.name == "abs" else None
-
-
-def _is_even(exponent: Term) -> bool:
-    return (
-        isinstance(exponent, Number)
-        and isinstance(exponent.real, int)
-        and not exponent.imag
-        and exponent.real > 0
-        and exponent.real % 2 == 0
-    )
 
 
 def squared_modulus(term: Term) -> Term | None:

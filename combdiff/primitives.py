@@ -102,22 +102,22 @@ def parity(term: Term) -> int:
         return 0
     if term.name != "power":
         return TABLE[term.name].parity if term.name in TABLE else 0
-    exponent = _whole_exponent(term)
+    exponent = whole(term.arguments[1])
     return 0 if exponent is None else -1 if exponent % 2 else 1
 
 
 def is_entire(term: Primitive) -> bool:
     """Whether h(z̄) = conj(h(z)) for all z: of functions without a branch cut, of whole powers."""
     if term.name == "power":
-        return _whole_exponent(term) is not None
+        return whole(term.arguments[1]) is not None
     row = TABLE.get(term.name)
     return row is not None and row.mirror and row.domain == "everywhere" and not row.real_valued
 
 
-def _whole_exponent(power: Primitive) -> int | None:
-    exponent = power.arguments[1]
-    if isinstance(exponent, Number) and isinstance(exponent.real, int) and not exponent.imag:
-        return exponent.real
+def whole(term: Term) -> int | None:
+    """The value of an exact whole number, None for other terms."""
+    if isinstance(term, Number) and isinstance(term.real, int) and not term.imag:
+        return term.real
     return None
 
 

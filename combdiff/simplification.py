@@ -283,7 +283,8 @@ def _is_light(term: Term) -> bool:
     parts = list(subterms(term))
     if any(isinstance(part, Delta) for part in parts):
         return True
-    return symbols(term) <= MOST_LIGHT and not any(_is_heavy(part, is_field(term)) for part in parts)
+    in_field = is_field(term)
+    return symbols(term) <= MOST_LIGHT and not any(_is_heavy(part, in_field) for part in parts)
 
 
 def _is_heavy(part: Term, in_field: bool) -> bool:

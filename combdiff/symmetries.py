@@ -39,17 +39,18 @@ def where_real(var: Var, value: Term) -> tuple[Var, Term]:
     space = var.type
     body = value.body if isinstance(value, Lambda) else value
     assert isinstance(space, Space)
-    if space.dtype is not complex or type_of(body) != Space(dtype=complex) or not _is_own_conjugate(body):
+    if space.dtype is not complex or type_of(body) != Space(dtype=complex) or not _have_one_form(body, conj(body)):
         return var, value
     real = function("real", body)
     new = Var(var.name, Space(*space.axes))
     return new, Lambda(value.parameters, real) if isinstance(value, Lambda) else real
 
 
-def _is_own_conjugate(body: Term) -> bool:
+def _have_one_form(one: Term, other: Term) -> bool:
+    """Whether two scalar terms have the same canonical form."""
     forms: dict[object, int] = {}
-    names = Names(body)
-    return canonical(normalise(body, names), forms) is canonical(normalise(conj(body), names), forms)
+    names = Names(one, other)
+    return canonical(normalise(one, names), forms) is canonical(normalise(other, names), forms)
 
 
 def _candidates(space: Space) -> Iterator[str]:
@@ -83,7 +84,4 @@ def _holds(equation: str, space: Space, value: Lambda) -> bool:
     ]
     image = apply(value, arguments)
     image = conj(image) if action.conjugate else image
-    forms: dict[object, int] = {}
-    names = Names(value, image)
-    image = image if action.sign > 0 else negate(image)
-    return canonical(normalise(value.body, names), forms) is canonical(normalise(image, names), forms)
+    return _have_one_form(value.body, image if action.sign > 0 else negate(image))

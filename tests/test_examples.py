@@ -155,7 +155,7 @@ def test_an_example_says_what_to_install(example: str, missing: str, status: int
     command = [sys.executable, str(ROOT / f"examples/{example}.py")]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=environment, check=False)
     assert done.returncode == status
-    assert message in (done.stderr if status else done.stdout)
+    assert message in done.stderr if status else done.stdout == f"{message}\n"
 
 
 def test_the_startup_benchmark_prints_its_table(tmp_path: Path) -> None:

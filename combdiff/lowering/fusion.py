@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.domains import Domain, extent
-from combdiff.lowering.lanes import Lane, label_of_operand, label_of_result, lane
+from combdiff.lowering.lanes import Lane, label_of_operand, label_of_result, lane, place
 from combdiff.lowering.loops import Region, in_loops
 from combdiff.lowering.plan import Plan, peak
 from combdiff.lowering.steps import (
@@ -28,7 +28,6 @@ from combdiff.lowering.steps import (
     Contract,
     Elementwise,
     LogSumExp,
-    Pattern,
     Read,
     Reduce,
     Scale,
@@ -291,7 +290,7 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Reg
             if isinstance(step.operation, Combine) and len(step.operands) > 1:
                 parts = in_pairs(step, [plan.steps[m].kind for m in old.operands], len(steps))
             for position, (_, pattern) in enumerate(parts, len(steps)):
-                own = label if isinstance(step.operation, Contract | Reduce | LogSumExp) else _place(pattern, label)
+                own = label if isinstance(step.operation, Contract | Reduce | LogSumExp) else place(pattern, label)
                 if own is not None:
                     labels[group][position] = own
         steps += [part for part, _ in parts]
@@ -299,7 +298,3 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Reg
     split = [replace(group, labels=found) for found, group in zip(labels, groups, strict=True)]
     results, hints = tuple(number[n] for n in plan.results), {number[n]: name for n, name in plan.hints.items()}
     return replace(plan, steps=tuple(steps), results=results, hints=hints), split
-
-
-def _place(pattern: Pattern, label: int) -> int | None:
-    return pattern.index(label) if label in pattern else None

@@ -44,9 +44,9 @@ def lane(step: Step, label: int) -> Lane | None:
     """The axes that a label of a step names; None for steps that need all of the index at once."""
     match step.operation:
         case Contract(left=left, right=right, out=out):
-            return Lane((_place(left, label), _place(right, label)), _place(out, label))
+            return Lane((place(left, label), place(right, label)), place(out, label))
         case Combine(patterns=patterns) | Elementwise(patterns=patterns) | Select(patterns=patterns):
-            return Lane(tuple(_place(pattern, label) for pattern in patterns), label)
+            return Lane(tuple(place(pattern, label) for pattern in patterns), label)
         case Conjugate() | Scale():
             return Lane((label,), label)
         case Keep(axis=axis):
@@ -97,5 +97,6 @@ def label_of_operand(step: Step, position: int, axis: int) -> int | None:
     return None
 
 
-def _place(pattern: Sequence[int], label: int) -> int | None:
+def place(pattern: Sequence[int], label: int) -> int | None:
+    """Where a label stands in a pattern, None where it does not."""
     return pattern.index(label) if label in pattern else None
