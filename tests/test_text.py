@@ -386,8 +386,8 @@ def doubled(levels: int, step: str) -> str:
     ],
 )
 def test_long_chains_are_differentiated_in_linear_size(joint: str, part: str) -> None:
-    """A chain of products is as deep as it is long. Four times as long, its derivative is four times as large, or twice
-    that where only the shorter one is simplified."""
+    """A chain of products is as deep as it is long. Four times as long, its derivative is four times as large, and the
+    shorter one is simplified."""
     sizes = []
     for n in (50, 200):
         chain = joint.join(part.format(m + 2) for m in range(n))
@@ -399,7 +399,7 @@ def test_long_chains_are_differentiated_in_linear_size(joint: str, part: str) ->
             assert largest_error(expression, derivative, ("x",)) <= TOLERANCE
         parts = list(subterms(derivative.term))
         sizes.append(len(parts) + sum(len(term.children) for term in parts))
-    assert sizes[1] <= 8 * sizes[0]
+    assert sizes[1] <= (8 if joint == " + " else 6) * sizes[0]  # of the sum the longer one meets the budget
 
 
 @pytest.mark.parametrize("step", ["({0} *(i,i->i) {0})", "sin({0} + {0} *(i,i->i) {0})"])
@@ -414,4 +414,5 @@ def test_repeated_parts_stay_shared(step: str) -> None:
             assert time.process_time() - started < 20
             sizes.append(sum(1 for _ in subterms(program.term)))
     assert sizes[-1] <= 80 * levels[-1]
-    assert sizes[-1] <= 2 * levels[-1] / levels[0] * sizes[0]
+    most = 2 if step.startswith("sin") else 1.5  # the factors of short sums are put in front
+    assert sizes[-1] <= most * levels[-1] / levels[0] * sizes[0]
