@@ -144,19 +144,20 @@ class _Graph:
         rows = self.names.indices(_space(var).axes)
         swept: dict[Term, list[Term]] = {}
 
-        def pulled(number: Term) -> list[Term]:
-            if number not in swept:
-                cotangent = unit(self.names, _space(var), rows, number)  # type: ignore[arg-type]
-                backward, swept[number] = pull(value, tuple(points), cotangent, self.names)
+        def pulled(size: Term) -> list[Term]:
+            if size not in swept:
+                cotangent = unit(self.names, _space(var), rows, size)
+                backward, swept[size] = pull(value, tuple(points), cotangent, self.names)
                 assert not backward
-            return swept[number]
+            return swept[size]
 
         for n, point in enumerate(points):
             columns = self.names.indices(_space(point).axes)
             map_ = by_pullback(
-                lambda number, n=n, columns=columns: apply(pulled(number)[n], columns),  # type: ignore[misc]
+                lambda size, n=n, columns=columns: apply(pulled(size)[n], columns),  # type: ignore[misc]
                 is_complex(point),
                 is_complex(var),
+                self.names,
             )
             parts = (self._with_functions_bound(self._expanded(part)) for part in (map_.direct, map_.mirrored))
             self._add((point, var), _Derivative(rows, columns, Linear(*parts)))

@@ -22,7 +22,7 @@ from combdiff.primitives import function
 from combdiff.pullback import pull, push
 from combdiff.sharing import bind_heavy, split
 from combdiff.substitution import Names, apply
-from combdiff.terms import ONE, Number, Term, Tuple, Var, conj, lambda_, let, mul
+from combdiff.terms import ONE, Term, Tuple, Var, conj, lambda_, let, mul
 from combdiff.wirtinger import HALF, Linear, by_pullback, by_pushforward, unit
 
 MODES = ("forward", "reverse", "cross-country")
@@ -60,19 +60,19 @@ def differentiate(body: Term, point: Var, mode: str, names: Names, letters: tupl
             map_ = Linear(function("real", map_.direct))
         return Block(at, own, bindings, map_)
 
-    def pulled(number: Number) -> Term:
-        cotangent = unit(names, _space(split(body)[1]), at, number)
+    def pulled(size: Term) -> Term:
+        cotangent = unit(names, _space(split(body)[1]), at, size)
         backward, (result,) = pull(body, (point,), cotangent, names)
         return let(backward, apply(result, own))
 
-    def pushed(number: Number) -> Term:
-        tangent = unit(names, _space(point), own, number)
+    def pushed(size: Term) -> Term:
+        tangent = unit(names, _space(point), own, size)
         forward, result = push(body, {point: tangent}, names)
         return let(forward, apply(result, at))
 
     if mode == "forward":
-        return Block(at, own, [], by_pushforward(pushed, is_complex(point)))
-    return Block(at, own, [], by_pullback(pulled, is_complex(point), is_complex(split(body)[1])))
+        return Block(at, own, [], by_pushforward(pushed, is_complex(point), names))
+    return Block(at, own, [], by_pullback(pulled, is_complex(point), is_complex(split(body)[1]), names))
 
 
 def jacobian_block(body: Term, point: Var, mode: str, names: Names) -> tuple[Bindings, Term]:

@@ -112,21 +112,29 @@ def jacobian(
 ) -> Program:
     """The derivative of a tensor program: result axes first, then the axes of wrt (a tuple of names gives a tuple).
 
-    With respect to a complex parameter it is the pair (∂f/∂z, ∂f/∂z̄). `mode` is "reverse" (unit cotangents pulled
-    back), "forward" (unit tangents pushed forward), "cross-country" (products of the derivatives of the bindings,
-    the cheapest first) or "auto", which takes the one whose plan costs least. Raises DifferentiationError for another
-    mode and UnsupportedError for a program with several results.
+    With respect to a complex parameter it is the pair (∂f/∂z, ∂f/∂z̄). Of a program with several results it is the tuple
+    of the derivatives of each: the jacobian of a Hessian, or of a jacobian, has their blocks, differentiated. `mode` is
+    "reverse" (unit cotangents pulled back), "forward" (unit tangents pushed forward), "cross-country" (products of the
+    derivatives of the bindings, the cheapest first) or "auto", which takes the one whose plan costs least. Raises
+    DifferentiationError for another mode.
     """
     points = points_of(f, wrt)
-    if isinstance(split(f.term.body)[1], Tuple):
-        raise UnsupportedError(f"{f.name} has several results", hint="take the jacobian of one of them at a time")
 
     def body(mode: str) -> Term:
         base = bind_heavy(f.term.body) if mode == "cross-country" else f.term.body
         names = Names(base, *f.term.parameters)
-        blocks = [jacobian_block(base, point, mode, names) for point in points]
-        bindings = dict.fromkeys((*split(base)[0], *(binding for more, _ in blocks for binding in more)))
-        return let(bindings, _result([block for _, block in blocks], wrt))
+        bindings, value = split(base)
+        known = dict.fromkeys(bindings)
+
+        def derivative(result: Term) -> Term:
+            if isinstance(result, Tuple):
+                return Tuple(tuple(map(derivative, result.items)))
+            blocks = [jacobian_block(let(bindings, result), point, mode, names) for point in points]
+            known.update(dict.fromkeys(binding for more, _ in blocks for binding in more))
+            return _result([block for _, block in blocks], wrt)
+
+        found = derivative(value)
+        return let(known, found)
 
     term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
     return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses, raw, rule_paths(rules), f.inner)

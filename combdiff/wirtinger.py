@@ -1,27 +1,52 @@
-"""Derivatives of complex maps from real ones: two sweeps, with the units 1 and i, give ∂f/∂z and ∂f/∂z̄.
+"""Derivatives of complex maps from real ones: one sweep with a unit u gives ∂f/∂z and ∂f/∂z̄ as what u and ū multiply.
 
-    P f (x, (i ↦ δ(i, o))) = conj(∂f[o]/∂z) + ∂f[o]/∂z̄          T f (x, (j ↦ δ(j, d))) = ∂f/∂z[d] + ∂f/∂z̄[d]
+    P f (x, (i ↦ u δ(i, o))) = conj(∂f[o]/∂z)·u + ∂f[o]/∂z̄·ū        T f (x, (j ↦ u δ(j, d))) = ∂f/∂z[d]·u + ∂f/∂z̄[d]·ū
 
-With the unit i in place of 1 the two halves change their relative sign. For real points and results one sweep is
-enough.
+    Re(z* u) = 1/2 z* u + 1/2 z ū        has the halves    1/2 z*  and  1/2 z
+
+A sweep is linear over the reals in its unit, so that each of its terms is the sum of a part with u and a part with ū.
+For real points and results u is 1.
 
 Invariant: a `Linear` map k ↦ direct·k + mirrored·k̄ has no mirrored part where k is real.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+from combdiff.checking import type_of
 from combdiff.domains import Space
 from combdiff.indexing import delta
-from combdiff.substitution import Names
-from combdiff.terms import ONE, ZERO, Lambda, Number, Term, Var, add, conj, mul
+from combdiff.sharing import split
+from combdiff.substitution import Names, apply, substitute, subterms
+from combdiff.terms import (
+    ONE,
+    ZERO,
+    Add,
+    Apply,
+    Conj,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Var,
+    add,
+    conj,
+    lambda_,
+    let,
+    mul,
+    total,
+)
 
 IMAGINARY_UNIT = Number(0, 1)
 HALF = Number(Fraction(1, 2))
-Sweep = Callable[[Number], Term]
+UNIT = Var("unit of a derivative", Space(dtype=complex))  # no Python name, and in no result
+Sweep = Callable[[Term], Term]
+Halves = tuple[Term, Term]
 
 
 @dataclass(frozen=True)
@@ -32,33 +57,113 @@ class Linear:
     mirrored: Term = ZERO
 
 
-def unit(names: Names, space: Space, location: tuple[Var, ...], number: Number) -> Term:
-    """The tensor that is `number` at a location and 0 elsewhere."""
+def unit(names: Names, space: Space, location: tuple[Var, ...], size: Term) -> Term:
+    """The tensor that is `size` at a location and 0 elsewhere."""
     indices = names.indices(space.axes)
     masses = [delta(i, o, axis) for i, o, axis in zip(indices, location, space.axes, strict=True)]
-    return Lambda(indices, mul(number, *masses)) if indices else number
+    return Lambda(indices, mul(size, *masses)) if indices else size
 
 
-def by_pullback(pulled: Sweep, complex_point: bool, complex_result: bool) -> Linear:
-    """The derivative from pullbacks of the unit cotangents."""
+def by_pullback(pulled: Sweep, complex_point: bool, complex_result: bool, names: Names) -> Linear:
+    """The derivative from the pullback of a unit cotangent."""
+    if complex_result:
+        turned, mirrored = _halves(pulled(UNIT), names)
+        return Linear(conj(turned), mirrored) if complex_point else Linear(mul(Number(2), mirrored))
     one = pulled(ONE)
-    if not complex_point:
-        return Linear(add(one, mul(IMAGINARY_UNIT, pulled(IMAGINARY_UNIT))) if complex_result else one)
-    if not complex_result:
-        return Linear(mul(HALF, conj(one)), mul(HALF, one))
-    turned = pulled(IMAGINARY_UNIT)
-    return Linear(conj(_half_sum(one, turned, -1)), _half_sum(one, turned, 1))
+    return Linear(mul(HALF, conj(one)), mul(HALF, one)) if complex_point else Linear(one)
 
 
-def by_pushforward(pushed: Sweep, complex_point: bool) -> Linear:
-    """The derivative from pushforwards of the unit tangents."""
-    one = pushed(ONE)
-    if not complex_point:
-        return Linear(one)
-    turned = pushed(IMAGINARY_UNIT)
-    return Linear(_half_sum(one, turned, -1), _half_sum(one, turned, 1))
+def by_pushforward(pushed: Sweep, complex_point: bool, names: Names) -> Linear:
+    """The derivative from the pushforward of a unit tangent."""
+    return Linear(*_halves(pushed(UNIT), names)) if complex_point else Linear(pushed(ONE))
 
 
-def _half_sum(one: Term, turned: Term, sign: int) -> Term:
-    """(one ± i·turned) / 2."""
-    return mul(HALF, add(one, mul(Number(0, sign), turned)))
+def _halves(swept: Term, names: Names) -> Halves:
+    """d and m with d·u + m·ū the scalar that a sweep of the unit u gives, each under the bindings that it needs."""
+    bindings, value = split(swept)
+    halving, kept = _Halving(names), []
+    for var, bound in bindings:
+        if halving.moves(bound):
+            parts = halving.of(bound)
+            variables = _each(lambda part, var=var: part if _is_zero(part) else names.fresh(var), parts)  # type: ignore[misc]
+            kept += [(v, part) for v, part in zip(variables, parts, strict=True) if isinstance(v, Var)]
+            halving.moving[var] = variables
+        else:
+            kept.append((var, bound))
+    direct, mirrored = halving.of(value)
+    return let(kept, direct), let(kept, mirrored)
+
+
+@dataclass
+class _Halving:
+    """Takes terms apart that are linear over the reals in the unit; `moving` are the variables that depend on it."""
+
+    names: Names
+    moving: dict[Var, Halves] = field(default_factory=lambda: {UNIT: (ONE, ZERO)})
+    _done: dict[Term, Halves] = field(default_factory=dict)
+
+    def moves(self, term: Term) -> bool:
+        """Whether a term depends on the unit."""
+        return not term.free.isdisjoint(self.moving)
+
+    def of(self, term: Term) -> Halves:
+        """The parts of a number or tensor that multiply u and ū."""
+        for node in subterms(term):
+            if node not in self._done:
+                self._done[node] = self._node(node) if self.moves(node) else (ZERO, ZERO)
+        return self._done[term]
+
+    def _node(self, term: Term) -> Halves:
+        inner = [self._done[child] for child in term.children]
+        moving = [child for child in term.children if self.moves(child)]
+        match term:
+            case Var():
+                return self.moving[term]
+            case Add() if len(moving) == len(inner):
+                return add(*(direct for direct, _ in inner)), add(*(mirrored for _, mirrored in inner))
+            case Mul() if len(moving) == 1:
+                rest = [child for child in term.factors if child not in moving]
+                return _each(lambda part: mul(*rest, part), self._done[moving[0]])
+            case Sum():
+                return _each(lambda part: total(term.indices, part), inner[0])
+            case Lambda():
+                return _each(lambda part: Lambda(term.parameters, part), inner[0])
+            case Conj():
+                return conj(inner[0][1]), conj(inner[0][0])
+            case Primitive(name="real" | "imag"):
+                direct, turned = inner[0][0], conj(inner[0][1])
+                if term.name == "real":
+                    half = mul(HALF, add(direct, turned))
+                else:
+                    half = mul(HALF, Number(0, -1), add(direct, mul(Number(-1), turned)))
+                return half, conj(half)
+            case Apply() if moving == [term.function]:
+                return _each(lambda part: ZERO if _is_zero(part) else Apply(part, term.arguments), inner[0])
+        return self._by_two_values(term)
+
+    def _by_two_values(self, term: Term) -> Halves:
+        """The parts from the values at u = 1 and u = i, of what is linear by some law of its own, as a named map."""
+        space = type_of(term)
+        indices = self.names.indices(space.axes) if isinstance(space, Space) else ()
+        one, turned = (
+            apply(substitute(term, {var: self._at(var, number) for var in self.moving}), indices)
+            for number in (ONE, IMAGINARY_UNIT)
+        )
+        signed = (mul(Number(0, sign), turned) for sign in (-1, 1))
+        return tuple(lambda_(indices, mul(HALF, add(one, part))) for part in signed)  # type: ignore[return-value]
+
+    def _at(self, var: Var, number: Number) -> Term:
+        """The value of what depends on the unit for a value of the unit."""
+        assert isinstance(var.type, Space)
+        indices = self.names.indices(var.type.axes)
+        direct, mirrored = (ZERO if _is_zero(part) else apply(part, indices) for part in self.moving[var])
+        return lambda_(indices, add(mul(number, direct), mul(conj(number), mirrored)))
+
+
+def _each(f: Callable[[Term], Term], halves: Iterable[Term]) -> Halves:
+    direct, mirrored = map(f, halves)
+    return direct, mirrored
+
+
+def _is_zero(part: Term) -> bool:
+    return part is ZERO or (isinstance(part, Lambda) and part.body is ZERO)

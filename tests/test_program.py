@@ -328,11 +328,6 @@ WRONG: dict[str, tuple[type[cd.CombdiffError], Callable[[], Any], str]] = {
         "the second derivative of R, which is only named, is not known — "
         "pass a program for it before differentiating twice",
     ),
-    "jacobian of a tuple": (
-        cd.UnsupportedError,
-        lambda: cd.jacobian(several),
-        "several has several results — take the jacobian of one of them at a time",
-    ),
     "backend": (
         cd.UnsupportedError,
         lambda: quadratic.source("fortran"),
