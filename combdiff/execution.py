@@ -69,6 +69,13 @@ def find_paths(
     return proposed + ([_searched(operands, output, sizes)] if _has_cotengra(len(operands)) else [])
 
 
+def find_path(operands: Sequence[frozenset[int]], output: frozenset[int], extents: Mapping[int, int]) -> list[Any]:
+    """The one contraction path that opt_einsum's greedy search proposes."""
+    from opt_einsum import paths
+
+    return [paths.greedy(list(operands), output, {label: max(1, size) for label, size in extents.items()})]
+
+
 def _has_cotengra(operands: int) -> bool:
     """Whether a network is worth cotengra's search, which takes a second, and cotengra is there."""
     return operands > MOST_FOR_DP and importlib.util.find_spec("cotengra") is not None
@@ -241,8 +248,16 @@ def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple
 
 def plan(program: Lambda, sizes: Mapping[str, int] | None = None) -> Plan:
     """The array steps of a program; sizes that are not given count as typical ones."""
-    known = dict.fromkeys(sorted(size_names(program)), TYPICAL) | dict(sizes or {})
-    return _plan(program, tuple(known.items()))
+    return _plan(program, tuple(_with_typical(program, sizes or {}).items()))
+
+
+def rough_plan(program: Lambda) -> Plan:
+    """The plan at typical sizes, its large networks searched but little: near in cost, and soon found."""
+    return make_plan(stable(program), _with_typical(program, {}), find_path)
+
+
+def _with_typical(program: Lambda, sizes: Mapping[str, int]) -> dict[str, int]:
+    return dict.fromkeys(sorted(size_names(program)), TYPICAL) | dict(sizes)
 
 
 def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, backend: str = "numpy") -> str:

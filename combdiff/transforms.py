@@ -21,7 +21,7 @@ from combdiff.derivation import as_field, derived, pulled_back, space_of
 from combdiff.domains import Function, Space
 from combdiff.egraph.extraction import symbols
 from combdiff.errors import DifferentiationError, UnsupportedError
-from combdiff.execution import plan
+from combdiff.execution import rough_plan
 from combdiff.jacobians import jacobian_block, modes_of
 from combdiff.lowering.plan import cost
 from combdiff.primitives import function
@@ -190,7 +190,7 @@ def _derived(
 def _total_cost(term: Lambda) -> int:
     """Operations on numbers and numbers written, at typical sizes; symbols where arrays cannot express the program."""
     try:
-        return sum(step.flops + step.bytes // BYTES for step in cost(plan(term)))
+        return sum(step.flops + step.bytes // BYTES for step in cost(rough_plan(term)))
     except UnsupportedError:
         return symbols(term)
 

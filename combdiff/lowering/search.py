@@ -12,8 +12,8 @@ Invariant: the first tree returned costs no more than any tree the path finder p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
 from itertools import islice
 from operator import or_
 
@@ -95,9 +95,24 @@ class _Improver:
         if sets not in self.orders:
             operands = tuple(self.network.kept_labels(subset) for subset in sets)
             output = self.network.kept_labels(reduce(or_, sets))
-            extents = {label: self.network.extents[label] for label in sorted(output.union(*operands))}
-            self.orders[sets] = next(Exhaustive(Network(operands, output, extents)).near_best())
+            self.orders[sets] = _cheapest(*_renamed(operands, output, self.network.extents))
         return _filled(self.orders[sets], parts)
+
+
+def _renamed(
+    operands: Sequence[frozenset[int]], output: frozenset[int], extents: Mapping[int, int]
+) -> tuple[tuple[frozenset[int], ...], frozenset[int], tuple[int, ...]]:
+    """Operands, output and extents with labels numbered as they appear: those of the links of a chain are the same."""
+    found = dict.fromkeys(label for labels in (*operands, output) for label in sorted(labels))
+    number = {label: n for n, label in enumerate(found)}
+    renamed = tuple(frozenset(number[label] for label in labels) for labels in (*operands, output))
+    return renamed[:-1], renamed[-1], tuple(extents[label] for label in found)
+
+
+@lru_cache(maxsize=4096)
+def _cheapest(operands: tuple[frozenset[int], ...], output: frozenset[int], extents: tuple[int, ...]) -> Tree:
+    """The cheapest tree of a small network."""
+    return next(Exhaustive(Network(operands, output, dict(enumerate(extents)))).near_best())
 
 
 def _parts(network: Network, tree: Tree) -> list[Tree]:
