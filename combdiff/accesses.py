@@ -23,7 +23,7 @@ from combdiff.checking import is_domain, type_of
 from combdiff.cycles import is_reduced
 from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric, Whole
 from combdiff.errors import IndexingError, Location
-from combdiff.indexing import Affine, Delta, Indicator, affine, indicator, size_form
+from combdiff.indexing import Delta, Indicator, affine, indicator, is_index, size_form
 from combdiff.ranges import in_domain, linear, premises_of, size_linear, symbol
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import ONE, ZERO, Apply, Lambda, Let, Mul, Sum, Term, Var
@@ -157,7 +157,7 @@ def _guard_forms(guard: Term, turns: str, sizes: Mapping[str, int]) -> list[Line
         form = linear(guard.form)
     else:
         assert isinstance(guard, Delta)
-        if not all(isinstance(side, Var | Affine) for side in guard.children) or isinstance(guard.domain, Real):
+        if not all(map(is_index, guard.children)) or isinstance(guard.domain, Real):
             return []
         form = linear(guard.left) - linear(guard.right)
         modulus = guard.domain.size if isinstance(guard.domain, Cyclic) else 0

@@ -64,7 +64,7 @@ def type_of(term: Term) -> Inferred:
         case Implicit():
             return term.space
         case Coordinate():
-            return scalar(float)
+            return scalar(term.dtype)
         case Primitive():
             return _primitive_type(term)
         case Delta() | Indicator():

@@ -27,7 +27,7 @@ from combdiff.accesses import Access, check
 from combdiff.arguments import key, prepare, unknown_size
 from combdiff.costs import CostTable, table
 from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
-from combdiff.held import Lookup
+from combdiff.held import Lookup, concrete
 from combdiff.libraries import Library, library_named
 from combdiff.limits import check_available, fitted, parse_limit
 from combdiff.lowering import Plan, make_plan, peak, size_names, step_names, suited
@@ -183,9 +183,14 @@ class Runner:
 
         def call(*arguments: Any) -> Any:
             for positions, lookup in self._lookups:
-                arrays = [arguments[position] for position in positions]
-                values = arrays[0] if lookup.is_stored else run(lookup.program, arrays, _only(sizes, lookup.program))
-                lookup.check(values, sizes)
+                found = [concrete(arguments[position]) for position in positions]
+                arrays = [array for array in found if array is not None]
+                if len(arrays) < len(found):
+                    continue
+                values, used = arrays[0], 1
+                if not lookup.is_stored:
+                    values, used = run(lookup.program, arrays, _only(sizes, lookup.program))
+                lookup.check(values, sizes, used)
             return function(*arguments)
 
         return call

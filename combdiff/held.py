@@ -2,8 +2,9 @@
 
     Σ_i x[idx[i] + 1]           idx = [0, 7], x over Range(5): x is read at 8, refused before anything is computed
 
-What is held is any integer computed from integer parameters; it is evaluated at all of its indices, those at which
-nothing is read too, as a condition around an access does not say what an array holds.
+What is held is any integer computed from integer parameters; it is evaluated at all of its indices at which its own
+reads stay inside of their arrays. Conditions around an access do not say what an array holds, but where an index is
+added: in [i + j < n]·x[idx[i] + j] nothing is read where the condition does not hold.
 
 Invariant: each integer that a program takes for an index is checked, also in a derivative that no longer reads there.
 """
@@ -17,14 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.accesses import ends, sizes_named
+from combdiff.accesses import ends, extent_term, sizes_named
 from combdiff.checking import type_of
-from combdiff.domains import Cyclic, Domain, Function, Space, Whole
+from combdiff.domains import Cyclic, Domain, Function, Range, Space, Symmetric, Whole
 from combdiff.errors import IndexingError, UnsupportedError
-from combdiff.indexing import Affine, Delta
+from combdiff.indexing import Affine, Coordinate, Delta, Indicator, affine, indicator, size_form
 from combdiff.substitution import subterms
-from combdiff.terms import Add, Apply, Lambda, Mul, Number, Sum, Term, Var, lambda_
+from combdiff.terms import Add, Apply, Lambda, Mul, Number, Sum, Term, Tuple, Var, lambda_, mul
 from combdiff.tracing.arrays import describe, show_index
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,15 @@ class Lookup:
     axis: int
     domain: Domain
     value: Term
+    guards: tuple[Term, ...] = ()
 
     @cached_property
     def program(self) -> Lambda:
-        """The value at all of its indices, as a program of the parameters it mentions."""
+        """The value at all of its indices, and whether it is used there, as a program of the parameters it mentions."""
         free = sorted(self.value.free, key=lambda v: v.name)
         arrays = tuple(v for v in free if isinstance(v.type, Space))
-        return Lambda(arrays, lambda_(self.indices, self.value))
+        used = [g for g in self.guards if all(v in self.indices or isinstance(v.type, Whole) for v in g.free)]
+        return Lambda(arrays, Tuple((lambda_(self.indices, self.value), lambda_(self.indices, mul(*used)))))
 
     @cached_property
     def indices(self) -> tuple[Var, ...]:
@@ -55,20 +60,21 @@ class Lookup:
     def is_stored(self) -> bool:
         """Whether the values are an array as it is."""
         value = self.value
-        return isinstance(value, Apply) and isinstance(value.function, Var) and value.arguments == self.indices
+        stored = isinstance(value, Apply) and isinstance(value.function, Var) and value.arguments == self.indices
+        return stored and not self.guards
 
-    def check(self, values: Any, sizes: Mapping[str, int]) -> None:
-        """Raises IndexingError if one of the values is no index of the axis."""
-        if isinstance(self.domain, Cyclic) or not (concrete := _numbers(values)).size:
+    def check(self, values: Array, sizes: Mapping[str, int], used: Array | int = 1) -> None:
+        """Raises IndexingError if one of the values is no index of the axis, where it is used."""
+        if isinstance(self.domain, Cyclic):
             return
         first, last = ends(self.domain, sizes)
-        wrong = (concrete < first) | (concrete > last)
+        wrong = ((values < first) | (values > last)) & (used != 0)
         if wrong.any():
             place = tuple(int(n) for n in np.argwhere(wrong)[0])
             known = "".join(f" for {name} = {sizes[name]}" for name in sorted(sizes_named(self.domain)))
             raise IndexingError(
                 f"{f'axis {self.axis} of {self.tensor} is read at' if self.tensor else 'an index is'} "
-                f"{self._at(place, concrete[place])}, but {'it has' if self.tensor else 'there are'} the indices "
+                f"{self._at(place, values[place])}, but {'it has' if self.tensor else 'there are'} the indices "
                 f"{first} … {last}{known}",
                 hint=f"give {self._names()} {'indices' if self.is_stored else 'so that it is'} from {first} to {last}; "
                 "negative ones do not count from the end",
@@ -92,6 +98,8 @@ def _shown(term: Term) -> str:
             return str(term.real)
         case Var() | Affine():
             return show_index(term)
+        case Coordinate():
+            return show_index(term.form)
         case Apply():
             return f"{describe(term.function)}[{', '.join(map(_shown, term.arguments))}]"
         case Add():
@@ -109,14 +117,14 @@ def _shown(term: Term) -> str:
     return type(term).__name__.lower()
 
 
-def _numbers(values: Any) -> np.ndarray[Any, Any]:
-    """The values as a NumPy array; none where they are not known yet, as while JAX traces or Dask waits."""
+def concrete(values: Any) -> Array | None:
+    """The values as a NumPy array; None where they are not known yet, as while JAX traces or Dask waits."""
     if hasattr(values, "dask"):
-        return np.empty(0, int)
+        return None
     try:
         return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
     except TypeError:
-        return np.empty(0, int)
+        return None
 
 
 def lookups(program: Lambda) -> tuple[Lookup, ...]:
@@ -125,22 +133,55 @@ def lookups(program: Lambda) -> tuple[Lookup, ...]:
     Raises UnsupportedError for an index computed from what is no parameter.
     """
     found: dict[Lookup, int] = {}
-    for node in subterms(program):
-        factors = node.factors if isinstance(node, Mul) else (node,)
-        for condition in factors:
-            if isinstance(condition, Delta) and condition.lookup and condition.domain:
-                index, value = condition.lookup
-                outside = [v for v in value.free if isinstance(v.type, Space) and v not in program.parameters]
-                if outside:
-                    raise UnsupportedError(
-                        f"an index is computed from {outside[0].name}, which is no parameter",
-                        hint="pass the indices as a parameter, idx: cd.Space(…, dtype=int)",
-                    )
-                places = list(_places(index, node)) or [("", 0, condition.domain)]
-                found |= {Lookup(*place, value): sum(1 for _ in subterms(value)) for place in places}
+    for node, condition, guards in _conditions(program):
+        assert condition.lookup
+        assert condition.domain
+        index, value = condition.lookup
+        guards = (*(guards if _counts(value) else ()), *_inside(value))
+        outside = [v for v in value.free if isinstance(v.type, Space) and v not in program.parameters]
+        if outside:
+            raise UnsupportedError(
+                f"an index is computed from {outside[0].name}, which is no parameter",
+                hint="pass the indices as a parameter, idx: cd.Space(…, dtype=int)",
+            )
+        places = [*_places(index, node)] or [("", 0, condition.domain)]
+        found |= {Lookup(*place, value, guards): sum(1 for _ in subterms(value)) for place in places}
     told = {one.value for one in found if one.tensor}
     kept = [one for one in found if one.tensor or one.value not in told]
     return tuple(sorted(kept, key=lambda one: (found[one], repr(one))))
+
+
+def _conditions(program: Term) -> Iterator[tuple[Term, Delta, tuple[Term, ...]]]:
+    """The δ's that look an index up, each with the product it stands in and the conditions around that."""
+    todo: list[tuple[Term, tuple[Term, ...]]] = [(program, ())]
+    seen = set(todo)
+    while todo:
+        node, guards = todo.pop()
+        factors = node.factors if isinstance(node, Mul) else (node,)
+        looked_up = [f for f in factors if isinstance(f, Delta) and f.lookup and f.domain]
+        own = [f for f in factors if isinstance(f, Delta | Indicator) and f not in looked_up]
+        guards = tuple(dict.fromkeys((*guards, *own)))
+        yield from ((node, condition, guards) for condition in looked_up)
+        new = [(child, guards) for child in node.children if (child, guards) not in seen]
+        seen.update(new)
+        todo += new
+
+
+def _counts(value: Term) -> bool:
+    """Whether an index itself is part of a value."""
+    return any(isinstance(node, Coordinate) for node in subterms(value))
+
+
+def _inside(value: Term) -> Iterator[Term]:
+    """The conditions that the reads in a value stay inside of their arrays."""
+    for access in subterms(value):
+        space = type_of(access.function) if isinstance(access, Apply) else None
+        if isinstance(access, Apply) and isinstance(space, Space):
+            for index, axis in zip(access.arguments, space.axes, strict=True):
+                if isinstance(axis, Range | Symmetric) and not (isinstance(index, Var) and index.type == axis):
+                    first = size_form(axis.bound) if isinstance(axis, Symmetric) else affine([])
+                    yield indicator(affine([(index, 1), (first, 1)]))
+                    yield indicator(affine([(extent_term(axis), 1), (first, -1), (index, -1)], -1))
 
 
 def _places(index: Term, product: Term) -> Iterator[tuple[str, int, Domain]]:

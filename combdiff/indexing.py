@@ -57,10 +57,11 @@ class Delta(Term):
     def lookup(self) -> tuple[Term, Term] | None:
         """An index expression and the integer value it is compared with, as in δ(d, idx[i]); None if there is none."""
         sides = [(self.left, self.right), (self.right, self.left)]
-        return next(((i, v) for i, v in sides if not _is_index(v) and _is_index(i)), None)
+        return next(((i, v) for i, v in sides if not is_index(v) and is_index(i)), None)
 
 
-def _is_index(term: Term) -> bool:
+def is_index(term: Term) -> bool:
+    """Whether a term is an index expression."""
     return isinstance(term, Affine) or (isinstance(term, Var) and not isinstance(term.type, Space | Function))
 
 
@@ -81,16 +82,20 @@ class Indicator(Term):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coordinate(Term):
-    """An index of the real line as a number: x in `exp(2π i k x)`. `form` is an index expression."""
+    """An index as a number: x in `exp(2π i k x)` on the real line, an integer (dtype int) elsewhere: j in `idx[i] + j`.
+
+    `form` is an index expression.
+    """
 
     form: Term
+    dtype: type = float
 
     @property
     def children(self) -> tuple[Term, ...]:
         return (self.form,)
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
-        return Coordinate(children[0])
+        return Coordinate(children[0], self.dtype)
 
 
 def affine(coefficients: Iterable[tuple[Term, int | Fraction]], offset: int | Fraction = 0) -> Term:

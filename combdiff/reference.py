@@ -30,7 +30,7 @@ from combdiff.domains import Cyclic, Domain, Real, Space, Whole, extent, first_i
 from combdiff.equations import solution
 from combdiff.errors import ArgumentError, UnsupportedError
 from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.indexing import Affine, Coordinate, Delta, Indicator
 from combdiff.matrices import is_matrix_function
 from combdiff.primitives import TABLE
 from combdiff.substitution import subterms
@@ -142,6 +142,8 @@ class _Interpreter:
                 return self._variable(term, scope)
             case Affine():
                 return sum(c * self._variable(var, scope) for var, c in term.coefficients) + term.offset
+            case Coordinate():
+                return self.value(term.form, scope)
             case Sum():
                 return sum(self.value(term.body, inner) for _, inner in self._points(term.indices, scope))
             case Add():
@@ -211,6 +213,7 @@ class _Interpreter:
     def _product(self, term: Mul, scope: Scope) -> Any:
         """Guards first: where a factor is 0, behind a condition, the others may read outside their tensors."""
         guards = [factor for factor in term.factors if isinstance(factor, Delta | Indicator)]
+        guards.sort(key=lambda guard: isinstance(guard, Delta) and guard.lookup is not None)  # may read outside, too
         if not all(self.value(guard, scope) for guard in guards):
             return 0
         values, outside = [], None

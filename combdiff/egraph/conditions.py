@@ -24,7 +24,7 @@ from math import ceil, floor, gcd, lcm
 from combdiff.affine import NEVER, Linear, contradictory, eliminate, integer_points, prune, tighten
 from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric, Whole
-from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
+from combdiff.indexing import Delta, Indicator, affine, affine_parts, delta, indicator, is_index
 from combdiff.ranges import in_domain, linear, plain_congruence, premises_of, symbol, term_of
 from combdiff.substitution import Names, substitute
 from combdiff.terms import ONE, ZERO, Mul, Number, Term, Var, mul
@@ -97,7 +97,7 @@ def _modular(index: Var, coefficient: int | Fraction, form: Term, cycle: Cyclic,
 
 
 def _compares_indices(factor: Delta) -> bool:
-    return isinstance(factor.left, Var | Affine) and isinstance(factor.right, Var | Affine) and bool(factor.domain)
+    return is_index(factor.left) and is_index(factor.right) and bool(factor.domain)
 
 
 def _is_plain(factor: Delta) -> bool:

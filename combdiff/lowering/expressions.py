@@ -22,6 +22,7 @@ from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.fragments import LETTERS, einsum_operands, literal, parenthesised, slice_text, tuple_text
 from combdiff.lowering.index_arrays import IndexArrays, grid
 from combdiff.lowering.indirect import indirect
+from combdiff.lowering.indirections import Clip, Hit, Ramp, Scatter, Take
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.stacks import stack_of, stack_text
 from combdiff.lowering.steps import (
@@ -37,7 +38,6 @@ from combdiff.lowering.steps import (
     Elementwise,
     Factor,
     Gram,
-    Hit,
     Keep,
     LinearSolve,
     LogSumExp,
@@ -47,12 +47,10 @@ from combdiff.lowering.steps import (
     Reduce,
     Running,
     Scale,
-    Scatter,
     Select,
     Solve,
     Spread,
     Step,
-    Take,
 )
 from combdiff.lowering.systems import base_name
 from combdiff.lowering.views import Mask, Position, extent_form
@@ -114,7 +112,7 @@ class Expressions:
                 return self._correlate(correlation, operands, step)
             case Running() | Keep():
                 return bounded(self, step.operation, operands[0], step)
-            case Take() | Scatter() | Hit():
+            case Take() | Scatter() | Hit() | Clip() | Ramp():
                 return indirect(self, step.operation, operands, step)
             case Reduce(summed=summed):
                 every = len(summed) == len(self.plan.steps[step.operands[0]].axes)

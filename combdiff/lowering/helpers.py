@@ -138,7 +138,63 @@ def _gather(array, axes, shape):
     return _whole(lambda block: _gather_block(block, axes, shape), array, shape)
 '''
 )
+_DASK_TAKE = '''\
+def _take(array, along, indices, patterns, rank):
+    """array at indices along some axes, for which `along` is None; the others become the axes of the result that it
+    names, as `patterns` do for those of each index. Chunk by chunk of the result."""
+    block = sorted({axis for pattern in patterns for axis in pattern})
+    read = [n for n, axis in enumerate(along) if axis is None or axis in block]
+    kept = [n for n in range(len(along)) if n not in read]
+    labels = [*block, *(along[n] for n in kept)]
+
+    def placed(index, pattern):
+        sizes, order = dict(zip(pattern, index.shape)), sorted(range(index.ndim), key=pattern.__getitem__)
+        return index.transpose(order).reshape([sizes.get(axis, 1) for axis in block])
+
+    def pick(part, *parts):
+        held = iter([placed(index, pattern) for index, pattern in zip(parts, patterns)])
+        items = []
+        for n in read:
+            size = part.shape[n]
+            items.append(placed(np.arange(size), (along[n],)) if along[n] in block else _checked(next(held), size))
+        return part.transpose(read + kept)[tuple(items)].transpose([labels.index(axis) for axis in range(rank)])
+
+    places = [rank + n if axis is None else axis for n, axis in enumerate(along)]
+    held = [part for index, pattern in zip(indices, patterns) for part in (da.asarray(index), pattern)]
+    meta = np.empty((0,) * rank, array.dtype)
+    return da.blockwise(pick, tuple(range(rank)), array, places, *held, concatenate=True, meta=meta)
+'''
+
+_DASK_SCATTER = '''\
+def _scatter(values, index, size):
+    """The sum of values at each index below size; the axes of index come first in values. Added up chunk by chunk."""
+    index = da.asarray(index)
+    count = index.ndim
+    summed, rest = tuple(range(count)), tuple(range(count, values.ndim))
+
+    def partial(part, places):
+        result = np.zeros((*(1,) * count, size, *part.shape[count:]), part.dtype)
+        flat = _checked(places, size).reshape(-1)
+        np.add.at(result.reshape(result.shape[count:]), flat, part.reshape(flat.shape + part.shape[count:]))
+        return result
+
+    operands = (values, (*summed, *rest), index, summed)
+    lengths = {"adjust_chunks": dict.fromkeys(summed, 1), "new_axes": {values.ndim: size}}
+    meta = np.empty((0,) * (values.ndim + 1), values.dtype)
+    parts = da.blockwise(partial, (*summed, values.ndim, *rest), *operands, **lengths, concatenate=True, meta=meta)
+    return parts.sum(axis=summed) if summed else parts
+'''
+
+_CHECKED = '''\
+def _checked(index, size):
+    """The indices, now that they are known."""
+    wrong = index[(index < 0) | (index >= size)]
+    if wrong.size:
+        raise IndexError(f"the index {wrong.flat[0]} is read, but there are the indices 0 … {size - 1}")
+    return index
+'''
 DASK = {"_contract": _CONTRACT, "_diagonal": _DIAGONAL, "_gather": _DASK_GATHER, "_whole": _WHOLE}
+DASK |= {"_take": _DASK_TAKE, "_scatter": _DASK_SCATTER, "_checked": _CHECKED}
 
 
 def matrix_helpers(np: str) -> Mapping[str, str]:

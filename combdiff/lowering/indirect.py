@@ -4,22 +4,24 @@
     Scatter on k, idx                 _scatter(k, idx, n)
     Scatter(axes=2) on k, a·m + b     _scatter(k, t, n * m).reshape(n, m)
     Hit on idx                        (np.arange(n)[:, None] == idx).astype(real)
+    Ramp                              np.arange(n)[:, None] + np.arange(1, m + 1)
 
 Invariant: an expression has the value of its step for arrays of every size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from combdiff.affine import Linear
-from combdiff.errors import UnsupportedError
-from combdiff.lowering.fragments import parenthesised
+from combdiff.domains import Domain
+from combdiff.lowering.fragments import parenthesised, tuple_text
 from combdiff.lowering.index_arrays import Words, grid
-from combdiff.lowering.steps import Hit, Scatter, Step, Take
+from combdiff.lowering.indirections import At, Clip, Hit, Ramp, Scatter, Take
+from combdiff.lowering.steps import Pattern, Step
 
 
-def indirect(writer: Words, operation: Take | Scatter | Hit, operands: Sequence[str], step: Step) -> str:
+def indirect(writer: Words, operation: Take | Scatter | Hit | Clip | Ramp, operands: Sequence[str], step: Step) -> str:
     """The expression of a step that reads or adds up at indices held in an array."""
     match operation:
         case Take():
@@ -28,39 +30,54 @@ def indirect(writer: Words, operation: Take | Scatter | Hit, operands: Sequence[
             return _scatter(writer, operation, operands, step)
         case Hit():
             return _hit(writer, operation, operands[0], step)
+        case Clip(first=first, extent=extent):
+            last = writer.form(first + extent - 1)
+            return f"{writer.dialect.np}.clip({operands[0]}, {writer.form(first)}, {last})"
+        case Ramp():
+            return grid(writer, operation.steps, operation.start, step.axes, full=True)
 
 
-def _stored(writer: Words, index: str, first: Linear, extent: str) -> str:
-    """Where an index is stored; `extent` is the size of a cycle, empty elsewhere."""
-    if extent:
-        return f"{index} % {extent}" if extent.isalnum() else f"{index} % ({extent})"
-    return index if first == Linear() else f"{index} - ({writer.form(first)})"
+def _stored(writer: Words, index: str, op: At | Scatter, domain: Domain) -> str:
+    """Where an index is stored."""
+    if op.wrap:
+        return f"{index} % {parenthesised(writer.extent(domain))}"
+    return index if op.first == Linear() else f"{index} - ({writer.form(op.first)})"
 
 
 def _take(writer: Words, op: Take, operands: Sequence[str], step: Step) -> str:
     axes = writer.plan.steps[step.operands[0]].axes
-    index = _stored(writer, operands[1], op.first, writer.extent(axes[op.axis]) if op.wrap else "")
-    if op.plain:
-        return f"{operands[0]}[{', '.join([*[':'] * op.axis, index])}]"
-    rank, items = len(step.axes), []
-    for axis, place in zip(axes, op.left, strict=True):
-        if place is None:
-            text = index if index == operands[1] else f"({index})"
-            items.append(writer.placed(text, op.index, rank))
-        else:
+    indices = [_stored(writer, operands[each.operand], each, axis) for each, axis in _read(op, axes)]
+    if not writer.dialect.indexes:
+        along = tuple_text(["None" if isinstance(place, At) else str(place) for place in op.places])
+        patterns = [tuple_text(map(str, each.pattern)) for each in op.read]
+        return f"_take({operands[0]}, {along}, {tuple_text(indices)}, {tuple_text(patterns)}, {len(step.axes)})"
+    block, items, held = op.block, [], iter(indices)
+    for axis, place in zip(axes, op.places, strict=True):
+        if isinstance(place, At):
+            items.append(_in_block(writer, next(held), place.pattern, block))
+        elif place in block:
             writer.uses_device = True
-            items.append(writer.placed(writer.dialect.arange(writer.extent(axis)), (place,), rank))
+            items.append(_in_block(writer, writer.dialect.arange(writer.extent(axis)), (place,), block))
+        else:
+            items.append(":")
+    while items[-1] == ":":
+        items.pop()
     return f"{operands[0]}[{', '.join(items)}]"
 
 
+def _read(op: Take, axes: Sequence[Domain]) -> Iterator[tuple[At, Domain]]:
+    return ((place, axis) for place, axis in zip(op.places, axes, strict=True) if isinstance(place, At))
+
+
+def _in_block(writer: Words, index: str, pattern: Pattern, block: Pattern) -> str:
+    """An array of indices among others."""
+    text = index if index.isidentifier() or pattern == block else f"({index})"
+    return writer.placed(text, tuple(map(block.index, pattern)), len(block))
+
+
 def _scatter(writer: Words, op: Scatter, operands: Sequence[str], step: Step) -> str:
-    if "_scatter" not in writer.dialect.helpers():
-        raise UnsupportedError(
-            f"adding up at indices held in an array is not supported on the backend {writer.dialect.name!r}",
-            hint="give NumPy arrays",
-        )
     extents = [writer.extent(axis) for axis in step.axes]
-    index = _stored(writer, operands[1], op.first, extents[0] if op.wrap else "")
+    index = _stored(writer, operands[1], op, step.axes[0])
     size = extents[0] if op.axes == 1 else " * ".join(map(parenthesised, extents[: op.axes]))
     text = f"_scatter({operands[0]}, {index}, {size})"
     return text if op.axes == 1 else f"{text}.reshape({', '.join(extents)})"

@@ -1,6 +1,6 @@
 """Indices held in integer arrays: reading at them, and adding up at them.
 
-    Σ_j δ(j, idx[i])·x[j]       Take: x[idx]
+    Σ_j δ(j, idx[i])·x[j]       Take: x[idx], of several axes at once: x[a, b]
     Σ_i δ(d, idx[i])·k[i]       Scatter: result[idx[i]] += k[i]
     Σ_i δ(d, a[i])·δ(e, b[i])·k[i]     one Scatter at a[i]·n + b[i], for n indices e
     δ(d, idx[i]) else           Hit: an array of 0 and 1
@@ -10,35 +10,56 @@ Invariant: an index out of its axis is refused before a program runs, so that ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.domains import Cyclic, Range
-from combdiff.indexing import Delta
+from combdiff.checking import type_of
+from combdiff.domains import Cyclic, Range, Space, Symmetric
+from combdiff.indexing import Coordinate, Delta
 from combdiff.lowering.graph import Graph, Value
+from combdiff.lowering.indirections import At, Clip, Hit, Ramp, Scatter, Take
 from combdiff.lowering.products import Product
-from combdiff.lowering.steps import UNIT, Factor, Hit, Scatter, Take
+from combdiff.lowering.steps import UNIT, Factor
 from combdiff.lowering.views import domain_of, extent_form, first_form, mask_of_form
-from combdiff.terms import Term, Var
+from combdiff.substitution import subterms
+from combdiff.terms import Apply, Term, Var
 
 
-def take(graph: Graph, value: Value, var: Var, index: Value) -> Value:
-    """The value with the indices held in an array in place of a label."""
-    axis = value.labels.index(var)
-    rest = [label for label in value.labels if label is not var]
-    shared = not set(rest).isdisjoint(index.labels)
-    labels = (
-        list(dict.fromkeys((*rest, *index.labels)))
-        if shared
-        else [*value.labels[:axis], *index.labels, *value.labels[axis + 1 :]]
-    )
-    left = tuple(None if label is var else labels.index(label) for label in value.labels)
-    domain = domain_of(var)
-    operation = Take(
-        axis, first_form(domain), isinstance(domain, Cyclic), left, tuple(labels.index(x) for x in index.labels)
-    )
+def take(graph: Graph, value: Value, indices: Mapping[Var, Value]) -> Value:
+    """The value with the indices held in arrays in place of its labels, all of its axes read at once.
+
+    Libraries differ in where they put axes beside a number as an index, so that numbers are put in place one by one.
+    """
+    for var in (var for var, index in indices.items() if not index.labels and var in value.labels):
+        value = _taken(graph, value, {var: indices[var]})
+    arrays = {var: index for var, index in indices.items() if index.labels and var in value.labels}
+    return _taken(graph, value, arrays) if arrays else value
+
+
+def _taken(graph: Graph, value: Value, indices: Mapping[Var, Value]) -> Value:
+    block = tuple(dict.fromkeys(label for index in indices.values() for label in index.labels))
+    arrays = [n for n, label in enumerate(value.labels) if label in indices or label in block]
+    kept = [label for label in value.labels if label not in indices and label not in block]
+    together = arrays[-1] - arrays[0] < len(arrays)
+    at = arrays[0] if together else 0
+    labels = (*kept[:at], *block, *kept[at:])
+    places: list[At | int] = []
+    for label in value.labels:
+        if label in indices:
+            domain, pattern = domain_of(label), tuple(labels.index(x) for x in indices[label].labels)
+            number = 1 + list(indices).index(label)
+            places.append(At(number, pattern, first_form(domain), isinstance(domain, Cyclic)))
+        else:
+            places.append(labels.index(label))
     plain = replace(value, conj=False)
-    return replace(graph.labelled(operation, (plain, index), labels, graph.kind(value)), conj=value.conj)
+    taken = graph.labelled(Take(tuple(places)), (plain, *indices.values()), labels, graph.kind(value))
+    return replace(taken, conj=value.conj)
+
+
+def ramp(graph: Graph, form: Term) -> Value:
+    """An index expression as an array of integers."""
+    labels, steps, start = mask_of_form(form)
+    return graph.labelled(Ramp(steps, start), (), labels, int)
 
 
 def scatter(graph: Graph, value: Value, places: Sequence[Var], index: Value) -> Value:
@@ -78,20 +99,43 @@ def look_up(graph: Graph, product: Product, value_of: Callable[[Term], Value]) -
     """Read operands at the indices that arrays hold; the indices and array at which the product is to be added up."""
     places: list[Var] = []
     indices: list[Value] = []
+    taken: dict[Var, Value] = {}
     for condition in product.lookups:
         assert condition.lookup
         form, value = condition.lookup
-        index, others = value_of(value), [*product.masks, *product.lookups]
+        index, others = _kept_inside(graph, value_of(value), value, condition), [*product.masks, *product.lookups]
         bare = isinstance(form, Var) and form.type == condition.domain and _only_here(form, condition, others)
         if bare and isinstance(form, Var) and form in product.summed:
-            product.operands = [take(graph, x, form, index) if form in x.labels else x for x in product.operands]
+            taken[form] = index
             product.summed.remove(form)
         elif bare and isinstance(form, Var) and set(index.labels) <= set(product.summed) and _joins(form, places):
             places.append(form)
             indices.append(index)
         else:
             product.operands.append(hit(graph, condition, form, index))
+    product.operands = [take(graph, value, taken) for value in product.operands]
     return (tuple(places), _in_a_row(graph, places, indices)) if places else None
+
+
+def _kept_inside(graph: Graph, index: Value, value: Term, condition: Delta) -> Value:
+    """Indices that may be none where nothing is read with them, since a condition does not hold, made any that exist.
+
+    So may be those that count an index, and those computed from reads at index expressions, which find 0 outside.
+    """
+    domain = condition.domain
+    safe = all(_is_inside(node) for node in subterms(value))
+    if safe or not isinstance(domain, Range | Symmetric):
+        return index
+    return graph.labelled(Clip(first_form(domain), extent_form(domain)), (index,), index.labels, int)
+
+
+def _is_inside(node: Term) -> bool:
+    """Whether a part of an index counts no index, and reads each axis at an index of the axis itself."""
+    if not isinstance(node, Apply):
+        return not isinstance(node, Coordinate)
+    space = type_of(node.function)
+    pairs = zip(node.arguments, space.axes if isinstance(space, Space) else (), strict=True)
+    return all(isinstance(index, Var) and index.type == axis for index, axis in pairs)
 
 
 def _joins(place: Var, places: Sequence[Var]) -> bool:

@@ -22,13 +22,13 @@ from combdiff.checking import join, type_of
 from combdiff.domains import Cyclic, Function, Space
 from combdiff.errors import UnsupportedError
 from combdiff.implicit import Implicit
-from combdiff.indexing import Delta, Indicator
+from combdiff.indexing import Coordinate, Delta, Indicator
 from combdiff.lowering.exponentials import logarithm
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, placement, reads
 from combdiff.lowering.joining import product as joined
 from combdiff.lowering.late import read_late
-from combdiff.lowering.lookups import look_up, scatter
+from combdiff.lowering.lookups import look_up, ramp, scatter
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
 from combdiff.lowering.systems import captures, system
@@ -222,6 +222,8 @@ class Lowering:
                 return factor.conjugate(), self.graph.conjugate(value)
             case Add():
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
+            case Coordinate():
+                return UNIT, ramp(self.graph, term.form)
             case Primitive() if not is_matrix_function(term):
                 return UNIT, logarithm(term, self.graph, self.value, self.scope) or self._primitive(term)
             case Apply() if not self._is_call(term):

@@ -17,6 +17,7 @@ from math import prod
 
 from combdiff.domains import Domain, extent
 from combdiff.lowering.bands import CHUNK, block_size
+from combdiff.lowering.indirections import Clip, Hit, Ramp, Scatter, Take
 from combdiff.lowering.stacks import stack_elements, stack_of
 from combdiff.lowering.steps import (
     UNIT,
@@ -32,18 +33,15 @@ from combdiff.lowering.steps import (
     Deposit,
     Elementwise,
     Gram,
-    Hit,
     LinearSolve,
     MatrixFunction,
     Parameter,
     Pattern,
     Read,
     Running,
-    Scatter,
     Select,
     Solve,
     Step,
-    Take,
 )
 from combdiff.lowering.views import Mask
 from combdiff.matrices import MATRIX_TABLE
@@ -197,7 +195,7 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
             return prod(
                 extent(axis, known) for axis in (step if isinstance(step.operation, Take) else operands[0]).axes
             )
-        case Combine() | Elementwise() | Select() | Mask() | Hit():
+        case Combine() | Elementwise() | Select() | Mask() | Hit() | Clip() | Ramp():
             return max(1, len(operands)) * prod(extent(axis, known) for axis in step.axes)
     return prod(extent(axis, known) for operand in operands for axis in operand.axes) if operands else 0
 
@@ -299,7 +297,7 @@ def workspace(plan: Plan, n: int) -> int:
             return min(2, scaled + (len(factors) > 2)) * size * ITEM_BYTES[step.kind]
         case Elementwise(name="power"):  # some are written as two operations
             return size * ITEM_BYTES[step.kind]
-        case Mask() | Select() | Hit():
+        case Mask() | Select() | Hit() | Clip() | Ramp():
             return 3 * size * ITEM_BYTES[float]
         case Read() as read if read.diagonal() is None:
             whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]

@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy
 
 from combdiff.domains import Space
+from combdiff.lowering.indirections import Hit
 from combdiff.lowering.plan import Plan
 from combdiff.lowering.steps import (
     UNIT,
@@ -29,7 +30,6 @@ from combdiff.lowering.steps import (
     Elementwise,
     Factor,
     Gram,
-    Hit,
     Parameter,
     Pattern,
     Scale,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from combdiff.affine import Linear
 from combdiff.domains import Domain, Space
+from combdiff.lowering.indirections import Clip, Hit, Ramp, Scatter, Take
 from combdiff.lowering.views import Mask, Position
 from combdiff.terms import ONE, Lambda, Number, conj, mul
 
@@ -211,47 +212,6 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class Take:
-    """Elements of the first operand along `axis` at the indices that the second holds, `first` being stored first.
-
-    `left` and `index` give the axis of the result along each axis of the operands (None along `axis`).
-    """
-
-    axis: int
-    first: Linear
-    wrap: bool
-    left: tuple[int | None, ...]
-    index: Pattern
-
-    @property
-    def plain(self) -> bool:
-        """Whether the operands share no axis: then those of the indices stand in place of the one read."""
-        return not set(self.index) & set(self.left)
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """The sum of the elements of the first operand at each index that the second holds, whose axes come first in it.
-
-    For several `axes` the index counts the places of all of them in a row.
-    """
-
-    first: Linear
-    wrap: bool
-    axes: int = 1
-
-
-@dataclass(frozen=True)
-class Hit:
-    """1 where `steps · t + start` is the index that the operand holds, along the axes `index`; 0 elsewhere."""
-
-    steps: tuple[int, ...]
-    start: Linear
-    modulus: Linear
-    index: Pattern
-
-
-@dataclass(frozen=True)
 class Reduce:
     """The sum over some axes."""
 
@@ -372,6 +332,8 @@ Operation = (
     | Take
     | Scatter
     | Hit
+    | Clip
+    | Ramp
     | Gram
     | Deposit
     | Spread

@@ -22,9 +22,9 @@ import numpy as np
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Domain, Range, Real, Space, Symmetric
 from combdiff.errors import IndexingError, TraceError, UnsupportedError, user_location
-from combdiff.indexing import Affine, affine, affine_parts, indicator, size_form
+from combdiff.indexing import Affine, Coordinate, affine, affine_parts, indicator, size_form
 from combdiff.indexing import delta as delta_term
-from combdiff.terms import ONE, ZERO, Term, Var, add, lambda_, mul, negate, total
+from combdiff.terms import ONE, ZERO, Number, Term, Var, add, lambda_, mul, negate, total
 from combdiff.tracing.arrays import FIRST, access_name, axes_of, describe, element, show_index
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live, current, show_domain
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
@@ -55,6 +55,15 @@ class Index(NumpyAware):
     def is_number(self) -> bool:
         """Whether all of its indices were given the real line, so that it is a number too."""
         return all(isinstance(binder.domain, Real) for binder in _binders(self.term, self.trace))
+
+    def integer(self) -> Term:
+        """The integer that it is, as a number: one `Coordinate` for each of its indices, which stay whole."""
+        parts, offset = affine_parts(self.live())
+        if not _is_whole(self.term):
+            raise IndexingError(f"{self} is added to an integer, but is not whole")
+        for binder in _binders(self.term, self.trace):
+            binder.whole_use = "an integer"
+        return add(*(mul(Number(c), Coordinate(v, int)) for v, c in parts), Number(offset))
 
     def _combine(self, other: object, mine: Whole, others: Whole) -> Any:
         """`mine·self + others·other`; traced numbers answer for themselves."""

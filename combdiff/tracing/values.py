@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
 import numpy as np
 
@@ -223,7 +223,9 @@ def wrap(term: Term) -> Scalar | Tensor:
 
 
 def combined(combine: arrays.Combine, *operands: object) -> Value:
-    """`combine` of the elements of the operands, broadcast as by NumPy."""
+    """`combine` of the elements of the operands, as by NumPy; beside an integer an index is one: idx[i] + j."""
+    if combine in _WHOLE and any(isinstance(each, Value) and each.space.dtype is int for each in operands):
+        operands = tuple(wrap(each.integer()) if _is_whole(each) else each for each in operands)
     return wrap(elementwise(combine, *(lift(operand) for operand in operands)))
 
 
@@ -284,6 +286,13 @@ def _show_axes(space: Space) -> str:
 
 def _subtract(left: Term, right: Term) -> Term:
     return add(left, negate(right))
+
+
+_WHOLE = (add, _subtract, mul)  # what makes integers of integers
+
+
+def _is_whole(value: object) -> TypeGuard[Index]:
+    return isinstance(value, Index) and not value.is_number
 
 
 def _quotient(left: Term, right: Term) -> Term:
