@@ -11,10 +11,12 @@ Invariant: `counts_modulo` is never true where putting k + n for k would change 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Space
-from combdiff.indexing import Affine, Delta, Indicator, affine_parts
-from combdiff.terms import Apply, Term, Var
+from combdiff.indexing import Affine, Coordinate, Delta, Indicator, affine_parts
+from combdiff.terms import Add, Apply, Mul, Term, Var
 
 
 def counts_modulo(index: Var, term: Term) -> bool:
@@ -25,7 +27,7 @@ def counts_modulo(index: Var, term: Term) -> bool:
         if index not in node.free:
             return True
         if node not in done:
-            done[node] = _here(index, node) and all(holds(child) for child in _values(node))
+            done[node] = _here(index, node) and all(holds(child) for child in _values(index, node))
         return done[node]
 
     return holds(term)
@@ -37,7 +39,8 @@ def _here(index: Var, node: Term) -> bool:
         case Indicator() | Var() | Affine():
             return False
         case Delta():
-            return node.domain == index.type
+            sides = node.lookup[:1] if node.lookup else node.children
+            return node.domain == index.type or all(index not in side.free for side in sides)
         case Apply():
             space = type_of(node.function)
             axes = space.axes if isinstance(space, Space) else ()
@@ -46,13 +49,25 @@ def _here(index: Var, node: Term) -> bool:
     return True
 
 
-def _values(node: Term) -> tuple[Term, ...]:
+def _values(index: Var, node: Term) -> Iterable[Term]:
     """The children that are no index expressions (those are judged with the node)."""
+    if isinstance(node, Delta) and node.lookup:
+        _, value = node.lookup
+        return _summands(value) if node.domain == index.type else (value,)
     if isinstance(node, Delta):
         return ()
     if isinstance(node, Apply) and isinstance(type_of(node.function), Space):
         return (node.function,)
     return node.children
+
+
+def _summands(value: Term) -> Iterator[Term]:
+    """The parts of an integer but for indices added in it: they count modulo what the integer is compared modulo."""
+    if isinstance(value, Add | Mul):
+        for part in value.children:
+            yield from _summands(part)
+    elif not isinstance(value, Coordinate):
+        yield value
 
 
 def is_reduced(value: Term, cycle: Cyclic) -> bool:

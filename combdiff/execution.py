@@ -17,17 +17,17 @@ import importlib.util
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from combdiff.accesses import Access, check
-from combdiff.arguments import key, prepare, unknown_size
+from combdiff.arguments import Prepared, key, prepare, unknown_size
 from combdiff.costs import CostTable, table
 from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
-from combdiff.held import Lookup, concrete
+from combdiff.held import Lookup
 from combdiff.libraries import Library, library_named
 from combdiff.limits import check_available, fitted, parse_limit
 from combdiff.lowering import Plan, make_plan, peak, size_names, step_names, suited
@@ -171,29 +171,34 @@ class Runner:
             function = self.library.finished(function)
         converters = prepared.converters
         if self._lookups:
-            function = self._checked(function, prepared.sizes)
+            function = self._checked(function, prepared)
         if not any(converters):
             return lambda arguments: function(*arguments)
         return lambda arguments: function(
             *[convert(a) if convert else a for convert, a in zip(converters, arguments, strict=True)]
         )
 
-    def _checked(self, function: Callable[..., Any], sizes: Mapping[str, int]) -> Callable[..., Any]:
+    def _checked(self, function: Callable[..., Any], prepared: Prepared) -> Callable[..., Any]:
         """The function, after a look at the indices that its arguments hold."""
+        looks = [(positions, partial(_look, lookup, prepared.sizes)) for positions, lookup in self._lookups]
+        library = prepared.library
 
         def call(*arguments: Any) -> Any:
-            for positions, lookup in self._lookups:
-                found = [concrete(arguments[position]) for position in positions]
-                arrays = [array for array in found if array is not None]
-                if len(arrays) < len(found):
-                    continue
-                values, used = arrays[0], 1
-                if not lookup.is_stored:
-                    values, used = run(lookup.program, arrays, _only(sizes, lookup.program))
-                lookup.check(values, sizes, used)
-            return function(*arguments)
+            given = list(arguments)
+            for positions, look in looks:
+                given[positions[0]] = library.looked_at(given[positions[0]], look, *(given[n] for n in positions[1:]))
+            return function(*given)
 
         return call
+
+
+def _look(lookup: Lookup, sizes: Mapping[str, int], *arrays: np.ndarray[Any, Any]) -> None:
+    """Raises IndexingError where an integer that is computed from arrays is none of the indices it is taken for."""
+    if lookup.is_stored:
+        lookup.check(arrays[0], sizes)
+    else:
+        values, used = run(lookup.program, arrays, _only(sizes, lookup.program))
+        lookup.check(values, sizes, used)
 
 
 def _only(sizes: Mapping[str, int], program: Lambda) -> dict[str, int]:

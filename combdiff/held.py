@@ -117,16 +117,6 @@ def _shown(term: Term) -> str:
     return type(term).__name__.lower()
 
 
-def concrete(values: Any) -> Array | None:
-    """The values as a NumPy array; None where they are not known yet, as while JAX traces or Dask waits."""
-    if hasattr(values, "dask"):
-        return None
-    try:
-        return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-    except TypeError:
-        return None
-
-
 def lookups(program: Lambda) -> tuple[Lookup, ...]:
     """The reads of a program at integers that its parameters hold; what others are computed from comes first.
 

@@ -11,6 +11,7 @@ Invariant: a library is imported only when one of its arrays is at hand, or when
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
@@ -69,6 +70,19 @@ class Library:
         """A compiled function as the library runs it best."""
         return function
 
+    def numbers(self, array: Any) -> np.ndarray[Any, Any]:
+        """The numbers in an array. Raises TypeError where they are not known yet, as while JAX traces."""
+        return np.asarray(array)
+
+    def looked_at(self, array: Any, look: Callable[..., None], *others: Any) -> Any:
+        """The array, after a look at the numbers in it and in others, where they are known."""
+        try:
+            known = [self.numbers(each) for each in (array, *others)]
+        except TypeError:
+            return array
+        look(*known)
+        return array
+
     def singular(self) -> type[Exception]:
         """The error for a singular matrix; JAX has none and gives infinities."""
         return np.linalg.LinAlgError
@@ -88,6 +102,10 @@ class CuPy(Library):
         return self.load().asarray(value, dtype)
 
     scalar = array
+
+    def numbers(self, array: Any) -> np.ndarray[Any, Any]:
+        """A copy in the memory of this process."""
+        return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
 @dataclass(frozen=True)
@@ -131,6 +149,17 @@ class Dask(Library):
 
     scalar = array
 
+    def looked_at(self, array: Any, look: Callable[..., None], *others: Any) -> Any:
+        """The array, of which nothing is computed before the look."""
+        da, dask = self.load(), importlib.import_module("dask")
+
+        def seen(*known: Any) -> np.ndarray[Any, Any]:
+            look(*map(np.asarray, known))
+            return np.zeros((), bool)
+
+        done = da.from_delayed(dask.delayed(seen)(array, *others), (), bool)
+        return da.map_blocks(lambda block, _: block, da.asarray(array), done, dtype=array.dtype)
+
 
 @dataclass(frozen=True)
 class Torch(Library):
@@ -156,6 +185,10 @@ class Torch(Library):
         """PyTorch's own error."""
         found: type[Exception] = self.load().linalg.LinAlgError
         return found
+
+    def numbers(self, array: Any) -> np.ndarray[Any, Any]:
+        """A copy in the memory of this process, if it is not there."""
+        return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
 
     def floating(self) -> np.dtype[Any]:
         """PyTorch's default."""

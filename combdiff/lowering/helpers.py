@@ -156,7 +156,7 @@ def _take(array, along, indices, patterns, rank):
         items = []
         for n in read:
             size = part.shape[n]
-            items.append(placed(np.arange(size), (along[n],)) if along[n] in block else _checked(next(held), size))
+            items.append(placed(np.arange(size), (along[n],)) if along[n] in block else next(held))
         return part.transpose(read + kept)[tuple(items)].transpose([labels.index(axis) for axis in range(rank)])
 
     places = [rank + n if axis is None else axis for n, axis in enumerate(along)]
@@ -174,7 +174,7 @@ def _scatter(values, index, size):
 
     def partial(part, places):
         result = np.zeros((*(1,) * count, size, *part.shape[count:]), part.dtype)
-        flat = _checked(places, size).reshape(-1)
+        flat = places.reshape(-1)
         np.add.at(result.reshape(result.shape[count:]), flat, part.reshape(flat.shape + part.shape[count:]))
         return result
 
@@ -184,17 +184,8 @@ def _scatter(values, index, size):
     parts = da.blockwise(partial, (*summed, values.ndim, *rest), *operands, **lengths, concatenate=True, meta=meta)
     return parts.sum(axis=summed) if summed else parts
 '''
-
-_CHECKED = '''\
-def _checked(index, size):
-    """The indices, now that they are known."""
-    wrong = index[(index < 0) | (index >= size)]
-    if wrong.size:
-        raise IndexError(f"the index {wrong.flat[0]} is read, but there are the indices 0 … {size - 1}")
-    return index
-'''
 DASK = {"_contract": _CONTRACT, "_diagonal": _DIAGONAL, "_gather": _DASK_GATHER, "_whole": _WHOLE}
-DASK |= {"_take": _DASK_TAKE, "_scatter": _DASK_SCATTER, "_checked": _CHECKED}
+DASK |= {"_take": _DASK_TAKE, "_scatter": _DASK_SCATTER}
 
 
 def matrix_helpers(np: str) -> Mapping[str, str]:

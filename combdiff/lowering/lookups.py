@@ -13,16 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.checking import type_of
-from combdiff.domains import Cyclic, Range, Space, Symmetric
-from combdiff.indexing import Coordinate, Delta
+from combdiff.domains import Cyclic, Range, Symmetric
+from combdiff.indexing import Delta
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.indirections import At, Clip, Hit, Ramp, Scatter, Take
 from combdiff.lowering.products import Product
-from combdiff.lowering.steps import UNIT, Factor
+from combdiff.lowering.steps import UNIT, Factor, Read
 from combdiff.lowering.views import domain_of, extent_form, first_form, mask_of_form
-from combdiff.substitution import subterms
-from combdiff.terms import Apply, Term, Var
+from combdiff.terms import Term, Var
 
 
 def take(graph: Graph, value: Value, indices: Mapping[Var, Value]) -> Value:
@@ -103,7 +101,7 @@ def look_up(graph: Graph, product: Product, value_of: Callable[[Term], Value]) -
     for condition in product.lookups:
         assert condition.lookup
         form, value = condition.lookup
-        index, others = _kept_inside(graph, value_of(value), value, condition), [*product.masks, *product.lookups]
+        index, others = _kept_inside(graph, value_of(value), condition), [*product.masks, *product.lookups]
         bare = isinstance(form, Var) and form.type == condition.domain and _only_here(form, condition, others)
         if bare and isinstance(form, Var) and form in product.summed:
             taken[form] = index
@@ -117,25 +115,22 @@ def look_up(graph: Graph, product: Product, value_of: Callable[[Term], Value]) -
     return (tuple(places), _in_a_row(graph, places, indices)) if places else None
 
 
-def _kept_inside(graph: Graph, index: Value, value: Term, condition: Delta) -> Value:
+def _kept_inside(graph: Graph, index: Value, condition: Delta) -> Value:
     """Indices that may be none where nothing is read with them, since a condition does not hold, made any that exist.
 
     So may be those that count an index, and those computed from reads at index expressions, which find 0 outside.
     """
     domain = condition.domain
-    safe = all(_is_inside(node) for node in subterms(value))
-    if safe or not isinstance(domain, Range | Symmetric):
+    if not _may_be_outside(graph, index.step) or not isinstance(domain, Range | Symmetric):
         return index
     return graph.labelled(Clip(first_form(domain), extent_form(domain)), (index,), index.labels, int)
 
 
-def _is_inside(node: Term) -> bool:
-    """Whether a part of an index counts no index, and reads each axis at an index of the axis itself."""
-    if not isinstance(node, Apply):
-        return not isinstance(node, Coordinate)
-    space = type_of(node.function)
-    pairs = zip(node.arguments, space.axes if isinstance(space, Space) else (), strict=True)
-    return all(isinstance(index, Var) and index.type == axis for index, axis in pairs)
+def _may_be_outside(graph: Graph, step: int) -> bool:
+    """Whether an index comes from a count of indices or a read at index expressions."""
+    return isinstance(graph.steps[step].operation, Ramp | Read) or any(
+        _may_be_outside(graph, operand) for operand in graph.steps[step].operands
+    )
 
 
 def _joins(place: Var, places: Sequence[Var]) -> bool:

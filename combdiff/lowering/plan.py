@@ -306,7 +306,9 @@ def workspace(plan: Plan, n: int) -> int:
             return 2 * gram_block(*(plan.shape(step.operands[0])[n] for n in (axis, 1 - axis))) * ITEM_BYTES[step.kind]
         case Deposit(owned=owned):
             return 0 if owned else size * ITEM_BYTES[step.kind]
-        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Take() | Scatter() | Running():
+        case Take() as take:  # indices in place on a cycle, or counted along axes that are read too
+            return 2 * sum(plan.elements(step.operands[place.operand]) for place in take.read) * ITEM_BYTES[int]
+        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Scatter() | Running():
             return 3 * sum(plan.elements(m) for m in step.operands) * ITEM_BYTES[step.kind]
     return 0
 

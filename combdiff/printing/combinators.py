@@ -30,9 +30,10 @@ from combdiff.univariate import (
 
 
 def combinator_text(program: Lambda) -> str:
-    """The combinator form of a program: its head, a line per binding, and its result."""
+    """The combinator form of a program: its head, a line per binding, and its result. Integers are captures."""
     bindings, result = split(program.body)
-    points = frozenset(p for p in program.parameters if isinstance(p.type, Space)) | {var for var, _ in bindings}
+    given = (*program.parameters, *(var for var, _ in bindings))
+    points = frozenset(p for p in given if isinstance(p.type, Space) and p.type.dtype is not int)
     head = f"({', '.join(p.name for p in program.parameters)}) ↦"
     lines = [f"{var.name} = {form_text(eliminate(value, points))}" for var, value in bindings]
     lines.append(form_text(eliminate(result, points)))

@@ -43,6 +43,7 @@ from combdiff.printing.documents import (
     Starred,
     Transposed,
 )
+from combdiff.printing.indirect import read_directly
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
@@ -59,7 +60,7 @@ def sheet(term: Term) -> Sheet:
 
 def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     """The outline of any term, how it is laid out, and the names of its parameters and definitions."""
-    parts = outline(term)
+    parts = outline(read_directly(term))
     expressions = [*(value for _, value in parts.definitions), parts.result]
     bound = [*(var for group in parts.groups for var in group), *(var for var, _ in parts.definitions)]
     nodes = list(postorder(*expressions))
@@ -110,7 +111,10 @@ class Layout:
         return (negated(unsigned) or Signed(((True, unsigned),))) if negative else unsigned
 
     def _arguments(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
-        return tuple(self.doc(_unwrapped(term), scope) for term in terms)
+        return tuple(
+            self._add(term, scope, index=True) if isinstance(term, Add) else self.doc(_unwrapped(term), scope)
+            for term in terms
+        )
 
     def _signed(self, term: Term, scope: Scope) -> tuple[bool, Doc]:
         """Whether a minus stands before a term, and the rest."""
@@ -138,7 +142,7 @@ class Layout:
             case Conj():
                 return Starred(self.doc(term.body, scope))
             case Delta():
-                return Kronecker(self.doc(term.left, scope), self.doc(term.right, scope))
+                return Kronecker(*self._arguments(term.children, scope))
             case Indicator():
                 return Iverson(write_conditions([term], scope))
             case Primitive():
@@ -153,13 +157,15 @@ class Layout:
 
     # --- sums and products -----------------------------------------------------------------------------------------
 
-    def _add(self, term: Add, scope: Scope) -> Doc:
+    def _add(self, term: Add, scope: Scope, *, index: bool = False) -> Doc:
+        """A sum; a number stands last in an integer that is an index, as in other index expressions."""
         numbers: list[tuple[bool, Doc]] = []
         others: list[tuple[bool, Doc]] = []
         for part in _flat(term):
             is_number = isinstance(part, Number)
             (numbers if is_number else others).append(self._signed(part, scope))
-        ordered = [*(n for n in numbers if not n[0]), *others, *(n for n in numbers if n[0])]
+        before = [n for n in numbers if not n[0] and not index]
+        ordered = [*before, *others, *(n for n in numbers if n not in before)]
         first = next((n for n, (negative, _) in enumerate(ordered) if not negative), 0)
         return Signed((ordered[first], *ordered[:first], *ordered[first + 1 :]))
 
