@@ -13,6 +13,7 @@ Invariant: the parts multiplied out are the derivative.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,11 +24,11 @@ from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Domain, Space
 from combdiff.egraph.contraction import components
 from combdiff.egraph.extraction import index_variables, volume
-from combdiff.expansion import Addend, addends, common_factors, factors_of
+from combdiff.expansion import Addend, addends, common_factors, factors_of, holds_delta
 from combdiff.indexing import Delta, Indicator, affine, affine_parts
-from combdiff.sharing import canonical_names
+from combdiff.sharing import canonical_names, put_back
 from combdiff.substitution import Names, substitute
-from combdiff.terms import ONE, Add, Lambda, Number, Sum, Term, Tuple, Var, add, lambda_, mul, total
+from combdiff.terms import ONE, Add, Apply, Conj, Lambda, Number, Sum, Term, Tuple, Var, add, lambda_, mul, total
 
 MATRIX = 2  # axes up to which a core is small enough to be left whole
 MOST_OPEN = 2  # labels that may stay between the cores of a part
@@ -325,6 +326,26 @@ def _form_text(form: Term, letters: Mapping[Var, str]) -> str:
     if offset or not terms:
         terms.append(str(offset))
     return " + ".join(terms).replace("+ -", "- ")
+
+
+def opened(bindings: Iterable[tuple[Var, Term]], named: Sequence[tuple[str, Term]]) -> list[tuple[str, Term]]:
+    """Derivatives by name, with every binding put back that hides δ's or is one of them but for the order of axes."""
+    whole = {var for _, value in named for var in _read_as_a_whole(value)}
+    hiding: dict[Var, Term] = {}
+    for var, value in bindings:
+        if var in whole or holds_delta(value):
+            hiding[var] = put_back(value, hiding, {})
+    return [(name, put_back(value, hiding, {})) for name, value in named]
+
+
+def _read_as_a_whole(value: Term) -> Iterator[Var]:
+    """The variables with all axes of a derivative among the factors of its addends."""
+    body = value.body if isinstance(value, Lambda) else value
+    for factor in (f for addend in (body.terms if isinstance(body, Add) else (body,)) for f in factors_of(addend)):
+        bare = factor.body if isinstance(factor, Conj) else factor
+        tensor = bare.function if isinstance(bare, Apply) else bare
+        if isinstance(tensor, Var) and Counter(getattr(tensor.type, "axes", ())) == Counter(_axes(value)):
+            yield tensor
 
 
 def compress(names: Names, named: Iterable[tuple[str, Term]]) -> tuple[Term, tuple[Structure, ...]]:

@@ -22,19 +22,21 @@ import numpy as np
 
 from combdiff.arguments import bind_sizes
 from combdiff.blocks import Blocks, Compressed, pair_of_names, position
-from combdiff.compression import Structure, compress
+from combdiff.compression import Structure, compress, opened
 from combdiff.derivation import derived, space_of
 from combdiff.domains import Space, extent
-from combdiff.errors import ArgumentError, MemoryLimitError, UnsupportedError
+from combdiff.errors import ArgumentError, UnsupportedError
 from combdiff.jacobians import fine_gradient, hessian_body, modes_of
-from combdiff.memory import available, in_words
-from combdiff.newton import Operator, Pair, realified, solved
+from combdiff.memory import refuse_beyond
+from combdiff.newton import Operator, PivotError
 from combdiff.program import Program
 from combdiff.readability import letters_of, readable
 from combdiff.rulefiles.loading import rule_paths
+from combdiff.schur import Coupled
 from combdiff.sharing import share, split
 from combdiff.sparsity import Sparsity
 from combdiff.substitution import Names, apply
+from combdiff.systems import apart, assembled, packed, solved
 from combdiff.terms import Lambda, Term, Tuple, Var, lambda_, let
 from combdiff.transforms import Wrt, cheapest, check_objective, grad, hvp, names_several, points_of
 
@@ -100,12 +102,7 @@ class Hessian(Program):
             spaces = [space_of(part) for parts in self._blocks().values() for part in parts]
             sizes = self._sizes(values)
             needed = self._bytes[shapes] = sum(NUMBER_BYTES[s.dtype] * prod(_shape(s, sizes)) for s in spaces)
-        if needed < SMALL or (held := available()) is None or needed <= held:
-            return
-        raise MemoryLimitError(
-            f"{what} {self.name} takes {in_words(needed)}, but {in_words(held)} of memory are free",
-            hint="use .compressed() or .solve(…), which keep to its structure, or hvp for products with it",
-        )
+        refuse_beyond(needed, f"{what} {self.name}")
 
     @cached_property
     def _bytes(self) -> dict[tuple[tuple[int, ...], ...], int]:
@@ -138,7 +135,7 @@ class Hessian(Program):
     @cached_property
     def _compressed(self) -> Compressed:
         bindings, _ = split(self.term.body)
-        value, structures = compress(Names(self.term), self._named_parts())
+        value, structures = compress(Names(self.term), opened(bindings, list(self._named_parts())))
         term = readable(Lambda(self.term.parameters, share(let(bindings, value))), letters_of(self.term))
         core = Program(term, f"core_{self.name}", self.location, self.fixed, self.accesses)
         return Compressed(core, structures[0] if len(structures) == 1 else structures)
@@ -202,33 +199,37 @@ class Hessian(Program):
             for p, value in zip(self.term.parameters, self._bind(arguments, named), strict=True)
             if p.name not in self.fixed
         ]
-        return program(*values, *(vector if self.several else (vector,)))
+        return program(*values, *self._for_each(vector, "vector"))
 
     @cached_property
     def _product(self) -> Program:
         return hvp(self.objective, list(self.rows) if self.several else self.rows[0])
 
     def linear_operator(self, *arguments: Any, **named: Any) -> Any:
-        """A SciPy LinearOperator of the Hessian at arrays; vectors are flat.
+        """A SciPy LinearOperator of the Hessian at arrays; vectors are flat, Re before Im of what is complex.
 
-        Where the Hessian has structure its cores are computed once, and products use them.
+        Several variables follow one another. Where the Hessian has structure its cores are computed once, and products
+        use them.
         """
         from scipy.sparse.linalg import LinearOperator
 
         self._check_square("a linear operator")
-        operator = self._operator(self._bind(arguments, named))
         values = self._bind(arguments, named)
-        point = self.term.parameters[[p.name for p in self.term.parameters].index(self.rows[0])]
-        if self.several or space_of(point).dtype is complex:
-            raise UnsupportedError("a linear operator is made for one real variable", hint="use matvec")
-        shape = _shape(space_of(point), self._sizes(values))
+        operator = self._operator(values)
+        spaces = [space_of(point) for point in self._points]
+        shapes = [_shape(space, self._sizes(values)) for space in spaces]
+        is_complex = [space.dtype is complex for space in spaces]
 
         def product(vector: Any) -> Any:
-            shaped = np.asarray(vector).reshape(shape)
-            found = operator.matvec(shaped) if operator else self.matvec(shaped, *arguments, **named)
-            return found.reshape(-1)
+            arrays = [each[..., 0] for each in apart(np.asarray(vector).reshape(-1, 1), shapes, is_complex)]
+            if operator:
+                return operator.matvec(arrays[0]).reshape(-1)
+            found = self.matvec(tuple(arrays) if self.several else arrays[0], *arguments, **named)
+            parts = zip(found if self.several else (found,), is_complex, strict=True)
+            return np.concatenate([packed(part[..., None], twice)[:, 0] for part, twice in parts])
 
-        return LinearOperator((prod(shape), prod(shape)), matvec=product, rmatvec=product, dtype=float)
+        rows = sum(prod(shape) * (1 + twice) for shape, twice in zip(shapes, is_complex, strict=True))
+        return LinearOperator((rows, rows), matvec=product, rmatvec=product, dtype=float)
 
     def _operator(self, values: Sequence[Any]) -> Operator | None:
         """The Hessian by its cores at arrays, where it is one real block of which the structure says all."""
@@ -250,42 +251,71 @@ class Hessian(Program):
     def solve(self, rhs: Any, *arguments: Any, **named: Any) -> Any:
         """The x with H·x = rhs at arrays: a Newton step for rhs = −gradient, shaped like the variable.
 
-        δ's, Kronecker factors and low rank beside a δ are used where they are; otherwise the dense system is solved.
-        Several variables take and give a tuple; those that no second derivative couples are solved for by themselves.
-        Complex variables: the x whose `matvec` is rhs. Raises SingularError,
-        and MemoryLimitError where the dense matrix is needed and does not fit.
+        More axes of rhs, last, number right-hand sides. δ's, Kronecker factors and low rank beside δ's are used where
+        they are; otherwise the dense system is solved. Several variables take and give a tuple; those that no second
+        derivative couples are solved for by themselves, and of those that are coupled the ones whose own block has
+        structure are eliminated first. Complex variables: the x whose `matvec` is rhs. Raises ArgumentError where rhs
+        does not fit, SingularError, and MemoryLimitError where the dense matrix is needed and does not fit.
         """
         self._check_square("systems")
         values = self._bind(arguments, named)
         shapes = [_shape(space_of(p), self._sizes(values)) for p in self._points]
-        given = [np.asarray(part) for part in (rhs if self.several else (rhs,))]
+        given = self._for_each(rhs, "right-hand side")
+        more = given[0].shape[len(shapes[0]) :]
         for name, part, shape in zip(self.rows, given, shapes, strict=True):
-            if part.shape != shape:
-                raise ArgumentError(f"the right-hand side for {name} has shape {part.shape}, but {shape} was expected")
+            if part.shape != (*shape, *more):
+                raise ArgumentError(
+                    f"the right-hand side for {name} has shape {part.shape}, but {(*shape, *more)} was expected",
+                    hint="it is shaped like the variable; axes that number right-hand sides come last",
+                )
+            if np.iscomplexobj(part) and space_of(self._point(name)).dtype is not complex:
+                raise ArgumentError(f"the right-hand side for {name} is complex, but {name} is real")
+        columns = [part.reshape((*shape, prod(more))) for part, shape in zip(given, shapes, strict=True)]
+        solution = self._solve_groups(values, columns)
+        found = [part.reshape((*shape, *more)) for part, shape in zip(solution, shapes, strict=True)]
+        return tuple(found) if self.several else found[0]
+
+    def _for_each(self, value: Any, what: str) -> list[Any]:
+        """An array for each variable, from one or a tuple of them."""
         if not self.several:
-            return self._solve_one(values, given[0])
+            return [np.asarray(value)]
+        if not isinstance(value, tuple | list) or len(value) != len(self.rows):
+            names = ", ".join(self.rows)
+            raise ArgumentError(f"a tuple was expected, with a {what} for each of {names}", hint=f"give ({names})")
+        return [np.asarray(part) for part in value]
+
+    def _solve_groups(self, values: Sequence[Any], right: list[Any]) -> list[Any]:
+        """The solution for arrays of columns, by each group of coupled variables."""
+        if not self.several:
+            return self._solve_together(values, right)
         found: dict[str, Any] = {}
         for names in self._coupled:
-            right = [given[self.rows.index(name)] for name in names]
-            if len(names) == 1:
-                solution = [self._among[names]._solve_one(values, right[0])]
-            else:
-                solution = self._among[names]._solve_dense(values, right)
-            found.update(zip(names, solution, strict=True))
-        return tuple(found[name] for name in self.rows)
+            own = [right[self.rows.index(name)] for name in names]
+            found.update(zip(names, self._among[names]._solve_together(values, own), strict=True))
+        return [found[name] for name in self.rows]
 
-    def _solve_one(self, values: Sequence[Any], right: Any) -> Any:
-        """The solution of the system of one variable: by its structure where that says more than the array."""
-        structure = self.compressed().structure
-        if isinstance(structure, Structure):
-            return operator.solve(right) if (operator := self._operator(values)) else self._by_matrix(values, right)
-        shape = tuple(extent(axis, self._sizes(values)) for axis in structure[0].axes[: len(structure[0].axes) // 2])
-        pair = Pair(*(Operator(each, self._cores(values), shape) for each in structure))
-        solution = pair.solve(right) if any(each.compresses for each in structure) else None
-        return self._by_matrix(values, right) if solution is None else solution
+    def _solve_together(self, values: Sequence[Any], right: list[Any]) -> list[Any]:
+        """The solution of a system for all variables, by the structure of blocks that have one."""
+        if any(r == c and any(each.compresses for each in block) for (r, c), block in self._structured.items()):
+            spaces = [space_of(point) for point in self._points]
+            shapes = tuple(part.shape[:-1] for part in right)
+            is_complex = tuple(space.dtype is complex for space in spaces)
+            try:
+                solution = Coupled(shapes, is_complex, self._structured, self._cores(values)).solve(right)
+            except PivotError:
+                solution = None
+            if solution is not None:
+                return solution
+        return self._solve_dense(values, right)
 
-    def _by_matrix(self, values: Sequence[Any], right: Any) -> Any:
-        return self._solve_dense(values, [right])[0]
+    @cached_property
+    def _structured(self) -> dict[tuple[int, int], tuple[Structure, ...]]:
+        """The structures of the blocks on and above the diagonal, by the numbers of row and column."""
+        blocks: dict[tuple[int, int], tuple[Structure, ...]] = {}
+        for (row, column), structure in zip(self._named_blocks(), self._structures, strict=True):
+            place = self.rows.index(row), self.columns.index(column)
+            blocks[place] = (*blocks.get(place, ()), structure)
+        return blocks
 
     @cached_property
     def _coupled(self) -> tuple[tuple[str, ...], ...]:
@@ -310,22 +340,22 @@ class Hessian(Program):
         result = replace(self, fixed={}).__call__(**fixed)
         table = result if self.several else ((result,),)
         is_complex = [space_of(p).dtype is complex for p in self._points]
-        matrix, right, restore = realified(table, given, is_complex)
-        return restore(solved(matrix, right[:, None])[:, 0])
+        matrix = assembled(table, [prod(part.shape[:-1]) for part in given], is_complex)
+        right = np.concatenate([packed(part, twice) for part, twice in zip(given, is_complex, strict=True)])
+        return list(apart(solved(matrix, right), [part.shape[:-1] for part in given], is_complex))
 
     @property
     def _points(self) -> list[Var]:
-        known = {p.name: p for p in self.term.parameters}
-        return [known[name] for name in self.rows]
+        return list(map(self._point, self.rows))
+
+    def _point(self, name: str) -> Var:
+        return next(p for p in self.term.parameters if p.name == name)
 
     def _check_square(self, what: str) -> None:
         if self.rows != self.columns:
             raise UnsupportedError(
                 f"{what} of the block by {self.rows[0]} and {self.columns[0]}: only a diagonal block is a square matrix"
             )
-
-
-SMALL = 1 << 26  # bytes that are not worth asking how much memory is free
 
 
 def hessian(

@@ -10,6 +10,11 @@ from __future__ import annotations
 
 import os
 
+from combdiff.errors import MemoryLimitError
+
+SMALL = 1 << 26  # bytes that are not worth asking how much memory is free
+BY_STRUCTURE = "use .compressed() or .solve(…), which keep to its structure, or hvp for products with it"
+
 
 def available() -> int | None:
     """Bytes that can be allocated without swapping, None where the system does not say."""
@@ -31,3 +36,10 @@ def in_words(size: float) -> str:
     power = min(max(int(size).bit_length() - 1, 0) // 10, len(units) - 1)
     scaled = size / 1024**power
     return f"{scaled:.0f} {units[power]}" if scaled >= 100 else f"{scaled:.3g} {units[power]}"
+
+
+def refuse_beyond(needed: int, what: str, hint: str = BY_STRUCTURE) -> None:
+    """Raise MemoryLimitError if more bytes are needed than are free, for `what` takes them."""
+    if needed < SMALL or (held := available()) is None or needed <= held:
+        return
+    raise MemoryLimitError(f"{what} takes {in_words(needed)}, but {in_words(held)} of memory are free", hint=hint)

@@ -4,15 +4,16 @@
     H[i,j,k,l] = core1[i,k] core2[j,l]             a system for each factor
     H[i,j] = core1[i] δ[i,j] + Σ_r core2[i,r] core2[j,r]     Woodbury: the δ part, then an r×r system
 
-Everything is a contraction of the cores; the whole matrix is formed only where no structure helps.
+Everything is a contraction of the cores. Arrays of columns have one more axis, last, that numbers the columns.
 
-Invariant: a solution is returned only if the matrix that was solved with is far from singular.
+Invariant: a solution is returned only if the matrices that were solved with are far from singular, and Woodbury's only
+if it satisfies the system.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -21,10 +22,18 @@ import numpy as np
 
 from combdiff.compression import Part, Structure
 from combdiff.errors import SingularError
+from combdiff.systems import Array, real_pair, solved
 
-Array = np.ndarray[Any, Any]
 Labels = tuple[int, ...]
 Operand = tuple[Array, Labels]
+Solver = Callable[[Array], Array]
+COLUMN = -1  # the label of the axis that numbers columns
+ACCURATE = 1e-10  # what a solution by elimination may miss of its right-hand side,
+ROUNDING = 1e-13  # and of the matrix times the solution
+
+
+class PivotError(SingularError):
+    """What was to be eliminated first has no inverse, or too large a one; the whole matrix may have one."""
 
 
 @dataclass(frozen=True)
@@ -47,23 +56,23 @@ class Operator:
 
     # --- as a matrix
 
-    def dense(self) -> Array:
-        """The matrix, size × size."""
-        total = np.zeros((*self.shape, *self.shape), np.result_type(*self.cores))
-        for part in self.structure.parts:
-            units = [(np.eye(self.shape[a % self.order]), (a, b)) for a, b in part.pairs]
-            total += self._filled([*self._operands(part), *units], tuple(range(2 * self.order)))
-        return total.reshape(self.size, self.size)
-
     def matvec(self, vector: Array) -> Array:
         """H·vector for a vector shaped like the row axes."""
-        total = np.zeros(self.shape, np.result_type(*self.cores, vector))
+        return self.product(vector[..., None])[..., 0]
+
+    def product(self, columns: Array) -> Array:
+        """H·columns."""
+        total = np.zeros(columns.shape, np.result_type(*self.cores, columns))
         for part in self.structure.parts:
-            tied = {b: a for a, b in part.pairs if b == a + self.order}
-            units = [(np.eye(self.shape[a % self.order]), (a, b)) for a, b in part.pairs if b not in tied]
-            labels = tuple(tied.get(a + self.order, a + self.order) for a in range(self.order))
-            total += self._filled([*self._operands(part), *units, (vector, labels)], tuple(range(self.order)))
+            total += self._times(part, columns)
         return total
+
+    def _times(self, part: Part, columns: Array) -> Array:
+        tied = {b: a for a, b in part.pairs if b == a + self.order}
+        units = [(np.eye(self.shape[a % self.order]), (a, b)) for a, b in part.pairs if b not in tied]
+        labels = tuple(tied.get(a + self.order, a + self.order) for a in range(self.order))
+        operands = [*self._operands(part), *units, (columns, (*labels, COLUMN))]
+        return self._filled(operands, (*range(self.order), COLUMN))
 
     def _operands(self, part: Part) -> list[Operand]:
         return [(self.cores[core], labels) for core, labels in part.cores]
@@ -73,37 +82,32 @@ class Operator:
         return tuple(a for a, b in part.pairs if b == a + self.order)
 
     def _filled(self, operands: list[Operand], out: Labels) -> Array:
-        """The contraction of operands to axes, of which some may occur in none of them."""
-        present = {label for _, labels in operands for label in labels}
-        ones = [(np.ones(self.shape[a % self.order]), (a,)) for a in out if a not in present]
-        return _einsum([*operands, *ones], out)
+        return filled(operands, out, self.shape * 2)
 
     # --- systems
 
-    def solve(self, rhs: Array) -> Array:
-        """The solution of H·x = rhs, shaped like the row axes; raises SingularError."""
-        columns = rhs.reshape(*self.shape, 1)
-        return self._solver()(columns)[..., 0]
-
-    def _solver(self) -> Callable[[Array], Array]:
-        """What solves for right-hand sides with one more axis, last."""
+    def solver(self) -> Solver | None:
+        """What solves for columns by the structure, None where that does not help."""
         parts = self.structure.parts
         if not parts:
-            raise SingularError("the matrix of the system is zero")
+            raise SingularError("the Newton system is singular: its matrix is zero, whatever the arguments are")
         if not all(self._simple(part) for part in parts):
-            return self._by_matrix
+            return None
         if len(parts) == 1:
-            return lambda columns: self._by_factors(parts[0], columns)
+            several = len(self._groups(parts[0])) > 1 or self._pairs(parts[0])
+            return partial(self._by_factors, parts[0]) if several else None
         if blocks := self.blocks():
             return partial(self._by_blocks, *blocks)
-        return self._by_woodbury if self._low_rank() else self._by_matrix
+        outer = [part for part in parts if not part.pairs]
+        base = replace(self, structure=replace(self.structure, parts=tuple(p for p in parts if p.pairs)))
+        if not outer or not base.structure.parts:
+            return None
+        low, inner = self._low_rank(outer), base.solver()
+        return None if low is None or inner is None else partial(self._by_woodbury, inner, *low)
 
     def _simple(self, part: Part) -> bool:
         """Whether all conditions of a part are δ's between an axis and its own column axis."""
         return not part.conditions and len(self._pairs(part)) == len(part.pairs)
-
-    def _by_matrix(self, columns: Array) -> Array:
-        return solved(self.dense(), columns.reshape(self.size, -1)).reshape(columns.shape)
 
     def _by_factors(self, part: Part, columns: Array) -> Array:
         """One part: its unconnected groups of axes one after the other."""
@@ -159,10 +163,11 @@ class Operator:
         matrix = self._filled(operands, self._matrix_labels(group, paired)).reshape(*lengths, count, count)
         return self.along(order, columns, (*lengths, count), partial(solved, matrix))
 
-    def along(self, order: Sequence[int], columns: Array, lengths: Labels, solve: Callable[[Array], Array]) -> Array:
+    def along(self, order: Sequence[int], columns: Array, lengths: Labels, solve: Solver) -> Array:
         """Solve for columns with their axes in an order: those of a stack of vectors (`lengths`), then the others."""
         moved = columns.transpose(order)
-        solution = solve(moved.reshape(*lengths, -1)).reshape(moved.shape)
+        count = prod(moved.shape) // max(prod(lengths), 1)
+        solution = solve(moved.reshape(*lengths, count)).reshape(moved.shape)
         return solution.transpose(np.argsort(order))
 
     def blocks(self, *others: Operator) -> tuple[list[int], list[int]] | None:
@@ -189,22 +194,21 @@ class Operator:
 
     # --- low rank beside δ's
 
-    def _low_rank(self) -> list[tuple[Array, Array]] | None:
-        """The parts after the first as U·Vᵀ, where these together have fewer columns than rows; None otherwise."""
-        first, *rest = self.structure.parts
-        if len([p for p in self.structure.parts if p.pairs == first.pairs]) > 1:
-            return None
-        found = [self._outer(part) for part in rest]
+    def _low_rank(self, parts: Sequence[Part]) -> tuple[Array, Array] | None:
+        """Parts as U·Vᵀ, where these have fewer columns than rows; None otherwise."""
+        found = [self._outer(part) for part in parts]
         pairs = [pair for pair in found if pair is not None]
-        narrow = sum(left.shape[1] for left, _ in pairs) < self.size
-        return pairs if narrow and len(pairs) == len(found) else None
+        if len(pairs) < len(parts) or sum(left.shape[1] for left, _ in pairs) >= self.size:
+            return None
+        left, right = (np.concatenate([pair[n] for pair in pairs], axis=1) for n in range(2))
+        return left, right
 
     def _outer(self, part: Part) -> tuple[Array, Array] | None:
         """A part without δ's as the product of a matrix of its rows and one of its columns."""
         rows, columns = range(self.order), range(self.order, 2 * self.order)
         left = [(a, labels) for a, labels in self._operands(part) if set(labels) & set(rows)]
         right = [(a, labels) for a, labels in self._operands(part) if not set(labels) & set(rows)]
-        if part.pairs or any(set(labels) & set(columns) for _, labels in left):
+        if any(set(labels) & set(columns) for _, labels in left):
             return None
         inside = {label for _, labels in right for label in labels}
         ranks = tuple(sorted({label for _, labels in left for label in labels if label in inside}))
@@ -214,20 +218,42 @@ class Operator:
         ]
         return found[0], found[1]
 
-    def _by_woodbury(self, columns: Array) -> Array:
-        """(D + U·Vᵀ)⁻¹ = D⁻¹ − D⁻¹·U·(1 + Vᵀ·D⁻¹·U)⁻¹·Vᵀ·D⁻¹."""
-        pairs = self._low_rank() or []
-        left, right = (np.concatenate([pair[n] for pair in pairs], axis=1) for n in range(2))
-        together = np.concatenate([columns.reshape(self.size, -1), left], axis=1)
+    def _by_woodbury(self, inner: Solver, left: Array, right: Array, columns: Array) -> Array:
+        """(D + U·Vᵀ)⁻¹ = D⁻¹ − D⁻¹·U·(1 + Vᵀ·D⁻¹·U)⁻¹·Vᵀ·D⁻¹, where `inner` solves with D."""
         try:
-            found = self._by_factors(self.structure.parts[0], together.reshape(*self.shape, -1))
-        except SingularError:  # of the part with the δ's alone
-            return self._by_matrix(columns)
-        found = found.reshape(self.size, -1)
-        plain, through = found[:, : -left.shape[1]], found[:, -left.shape[1] :]
+            through = inner(left.reshape(*self.shape, -1)).reshape(self.size, -1)
+        except SingularError as error:
+            raise PivotError(error.message) from None
         small = np.eye(left.shape[1]) + right.T @ through
-        result: Array = plain - through @ solved(small, right.T @ plain)
-        return result.reshape(columns.shape)
+
+        def once(columns: Array) -> Array:
+            plain = inner(columns).reshape(self.size, columns.shape[-1])
+            found: Array = plain - through @ solved(small, right.T @ plain)
+            return found.reshape(columns.shape)
+
+        return refined(once, self.product, columns)
+
+
+def refined(solve: Solver, product: Solver, columns: Array) -> Array:
+    """A solution improved by solving for what it misses; PivotError where it still misses more than rounding explains.
+
+    Elimination without pivoting loses digits where what is eliminated first is small beside the rest.
+    """
+    rows = columns.shape[:-1]
+    probe = np.cos(np.arange(1.0, prod(rows) + 1) ** 2).reshape((*rows, 1))
+    length = _size(product(probe)) / max(_size(probe), 1.0)  # about that of the matrix
+    solution = solve(columns)
+    for again in (True, False):
+        missed = columns - product(solution)
+        if _size(missed) <= ACCURATE * _size(columns) + ROUNDING * length * _size(solution):
+            return solution
+        if again:
+            solution = solution + solve(missed)
+    raise PivotError("what was eliminated first is too small beside the rest")
+
+
+def _size(array: Array) -> float:
+    return float(np.linalg.norm(array))
 
 
 @dataclass(frozen=True)
@@ -240,23 +266,45 @@ class Pair:
     direct: Operator
     twin: Operator
 
-    def solve(self, rhs: Array) -> Array | None:
-        """The dz for a change of the gradient, by the structure; None where that does not help."""
+    def product(self, columns: Array) -> Array:
+        """The changes of the gradient."""
+        return 2 * (self.direct.product(columns.conj()) + self.twin.product(columns)).conj()
+
+    def solver(self) -> Solver | None:
+        """What solves for changes of the gradient by the structure; None where that does not help."""
         if not self.twin.structure.parts:
-            return self.direct.solve(rhs.conj() / 2).conj()
+            solve = self.direct.solver()
+            return None if solve is None else lambda columns: solve(columns.conj() / 2).conj()
         found = self.direct.blocks(self.twin)
-        if found is None:
-            return None
-        batch, rows = found
+        return None if found is None else partial(self._by_blocks, *found)
+
+    def _by_blocks(self, batch: Sequence[int], rows: Sequence[int], columns: Array) -> Array:
         P, Q = (operator.stack(batch, rows).conj() for operator in (self.direct, self.twin))
-        matrix, count = _real_pair(P + Q, P - Q), P.shape[-1]
+        matrix, count = real_pair(P + Q, P - Q), P.shape[-1]
 
         def solve(right: Array) -> Array:
             solution = solved(matrix, np.concatenate([right.real, right.imag], axis=-2))
             return solution[..., :count, :] + 1j * solution[..., count:, :]
 
-        rest = [a for a in range(rhs.ndim + 1) if a not in (*batch, *rows)]
-        return self.direct.along([*batch, *rows, *rest], rhs[..., None], P.shape[:-1], solve)[..., 0]
+        rest = [a for a in range(columns.ndim) if a not in (*batch, *rows)]
+        return self.direct.along([*batch, *rows, *rest], columns, P.shape[:-1], solve)
+
+
+def expanded(structure: Structure, cores: Sequence[Array], extents: Labels) -> Array:
+    """The array that a structure without conditions describes, its axes of these extents."""
+    total = np.zeros(extents, np.result_type(*cores))
+    for part in structure.parts:
+        units = [(np.eye(extents[a]), (a, b)) for a, b in part.pairs]
+        operands = [(cores[core], labels) for core, labels in part.cores]
+        total += filled([*operands, *units], tuple(range(len(extents))), extents)
+    return total
+
+
+def filled(operands: list[Operand], out: Labels, extents: Labels) -> Array:
+    """The contraction of operands to axes, of which some may occur in none of them."""
+    present = {label for _, labels in operands for label in labels}
+    ones = [(np.ones(extents[a]), (a,)) for a in out if a not in present]
+    return _einsum([*operands, *ones], out)
 
 
 def _einsum(operands: Sequence[Operand], out: Labels) -> Array:
@@ -267,77 +315,3 @@ def _einsum(operands: Sequence[Operand], out: Labels) -> Array:
     known = {label: n for n, label in enumerate(dict.fromkeys(x for _, labels in operands for x in labels))}
     arguments = [part for array, labels in operands for part in (array, [known[x] for x in labels])]
     return np.asarray(np.einsum(*arguments, [known[x] for x in out], optimize="greedy"))
-
-
-def solved(matrix: Array, right: Array) -> Array:
-    """matrix⁻¹·right for one matrix or a batch of them; raises SingularError, also where it is nearly so.
-
-    One more right-hand side, with entries that follow no pattern, tells the norm of the inverse.
-    """
-    size = matrix.shape[-1]
-    probe = np.broadcast_to(np.cos(np.arange(1, size + 1) ** 2.0)[:, None], (*matrix.shape[:-1], 1))
-    right = np.broadcast_to(right, (*matrix.shape[:-2], *right.shape[-2:]))
-    try:
-        solution = np.linalg.solve(matrix, np.concatenate([right, probe], axis=-1))
-    except np.linalg.LinAlgError:
-        raise _singular(size, float("inf")) from None
-    grown = np.linalg.norm(solution[..., -1], axis=-1) / np.sqrt(size)
-    condition = grown * np.linalg.norm(matrix, axis=(-2, -1))
-    worst = float(np.max(condition, initial=0.0))
-    if not worst < 0.1 / np.finfo(matrix.dtype).eps:
-        raise _singular(size, worst)
-    return solution[..., :-1]
-
-
-def realified(
-    table: Sequence[Sequence[Any]], right: Sequence[Array], is_complex: Sequence[bool]
-) -> tuple[Array, Array, Callable[[Array], list[Array]]]:
-    """The real system of dense blocks, its right-hand side, and what makes arrays of its solution.
-
-    `table[r][c]` is ∂²f/∂x_r∂x_c, or the pair (∂²f/∂z∂z̄, ∂²f/∂z∂z) if one of the two is complex. A complex variable is
-    its real and its imaginary part; the change of its gradient 2 ∂f/∂z̄ is 2 (P·dz + conj(Q)·dz̄), P and Q transposed.
-    """
-    rows = []
-    for r, row_complex in enumerate(is_complex):
-        blocks = [_real_block(table[c][r], right[r].size, row_complex, column) for c, column in enumerate(is_complex)]
-        rows.append(np.concatenate(blocks, axis=1))
-    parts = [
-        np.concatenate([b.real.ravel(), b.imag.ravel()]) if c else b.ravel()
-        for b, c in zip(right, is_complex, strict=True)
-    ]
-
-    def restore(solution: Array) -> list[Array]:
-        found, start = [], 0
-        for array, row_complex in zip(right, is_complex, strict=True):
-            piece = solution[start : start + array.size * (1 + row_complex)]
-            start += len(piece)
-            value = piece[: array.size] + 1j * piece[array.size :] if row_complex else piece
-            found.append(value.reshape(array.shape))
-        return found
-
-    return np.concatenate(rows), np.concatenate(parts), restore
-
-
-def _real_block(block: Any, rows: int, row_complex: bool, column_complex: bool) -> Array:
-    """How the gradient by the row variable changes with the column variable; the block has the column's axes first."""
-    pair = block if isinstance(block, tuple) else (block, block)
-    direct, twin = (np.asarray(part).reshape(-1, rows).T for part in pair)
-    if not row_complex and not column_complex:
-        return direct
-    if not row_complex:
-        return 2 * np.concatenate([direct.real, -direct.imag], axis=1)
-    if not column_complex:
-        return 2 * np.concatenate([direct.real, direct.imag])
-    return _real_pair(direct + twin.conj(), direct - twin.conj())
-
-
-def _real_pair(plus: Array, minus: Array) -> Array:
-    """How real and imaginary parts of a gradient change with those of a variable: 2 (P·dz + Q·dz̄), of P + Q, P − Q."""
-    return 2 * np.block([[plus.real, -minus.imag], [plus.imag, minus.real]])
-
-
-def _singular(size: int, condition: float) -> SingularError:
-    return SingularError(
-        f"the Newton system is singular: its {size} × {size} matrix has a condition number of about {condition:.0e}",
-        hint="add a multiple of the squared arguments to the objective (damping), or solve in the least-squares sense",
-    )
