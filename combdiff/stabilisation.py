@@ -26,7 +26,7 @@ from combdiff.expansion import closed, common_factors, factors_of
 from combdiff.exponentials import ELEMENTARY, holds_exp, is_logarithm, is_positive
 from combdiff.gathering import Product, addends_of, exponential, magnitude, put_together
 from combdiff.indexing import Delta, Indicator
-from combdiff.overflow import is_divided, risk
+from combdiff.overflow import is_divided, risk, risky
 from combdiff.primitives import HALF
 from combdiff.sharing import canonical_names, inline_all, put_back, share, split
 from combdiff.substitution import Names, substitute, subterms
@@ -175,11 +175,15 @@ class _Stabilising:
         return Product((term.with_children(tuple(map(self.value, term.children))),))
 
     def _of_factors(self, term: Term, opened: bool) -> list[Product]:
-        """A product: sums in it that cannot overflow stay whole, unless what they are multiplied by may then."""
-        if not opened:
-            found = self._multiplied([self._whole(factor) for factor in factors_of(term)])
-            if not any(risk(put_together(part)) for part in found):
-                return found
+        """A product: sums in it stay whole, unless fewer exponentials may overflow when they are opened."""
+        if opened:
+            return self._opened(term)
+        found = self._multiplied([self._whole(factor) for factor in factors_of(term)])
+        danger = _danger(found)
+        return opened_up if danger and _danger(opened_up := self._opened(term)) < danger else found
+
+    def _opened(self, term: Term) -> list[Product]:
+        """A product with the sums in it multiplied out, or as it is where they are too many."""
         choices = [self._products(factor, opened=True) for factor in factors_of(term)]
         if prod(map(len, choices)) > MOST_TERMS:
             return [Product(tuple(map(self.value, factors_of(term))))]
@@ -187,8 +191,7 @@ class _Stabilising:
 
     def _whole(self, factor: Term) -> list[Product]:
         found = self._products(factor)
-        whole = len(found) > 1 and not any(risk(put_together(part)) for part in found)
-        return [Product((self.value(factor),))] if whole else found
+        return [Product((self.value(factor),))] if len(found) > 1 else found
 
     def _multiplied(self, choices: Sequence[Sequence[Product]]) -> list[Product]:
         return [reduce(operator.mul, choice, Product()) for choice in product(*choices)]
@@ -200,7 +203,7 @@ class _Stabilising:
         renamed = {index: self.names.fresh(index) for index in term.indices}
         body = substitute(term.body, renamed)
         found = self._products(body, opened)
-        if not opened and not any(risk(put_together(part)) for part in found):
+        if not opened and not _danger(found):
             return [Product((total(renamed.values(), self.value(body)),))]
         return [Product(sums=((tuple(renamed.values()), part),)) for part in found]
 
@@ -329,6 +332,11 @@ def _denominators(units: Iterable[Term]) -> list[Term]:
         if whole and len(rest) == 1 and is_logarithm(rest[0]):
             found += [canonical_names(rest[0])] * -number.real  # type: ignore[attr-defined]
     return found
+
+
+def _danger(parts: Iterable[Product]) -> int:
+    """How many different exponentials in a sum of products may overflow."""
+    return len(frozenset[Term]().union(*(risky(put_together(part)) for part in parts)))
 
 
 def _present(term: Term | None) -> tuple[Term, ...]:

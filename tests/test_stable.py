@@ -277,3 +277,14 @@ def test_deltas_that_no_index_solves_stay() -> None:
     gradient = cd.grad(f, wrt="y")
     expected = (gradient(x, y + 1e-6 * v, z) - gradient(x, y - 1e-6 * v, z)) / 2e-6
     np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_products_that_no_law_helps_are_not_multiplied_out() -> None:
+    @cd.program
+    def f(A: cd.Space("m", "n"), B: cd.Space("p", "m"), x: cd.Space("n")):
+        t = cd.tensor(lambda i: cd.exp(cd.sum(lambda j: A[i, j] * x[j])))
+        return cd.tensor(lambda o: cd.sum(lambda i: B[o, i] * cd.tanh(t[i])))
+
+    J = cd.jacobian(f, wrt="x")
+    matrices = [row for row in J.cost(m=30, n=30, p=30).rows if row.flops >= 30**2]
+    assert [row.operation for row in matrices] == ["matrix-vector", "multiply", "matrix-matrix"]
