@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.accesses import Access, check
-from combdiff.arguments import Prepared, key, prepare, unknown_size
+from combdiff.arguments import Prepared, described, key, prepare, unknown_size
 from combdiff.costs import CostTable, table
 from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
 from combdiff.held import Lookup
@@ -162,6 +162,10 @@ class Runner:
 
     def _prepared(self, arguments: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         prepared = prepare(self.program.parameters, arguments, self.sizes, self.library)
+        for positions, lookup in self._lookups:
+            given = described(arguments[positions[0]])
+            if 0 not in given.shape:  # an empty list has no element type of its own
+                lookup.refuse_mask(given.dtype)
         unknown = sorted(size_names(self.program) - prepared.sizes.keys())
         if unknown:
             raise unknown_size(unknown[0])

@@ -21,7 +21,7 @@ import numpy as np
 from combdiff.accesses import ends, extent_term, sizes_named
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Domain, Function, Range, Space, Symmetric, Whole
-from combdiff.errors import IndexingError, UnsupportedError
+from combdiff.errors import ArgumentError, IndexingError, UnsupportedError
 from combdiff.indexing import Affine, Coordinate, Delta, Indicator, affine, indicator, size_form
 from combdiff.substitution import subterms
 from combdiff.terms import Add, Apply, Lambda, Mul, Number, Sum, Term, Tuple, Var, lambda_, mul
@@ -62,6 +62,18 @@ class Lookup:
         value = self.value
         stored = isinstance(value, Apply) and isinstance(value.function, Var) and value.arguments == self.indices
         return stored and not self.guards
+
+    def refuse_mask(self, dtype: np.dtype[Any]) -> None:
+        """Raises ArgumentError where truth values are given for an array whose elements are indices as they are."""
+        array = self.value.function if isinstance(self.value, Apply) else self.value
+        if isinstance(array, Var) and dtype.kind == "b":
+            place = f"axis {self.axis} of {self.tensor}" if self.tensor else "a tensor"
+            raise ArgumentError(
+                f"{array.name} holds indices of {place}, but what was given for it has dtype {dtype}: "
+                "whole numbers are expected, not a mask",
+                hint=f"give np.flatnonzero({array.name}), the indices where it is True, "
+                f"or {array.name}.astype(int) if 0 and 1 are meant",
+            )
 
     def check(self, values: Array, sizes: Mapping[str, int], used: Array | int = 1) -> None:
         """Raises IndexingError if one of the values is no index of the axis, where it is used."""

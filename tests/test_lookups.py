@@ -194,3 +194,31 @@ def test_derivatives_inside_other_programs_still_check_their_indices() -> None:
     np.testing.assert_allclose(outer(x, np.array([2, 2]), w), [0, 0, 4])
     with pytest.raises(IndexingError, match=r"idx\[1\] = 7, but there are the indices 0 … 2 for V = 3"):
         outer(x, np.array([0, 7]), w)
+
+
+def test_a_mask_is_refused_for_indices() -> None:
+    x, w, mask = np.ones((5, 3)), np.ones((4, 3)), np.array([True, False, True, True])
+    for f in (embedding, cd.grad(embedding), cd.hvp(embedding)):
+        with pytest.raises(cd.ArgumentError) as caught:
+            f(x, mask, w, *([x] if len(f.parameters) == 4 else []))
+        assert caught.value.message == (
+            "idx holds indices of axis 0 of x, but what was given for it has dtype bool: whole numbers are expected, "
+            "not a mask"
+        )
+        assert "np.flatnonzero(idx)" in caught.value.hint
+        assert "idx.astype(int)" in caught.value.hint
+    with pytest.raises(cd.ArgumentError, match="not a mask"):
+        embedding(x, mask.tolist(), w)
+    assert embedding(x, [], np.ones((0, 3))) == 0
+    torch = pytest.importorskip("torch")
+    with pytest.raises(cd.ArgumentError, match="not a mask"):
+        embedding(torch.ones(5, 3), torch.tensor([True]), torch.ones(1, 3))
+
+
+def test_truth_values_are_numbers_in_integers_that_are_computed() -> None:
+    @cd.program
+    def f(x: cd.Space("V"), a: cd.Space("B", dtype=int), late: cd.Space("B", dtype=int)):
+        return cd.sum(lambda i: x[a[i] + late[i]] * late[i])
+
+    x, late = np.arange(5.0), np.array([True, False, True])
+    assert f(x, np.array([0, 1, 3]), late) == 1 + 4
