@@ -111,9 +111,11 @@ class Layout:
         return (negated(unsigned) or Signed(((True, unsigned),))) if negative else unsigned
 
     def _arguments(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
+        return tuple(self.doc(_unwrapped(term), scope) for term in terms)
+
+    def _indices(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
         return tuple(
-            self._add(term, scope, index=True) if isinstance(term, Add) else self.doc(_unwrapped(term), scope)
-            for term in terms
+            self._add(term, scope, index=True) if isinstance(term, Add) else self.doc(term, scope) for term in terms
         )
 
     def _signed(self, term: Term, scope: Scope) -> tuple[bool, Doc]:
@@ -142,7 +144,7 @@ class Layout:
             case Conj():
                 return Starred(self.doc(term.body, scope))
             case Delta():
-                return Kronecker(*self._arguments(term.children, scope))
+                return Kronecker(*self._indices(term.children, scope))
             case Indicator():
                 return Iverson(write_conditions([term], scope))
             case Primitive():
@@ -218,8 +220,9 @@ class Layout:
         return Power(*arguments) if term.name == "power" else Function(term.name, arguments)
 
     def _apply(self, term: Apply, scope: Scope) -> Doc:
-        arguments = self._arguments(term.arguments, scope)
-        return Access(self.doc(term.function, scope), arguments, _is_round(term.function, term.arguments))
+        round_ = _is_round(term.function, term.arguments)
+        arguments = (self._arguments if round_ else self._indices)(term.arguments, scope)
+        return Access(self.doc(term.function, scope), arguments, round_)
 
     def _lambda(self, term: Lambda, scope: Scope) -> Doc:
         unindexed = whole(term)
