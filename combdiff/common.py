@@ -98,8 +98,10 @@ def _bound_again(body: Term, var: Var, value: Term, names: Names) -> Term:
     for number, site in enumerate(sites[1:], start=1):
         parts = (part for node in _networks(site) for _, part in search.listed_parts(node))
         alike += [(number, part) for part in parts if signature(part) == signature(whole)]
-    for common in search.alike(alike, [(var, value), *bindings], sites, range(len(sites))):
-        if common.bound == 0 and costs_nothing(common, list(scenarios(sites))):
+    every = [(var, value), *bindings]
+    for common in search.alike(alike, every, sites, range(len(sites))):
+        has_name = any(_is_bound((use.site, use.part), every) for use in common.uses)
+        if common.bound == 0 and not has_name and costs_nothing(common, list(scenarios(sites))):
             return _bind(candidate, common, names)
     return body
 
