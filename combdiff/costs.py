@@ -29,7 +29,7 @@ from combdiff.lowering.steps import (
     Parameter,
     Reduce,
     Scale,
-    Select,
+    Within,
 )
 from combdiff.memory import in_words
 from combdiff.quantities import Quantity, form_of, quantity, symbol
@@ -131,7 +131,9 @@ def _equation(plan: Plan, n: int) -> str:
     match step.operation:
         case Contract(left=left, right=right, out=out):
             return f"{_text(left)},{_text(right)}->{_text(out)}"
-        case Combine(patterns=patterns) | Elementwise(patterns=patterns) | Select(patterns=patterns):
+        case Within(patterns=patterns, out=out):
+            return f"{','.join(map(_text, patterns))}->{_text(out)}"
+        case Combine(patterns=patterns) | Elementwise(patterns=patterns):
             return f"{','.join(map(_text, patterns))}->{_text(range(len(step.axes)))}"
         case Reduce(summed=summed):
             axes = range(len(operands[0].axes))

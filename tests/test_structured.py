@@ -129,8 +129,9 @@ def test_a_unit_tensor_times_a_number() -> None:
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
-def test_other_libraries_multiply(backend: str) -> None:
-    assert "_spread(" not in blocks.source(backend)
+def test_other_libraries_write_along_diagonals_too(backend: str) -> None:
+    assert "_spread(" in blocks.source(backend)
+    assert "eye" not in blocks.source(backend)
     assert "_gram(" not in gram.source(backend)
 
 

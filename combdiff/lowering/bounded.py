@@ -1,9 +1,8 @@
-"""Helpers of emitted source for sums up to a bound, and arrays cut off at one.
+"""The helper of emitted source for sums up to a bound.
 
     _running(x, 0, -1, np.arange(3))      x[0], x[0] + x[1], x[0] + x[1] + x[2]
-    _keep(x, 0, 1, -1)                    0, x[1], x[2], …
 
-Invariant: a helper never writes to its argument, and never fails, whatever the sizes are.
+Invariant: it never writes to its argument, and never fails, whatever the sizes are.
 """
 
 from __future__ import annotations
@@ -17,16 +16,6 @@ def _running(array, axis, sign, bound):
     none = {np}.zeros((*array.shape[:axis], 1, *array.shape[axis + 1 :]), dtype=array.dtype{device})
     sums = {np}.concatenate([none, {np}.cumsum(array, axis)], axis)
     return sums[(slice(None),) * axis + ({np}.clip(bound + 1, 0, size),)]
-'''
-
-KEEP = '''\
-def _keep(array, axis, step, start):
-    """array where step·t + start ≥ 0 for the position t along an axis, zeros elsewhere."""
-    size, result = array.shape[axis], {np}.zeros(array.shape, array.dtype)
-    low, high = (max(0, -(start // step)), size) if step > 0 else (0, max(0, start // -step + 1))
-    kept = (slice(None),) * axis + (slice(low, high),)
-    result[kept] = array[kept]
-    return result
 '''
 
 

@@ -1,25 +1,113 @@
-"""Bounds without masks: running sums, and arrays cut off along an axis.
+"""Bounds without masks: running sums, arrays and products kept where conditions hold.
 
     Σ_{j ≤ i} x[j]              Running on x: np.cumsum(x), read at i
     [i ≥ 1]·x[i]                Keep on x: zeros, and x[1:] written among them
+    Σ_{j ≤ i} A[i, j]·x[j]      Within: products of blocks of A and of x
 
 Invariant: an expression has the value of its step for arrays of every size.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from combdiff.affine import Linear
+from combdiff.lowering.fragments import LETTERS, tuple_text
 from combdiff.lowering.index_arrays import Words, grid
-from combdiff.lowering.steps import Keep, Running, Step
+from combdiff.lowering.steps import Contract, Keep, Running, Step, Within
+from combdiff.lowering.views import Mask
 
 
 def bounded(writer: Words, operation: Running | Keep, operand: str, step: Step) -> str:
-    """The expression of a step that sums up to a bound, or cuts off at one."""
-    rank, axis = len(step.axes), operation.axis
+    """The expression of a step that sums up to a bound, or keeps what meets conditions."""
     if isinstance(operation, Running):
-        labels = step.axes[axis : axis + len(operation.steps)]
+        labels = step.axes[operation.axis : operation.axis + len(operation.steps)]
         bound = grid(writer, operation.steps, operation.start, labels, full=True)
-        return f"_running({operand}, {axis}, {operation.sign}, {bound})"
-    if "_keep" in writer.dialect.helpers():
-        return f"_keep({operand}, {axis}, {operation.step}, {writer.form(operation.start)})"
-    steps = tuple(operation.step * (n == axis) for n in range(rank))
-    return writer.dialect.where(f"({grid(writer, steps, operation.start, step.axes)} >= 0)", operand)
+        return f"_running({operand}, {operation.axis}, {operation.sign}, {bound})"
+    if slices := sliced(writer, operation.conditions, len(step.axes)):
+        return f"_part({operand}, {tuple_text(map(_call, slices))})"
+    return f"_keep({operand}, {_conditions(writer, operation.conditions)[0]})"
+
+
+def sliced(writer: Words, conditions: Sequence[Mask], count: int) -> list[str] | None:
+    """Slices along so many labels, where each condition is one bound of one label; None for others."""
+    found = [":"] * count
+    for condition in conditions:
+        used = [label for label, size in enumerate(condition.steps) if size]
+        if condition.test != ">= 0" or len(used) != 1 or found[used[0]] != ":":
+            return None
+        found[used[0]] = _slice(writer, condition.steps[used[0]], condition.start)
+    return found
+
+
+def _slice(writer: Words, step: int, start: Linear) -> str:
+    """The positions t with `step·t + start ≥ 0` as a slice."""
+    if abs(step) == 1:
+        edge = start.scale(-1) if step > 0 else start + 1
+        text = f"max(0, {writer.form(edge)})" if edge.symbols else str(max(0, edge.constant))
+    elif step > 0:
+        text = f"max(0, -(({writer.form(start)}) // {step}))"
+    else:
+        text = f"max(0, ({writer.form(start)}) // {-step} + 1)"
+    return f"{text}:" if step > 0 else f":{text}"
+
+
+def _call(text: str) -> str:
+    """A slice as a value."""
+    low, _, high = text.partition(":")
+    return f"slice({low or None}, {high or None})"
+
+
+def box_product(writer: Words, op: Within, operands: Sequence[str], function: str, step: Step) -> str:
+    """The expression of a product within conditions, of which `function` is the one of a box."""
+    domains = {
+        label: domain
+        for pattern, m in zip(op.patterns, step.operands, strict=True)
+        for label, domain in zip(pattern, writer.plan.steps[m].axes, strict=True)
+    }
+    sizes = tuple_text([writer.extent(domains[label]) for label in sorted(domains)])
+    texts, counts = _conditions(writer, op.conditions)
+    hosts = [str(host) for host, count in zip(op.hosts, counts, strict=True) for _ in range(count)]
+    patterns = tuple_text([tuple_text(map(str, pattern)) for pattern in op.patterns])
+    arrays, out = tuple_text(operands), tuple_text(map(str, op.out))
+    return f"_within({function}, {arrays}, {patterns}, {out}, {sizes}, {texts}, {tuple_text(hosts)})"
+
+
+def box_function(op: Within, np: str, product: str | None) -> str:
+    """The product of one box as a function: `product`, where it is given, or one in einsum's notation."""
+    if len(op.patterns) == 1:
+        axes = [str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out]
+        return f"lambda a: a.sum({tuple_text(axes)})" if axes else "lambda a: a"
+    if product:
+        return f"lambda a, b: {product}"
+    optimal = ", optimize=True" if np == "np" else ""
+    return f'lambda a, b: {np}.einsum("{subscripts(op)}", a, b{optimal})'
+
+
+def subscripts(op: Within) -> str:
+    """The product in einsum's notation."""
+    *inputs, out = ("".join(LETTERS[label] for label in pattern) for pattern in (*op.patterns, op.out))
+    return f"{','.join(inputs)}->{out}"
+
+
+def simple(op: Within) -> Contract | None:
+    """The product as one that is written for blocks of every size, without reshapes; None for others."""
+    if len(op.patterns) != 2:
+        return None
+    contract = Contract(*op.patterns, op.out)
+    whole = all(label in (*op.patterns[0], *op.out) for label in op.patterns[1])
+    groups = (contract.batch, contract.left_only, contract.right_only, contract.summed)
+    return contract if whole and max(map(len, groups[1:])) < 2 and contract.kernel != "einsum" else None
+
+
+def _conditions(writer: Words, conditions: Sequence[Mask]) -> tuple[str, list[int]]:
+    """Conditions as `(steps, start, modulus)`, and as how many each is told: an equation is two bounds."""
+    texts, counts = [], []
+    for condition in conditions:
+        equation = condition.test == "== 0"
+        for sign in (1, -1)[: 1 + equation]:
+            steps = tuple_text([str(sign * step) for step in condition.steps])
+            modulus = writer.form(condition.modulus if condition.test == "divisible" else Linear())
+            texts.append(f"({steps}, {writer.form(condition.start.scale(sign))}, {modulus})")
+        counts.append(1 + equation)
+    return tuple_text(texts), counts

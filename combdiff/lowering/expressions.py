@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from combdiff.affine import Linear
 from combdiff.domains import Domain, Function, Space
 from combdiff.errors import UnsupportedError
-from combdiff.lowering.bounds import bounded
+from combdiff.lowering.bounds import bounded, box_function, box_product, simple, sliced, subscripts
 from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.fragments import LETTERS, einsum_operands, literal, parenthesised, slice_text, tuple_text
 from combdiff.lowering.index_arrays import IndexArrays, grid
@@ -47,10 +47,10 @@ from combdiff.lowering.steps import (
     Reduce,
     Running,
     Scale,
-    Select,
     Solve,
     Spread,
     Step,
+    Within,
 )
 from combdiff.lowering.systems import base_name
 from combdiff.lowering.views import Mask, Position, extent_form
@@ -112,6 +112,8 @@ class Expressions:
                 return self._correlate(correlation, operands, step)
             case Running() | Keep():
                 return bounded(self, step.operation, operands[0], step)
+            case Within() as product:
+                return self._within(product, operands, step)
             case Take() | Scatter() | Hit() | Clip() | Ramp():
                 return indirect(self, step.operation, operands, step)
             case Reduce(summed=summed):
@@ -129,9 +131,6 @@ class Expressions:
                 return self._matrix_function(name, operands[0], step)
             case LinearSolve() as solution:
                 return self._linear_solve(solution, operands)
-            case Select(patterns=patterns):
-                condition, value = self._aligned(operands, patterns, step)
-                return self.dialect.where(condition, value)
             case Mask() as mask:
                 return self._mask(mask, step)
             case Call(name=name, position=position):
@@ -364,6 +363,32 @@ class Expressions:
         else:
             text = f"_correlate({place}, {other}{short}, {extent}){long}"
         return self.dialect.transposed(text, op.out)
+
+    def _within(self, op: Within, operands: Sequence[str], step: Step) -> str:
+        if not self.dialect.mixes_kinds:
+            pairs = zip(step.operands, operands, strict=True)
+            operands = [self._as_kind(m, text, step.kind) for m, text in pairs]
+        if text := self._sliced_product(op, operands, step):
+            return text
+        contract = simple(op) if self.dialect.boxes == "product" else None
+        product = self._contract(contract, ("a", "b"), step) if contract else None
+        np = "np" if self.dialect.boxes == "chunk" else self.dialect.np
+        function = f'"{subscripts(op)}"' if self.dialect.boxes == "text" else box_function(op, np, product)
+        return box_product(self, op, operands, function, step)
+
+    def _sliced_product(self, op: Within, operands: Sequence[str], step: Step) -> str | None:
+        """A sum over parts of its labels, written with slices; None where conditions are others."""
+        slices = sliced(self, op.conditions, 1 + max(label for pattern in op.patterns for label in pattern))
+        contract = simple(op)
+        if slices is None or any(slices[label] != ":" for label in op.out) or not (contract or len(operands) == 1):
+            return None
+        cut = [
+            f"{text}[{', '.join(slices[label] for label in pattern)}]" if pattern else text
+            for text, pattern in zip(operands, op.patterns, strict=True)
+        ]
+        if contract:
+            return self._contract(contract, cut, step)
+        return f"{cut[0]}.sum({tuple_text(str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out)})"
 
     def _contract(self, op: Contract, operands: Sequence[str], step: Step) -> str:
         left, right = operands

@@ -27,12 +27,13 @@ from combdiff.lowering.steps import (
     Conjugate,
     Contract,
     Elementwise,
+    Keep,
     LogSumExp,
     Read,
     Reduce,
     Scale,
-    Select,
     Step,
+    Within,
 )
 from combdiff.lowering.summands import in_pairs, passes
 from combdiff.lowering.views import Mask, Position, extent_form
@@ -40,7 +41,7 @@ from combdiff.lowering.views import Mask, Position, extent_form
 LEAST = 1 << 16  # elements of arrays that are worth a loop
 BLOCK = 1 << 14  # elements of a block: with a few of them, what a second-level cache holds
 SAVED = 2  # arrays that a loop must save at least
-_ELEMENTWISE = (Combine, Elementwise, Scale, Conjugate, Select)
+_ELEMENTWISE = (Combine, Elementwise, Scale, Conjugate, Keep)
 _FOLLOWING = (Arrange, Reduce)
 _FOLLOWING_KERNELS = ("dot", "einsum", "matrix-vector", "batched matrix-vector")
 
@@ -71,8 +72,11 @@ def _begins(step: Step) -> bool:
 
 def _follows(step: Step) -> bool:
     """Whether a step may be done for blocks of an operand that is made block by block."""
-    reduces = isinstance(step.operation, Contract) and step.operation.kernel in _FOLLOWING_KERNELS
-    return step.kind is not int and (_begins(step) or reduces or isinstance(step.operation, _FOLLOWING))
+    op = step.operation
+    if isinstance(op, Within):
+        op = Contract(*op.patterns, op.out) if len(op.patterns) == 2 else Reduce(())
+    reduces = isinstance(op, Contract) and (not op.summed or op.kernel in _FOLLOWING_KERNELS)
+    return step.kind is not int and (_begins(step) or reduces or isinstance(op, _FOLLOWING))
 
 
 class _Chains:
@@ -290,7 +294,8 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Reg
             if isinstance(step.operation, Combine) and len(step.operands) > 1:
                 parts = in_pairs(step, [plan.steps[m].kind for m in old.operands], len(steps))
             for position, (_, pattern) in enumerate(parts, len(steps)):
-                own = label if isinstance(step.operation, Contract | Reduce | LogSumExp) else place(pattern, label)
+                sums = isinstance(step.operation, Contract | Within | Reduce | LogSumExp)
+                own = label if sums else place(pattern, label)
                 if own is not None:
                     labels[group][position] = own
         steps += [part for part, _ in parts]

@@ -34,7 +34,6 @@ from combdiff.lowering.steps import (
     Read,
     Reduce,
     Scale,
-    Select,
     Step,
 )
 from combdiff.lowering.views import domain_of, extent_form, index_labels, position
@@ -188,11 +187,6 @@ class Graph:
         kinds = [complex if f.number.imag else int if isinstance(f.number.real, int) else float for f in factors]
         kind = join(self.kind(*(value for _, value in parts)), *kinds)
         return self.broadcast(lambda patterns: Combine(factors, patterns), [value for _, value in parts], kind)
-
-    def select(self, mask: Value, value: Value) -> Value:
-        """The value where the mask is not 0, and 0 elsewhere."""
-        result = self.broadcast(Select, [mask, replace(value, conj=False)], self.kind(value))
-        return replace(result, conj=value.conj)
 
     # --- contractions
 

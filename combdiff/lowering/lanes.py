@@ -26,8 +26,8 @@ from combdiff.lowering.steps import (
     Reduce,
     Running,
     Scale,
-    Select,
     Step,
+    Within,
 )
 
 
@@ -45,12 +45,12 @@ def lane(step: Step, label: int) -> Lane | None:
     match step.operation:
         case Contract(left=left, right=right, out=out):
             return Lane((place(left, label), place(right, label)), place(out, label))
-        case Combine(patterns=patterns) | Elementwise(patterns=patterns) | Select(patterns=patterns):
+        case Combine(patterns=patterns) | Elementwise(patterns=patterns):
             return Lane(tuple(place(pattern, label) for pattern in patterns), label)
-        case Conjugate() | Scale():
+        case Within(patterns=patterns, out=out):
+            return Lane(tuple(place(pattern, label) for pattern in patterns), place(out, label))
+        case Conjugate() | Scale() | Keep():
             return Lane((label,), label)
-        case Keep(axis=axis):
-            return Lane((label,), label) if label != axis else None
         case Running(axis=axis, steps=bounds):
             shift = (len(bounds) - 1) * (label > axis)
             return Lane((label - shift,), label) if not axis <= label < axis + len(bounds) else None
@@ -70,7 +70,7 @@ def lane(step: Step, label: int) -> Lane | None:
 def label_of_result(step: Step, axis: int) -> int:
     """The label that an axis of the result has."""
     match step.operation:
-        case Contract(out=out):
+        case Contract(out=out) | Within(out=out):
             return out[axis]
         case Reduce(summed=summed) | LogSumExp(summed=summed):
             return [n for n in range(len(step.axes) + len(summed)) if n not in summed][axis]
@@ -82,12 +82,12 @@ def label_of_operand(step: Step, position: int, axis: int) -> int | None:
     match step.operation:
         case Contract(left=left, right=right):
             return (left, right)[position][axis]
-        case Combine(patterns=patterns) | Elementwise(patterns=patterns) | Select(patterns=patterns):
+        case Combine(patterns=patterns) | Elementwise(patterns=patterns):
             return patterns[position][axis]
-        case Conjugate() | Scale() | Reduce() | LogSumExp():
+        case Within(patterns=patterns):
+            return patterns[position][axis]
+        case Conjugate() | Scale() | Reduce() | LogSumExp() | Keep():
             return axis
-        case Keep(axis=kept):
-            return axis if axis != kept else None
         case Running(axis=along, steps=bounds):
             return axis + (len(bounds) - 1) * (axis > along) if axis != along else None
         case Arrange(order=order) if axis in order:

@@ -18,7 +18,7 @@ from combdiff.affine import Linear
 from combdiff.domains import Domain, Range
 from combdiff.lowering.lanes import Lane, lane
 from combdiff.lowering.plan import Loop, Plan
-from combdiff.lowering.steps import Block, Collect, Read, Step
+from combdiff.lowering.steps import Block, Collect, Keep, Read, Step, Within
 from combdiff.lowering.views import Mask
 
 START = "start"
@@ -152,7 +152,7 @@ class _Assembly:
             self.whole[m] if axis is None else self.part[m] if m in region.labels else self.block(m, axis, size)
             for m, axis in zip(step.operands, found.operands, strict=True)
         )
-        if lane(step, region.labels[n]) is None:
+        if lane(step, region.labels[n]) is None or isinstance(step.operation, Keep | Within):
             step = self.shifted(step, region.labels[n])
         self.part[n] = self.emit(replace(step, operands=operands, axes=_cut(step.axes, found.result, size)))
         outside = any(m not in region.labels for m in self.consumers[n])
@@ -172,12 +172,20 @@ class _Assembly:
         """A step that counts positions along a label, counting them from the start of the block."""
         start = Linear.symbol(self.start)
         match step.operation:
-            case Mask(steps=steps, start=form) as mask:
-                return replace(step, operation=replace(mask, start=form + start.scale(steps[label])))
+            case Mask() as mask:
+                return replace(step, operation=_moved(mask, label, start))
+            case Keep(conditions=conditions) | Within(conditions=conditions) as op:
+                shifted = tuple(_moved(condition, label, start) for condition in conditions)
+                return replace(step, operation=replace(op, conditions=shifted))
             case Read(positions=positions):
                 moved = tuple(replace(p, start=p.start + start.scale(p.steps[label])) for p in positions)
                 return replace(step, operation=Read(moved))
         raise TypeError(f"no blocks of {step.operation!r}")
+
+
+def _moved(mask: Mask, label: int, start: Linear) -> Mask:
+    """A condition on positions along a label that are counted from a start."""
+    return replace(mask, start=mask.start + start.scale(mask.steps[label]))
 
 
 def _cut(axes: tuple[Domain, ...], axis: int | None, size: str) -> tuple[Domain, ...]:

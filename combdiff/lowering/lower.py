@@ -32,7 +32,7 @@ from combdiff.lowering.lookups import look_up, ramp, scatter
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
 from combdiff.lowering.systems import captures, system
-from combdiff.lowering.triangles import apply_masks
+from combdiff.lowering.triangles import apply_masks, kept
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, modulus, solved
 from combdiff.matrices import MATRIX_TABLE, is_matrix_function
 from combdiff.primitives import TABLE
@@ -277,7 +277,8 @@ class Lowering:
         found = self._constant(ONE)
         if product.operands:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
-        return factor, scatter(self.graph, found, *scattered) if scattered else found
+        found = scatter(self.graph, found, *scattered) if scattered else found
+        return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[Factor, Value] | None:
         """A product that is 0 but for every n-th value of an index, computed there and read with zeros between."""

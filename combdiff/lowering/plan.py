@@ -33,15 +33,16 @@ from combdiff.lowering.steps import (
     Deposit,
     Elementwise,
     Gram,
+    Keep,
     LinearSolve,
     MatrixFunction,
     Parameter,
     Pattern,
     Read,
     Running,
-    Select,
     Solve,
     Step,
+    Within,
 )
 from combdiff.lowering.views import Mask
 from combdiff.matrices import MATRIX_TABLE
@@ -49,6 +50,7 @@ from combdiff.terms import Lambda, Var
 
 TYPICAL = 24  # of a named size, where a plan is made without arrays
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
+_BOX_BYTES = 1 << 15  # of masks and copies among the elements of a small box
 GRAM_BLOCK, GRAM_SMALL = 2**18, 2**15  # elements that `_gram` weights at a time, and of arrays weighted as a whole
 
 
@@ -169,6 +171,9 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case Contract(left=left, right=right):
             axes = (*operands[0].axes, *operands[1].axes)
             return prod(dict(zip((*left, *right), (extent(axis, known) for axis in axes), strict=True)).values())
+        case Within(patterns=patterns):  # were there no conditions
+            pairs = [pair for one, p in zip(operands, patterns, strict=True) for pair in zip(p, one.axes, strict=True)]
+            return prod({label: extent(axis, known) for label, axis in pairs}.values())
         case Gram(axis=axis):
             rows, columns = (extent(operands[0].axes[n], known) for n in (axis, 1 - axis))
             return rows * columns * (columns + 1) // 2
@@ -195,7 +200,7 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
             return prod(
                 extent(axis, known) for axis in (step if isinstance(step.operation, Take) else operands[0]).axes
             )
-        case Combine() | Elementwise() | Select() | Mask() | Hit() | Clip() | Ramp():
+        case Combine() | Elementwise() | Mask() | Hit() | Clip() | Ramp():
             return max(1, len(operands)) * prod(extent(axis, known) for axis in step.axes)
     return prod(extent(axis, known) for operand in operands for axis in operand.axes) if operands else 0
 
@@ -297,8 +302,12 @@ def workspace(plan: Plan, n: int) -> int:
             return min(2, scaled + (len(factors) > 2)) * size * ITEM_BYTES[step.kind]
         case Elementwise(name="power"):  # some are written as two operations
             return size * ITEM_BYTES[step.kind]
-        case Mask() | Select() | Hit() | Clip() | Ramp():
+        case Mask() | Hit() | Clip() | Ramp():
             return 3 * size * ITEM_BYTES[float]
+        case Keep():
+            return size // 8 * ITEM_BYTES[step.kind] + _BOX_BYTES
+        case Within():
+            return (size + sum(plan.elements(m) for m in step.operands) // 2) * ITEM_BYTES[step.kind] + _BOX_BYTES
         case Read() as read if read.diagonal() is None:
             whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]
             return whole + (len(read.positions) + 3) * size * ITEM_BYTES[complex]

@@ -33,10 +33,10 @@ from combdiff.lowering.steps import (
     Contract,
     Elementwise,
     Pattern,
-    Select,
     Solve,
     Step,
 )
+from combdiff.lowering.within import within
 from combdiff.substitution import subterms
 from combdiff.terms import Lambda, Let, Term, Tuple, Var
 
@@ -210,7 +210,7 @@ def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
     results = tuple(number[chosen.get(n, n)] for n in draft.results)
     solved = with_solves(renumbered, results)
     plan = scaled_early(factored(pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))))
-    return replace(plan, steps=tuple(in_best_layout(plan.steps, plan.parameters, plan.sizes)))
+    return within(replace(plan, steps=tuple(in_best_layout(plan.steps, plan.parameters, plan.sizes))))
 
 
 def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:
@@ -231,7 +231,7 @@ def patterns_of(step: Step) -> list[Pattern]:
     match step.operation:
         case Contract(left=left, right=right):
             return [left, right]
-        case Combine(patterns=patterns) | Elementwise(patterns=patterns) | Select(patterns=patterns):
+        case Combine(patterns=patterns) | Elementwise(patterns=patterns):
             return list(patterns)
     return []
 
@@ -241,6 +241,6 @@ def with_patterns(step: Step, patterns: list[Pattern]) -> Step:
     match step.operation:
         case Contract():
             return replace(step, operation=replace(step.operation, left=patterns[0], right=patterns[1]))
-        case Combine() | Elementwise() | Select():
+        case Combine() | Elementwise():
             return replace(step, operation=replace(step.operation, patterns=tuple(patterns)))
     return step

@@ -42,8 +42,8 @@ from combdiff.lowering.steps import (
     Read,
     Running,
     Scale,
-    Select,
     Step,
+    Within,
 )
 from combdiff.lowering.structured import structured
 from combdiff.lowering.systems import base_name
@@ -103,7 +103,7 @@ class _Writer:
         self.dialect = dialect
         self.function = name
         self.defined = {name} if functions is None else functions
-        fixed = {"np", dialect.np, "real", "device", "start", "stop"}
+        fixed = {"np", dialect.np, "real", "device", "start", "stop", "functools", "itertools", "jax"}
         self.taken = fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
         self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
         self.defined.update(self.systems.values())
@@ -321,14 +321,12 @@ class _Writer:
         return True
 
     def _guarded(self) -> set[int]:
-        """Steps whose undefined elements a Select or a bound drops, from the first that may be undefined on."""
+        """Steps whose undefined elements a bound drops, from the first that may be undefined on."""
         feeding: set[int] = set()
         steps = self.plan.steps
         for n in range(len(steps) - 1, -1, -1):
-            if n in feeding:
+            if n in feeding or isinstance(steps[n].operation, Keep | Running | Within):
                 feeding.update(steps[n].operands)
-            elif isinstance(steps[n].operation, Select | Keep | Running):
-                feeding.add(steps[n].operands[-1])
         logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
         found = set(filter(self._vanishes, logarithms))
         for n in sorted(feeding):

@@ -204,11 +204,23 @@ class Running:
 
 @dataclass(frozen=True)
 class Keep:
-    """The operand where `step·t + start ≥ 0` for the position t along `axis`, 0 elsewhere."""
+    """The operand where all conditions on the positions along its axes hold, 0 elsewhere."""
 
-    axis: int
-    step: int
-    start: Linear
+    conditions: tuple[Mask, ...]
+
+
+@dataclass(frozen=True)
+class Within:
+    """The product of the operands, summed over labels, of the positions alone at which conditions on the labels hold.
+
+    `patterns` are the labels along the axes of one or two operands, `out` those of the result. Each condition is one of
+    labels that all are in an operand, its host, or in the result, whose number as a host comes after the operands'.
+    """
+
+    patterns: tuple[Pattern, ...]
+    out: Pattern
+    conditions: tuple[Mask, ...]
+    hosts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -262,13 +274,6 @@ class LinearSolve:
     matrix_transposed: bool
     right_transposed: bool
     transposed: bool
-
-
-@dataclass(frozen=True)
-class Select:
-    """The second operand where the first is not 0, and 0 elsewhere, whatever stands there."""
-
-    patterns: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True)
@@ -329,6 +334,7 @@ Operation = (
     | Correlate
     | Running
     | Keep
+    | Within
     | Take
     | Scatter
     | Hit
@@ -344,7 +350,6 @@ Operation = (
     | Elementwise
     | MatrixFunction
     | LinearSolve
-    | Select
     | Mask
     | Call
     | Solve

@@ -1,10 +1,10 @@
 """δ's written along a diagonal: no array of zeros and ones is multiplied or added.
 
-    eye[:, :, None, None] * C         zeros with C written where the first two axes coincide
-    X.T @ X + mu * eye                X.T @ X, and then mu added along its diagonal, in place
+    3 * spread(C)                spread(3 * C): zeros with 3 C where two axes coincide
+    X.T @ X + spread(mu)         X.T @ X, and then mu added along its diagonal, in place
 
-A product with an array of zeros and ones reads and writes as many elements as the result has, most of them 0. (Laue,
-Mitterreiter and Giesen, section 3: unit tensors need never be stored.) Products of an array with itself, weighted by a
+A sum with an array of zeros reads and writes as many elements as the result has, most of them 0. (Laue, Mitterreiter
+and Giesen, section 3: unit tensors need never be stored.) Products of an array with itself, weighted by a
 vector, become Gram matrices (`grams`).
 
 Invariant: a plan gives the same results with and without `structured`.
@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from combdiff.affine import Linear
 from combdiff.lowering.grams import GRAM, gram, scaled_weight
 from combdiff.lowering.plan import Plan, pruned, rewritten
 from combdiff.lowering.scaling import scaled_kind
@@ -24,25 +23,21 @@ from combdiff.lowering.steps import (
     Arrange,
     Combine,
     Constant,
-    Contract,
     Deposit,
     Factor,
     Pattern,
     Scale,
-    Select,
     Spread,
     Step,
 )
-from combdiff.lowering.views import Mask
-from combdiff.terms import ONE
 
 
 def structured(plan: Plan) -> Plan:
-    """The plan with unit tensors written along diagonals, numbers multiplied before, and weighted Gram matrices."""
+    """The plan with numbers multiplied before arrays are written along diagonals, and weighted Gram matrices."""
     uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
     steps: list[Step] = []
     for step in plan.steps:
-        step = gram(steps, step, plan.sizes) or _spread(steps, step) or step
+        step = gram(steps, step, plan.sizes) or step
         below = step.operands[0] if isinstance(step.operation, Scale) else None
         if below is not None and isinstance(spread := steps[below].operation, Spread) and uses[below] == 1:
             inner = steps[steps[below].operands[0]]
@@ -92,8 +87,10 @@ class _Depositing:
 
     def _diagonal(self, m: int, pattern: Pattern, step: Step) -> bool:
         """Whether an addend lies along a diagonal of the whole sum and is made for it alone."""
-        own = isinstance(self.old.steps[m].operation, Spread) and self.uses[m] == 1
-        return len(pattern) == len(step.axes) and (own or _is_unit(self.old.steps[m]))
+        addend = self.old.steps[m]
+        if not isinstance(addend.operation, Spread) or len(pattern) < len(step.axes):
+            return False
+        return self.uses[m] == 1 or isinstance(self.old.steps[addend.operands[0]].operation, Constant)
 
     def _rest(self, rest: list[tuple[int, Pattern, Factor]], step: Step) -> tuple[int, bool]:
         """The sum of the other addends, and whether it is made for this alone."""
@@ -117,10 +114,8 @@ class _Depositing:
     def _deposit(self, m: int, pattern: Pattern, factor: Factor, total: int, owned: bool, step: Step) -> Step:
         """The step that adds an addend along a diagonal to the sum of the others."""
         addend = self.old.steps[m]
-        if isinstance(addend.operation, Spread):
-            along, inner = addend.operation.along, self.number[addend.operands[0]]
-        else:
-            along, inner = (0, 0), self._add(Step(Constant(ONE), (), (), int))
+        assert isinstance(addend.operation, Spread)
+        along, inner = addend.operation.along, self.number[addend.operands[0]]
         if factor != UNIT:
             part = self.new[inner]
             inner = self._add(
@@ -128,38 +123,6 @@ class _Depositing:
             )
         order = tuple(along[pattern.index(axis)] for axis in range(len(pattern)))
         return replace(step, operation=Deposit(order, owned), operands=(total, inner))
-
-
-def _spread(steps: list[Step], step: Step) -> Step | None:
-    """A product with a δ, or a selection by one, as an array written along the diagonal; None for others."""
-    match step.operation:
-        case Contract(left=left, right=right, out=out, kernel="multiply" | "outer"):
-            choices = ((left, right, 0), (right, left, 1))
-            order = out
-        case Select(patterns=(mask, value)):
-            choices = ((mask, value, 0),)  # type: ignore[assignment]
-            order = tuple(range(len(step.axes)))
-        case _:
-            return None
-    for delta, other, position in choices:
-        operands = (step.operands[position], step.operands[1 - position])
-        if _is_unit(steps[operands[0]]) and not set(delta) <= set(other):
-            kept, gone = delta if delta[1] not in other else delta[::-1]
-            along = tuple(kept if label == gone else label for label in order)
-            inside = other if kept in other else (kept, *other)
-            return replace(step, operation=Spread(_numbered(along, inside)), operands=operands[1:])
-    return None
-
-
-def _is_unit(step: Step) -> bool:
-    mask = step.operation
-    unit = isinstance(mask, Mask) and mask.test == "== 0" and mask.start == Linear() and sorted(mask.steps) == [-1, 1]
-    return unit and step.axes[0] == step.axes[1]
-
-
-def _numbered(along: Pattern, inside: Pattern) -> Pattern:
-    """For each axis of the result the axis of the array along it; an axis that the array lacks comes first."""
-    return tuple(inside.index(label) for label in along)
 
 
 _SPREAD = '''\
@@ -180,4 +143,39 @@ def _deposit(total, array, along):
     return total
 '''
 
+_JAX_SPREAD = '''\
+def _spread(array, along, shape):
+    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
+    sizes = [shape[along.index(n)] for n in range(max(along) + 1)]
+    places = jnp.meshgrid(*map(jnp.arange, sizes), indexing="ij", sparse=True)
+    return jnp.zeros(shape, array.dtype).at[tuple(places[n] for n in along)].set(array)
+'''
+
+_TORCH_SPREAD = '''\
+def _spread(array, along, shape):
+    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
+    sizes = [shape[along.index(n)] for n in range(max(along) + 1)]
+    axes, array = list(range(len(sizes))), array.expand(sizes)
+    for n in axes[:]:
+        for _ in range(along.count(n) - 1):
+            array = torch.diag_embed(array, dim1=axes.index(n), dim2=len(axes))
+            axes.append(n)
+    order = []
+    for n in along:
+        order.append(next(place for place, axis in enumerate(axes) if axis == n and place not in order))
+    return array.permute(order)
+'''
+
+_DASK_SPREAD = (
+    _SPREAD.replace("_spread(", "_spread_block(")
+    + '''\
+
+
+def _spread(array, along, shape):
+    """_spread_block of an array in one chunk."""
+    return _whole(lambda block: _spread_block(block, along, shape), da.asarray(array), shape)
+'''
+)
+
+SPREADS = {"cupy": _SPREAD.replace("np.", "cp."), "jax": _JAX_SPREAD, "torch": _TORCH_SPREAD, "dask": _DASK_SPREAD}
 STRUCTURED = {"_spread": _SPREAD, "_deposit": _DEPOSIT, "_gram": GRAM}

@@ -1,30 +1,38 @@
-"""Conditions in products: running sums and windows in place of masks, where they can be.
+"""Conditions in products: running sums and windows, or reads of the elements alone at which they hold.
 
     Σ_j [j ≤ i]·x[j]·y[j]            the running sum of x·y, read at i
     Σ_j [0 ≤ i − j]·[i − j ≤ 4]·x[j]   = Σ_z x[i − z] over z in 0 … 4: a window of x, 0 outside
-    [i ≥ 1]·(x[i] + 1)               the product cut off at i = 1
+    Σ_j [j ≤ i]·A[i, j]·x[j]         A kept where j ≤ i, which the product with x takes up (see `within`)
+    [i ≥ j]·x[i]·y[j]                the product kept where i ≥ j
 
-Where an operand has both indices of a bound, A[i, j]·[j ≤ i], nothing runs: there the mask selects from it.
+An operand that has some of the indices of a bound is kept where there are others with which the bound holds: what
+stands elsewhere is in no term of the sum.
 
-Invariant: the value of the product is unchanged; no bound that is left out is needed.
+Invariant: the value of the product is unchanged; no bound that is left out is needed; no array of 0 and 1 is made: what
+a δ of two indices multiplies is written along a diagonal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from combdiff.affine import Linear
-from combdiff.domains import Cyclic, Range
-from combdiff.indexing import Delta, Indicator, affine, affine_parts
+from combdiff.affine import Linear, eliminate
+from combdiff.domains import Cyclic, Range, Symmetric
+from combdiff.indexing import Delta, Indicator, affine, affine_parts, indicator
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import needless
 from combdiff.lowering.joining import product as joined
 from combdiff.lowering.products import Product
-from combdiff.lowering.steps import Keep, Running
-from combdiff.lowering.views import domain_of, mask, mask_of_form
-from combdiff.substitution import Names
-from combdiff.terms import Var
+from combdiff.lowering.steps import Constant, Keep, Running, Spread
+from combdiff.lowering.views import Mask, domain_of, is_renaming, mask, mask_of_form
+from combdiff.ranges import linear, premises_of, symbol, term_of
+from combdiff.substitution import Names, substitute
+from combdiff.terms import ONE, ZERO, Var
+
+Condition = Delta | Indicator
+_BOUNDED = Range | Symmetric | Cyclic  # domains of indices, beside those of sizes
+_NEVER = Indicator(affine([], -1))
 
 
 @dataclass(frozen=True)
@@ -39,28 +47,108 @@ class _Bound:
 
 
 def apply_masks(graph: Graph, product: Product, names: Names) -> None:
-    """Multiply by the conditions of a product, those that must be told.
+    """Make the conditions of a product hold: those on summed indices in its operands, leaving the others in `masks`.
 
-    Bounds become running sums and windows where they can. Each other mask selects from the operands that may be
-    undefined where it is 0, or is one more operand.
+    Bounds become running sums and windows where they can.
     """
     product.masks = _needed(graph, product)
     while any(_without_mask(graph, product, var, names) for var in product.summed):
         pass
-    for condition in product.masks:
-        labels, operation = mask(condition)
-        operands = product.operands
-        selected = [n for n, value in enumerate(operands) if _needs_guard(graph, value, labels)]
-        if len(operands) == 1 and set(labels) <= set(operands[0].labels):
-            selected = [0]
-        if len(labels) == 1 and not selected:
-            selected = [n for n, value in enumerate(operands) if labels[0] in value.labels][:1]
-        cut = [_cut_off(graph, condition, operands[n]) for n in selected]
-        guard = Value(graph.emit(operation, (), map(domain_of, labels), int), labels)
-        for n, value in zip(selected, cut, strict=True):
-            operands[n] = value or graph.select(guard, operands[n])
-        if not selected:
-            operands.append(guard)
+    inner = [condition for condition in product.masks if not condition.free.isdisjoint(product.summed)]
+    product.masks = [condition for condition in product.masks if condition not in inner]
+    for condition in inner:
+        _host(graph, product, condition)
+    for n, value in enumerate(product.operands):
+        whole = [condition for condition in inner if set(mask(condition)[0]) <= set(value.labels)]
+        rest = [condition for condition in inner if condition not in whole and _meets(condition, value)]
+        product.operands[n] = keep(graph, value, [*whole, *(_projected(inner, value) if rest else ())])
+
+
+def kept(graph: Graph, value: Value, conditions: Sequence[Condition]) -> Value:
+    """A value where conditions hold, 0 elsewhere, over the labels of all; at a δ it is read along one label."""
+    delta = next((c for c in conditions if isinstance(c, Delta) and _is_unit(c)), None)
+    if delta is None:
+        return keep(graph, value, conditions)
+    assert isinstance(delta.left, Var)
+    assert isinstance(delta.right, Var)
+    moved = [substitute(c, {delta.right: delta.left}) for c in conditions if c is not delta]
+    rest = [c for c in moved if isinstance(c, Condition)]
+    if ZERO in moved:
+        rest = [_NEVER]
+    return _spread(graph, kept(graph, graph.relabel(value, delta.right, delta.left), rest), delta.left, delta.right)
+
+
+def _spread(graph: Graph, value: Value, along: Var, other: Var) -> Value:
+    """A value written where two labels coincide, the second a new one; zeros elsewhere."""
+    inside = value.labels if along in value.labels else (along, *value.labels)
+    places, below = (*range(len(inside)), inside.index(along)), graph.steps[value.step]
+    source = replace(value, conj=False)
+    if isinstance(below.operation, Spread) and along in value.labels:
+        places, source = tuple(below.operation.along[n] for n in places), Value(below.operands[0], ())
+    found = graph.labelled(Spread(places), (source,), (*inside, other), graph.kind(value))
+    return replace(found, conj=value.conj)
+
+
+def keep(graph: Graph, value: Value, conditions: Sequence[Condition]) -> Value:
+    """A value where conditions hold, 0 elsewhere, over the labels of all."""
+    if not conditions:
+        return value
+    found = [mask(condition) for condition in conditions]
+    labels = tuple(dict.fromkeys((*value.labels, *(label for labels, _ in found for label in labels))))
+    if not labels:
+        guards = [Value(graph.emit(operation, (), (), int), ()) for _, operation in found]
+        return joined(graph, [*guards, value], ())
+    masks = tuple(over(labels, own, operation) for own, operation in found)
+    whole = graph.arrange(replace(value, conj=False), labels)
+    below = graph.steps[whole.step]
+    if isinstance(below.operation, Keep):
+        masks, whole = (*below.operation.conditions, *masks), Value(below.operands[0], labels)
+    operation = Keep(tuple(dict.fromkeys(masks)))
+    return replace(graph.labelled(operation, (whole,), labels, graph.kind(whole)), conj=value.conj)
+
+
+def over(labels: Sequence[Var], own: Sequence[Var], condition: Mask) -> Mask:
+    """A condition on some of the labels as one on all of them."""
+    steps = dict(zip(own, condition.steps, strict=True))
+    return replace(condition, steps=tuple(steps.get(label, 0) for label in labels))
+
+
+def _is_unit(delta: Delta) -> bool:
+    """Whether a δ compares two indices of one domain."""
+    return isinstance(delta.left, Var) and isinstance(delta.right, Var) and is_renaming(delta.left, delta.right)
+
+
+def _host(graph: Graph, product: Product, condition: Condition) -> None:
+    """See to it that some operand has all indices of a condition: the same is read along those that it lacks."""
+    labels = mask(condition)[0]
+    if not product.operands:
+        product.operands.append(graph.labelled(Constant(ONE), (), (), int))
+        product.reads.append(())
+    missing = [[label for label in labels if label not in value.labels] for value in product.operands]
+    if not all(missing):
+        return
+    best = min(range(len(missing)), key=lambda n: (len(missing[n]), graph.size(product.operands[n])))
+    value = product.operands[best]
+    product.operands[best] = graph.arrange(value, (*value.labels, *missing[best]))
+
+
+def _meets(condition: Condition, value: Value) -> bool:
+    return not condition.free.isdisjoint(value.labels)
+
+
+def _projected(conditions: Sequence[Condition], value: Value) -> list[Condition]:
+    """Conditions on the labels of a value: that there are other indices with which conditions hold."""
+    forms = [c.form for c in conditions if isinstance(c, Indicator) and not c.modulus]
+    deltas = [c for c in conditions if isinstance(c, Delta) and not isinstance(c.domain, Cyclic)]
+    forms += [affine([(c.left, sign), (c.right, -sign)]) for c in deltas for sign in (1, -1)]
+    variables = {var for form in forms for var, _ in affine_parts(form)[0]}
+    others = sorted((var for var in variables if isinstance(var.type, _BOUNDED) and var not in value.labels), key=str)
+    constraints = [*map(linear, forms), *premises_of(others)]
+    known = premises_of(variables.intersection(value.labels))
+    left = eliminate(constraints, map(symbol, others), known).feasible
+    by_name = {symbol(var): var for var in variables}
+    found = [indicator(term_of(form, by_name)) for form in left if not by_name.keys().isdisjoint(form.symbols)]
+    return [c for c in found if isinstance(c, Indicator) and _meets(c, value)]
 
 
 def _needed(graph: Graph, product: Product) -> list[Delta | Indicator]:
@@ -71,22 +159,20 @@ def _needed(graph: Graph, product: Product) -> list[Delta | Indicator]:
     return [m for m in product.masks if not all(needless(m, known) for known in (every, *unsafe))]
 
 
-def _needs_guard(graph: Graph, value: Value, labels: Sequence[Var]) -> bool:
-    return graph.unsafe[value.step] and not set(labels).isdisjoint(value.labels)
-
-
 def _without_mask(graph: Graph, product: Product, var: Var, names: Names) -> bool:
     """Put a running sum or a window in place of the bounds of a summed index; says whether it was done."""
     found = _bounds(var, product)
     inner = [value for value in product.operands if var in value.labels]
     mixed = any(other in value.labels for bound in found for other in bound.others for value in inner)
-    if not found or not inner or mixed:
+    if not found or mixed:
         return False
     if len(found) == 1 and found[0].others:
+        if not inner:
+            product.operands.append(graph.arrange(graph.labelled(Constant(ONE), (), (), int), (var,)))
+            product.reads.append(())
         _run(graph, product, var, found[0])
         return True
-    defined = not any(graph.unsafe[value.step] for value in inner)  # elsewhere a mask selects
-    return len(found) == 2 and defined and _slide(graph, product, var, found, names)
+    return len(found) == 2 and bool(inner) and _slide(graph, product, var, found, names)
 
 
 def _bounds(var: Var, product: Product) -> list[_Bound]:
@@ -151,15 +237,3 @@ def _slide(graph: Graph, product: Product, var: Var, found: list[_Bound], names:
     product.summed = [new if index is var else index for index in product.summed]
     product.masks = [m for m in product.masks if m is not lower.condition and m is not upper.condition]
     return True
-
-
-def _cut_off(graph: Graph, condition: Delta | Indicator, value: Value) -> Value | None:
-    """The value where a bound of one of its indices holds, and 0 elsewhere; None for other conditions."""
-    if not isinstance(condition, Indicator) or condition.modulus:
-        return None
-    labels, steps, start = mask_of_form(condition.form)
-    if len(labels) != 1 or labels[0] not in value.labels:
-        return None
-    plain = graph.plain(value)
-    operation = Keep(plain.labels.index(labels[0]), steps[0], start)
-    return graph.labelled(operation, (plain,), plain.labels, graph.kind(plain))

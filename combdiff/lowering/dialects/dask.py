@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from combdiff.lowering.bounded import running
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import DASK, matrix_helpers
+from combdiff.lowering.regions import REGIONS
 from combdiff.lowering.solvers import DASK_HOST, SOLVERS
+from combdiff.lowering.structured import SPREADS
 from combdiff.matrices import MATRIX_TABLE
 
 
@@ -29,12 +31,14 @@ class Dask(NumPy):
     in_place = False
     writes_over = False
     indexes = False
+    boxes = "chunk"  # of NumPy's words
     native = False
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        helpers = {**DASK, "_running": running("da"), **matrix_helpers("np")}
+        helpers = {**DASK, **REGIONS["dask"], "_spread": SPREADS["dask"], "_running": running("da")}
+        helpers |= matrix_helpers("np")
         logarithm = helpers["_logsumexp"].replace("np.", "da.")
         return {**helpers, "_logsumexp": logarithm, **SOLVERS, "_on_host": DASK_HOST}
 

@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.lowering.bands import BANDS
-from combdiff.lowering.bounded import KEEP, running
+from combdiff.lowering.bounded import running
 from combdiff.lowering.helpers import GATHER, VIEW, matrix_helpers
+from combdiff.lowering.regions import REGIONS
 from combdiff.lowering.solvers import CUPY_HOST, JAX_HOST, SOLVERS
-from combdiff.lowering.structured import STRUCTURED
+from combdiff.lowering.structured import SPREADS, STRUCTURED
 from combdiff.lowering.windows import JAX_SCATTER, PLACE, SCATTER
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
@@ -39,7 +40,7 @@ _FIXED = {"real": "{0}.real", "imag": "{0}.imag", "relu": "{np}.maximum({0}, 0)"
 _WRITES = {
     "_place": PLACE,
     **BANDS,
-    "_keep": KEEP.format(np="np"),
+    **REGIONS["numpy"],
     "_running": running("np"),
     "_scatter": SCATTER.format(np="np"),
 }
@@ -62,6 +63,7 @@ class NumPy:
     mixes_kinds = True  # products take operands of different element types
     writes_over = True  # results may be written over operands, with out=
     indexes = True  # several axes can be read at arrays of indices
+    boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
     native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
 
@@ -177,10 +179,6 @@ class NumPy:
         """A power of integer arrays, as floating point numbers."""
         return f"{self.np}.power({base}, {exponent}, dtype=float)"
 
-    def where(self, condition: str, value: str) -> str:
-        """The value where an array of 0 and 1 is not 0, else 0."""
-        return f"{self.np}.where({condition}, {value}, 0)"
-
     def diagonal(self, subscripts: str, operand: str) -> str:
         """The elements of an array whose indices are equal."""
         return f'{self.np}.einsum("{subscripts}", {operand})'
@@ -214,7 +212,7 @@ class CuPy(NumPy):
         """CuPy's views have no flag that makes them read-only."""
         view = VIEW.format(np=self.np, flags="")
         reads = {"_view": view, "_gather": GATHER.format(np=self.np), "_scatter": SCATTER.format(np=self.np)}
-        reads |= {"_keep": KEEP.format(np=self.np), "_running": running(self.np)}
+        reads |= {**REGIONS["cupy"], "_spread": SPREADS["cupy"], "_running": running(self.np)}
         return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": CUPY_HOST}
 
 
@@ -230,12 +228,14 @@ class Jax(NumPy):
     strided = False
     in_place = False
     writes_over = False
+    boxes = "text"
     native = False
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
         reads = {"_gather": GATHER.format(np=self.np), "_scatter": JAX_SCATTER}
+        reads |= {**REGIONS["jax"], "_spread": SPREADS["jax"]}
         return {**reads, "_running": running(self.np), **matrix_helpers(self.np), **SOLVERS, "_on_host": JAX_HOST}
 
     def scalar(self, text: str, dtype: str) -> str:

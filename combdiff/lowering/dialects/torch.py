@@ -1,6 +1,6 @@
 """How PyTorch writes array operations: its own names, a device for new tensors, one element type in a product.
 
-    np.where(mask, x[::-1], 0)    becomes    torch.where(mask != 0, x.flip(0), 0)
+    np.sign(x[::-1])    becomes    torch.sgn(x.flip(0))
 
 Invariant: the text works on tensors of every device, under autograd, torch.func and torch.compile.
 """
@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from combdiff.lowering.bounded import running
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import TORCH_GATHER, matrix_helpers
+from combdiff.lowering.regions import REGIONS
 from combdiff.lowering.solvers import SOLVERS, TORCH_HOST
+from combdiff.lowering.structured import SPREADS
 from combdiff.lowering.windows import TORCH_SCATTER
 from combdiff.primitives import TABLE
 
@@ -50,6 +52,8 @@ class Torch(NumPy):
         return {
             "_gather": TORCH_GATHER,
             "_running": running("torch"),
+            **REGIONS["torch"],
+            "_spread": SPREADS["torch"],
             "_scatter": TORCH_SCATTER,
             **matrices,
             "_adjugate": matrices["_adjugate"].replace("dtype=bool", eye),
@@ -145,10 +149,6 @@ class Torch(NumPy):
     def integer_power(self, base: str, exponent: str) -> str:
         """A power of integer tensors, as floating point numbers."""
         return f"torch.pow({base}.to(torch.get_default_dtype()), {exponent})"
-
-    def where(self, condition: str, value: str) -> str:
-        """Conditions are of type bool."""
-        return f"torch.where({condition} != 0, {value}, 0)"
 
     def called(self, text: str) -> str:
         """The result of a callable that the user gave."""

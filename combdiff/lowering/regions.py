@@ -1,0 +1,311 @@
+"""Helpers of emitted source for the positions at which conditions hold: boxes of them, never an array of them all.
+
+    Σ_{j ≤ i} A[i, j]·x[j]        A[4:, :4] @ x[:4],  and the same of the two triangles that are left, …
+
+A condition is `(steps, start, modulus)`: `steps · t + start ≥ 0` for the position t along the labels, or divisible by
+the modulus where that is not 0. Congruences are met by steps of slices. What bounds leave is halved: boxes in which all
+positions meet the bounds are taken as they are, those in which none does are dropped, the others are halved again, down
+to some SMALL elements, among which a mask selects. There are at most some MOST of these, of about as many boxes in all.
+
+Emitted source holds the very text of these functions, in the words of its library.
+
+Invariant: an element at which a condition does not hold is never used, whatever it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+SMALL = 1024  # elements of a box that is not halved any more
+MOST = 64  # boxes that are halved at a time
+
+
+def _ends(steps: Any, start: Any, box: Any) -> Any:
+    """The least and the greatest value of steps · t + start in a box."""
+    ends = [(step * low, step * (high - 1)) for step, (low, high) in zip(steps, box, strict=True)]
+    return start + sum(map(min, ends)), start + sum(map(max, ends))
+
+
+def _tightened(box: Any, bounds: Any) -> Any:
+    """The box without positions along single labels at which a bound cannot hold; None where nothing is left."""
+    box = list(box)
+    for steps, start in bounds:
+        most = _ends(steps, start, box)[1]
+        for n, step in enumerate(steps):
+            low, high = box[n]
+            if step > 0:
+                box[n] = max(low, high - 1 - most // step), high
+            elif step < 0:
+                box[n] = low, min(high, low + 1 + most // -step)
+        if most < 0 or any(low >= high for low, high in box):
+            return None
+    return tuple(box)
+
+
+def _halves(box: Any, bounds: Any) -> Any:
+    """The box cut along the label that changes a bound the most; nothing where it is small."""
+    sizes = {n: high - low for n, (low, high) in enumerate(box) if any(steps[n] for steps, _ in bounds)}
+    total = 1
+    for size in sizes.values():
+        total *= size
+    if total <= SMALL:
+        return ()
+    reach = {n: size * max(abs(steps[n]) for steps, _ in bounds) for n, size in sizes.items() if size > 1}
+    longest = max(reach, key=lambda n: reach[n])
+    low, high = box[longest]
+    middle = (low + high) // 2
+    return tuple((*box[:longest], part, *box[longest + 1 :]) for part in ((low, middle), (middle, high)))
+
+
+def _cut(sizes: Any, bounds: Any) -> Any:
+    """Boxes that have all positions at which bounds hold, each with the bounds that do not hold throughout it."""
+    todo: Any = [tuple((0, size) for size in sizes)]
+    found: Any = []
+    while todo:
+        partial: Any = []
+        for whole in todo:
+            box = _tightened(whole, bounds)
+            if box is not None:
+                left = [(steps, start) for steps, start in bounds if _ends(steps, start, box)[0] < 0]
+                (partial if left else found).append((box, left))
+        todo = []
+        for box, left in partial:
+            halves = _halves(box, left) if len(partial) <= MOST else ()
+            todo += halves
+            found += [] if halves else [(box, left)]
+    return found
+
+
+def _classes(sizes: Any, conditions: Any) -> Any:
+    """Offsets and strides of positions that meet all congruences, with the bounds left, numbered by condition."""
+    found: Any = [((0,) * len(sizes), (1,) * len(sizes), ())]
+    for number, (steps, start, modulus) in enumerate(conditions):
+        more: Any = []
+        for offsets, strides, bounds in found:
+            here = [step * stride for step, stride in zip(steps, strides, strict=True)]
+            first = start + sum(step * offset for step, offset in zip(steps, offsets, strict=True))
+            if not modulus:
+                more.append((offsets, strides, (*bounds, (number, steps, start))))
+                continue
+            used = [n for n, step in enumerate(here) if step % modulus]
+            least, most = _ends(steps, start, [(0, size) for size in sizes])
+            multiples = range(-(-least // modulus) * modulus, most + 1, modulus)
+            if modulus ** len(used) > max(64, len(multiples)):
+                for value in multiples:
+                    equal = (number, steps, start - value), (number, tuple(-step for step in steps), value - start)
+                    more.append((offsets, strides, (*bounds, *equal)))
+                continue
+            for rests in itertools.product(range(modulus), repeat=len(used)):
+                rest = dict(zip(used, rests, strict=True))
+                if (first + sum(here[n] * value for n, value in rest.items())) % modulus == 0:
+                    moved = tuple(o + rest.get(n, 0) * s for n, (o, s) in enumerate(zip(offsets, strides, strict=True)))
+                    wider = tuple(s * (modulus if n in rest else 1) for n, s in enumerate(strides))
+                    more.append((moved, wider, bounds))
+        found = more
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _boxes(sizes: Any, conditions: Any) -> Any:
+    """Slices along all labels that have the positions at which conditions hold, and the bounds to be looked at."""
+    found = []
+    for offsets, strides, bounds in _classes(sizes, conditions) if 0 not in sizes else ():
+        counts = [max(0, -(-(n - o) // s)) for n, o, s in zip(sizes, offsets, strides, strict=True)]
+        inner = {}
+        for bound in bounds:
+            _, steps, start = bound
+            moved = start + sum(step * offset for step, offset in zip(steps, offsets, strict=True))
+            inner[tuple(step * stride for step, stride in zip(steps, strides, strict=True)), moved] = bound
+        for box, left in _cut(counts, tuple(inner)) if 0 not in counts else ():
+            lanes = zip(box, offsets, strides, strict=True)
+            slices = tuple(slice(o + s * low, o + s * (high - 1) + 1, s) for (low, high), o, s in lanes)
+            found.append((slices, tuple(inner[bound] for bound in left)))
+    return found
+
+
+def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
+    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
+    for _, steps, form in bounds:
+        for axis, label in enumerate(pattern):
+            if steps[label]:
+                places = np.arange(box[label].start, box[label].stop, box[label].step)
+                form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
+        array = np.where(form >= 0, array, 0)
+    return array
+
+
+@np.errstate(invalid="ignore")
+def _selected(function: Any, parts: Any, patterns: Any, out: Any, box: Any, bounds: Any, hosts: Any) -> Any:
+    """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
+
+    Where a part is infinite or nan beside what meets them, finite numbers stand for it.
+    """
+    used = {label for _, steps, _ in bounds for label, step in enumerate(steps) if step}
+    own = [[b for b in bounds if not used <= set(out) and hosts[b[0]] == n] for n in range(len(parts))]
+    last = [b for b in bounds if not any(b in group for group in own)]
+    kept = [_kept(part, group, box, pattern) for part, group, pattern in zip(parts, own, patterns, strict=True)]
+    result = function(*kept)
+    if any(own) and len(parts) > 1 and not np.isfinite(result).all():
+        whole = [_kept(np.ones_like(p), group, box, q) for p, group, q in zip(parts, own, patterns, strict=True)]
+        finite = [np.isfinite(part) for part in kept]
+        clean = function(*(np.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
+        left, right = (np.where(well, 0, ones) for well, ones in zip(finite, whole, strict=True))
+        spoilt = function(left, whole[1]) + function(whole[0], right)
+        result = np.where(spoilt == 0, clean, result)
+    return _kept(result, last, box, out)
+
+
+def _part(array: Any, slices: Any) -> Any:
+    """An array with zeros beside the slices of it."""
+    result = np.zeros_like(array)
+    result[slices] = array[slices]
+    return result
+
+
+def _keep(array: Any, conditions: Any) -> Any:
+    """An array at the positions at which conditions hold; zeros elsewhere."""
+    result = np.zeros_like(array)
+    for box, bounds in _boxes(tuple(array.shape), conditions):
+        result[box] = _kept(array[box], bounds, box, range(array.ndim))
+    return result
+
+
+def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
+    """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
+    result = np.zeros([sizes[label] for label in out], np.result_type(*arrays))
+    for box, bounds in _boxes(sizes, conditions):
+        pairs = zip(arrays, patterns, strict=True)
+        parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
+        part = _selected(function, parts, patterns, out, box, bounds, hosts) if bounds else function(*parts)
+        result[tuple(box[label] for label in out)] += part
+    return result
+
+
+def _text(function: Any) -> str:
+    """The text of a function, without types, that stands alone."""
+    text = re.sub(r": Any\b| -> \w+|, strict=True", "", inspect.getsource(function))
+    return text.replace("SMALL", str(SMALL)).replace("MOST", str(MOST))
+
+
+_ONES = {f.__name__: _text(f) for f in (_ends, _tightened, _halves, _cut, _classes)}
+_BOXES = {**_ONES, "_boxes": "import functools\nimport itertools\n\n\n" + _text(_boxes)}
+_ARRAYS = {f.__name__: _text(f) for f in (_kept, _selected, _part, _keep, _within)}
+_GUARD, _CHECK = '@np.errstate(invalid="ignore")\n', " and not np.isfinite(result).all()"
+_ZEROS = "np.zeros([sizes[label] for label in out], np.result_type(*arrays))"
+_JIT = "import functools\n\nimport jax\n\n\n@functools.partial(jax.jit, static_argnums={})\n"
+
+
+def _in_words(*pairs: tuple[str, str]) -> dict[str, str]:
+    """The helpers with some of their text in other words."""
+    found = dict(_ARRAYS)
+    for old, new in pairs:
+        found = {name: text.replace(old, new) for name, text in found.items()}
+    return found
+
+
+def _jax() -> dict[str, str]:
+    """Arrays never change: all boxes are one computation, compiled once for each shape."""
+    texts = _in_words((_GUARD, ""), (_CHECK, ""), ("np.", "jnp."))
+    texts["_part"] = texts["_part"].replace(
+        "result[slices] = array[slices]", "result = result.at[slices].set(array[slices])"
+    )
+    texts["_keep"] = _JIT.format("1") + texts["_keep"].replace(
+        "result[box] = _kept(array[box], bounds, box, range(array.ndim))",
+        "result = result.at[box].set(_kept(array[box], bounds, box, range(array.ndim)))",
+    )
+    here = "result[tuple(box[label] for label in out)]"
+    within = texts["_within"].replace(f"{here} += part", f"result = result.at{here[6:]}.add(part)")
+    head, summary, body = within.partition('conditions hold."""\n')
+    function = "    function = functools.partial(jnp.einsum, function)\n"
+    texts["_within"] = _JIT.format("(0, 2, 3, 4, 5, 6)") + head + summary + function + body
+    return texts
+
+
+_TORCH = _in_words(
+    (_GUARD, ""),
+    (_CHECK, ""),
+    (_ZEROS, "sum(array.new_zeros(()) for array in arrays).new_zeros([sizes[label] for label in out])"),
+    ("box[label].step)", "box[label].step, device=array.device)"),
+    ("np.", "torch."),
+)
+
+_DASK_KEEP = '''\
+def _keep(array, conditions):
+    """_keep_block of each chunk, which is told where it begins."""
+    labels = tuple(range(array.ndim))
+
+    def block(part, *places):
+        return _keep_block(part, _moved(conditions, places))
+
+    places = _places(array.shape, dict(enumerate(array.chunks)))
+    meta = np.empty((0,) * array.ndim, array.dtype)
+    return da.blockwise(block, labels, array, labels, *places, dtype=array.dtype, meta=meta, align_arrays=False)
+'''
+
+_DASK_WITHIN = '''\
+def _within(function, arrays, patterns, out, sizes, conditions, hosts):
+    """_within_block of chunks, which are told where they begin; what chunks along summed labels give is added."""
+    arrays = [da.asarray(array) for array in arrays]
+    pairs = [part for pair in zip(arrays, patterns) for part in pair]
+    chunks, arrays = da.core.unify_chunks(*pairs, warn=False)
+    summed = tuple(label for label in range(len(sizes)) if label not in out)
+
+    def block(*parts):
+        known, shape = parts[: len(arrays)], [0] * len(sizes)
+        for part, pattern in zip(known, patterns):
+            for label, size in zip(pattern, part.shape):
+                shape[label] = size
+        moved = _moved(conditions, parts[len(arrays) :])
+        found = _within_block(function, known, patterns, out, tuple(shape), moved, hosts)
+        return found.reshape((*found.shape, *(1 for _ in summed)))
+
+    pairs = [part for pair in zip(arrays, patterns) for part in pair]
+    labels, kind = (*out, *summed), np.result_type(*arrays)
+    ones = {label: tuple(1 for _ in chunks[label]) for label in summed}
+    meta = np.empty((0,) * len(labels), kind)
+    places = _places(sizes, chunks)
+    parts = da.blockwise(
+        block, labels, *pairs, *places, dtype=kind, meta=meta, adjust_chunks=ones, align_arrays=False, concatenate=True
+    )
+    return parts.sum(axis=tuple(range(len(out), len(labels))))
+'''
+
+_DASK_PLACES = '''\
+def _places(sizes, chunks):
+    """The positions along each label, in its chunks, as arguments of blockwise."""
+    return [part for n, size in enumerate(sizes) for part in (da.arange(size, chunks=(chunks[n],)), (n,))]
+
+
+def _moved(conditions, places):
+    """Conditions for positions that are counted from those of a chunk."""
+    first = [int(place[0]) if place.size else 0 for place in places]
+    return tuple(
+        (steps, start + sum(step * place for step, place in zip(steps, first)), modulus)
+        for steps, start, modulus in conditions
+    )
+'''
+
+
+def _dask() -> dict[str, str]:
+    """NumPy's helpers for each chunk."""
+    found = {name: text for name, text in _ARRAYS.items() if name in ("_kept", "_selected")}
+    for name, text in (("_keep", _DASK_KEEP), ("_within", _DASK_WITHIN)):
+        found[f"{name}_block"] = _ARRAYS[name].replace(f"def {name}(", f"def {name}_block(")
+        found[name] = text
+    return {**found, "_places": _DASK_PLACES, "_part": _ARRAYS["_part"].replace("np.", "da.")}
+
+
+REGIONS: Mapping[str, Mapping[str, str]] = {
+    "numpy": {**_BOXES, **_ARRAYS},
+    "cupy": {**_BOXES, **_in_words((_GUARD, ""), ("np.", "cp."))},
+    "jax": {**_BOXES, **_jax()},
+    "torch": {**_BOXES, **_TORCH},
+    "dask": {**_BOXES, **_dask()},
+}
