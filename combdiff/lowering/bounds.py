@@ -10,6 +10,7 @@ Invariant: an expression has the value of its step for arrays of every size.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from combdiff.affine import Linear
 from combdiff.lowering.fragments import LETTERS, tuple_text
@@ -58,7 +59,49 @@ def _call(text: str) -> str:
     return f"slice({low or None}, {high or None})"
 
 
-def box_product(writer: Words, op: Within, operands: Sequence[str], function: str, step: Step) -> str:
+class ProductWords(Words, Protocol):
+    """What is asked of the writer of products."""
+
+    def contract(self, op: Contract, operands: Sequence[str], step: Step) -> str:
+        """The expression of a product of two arrays."""
+
+    def as_kind(self, n: int, text: str, kind: type) -> str:
+        """An operand with the element type of the result."""
+
+
+def within_text(writer: ProductWords, op: Within, operands: Sequence[str], step: Step) -> str:
+    """The expression of a product within conditions: of slices where these are enough, else box by box."""
+    if not writer.dialect.mixes_kinds:
+        pairs = zip(step.operands, operands, strict=True)
+        operands = [writer.as_kind(m, text, step.kind) for m, text in pairs]
+    contract = simple(op)
+    if text := _sliced_product(writer, op, contract, operands, step):
+        return text
+    boxes = writer.dialect.boxes
+    product = writer.contract(contract, ("a", "b"), step) if contract and boxes == "product" else None
+    np = "np" if boxes == "chunk" else writer.dialect.np
+    function = f'"{subscripts(op)}"' if boxes == "text" else box_function(op, np, product)
+    return _box_product(writer, op, operands, function, step)
+
+
+def _sliced_product(
+    writer: ProductWords, op: Within, contract: Contract | None, operands: Sequence[str], step: Step
+) -> str | None:
+    """A sum over parts of its labels, written with slices; None where conditions are others."""
+    slices = sliced(writer, op.conditions, 1 + max(label for pattern in op.patterns for label in pattern))
+    if slices is None or any(slices[label] != ":" for label in op.out) or not (contract or len(operands) == 1):
+        return None
+    cut = [
+        f"{text}[{', '.join(slices[label] for label in pattern)}]" if pattern else text
+        for text, pattern in zip(operands, op.patterns, strict=True)
+    ]
+    if contract:
+        return writer.contract(contract, cut, step)
+    axes = [str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out]
+    return f"{cut[0]}.sum({'' if len(axes) == len(op.patterns[0]) else tuple_text(axes)})"
+
+
+def _box_product(writer: Words, op: Within, operands: Sequence[str], function: str, step: Step) -> str:
     """The expression of a product within conditions, of which `function` is the one of a box."""
     domains = {
         label: domain
@@ -80,7 +123,8 @@ def box_function(op: Within, np: str, product: str | None) -> str:
         return f"lambda a: a.sum({tuple_text(axes)})" if axes else "lambda a: a"
     if product:
         return f"lambda a, b: {product}"
-    optimal = ", optimize=True" if np == "np" else ""
+    contract = Contract(*op.patterns, op.out)
+    optimal = ", optimize=True" if np == "np" and contract.left_only and contract.right_only else ""
     return f'lambda a, b: {np}.einsum("{subscripts(op)}", a, b{optimal})'
 
 

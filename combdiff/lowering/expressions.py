@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from combdiff.affine import Linear
 from combdiff.domains import Domain, Function, Space
 from combdiff.errors import UnsupportedError
-from combdiff.lowering.bounds import bounded, box_function, box_product, simple, sliced, subscripts
+from combdiff.lowering.bounds import bounded, within_text
 from combdiff.lowering.dialects import NumPy
 from combdiff.lowering.fragments import LETTERS, einsum_operands, literal, parenthesised, slice_text, tuple_text
 from combdiff.lowering.index_arrays import IndexArrays, grid
@@ -97,7 +97,7 @@ class Expressions:
             case Conjugate():
                 return self._conjugate(n, operands[0])
             case Contract() as contraction:
-                return self._contract(contraction, operands, step)
+                return self.contract(contraction, operands, step)
             case Spread(along=along):
                 number = self.is_python(step.operands[0])
                 array = self.dialect.full("()", operands[0], self.dtype(step.kind)) if number else operands[0]
@@ -113,7 +113,7 @@ class Expressions:
             case Running() | Keep():
                 return bounded(self, step.operation, operands[0], step)
             case Within() as product:
-                return self._within(product, operands, step)
+                return within_text(self, product, operands, step)
             case Take() | Scatter() | Hit() | Clip() | Ramp():
                 return indirect(self, step.operation, operands, step)
             case Reduce(summed=summed):
@@ -364,39 +364,14 @@ class Expressions:
             text = f"_correlate({place}, {other}{short}, {extent}){long}"
         return self.dialect.transposed(text, op.out)
 
-    def _within(self, op: Within, operands: Sequence[str], step: Step) -> str:
-        if not self.dialect.mixes_kinds:
-            pairs = zip(step.operands, operands, strict=True)
-            operands = [self._as_kind(m, text, step.kind) for m, text in pairs]
-        if text := self._sliced_product(op, operands, step):
-            return text
-        contract = simple(op) if self.dialect.boxes == "product" else None
-        product = self._contract(contract, ("a", "b"), step) if contract else None
-        np = "np" if self.dialect.boxes == "chunk" else self.dialect.np
-        function = f'"{subscripts(op)}"' if self.dialect.boxes == "text" else box_function(op, np, product)
-        return box_product(self, op, operands, function, step)
-
-    def _sliced_product(self, op: Within, operands: Sequence[str], step: Step) -> str | None:
-        """A sum over parts of its labels, written with slices; None where conditions are others."""
-        slices = sliced(self, op.conditions, 1 + max(label for pattern in op.patterns for label in pattern))
-        contract = simple(op)
-        if slices is None or any(slices[label] != ":" for label in op.out) or not (contract or len(operands) == 1):
-            return None
-        cut = [
-            f"{text}[{', '.join(slices[label] for label in pattern)}]" if pattern else text
-            for text, pattern in zip(operands, op.patterns, strict=True)
-        ]
-        if contract:
-            return self._contract(contract, cut, step)
-        return f"{cut[0]}.sum({tuple_text(str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out)})"
-
-    def _contract(self, op: Contract, operands: Sequence[str], step: Step) -> str:
+    def contract(self, op: Contract, operands: Sequence[str], step: Step) -> str:
+        """The expression of a product of two arrays."""
         left, right = operands
         if op.kernel in ("multiply", "outer"):
             place = [tuple(op.out.index(label) for label in pattern) for pattern in (op.left, op.right)]
             return " * ".join(self._aligned(operands, place, step))
         if not self.dialect.mixes_kinds:
-            left, right = (self._as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
+            left, right = (self.as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
         if op.kernel == "einsum" or self.dialect.prefers_einsum(len(op.left), len(op.right)):
             return self.dialect.contraction(*einsum_operands(op, left, right))
         if stack := stack_of(op) if op.in_place else None:
@@ -418,7 +393,7 @@ class Expressions:
             text = f"({text}).reshape({', '.join(self.extent(axis) for axis in step.axes)})"
         return text
 
-    def _as_kind(self, n: int, text: str, kind: type) -> str:
+    def as_kind(self, n: int, text: str, kind: type) -> str:
         """An operand with the element type of the result."""
         return text if self.plan.steps[n].kind is kind else self.dialect.cast(text, self.dtype(kind))
 

@@ -50,7 +50,7 @@ from combdiff.terms import Lambda, Var
 
 TYPICAL = 24  # of a named size, where a plan is made without arrays
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
-_BOX_BYTES = 1 << 15  # of masks and copies among the elements of a small box
+BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for the mask and copies of each
 GRAM_BLOCK, GRAM_SMALL = 2**18, 2**15  # elements that `_gram` weights at a time, and of arrays weighted as a whole
 
 
@@ -305,9 +305,10 @@ def workspace(plan: Plan, n: int) -> int:
         case Mask() | Hit() | Clip() | Ramp():
             return 3 * size * ITEM_BYTES[float]
         case Keep():
-            return size // 8 * ITEM_BYTES[step.kind] + _BOX_BYTES
+            return size // 8 * ITEM_BYTES[step.kind] + BOX_BYTES * min(BOX_ELEMENTS, size)
         case Within():
-            return (size + sum(plan.elements(m) for m in step.operands) // 2) * ITEM_BYTES[step.kind] + _BOX_BYTES
+            held = sum(plan.elements(m) for m in step.operands)
+            return (size + held // 2) * ITEM_BYTES[step.kind] + BOX_BYTES * min(BOX_ELEMENTS, size + held)
         case Read() as read if read.diagonal() is None:
             whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]
             return whole + (len(read.positions) + 3) * size * ITEM_BYTES[complex]

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-SMALL = 1024  # elements of a box that is not halved any more
+SMALL = 16384  # elements of a box that is not halved any more
 MOST = 64  # boxes that are halved at a time
 
 
