@@ -123,7 +123,7 @@ def box_function(op: Within, np: str, product: str | None) -> str:
         return f"lambda a: a.sum({tuple_text(axes)})" if axes else "lambda a: a"
     if product:
         return f"lambda a, b: {product}"
-    contract = Contract(*op.patterns, op.out)
+    contract = Contract(op.patterns[0], op.patterns[1], op.out)
     optimal = ", optimize=True" if np == "np" and contract.left_only and contract.right_only else ""
     return f'lambda a, b: {np}.einsum("{subscripts(op)}", a, b{optimal})'
 
