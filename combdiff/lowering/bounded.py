@@ -1,8 +1,9 @@
-"""The helper of emitted source for sums up to a bound.
+"""Helpers of emitted source for sums up to a bound, and windows laid out in a row.
 
     _running(x, 0, -1, np.arange(3))      x[0], x[0] + x[1], x[0] + x[1] + x[2]
+    _fold(y, 3, 0, 9)                     the rows of y, of 3 elements each, one after the other
 
-Invariant: it never writes to its argument, and never fails, whatever the sizes are.
+Invariant: a helper never writes to its argument, and never fails, whatever the sizes are.
 """
 
 from __future__ import annotations
@@ -19,7 +20,30 @@ def _running(array, axis, sign, bound):
 '''
 
 
+FOLD = '''\
+def _fold(array, stride, start, size):
+    """Elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two; zeros elsewhere."""
+    count, width, *rest = array.shape
+    if stride < 0:
+        array, stride, start = {np}.flip(array, 0), -stride, start + stride * (count - 1)
+    if stride > width:
+        gap = {np}.zeros((count, stride - width, *rest), dtype=array.dtype{device})
+        array = {np}.concatenate([array, gap], 1)
+    row = array.reshape((count * stride, *rest))[max(0, -start) : max(0, size - start)]
+    before = min(max(0, start), size)
+    lengths = before, size - before - row.shape[0]
+    first, last = ({np}.zeros((length, *rest), dtype=array.dtype{device}) for length in lengths)
+    return {np}.concatenate([first, row, last], 0)
+'''
+
+
 def running(np: str) -> str:
     """The helper in the words of a library."""
     text = RUNNING.format(np=np, device=", device=array.device" if np == "torch" else "")
     return text.replace("torch.flip(array, axis)", "torch.flip(array, (axis,))")
+
+
+def fold_helper(np: str) -> str:
+    """The helper in the words of a library."""
+    text = FOLD.format(np=np, device=", device=array.device" if np == "torch" else "")
+    return text.replace("torch.flip(array, 0)", "torch.flip(array, (0,))")

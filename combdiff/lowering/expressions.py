@@ -37,6 +37,7 @@ from combdiff.lowering.steps import (
     Deposit,
     Elementwise,
     Factor,
+    Fold,
     Gram,
     Keep,
     LinearSolve,
@@ -112,6 +113,8 @@ class Expressions:
                 return self._correlate(correlation, operands, step)
             case Running() | Keep():
                 return bounded(self, step.operation, operands[0], step)
+            case Fold(stride=stride, start=start):
+                return f"_fold({operands[0]}, {stride}, {self.form(start)}, {self.extent(step.axes[0])})"
             case Within() as product:
                 return within_text(self, product, operands, step)
             case Take() | Scatter() | Hit() | Clip() | Ramp():

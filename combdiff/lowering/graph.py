@@ -36,7 +36,7 @@ from combdiff.lowering.steps import (
     Scale,
     Step,
 )
-from combdiff.lowering.views import domain_of, extent_form, index_labels, position
+from combdiff.lowering.views import Position, domain_of, extent_form, index_labels, position
 from combdiff.terms import Term, Var
 
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
@@ -133,7 +133,12 @@ class Graph:
         )
         if bare:
             return replace(value, labels=labels)
-        result = self.labelled(Read(positions), (value,), labels, self.kind(value))
+        source, below = value.step, self.steps[value.step]
+        if isinstance(below.operation, Read) and (
+            joined := _composed(below, positions, list(map(domain_of, labels)), self.steps[below.operands[0]])
+        ):
+            positions, source = joined, below.operands[0]
+        result = self.labelled(Read(positions), (Value(source, ()),), labels, self.kind(value))
         return replace(result, conj=value.conj)
 
     def relabel(self, value: Value, var: Var, index: Term) -> Value:
@@ -268,6 +273,30 @@ class _Tree:
 
 def _same_extent(a: Domain, b: Domain) -> bool:
     return extent_form(a) == extent_form(b)
+
+
+def _composed(
+    view: Step, outer: Sequence[Position], axes: Sequence[Domain], source: Step
+) -> tuple[Position, ...] | None:
+    """The positions at which a view of a view, with those axes, reads the source; None where what it leaves is not 0.
+
+    Each axis of the first view is read as a whole, or is one of the source, too.
+    """
+    assert isinstance(view.operation, Read)
+    inner = view.operation.positions
+    for label, (place, axis) in enumerate(zip(outer, view.axes, strict=True)):
+        along = place.along()
+        whole = along is not None and _same_extent(axes[along], axis)
+        ends = (p for p, a in zip(inner, source.axes, strict=True) if p.along() == label and _same_extent(a, axis))
+        if place.divisor > 1 or not (whole or any(p.wrap == place.wrap for p in ends)):
+            return None
+    found = []
+    for each in inner:
+        pairs = list(zip(each.steps, outer, strict=True))
+        steps = tuple(sum(along * place.steps[n] for along, place in pairs) for n in range(len(axes)))
+        start = sum((place.start.scale(along) for along, place in pairs), each.start)
+        found.append(replace(each, steps=steps, start=start))
+    return tuple(found)
 
 
 def _canonical(a: Value, b: Value, kept: frozenset[Var]) -> tuple[list[Var], Contract, tuple[Value, Value]]:

@@ -31,6 +31,7 @@ from combdiff.lowering.late import read_late
 from combdiff.lowering.lookups import look_up, ramp, scatter
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
+from combdiff.lowering.steps import Read as ReadStep
 from combdiff.lowering.systems import captures, system
 from combdiff.lowering.triangles import apply_masks, kept
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, modulus, solved
@@ -292,6 +293,9 @@ class Lowering:
 
     def _reads(self, term: Term) -> tuple[Read, ...]:
         """The reads of an access outside of which it is 0: not those of axes along which its tensor is constant."""
+        step = self.graph.steps[self.factored(term)[1].step]
+        if isinstance(term, Primitive) and isinstance(step.operation, ReadStep):  # of elements that are read late
+            term = next((one for one in term.arguments if reads(one)), term)
         if not reads(term):
             return ()
         assert isinstance(term, Apply)

@@ -224,6 +224,14 @@ class Within:
 
 
 @dataclass(frozen=True)
+class Fold:
+    """Element (i, j, …) of the operand at `stride·i + j + start` along the first axis of the result; 0 elsewhere."""
+
+    stride: int
+    start: Linear
+
+
+@dataclass(frozen=True)
 class Reduce:
     """The sum over some axes."""
 
@@ -335,6 +343,7 @@ Operation = (
     | Running
     | Keep
     | Within
+    | Fold
     | Take
     | Scatter
     | Hit

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from combdiff.affine import Linear, eliminate
 from combdiff.domains import Cyclic, Range, Symmetric
 from combdiff.indexing import Delta, Indicator, affine, affine_parts, indicator
+from combdiff.lowering.folds import fold
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import needless
 from combdiff.lowering.joining import product as joined
@@ -52,6 +53,7 @@ def apply_masks(graph: Graph, product: Product, names: Names) -> None:
     Bounds become running sums and windows where they can.
     """
     product.masks = _needed(graph, product)
+    fold(graph, product, names)
     while any(_without_mask(graph, product, var, names) for var in product.summed):
         pass
     inner = [condition for condition in product.masks if not condition.free.isdisjoint(product.summed)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.lowering.bounded import running
+from combdiff.lowering.bounded import fold_helper, running
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import DASK, matrix_helpers
 from combdiff.lowering.regions import REGIONS
@@ -37,7 +37,13 @@ class Dask(NumPy):
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        helpers = {**DASK, **REGIONS["dask"], "_spread": SPREADS["dask"], "_running": running("da")}
+        helpers = {
+            **DASK,
+            **REGIONS["dask"],
+            "_spread": SPREADS["dask"],
+            "_running": running("da"),
+            "_fold": fold_helper("da"),
+        }
         helpers |= matrix_helpers("np")
         logarithm = helpers["_logsumexp"].replace("np.", "da.")
         return {**helpers, "_logsumexp": logarithm, **SOLVERS, "_on_host": DASK_HOST}

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.lowering.bands import BANDS
-from combdiff.lowering.bounded import running
+from combdiff.lowering.bounded import fold_helper, running
 from combdiff.lowering.helpers import GATHER, VIEW, matrix_helpers
 from combdiff.lowering.regions import REGIONS
 from combdiff.lowering.solvers import CUPY_HOST, JAX_HOST, SOLVERS
@@ -42,6 +42,7 @@ _WRITES = {
     **BANDS,
     **REGIONS["numpy"],
     "_running": running("np"),
+    "_fold": fold_helper("np"),
     "_scatter": SCATTER.format(np="np"),
 }
 
@@ -212,7 +213,12 @@ class CuPy(NumPy):
         """CuPy's views have no flag that makes them read-only."""
         view = VIEW.format(np=self.np, flags="")
         reads = {"_view": view, "_gather": GATHER.format(np=self.np), "_scatter": SCATTER.format(np=self.np)}
-        reads |= {**REGIONS["cupy"], "_spread": SPREADS["cupy"], "_running": running(self.np)}
+        reads |= {
+            **REGIONS["cupy"],
+            "_spread": SPREADS["cupy"],
+            "_running": running(self.np),
+            "_fold": fold_helper(self.np),
+        }
         return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": CUPY_HOST}
 
 
@@ -236,7 +242,8 @@ class Jax(NumPy):
         """Elements are read by index arrays."""
         reads = {"_gather": GATHER.format(np=self.np), "_scatter": JAX_SCATTER}
         reads |= {**REGIONS["jax"], "_spread": SPREADS["jax"]}
-        return {**reads, "_running": running(self.np), **matrix_helpers(self.np), **SOLVERS, "_on_host": JAX_HOST}
+        reads |= {"_running": running(self.np), "_fold": fold_helper(self.np)}
+        return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": JAX_HOST}
 
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""

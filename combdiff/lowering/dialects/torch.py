@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.lowering.bounded import running
+from combdiff.lowering.bounded import fold_helper, running
 from combdiff.lowering.dialects.numpy import NumPy
 from combdiff.lowering.helpers import TORCH_GATHER, matrix_helpers
 from combdiff.lowering.regions import REGIONS
@@ -52,6 +52,7 @@ class Torch(NumPy):
         return {
             "_gather": TORCH_GATHER,
             "_running": running("torch"),
+            "_fold": fold_helper("torch"),
             **REGIONS["torch"],
             "_spread": SPREADS["torch"],
             "_scatter": TORCH_SCATTER,
