@@ -20,7 +20,7 @@ from combdiff.indexing import Coordinate
 from combdiff.pullback import cotangent_space, pull
 from combdiff.readability import letters_of, readable
 from combdiff.sharing import inline_all, share, split
-from combdiff.simplification import simplify_body
+from combdiff.simplification import simplify_body, with_matrix_symmetries
 from combdiff.substitution import Names, apply, substitute
 from combdiff.terms import Lambda, Term, Tuple, Var, lambda_, let
 
@@ -39,7 +39,7 @@ def derived(
     """
     normal = simplify_body(body, rules) if simplified else share(body)
     if simplified:
-        normal = bind_common(normal) if with_value else bind_again(normal, origin.body)
+        normal = with_matrix_symmetries(bind_common(normal) if with_value else bind_again(normal, origin.body))
     return readable(Lambda(parameters, normal), letters_of(origin))
 
 

@@ -38,7 +38,7 @@ from combdiff.sparsity import Sparsity
 from combdiff.substitution import Names, apply
 from combdiff.systems import apart, assembled, packed, solved
 from combdiff.terms import Lambda, Term, Tuple, Var, lambda_, let
-from combdiff.transforms import Wrt, cheapest, check_objective, grad, hvp, names_several, points_of
+from combdiff.transforms import Wrt, cheapest, check_objective, grad, hvp, names_several, points_of, reduced
 
 NUMBER_BYTES = {int: 8, float: 8, complex: 16}
 
@@ -369,6 +369,7 @@ def hessian(
     """
     rules = tuple(rules)
     check_objective(f, rule_paths(rules))
+    f = reduced(f, simplify, rule_paths(rules))
     points = points_of(f, wrt)
     names = [point.name for point in points]
 

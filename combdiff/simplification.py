@@ -27,7 +27,7 @@ from combdiff.egraph.sums import MOST_TERMS, simplify_sum
 from combdiff.factors import factored
 from combdiff.implicit import Implicit
 from combdiff.indexing import Delta
-from combdiff.matrices import matrices_in
+from combdiff.matrices import is_matrix_function, matrices_in
 from combdiff.primitives import function
 from combdiff.results import items_of, joined, values_of
 from combdiff.rulefiles.loading import load
@@ -113,6 +113,11 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
         found = simple(value, var.name, lambda: around(number))  # noqa: B023  (called at once)
         if is_call(value) and not is_call(found):  # a multiple of a call, or zero
             found = _multiple(found, var, kept, names)
+        other = _other_name(found) if var in held else None
+        if isinstance(other, Var) and other in (bound := dict(kept)):  # a matrix of a function goes by one name
+            replacement[var] = matrices[var] = other
+            known[other] = bound[other]
+            continue
         light = _is_light(found)
         if light and var not in held:
             replacement[var] = found
@@ -127,6 +132,32 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
     for number, item in enumerate(items_of(result)):
         items[number] = simple(item, "", lambda: _item_changed(kept, result, items, number))  # noqa: B023
     return share(let(kept, joined(result, items)))
+
+
+def _other_name(value: Term) -> Term | None:
+    """The tensor that a value is, all of it."""
+    if isinstance(value, Lambda) and isinstance(inner := value.body, Apply):
+        return inner.function if inner.arguments == value.parameters else None
+    return None
+
+
+def with_matrix_symmetries(body: Term) -> Term:
+    """A normal form in which what matrix functions are functions of has one name, told the symmetries of its value."""
+    bindings, result = split(body)
+    held = matrices_in(body)
+    renamed: dict[Var, Term] = {}
+    kept: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = substitute(value, renamed)
+        other = _other_name(value) if var in held else None
+        if isinstance(other, Var) and other in dict(kept):
+            renamed[var] = other
+            continue
+        new = with_symmetries(var, value) if var in held else var
+        if new is not var:
+            renamed[var] = new
+        kept.append((new, value))
+    return let(kept, substitute(result, renamed))
 
 
 def _item_changed(
@@ -289,8 +320,8 @@ def _is_light(term: Term) -> bool:
 
 def _is_heavy(part: Term, in_field: bool) -> bool:
     """Whether a part of a value is worth an array of its own; of fields, over the real line, no array is made."""
-    if isinstance(part, Primitive):
-        return not in_field and not is_light_primitive(part)
+    if isinstance(part, Primitive):  # functions of matrices are computed once, wherever their elements are read
+        return not in_field and not is_light_primitive(part) and not is_matrix_function(part)
     return isinstance(part, Sum) or is_call(part)
 
 

@@ -24,14 +24,15 @@ from combdiff.errors import DifferentiationError, UnsupportedError
 from combdiff.execution import rough_plan
 from combdiff.jacobians import jacobian_block, modes_of
 from combdiff.lowering.plan import cost
+from combdiff.matrices import is_matrix_function
 from combdiff.primitives import function
 from combdiff.program import Program
 from combdiff.pullback import cotangent_space, pull, push
 from combdiff.readability import letters_of, readable
 from combdiff.rulefiles.loading import rule_paths
 from combdiff.sharing import bind_heavy, split
-from combdiff.simplification import is_real, simplify_body
-from combdiff.substitution import Names, apply
+from combdiff.simplification import is_real, simplify_body, with_matrix_symmetries
+from combdiff.substitution import Names, apply, subterms
 from combdiff.terms import ONE, Lambda, Term, Tuple, Var, conj, lambda_, let
 
 BYTES = 8  # of a number
@@ -64,6 +65,7 @@ def _gradient(
     if convention not in ("conjugate", "jax"):
         raise DifferentiationError(f"unknown convention {convention!r}", hint='use "conjugate" (the default) or "jax"')
     check_objective(f, rules)
+    f = reduced(f, simplified, rules)
     points = points_of(f, wrt)
     bindings, value = split(f.term.body)
     names = Names(f.term)
@@ -84,6 +86,7 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     That of a function of real numbers is a function, a field over `Real()`, and the pullback an integral. Raises
     UnsupportedError for a program that returns a function of other tensors.
     """
+    f = reduced(f, simplify, rule_paths(rules))
     points = points_of(f, wrt)
     term = as_field(f.term, f.inner) if f.inner else f.term
     parameters, body = pulled_back(term, points, names_several(wrt))
@@ -92,6 +95,7 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
 
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
     """The Jacobian-vector product: one more argument, last, for each wrt: its tangent."""
+    f = reduced(f, simplify, rule_paths(rules))
     points = points_of(f, wrt)
     names = Names(f.term)
     tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
@@ -118,6 +122,7 @@ def jacobian(
     derivatives of the bindings, the cheapest first) or "auto", which takes the one whose plan costs least. Raises
     DifferentiationError for another mode.
     """
+    f = reduced(f, simplify, rule_paths(rules))
     points = points_of(f, wrt)
 
     def body(mode: str) -> Term:
@@ -165,12 +170,21 @@ def cheapest(
 
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
     """The program simplified by equality saturation, with more rule files if given."""
-    body = simplify_body(f.term.body, rule_paths(rules))
+    body = with_matrix_symmetries(simplify_body(f.term.body, rule_paths(rules)))
     term = readable(Lambda(f.term.parameters, body), letters_of(f.term))
     return replace(f, term=term, raw=f.term.body, rules=rule_paths(rules))
 
 
 # --- what the transforms share -------------------------------------------------------------------------------------
+
+
+def reduced(f: Program, simplified: bool, rules: tuple[str, ...]) -> Program:
+    """f to be differentiated: matrix functions in it are simplified before, det(A X) to det(A) det(X), so that their
+    derivatives are those of the literature; a product of matrices that is one binding shows its symmetries, too."""
+    _check_program(f)
+    if not simplified or not any(map(is_matrix_function, subterms(f.term))):
+        return f
+    return replace(f, term=Lambda(f.term.parameters, simplify_body(f.term.body, rules)))
 
 
 def _derived(

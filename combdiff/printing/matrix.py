@@ -16,6 +16,7 @@ from __future__ import annotations
 from combdiff.checking import dtype_of, is_domain, type_of
 from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
+from combdiff.egraph.extraction import symbols
 from combdiff.indexing import Delta
 from combdiff.primitives import TABLE, function
 from combdiff.printing.chains import (
@@ -38,19 +39,54 @@ from combdiff.printing.documents import Access, Doc, Function, Marked, Row, Shee
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened
-from combdiff.sharing import free_indices
-from combdiff.terms import Add, Apply, Conj, Lambda, Number, Primitive, Pullback, Sum, Term, Tuple, Var, add, mul
+from combdiff.sharing import free_indices, is_call, put_back, split, uses
+from combdiff.terms import (
+    Add,
+    Apply,
+    Conj,
+    Lambda,
+    Let,
+    Number,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    let,
+    mul,
+)
 
 Indices = tuple[Var, ...]
+MOST_PUT_BACK = 28  # symbols of a cotangent that is written where it is used
 MOST_REPEATED = 3  # a whole power up to which the factors of a sum stand side by side
 
 
 def matrix_sheet(term: Term) -> Sheet:
     """The document of a program: its definitions and results in matrix notation where there is one."""
-    parts, layout, scope = opened(term)
+    parts, layout, scope = opened(_with_short_cotangents(term))
     writer = _Notation(layout, scope)
     definitions = tuple(writer.definition(var, value) for var, value in parts.definitions)
     return Sheet((), definitions, writer.result(parts.result))
+
+
+def _with_short_cotangents(term: Term) -> Term:
+    """The program with every short cotangent that is used once where it is used: Aᵀ·W·r needs no name for W·r."""
+    if not isinstance(term, Lambda) or not isinstance(term.body, Let):
+        return term
+    bindings, result = split(term.body)
+    count = uses(Tuple((*(value for _, value in bindings), result)))
+    put: dict[Var, Term] = {}
+    kept: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = put_back(value, put, {})
+        short = var.name.endswith("_bar") and count[var] == 1 and symbols(value) <= MOST_PUT_BACK
+        if short and not is_call(value):
+            put[var] = value
+        else:
+            kept.append((var, value))
+    return Lambda(term.parameters, let(kept, put_back(result, put, {}))) if put else term
 
 
 class _Notation:
