@@ -113,11 +113,6 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
         found = simple(value, var.name, lambda: around(number))  # noqa: B023  (called at once)
         if is_call(value) and not is_call(found):  # a multiple of a call, or zero
             found = _multiple(found, var, kept, names)
-        other = _other_name(found) if var in held else None
-        if isinstance(other, Var) and other in (bound := dict(kept)):  # a matrix of a function goes by one name
-            replacement[var] = matrices[var] = other
-            known[other] = bound[other]
-            continue
         light = _is_light(found)
         if light and var not in held:
             replacement[var] = found
@@ -134,25 +129,14 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
     return share(let(kept, joined(result, items)))
 
 
-def _other_name(value: Term) -> Term | None:
-    """The tensor that a value is, all of it."""
-    if isinstance(value, Lambda) and isinstance(inner := value.body, Apply):
-        return inner.function if inner.arguments == value.parameters else None
-    return None
-
-
 def with_matrix_symmetries(body: Term) -> Term:
-    """A normal form in which what matrix functions are functions of has one name, told the symmetries of its value."""
+    """A normal form in which what matrix functions are functions of is told the symmetries of its value."""
     bindings, result = split(body)
     held = matrices_in(body)
     renamed: dict[Var, Term] = {}
     kept: list[tuple[Var, Term]] = []
     for var, value in bindings:
         value = substitute(value, renamed)
-        other = _other_name(value) if var in held else None
-        if isinstance(other, Var) and other in dict(kept):
-            renamed[var] = other
-            continue
         new = with_symmetries(var, value) if var in held else var
         if new is not var:
             renamed[var] = new

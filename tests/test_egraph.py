@@ -236,6 +236,7 @@ EXAMPLES: Mapping[str, Term] = {
     "product of powers": mul(fn("power", r, Number(4)), fn("power", r, Number(-2))),
     "whole power of a power": fn("power", fn("power", r, Number(-2)), Number(-1)),
     "reciprocal of a quotient": fn("power", mul(r, fn("power", c, Number(-1))), Number(-1)),
+    "cancel a factor of a denominator": mul(c, r, fn("power", mul(r, c), Number(-1))),
     "exp of log": fn("exp", fn("log", r)),
     "square of a root": mul(fn("sqrt", r), fn("sqrt", r)),
     "square of an absolute value": mul(fn("abs", c), fn("abs", c)),

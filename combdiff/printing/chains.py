@@ -63,9 +63,9 @@ class Factor:
 
     @property
     def doc(self) -> Doc:
-        """As it is written; the transpose of an inverse is A⁻ᵀ."""
-        if self.mark == "ᵀ" and isinstance(self.atom.doc, Marked) and self.atom.doc.sign == "⁻¹":
-            return Marked(self.atom.doc.body, "⁻ᵀ")
+        """As it is written; the transpose of an inverse is A⁻ᵀ, its adjoint A⁻†."""
+        if self.mark in ("ᵀ", "†") and isinstance(self.atom.doc, Marked) and self.atom.doc.sign == "⁻¹":
+            return Marked(self.atom.doc.body, f"⁻{self.mark}")
         return Marked(self.atom.doc, self.mark) if self.mark else self.atom.doc
 
 

@@ -173,7 +173,7 @@ class Transposed(Doc):
 
 @dataclass(frozen=True)
 class Marked(Doc):
-    """A matrix or vector with a sign behind it: ᵀ, *, †, ⁻¹ or ⁻ᵀ."""
+    """A matrix or vector with a sign behind it: ᵀ, *, †, ⁻¹, ⁻ᵀ or ⁻†."""
 
     body: Doc
     sign: str
