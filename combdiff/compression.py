@@ -26,6 +26,7 @@ from combdiff.egraph.contraction import components
 from combdiff.egraph.extraction import index_variables, volume
 from combdiff.expansion import Addend, addends, common_factors, factors_of, holds_delta
 from combdiff.indexing import Delta, Indicator, affine, affine_parts
+from combdiff.shares import with_shares
 from combdiff.sharing import canonical_names, put_back
 from combdiff.substitution import Names, substitute
 from combdiff.terms import ONE, Add, Apply, Conj, Lambda, Number, Sum, Term, Tuple, Var, add, lambda_, mul, total
@@ -151,6 +152,7 @@ class Compressing:
     """Collects the cores of one or more derivatives of a program."""
 
     names: Names
+    definitions: Mapping[Var, Term] = field(default_factory=dict)
     cores: list[Term] = field(default_factory=list)
     _known: dict[Term, int] = field(default_factory=dict)
 
@@ -171,7 +173,7 @@ class Compressing:
         for addend in addends(body, self.names):
             pairs, rest = _paired(addend, indices)
             conditions = [f for f in rest if isinstance(f, Delta | Indicator)]
-            others = tuple(f for f in rest if f not in conditions)
+            others = with_shares((f for f in rest if f not in conditions), self.definitions)
             groups.setdefault(pairs, {}).setdefault(frozenset(conditions), []).append(others)
         most = max(map(len, groups), default=0)
         for pairs in sorted(groups, key=lambda pairs: (-len(pairs), sorted(pairs))):
@@ -234,6 +236,7 @@ class Compressing:
                 inside += [part for f in factors_of(substitute(factor.body, renamed)) for part in _factored(f)]
             else:
                 inside.append(factor)
+        inside = list(with_shares(inside, self.definitions))
         for count in range(1, MOST_OPEN + 1):
             found = [_closed(inside, [i for i in opened if i not in kept]) for kept in combinations(opened, count)]
             smallest = min(found, key=room, default=factors)
@@ -348,14 +351,16 @@ def _read_as_a_whole(value: Term) -> Iterator[Var]:
             yield tensor
 
 
-def compress(names: Names, named: Iterable[tuple[str, Term]]) -> tuple[Term, tuple[Structure, ...]]:
-    """The cores of some derivatives, each a name and a tensor, and the structure of each.
+def compress(
+    names: Names, bindings: Sequence[tuple[Var, Term]], named: Sequence[tuple[str, Term]]
+) -> tuple[Term, tuple[Structure, ...]]:
+    """The cores of some derivatives, each a name and a tensor that mentions bindings, and the structure of each.
 
     The first result is the core, or the tuple of the cores; it is to stand under the lets of the derivatives.
     """
 
-    compressing = Compressing(names)
-    found = [(name, value, tuple(compressing.parts(value))) for name, value in named]
+    compressing = Compressing(names, dict(bindings))
+    found = [(name, value, tuple(compressing.parts(value))) for name, value in opened(bindings, named)]
     structures = tuple(Structure(_axes(value), parts, name, len(compressing.cores)) for name, value, parts in found)
     cores = compressing.cores or [Number(0)]
     return cores[0] if len(cores) == 1 else Tuple(tuple(cores)), structures

@@ -22,7 +22,7 @@ import numpy as np
 
 from combdiff.arguments import bind_sizes
 from combdiff.blocks import Blocks, Compressed, pair_of_names, position
-from combdiff.compression import Structure, compress, opened
+from combdiff.compression import Structure, compress
 from combdiff.derivation import derived, space_of
 from combdiff.domains import Space, extent
 from combdiff.errors import ArgumentError, UnsupportedError
@@ -135,7 +135,7 @@ class Hessian(Program):
     @cached_property
     def _compressed(self) -> Compressed:
         bindings, _ = split(self.term.body)
-        value, structures = compress(Names(self.term), opened(bindings, list(self._named_parts())))
+        value, structures = compress(Names(self.term), bindings, list(self._named_parts()))
         term = readable(Lambda(self.term.parameters, share(let(bindings, value))), letters_of(self.term))
         core = Program(term, f"core_{self.name}", self.location, self.fixed, self.accesses)
         return Compressed(core, structures[0] if len(structures) == 1 else structures)

@@ -82,7 +82,7 @@ def arrays_of(f: cd.Program) -> tuple[Any, ...]:
 STRUCTURES = {
     network: (
         "H[i,j,k,l] = core1[i,k] core2[j] core2[l]",
-        "H[i,j,k,l] = core1[i] core2[j] core2[l] δ[i,k] + core3[i] core2[j] core4[k] core2[l]",
+        "H[i,j,k,l] = core1[i] core2[j] core2[l] δ[i,k] + core3[i] core2[j] core1[k] core2[l]",
     ),
     batch: (
         "H[i,j,k,l] = Σ_{r} core1[i,k,r] core2[j,r] core2[l,r]",

@@ -76,6 +76,7 @@ LAYERS = (
     "explanation",
     "program",
     "transforms",
+    "shares",
     "compression",
     "sparsity",
     "systems",
