@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -106,11 +106,15 @@ class _Binding:
         if not isinstance(self.term, Lambda) or len(self.term.parameters) != len(position):
             return _unwrap(self.whole[position])
         if position not in self.elements:
-            starts = (first_index(p.type, self.interpreter.sizes) for p in self.term.parameters)  # type: ignore[arg-type]
-            indices = (start + n for start, n in zip(starts, position, strict=True))
-            scope = {**self.scope, **dict(zip(self.term.parameters, indices, strict=True))}
-            self.elements[position] = self.interpreter.value(self.term.body, scope)
+            self.elements[position] = self.interpreter.value(self.term.body, self.scope_at(position))
         return self.elements[position]
+
+    def scope_at(self, position: tuple[int, ...]) -> Scope:
+        """The scope of the body of a tensor for the element stored at a position."""
+        assert isinstance(self.term, Lambda)
+        starts = (first_index(p.type, self.interpreter.sizes) for p in self.term.parameters)  # type: ignore[arg-type]
+        indices = (start + n for start, n in zip(starts, position, strict=True))
+        return {**self.scope, **dict(zip(self.term.parameters, indices, strict=True))}
 
 
 class _OutsideError(ArgumentError):
@@ -224,7 +228,34 @@ class _Interpreter:
                 outside = error
         if outside is not None and all(values):
             raise outside
-        return 0 if outside else math.prod(values)
+        if outside is not None or self._is_guarded(term.factors, values, scope):
+            return 0
+        return math.prod(values)
+
+    def _is_guarded(self, factors: Sequence[Term], values: Sequence[Any], scope: Scope) -> bool:
+        """Whether one factor is 0 by its conditions where another is infinite or undefined."""
+        if all(map(np.isfinite, values)):
+            return False
+        zeros = (factor for factor, value in zip(factors, values, strict=True) if value == 0)
+        return any(self._vanishes(factor, scope) for factor in zeros)
+
+    def _vanishes(self, term: Term, scope: Scope) -> bool:
+        """Whether a number is 0 because conditions do not hold, whatever the tensors are."""
+        match term:
+            case Delta() | Indicator():
+                return not self.value(term, scope)
+            case Mul():
+                return any(self._vanishes(factor, scope) for factor in term.factors)
+            case Add():
+                return all(self._vanishes(addend, scope) for addend in term.terms)
+            case Conj():
+                return self._vanishes(term.body, scope)
+            case Sum():
+                return all(self._vanishes(term.body, inner) for _, inner in self._points(term.indices, scope))
+            case Apply(function=Var() as var) if isinstance(binding := scope.get(var), _Binding):
+                if isinstance(binding.term, Lambda) and len(binding.term.parameters) == len(term.arguments):
+                    return self._vanishes(binding.term.body, binding.scope_at(self._places(term, scope)))
+        return False
 
     def _primitive(self, term: Primitive, scope: Scope) -> Any:
         definition = TABLE[term.name].definition
@@ -243,22 +274,25 @@ class _Interpreter:
             return int((left - right) % extent(term.domain, self.sizes) == 0)
         return int(np.array_equal(left, right))
 
+    def _places(self, term: Apply, scope: Scope) -> tuple[int, ...]:
+        """Where in a tensor the element is stored that an access reads."""
+        name = term.function.name if isinstance(term.function, Var) else "a tensor"
+        pairs = zip(type_of(term.function).axes, term.arguments, strict=True)  # type: ignore[union-attr]
+        return tuple(self._position(name, n, axis, self.value(a, scope)) for n, (axis, a) in enumerate(pairs))
+
     def _apply(self, term: Apply, scope: Scope) -> Any:
-        arguments = [self.value(argument, scope) for argument in term.arguments]
         space = type_of(term.function)
-        if isinstance(space, Space):
-            name = term.function.name if isinstance(term.function, Var) else "a tensor"
-            pairs = zip(space.axes, arguments, strict=True)
-            arguments = [self._position(name, n, axis, index) for n, (axis, index) in enumerate(pairs)]
+        stored = isinstance(space, Space)
+        arguments = self._places(term, scope) if stored else tuple(self.value(a, scope) for a in term.arguments)
         binding = scope.get(term.function) if isinstance(term.function, Var) else None
         if isinstance(binding, _Binding) and isinstance(space, Space):
-            return binding.element(tuple(arguments))
+            return binding.element(arguments)
         if not isinstance(term.function, Lambda):
             function = self.value(term.function, scope)
-            return _unwrap(function[tuple(arguments)] if isinstance(space, Space) else function(*arguments))
+            return _unwrap(function[arguments] if isinstance(space, Space) else function(*arguments))
         if isinstance(space, Space):
             starts = (first_index(axis, self.sizes) for axis in space.axes)
-            arguments = [start + position for start, position in zip(starts, arguments, strict=True)]
+            arguments = tuple(start + position for start, position in zip(starts, arguments, strict=True))
         return self.value(term.function.body, {**scope, **dict(zip(term.function.parameters, arguments, strict=True))})
 
     def _position(self, name: str, axis: int, domain: Domain, index: Any) -> int:

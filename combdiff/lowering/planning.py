@@ -18,6 +18,7 @@ from functools import partial
 from itertools import count
 
 from combdiff.domains import Cyclic, Function, Range, Space, Symmetric, Whole
+from combdiff.lowering.conditions import told
 from combdiff.lowering.factoring import factored
 from combdiff.lowering.graph import Graph
 from combdiff.lowering.layouts import in_best_layout
@@ -50,6 +51,7 @@ def make_plan(program: Lambda, sizes: Mapping[str, int], find_paths: PathFinder)
     gives every named size. `find_paths` proposes contraction paths for networks too large to search. Raises
     UnsupportedError for what arrays cannot express, such as sums over the real line.
     """
+    program = told(program)
     graph = Graph(sizes, find_paths)
     lowering = Lowering(program, graph)
     results = tuple(lowering.results(program.body))
