@@ -442,3 +442,18 @@ def test_the_root_of_a_squared_norm_is_the_norm() -> None:
     assert cd.grad(distance).matrix() == "(x - y) / ‖x - y‖"
     assert frobenius.matrix() == "‖A‖_F"
     assert cd.grad(frobenius).matrix(latex=True) == r"\frac{A}{\left\Vert A \right\Vert_{F}}"
+
+
+def test_the_inverse_of_a_symmetric_definition_has_no_transpose() -> None:
+    @cd.program
+    def gram(X: cd.Space("n", "m"), A: cd.Space("m", "m", symmetry=["A[i,j] = A[j,i]"])):
+        return cd.logdet(X.T @ X + A)
+
+    assert cd.grad(gram, wrt="X").matrix() == "t = A + Xᵀ·X\n2·X·t⁻¹"
+    assert "-\\top" not in cd.grad(gram, wrt="X").matrix(latex=True)
+
+    @cd.program
+    def quadratic(L: cd.Space("m", "m"), x: cd.Space("m")):
+        return x @ cd.inv(L @ L.T) @ x
+
+    assert "⁻ᵀ" not in cd.grad(quadratic, wrt="L").matrix()

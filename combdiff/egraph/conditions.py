@@ -4,12 +4,12 @@
     Σ_i δ(2i, d)·y[i]                   becomes  [d ≡ 0 (mod 2)]·y[d/2]
     Σ_{i,j} δ(2i + 3j, d)·y[i, j]       becomes  Σ_z [0 ≤ …]·y[3z − d, d − 2z]
 
-All δ's of a network that compare whole numbers are one system Aα = β for the summed indices α, solved for those whose
-names come first: i, j of a result rather than k, l of a sum in it, so that what is left is a sum over the kernel, as in
-`Σ_k y[d − k]·w[k]`. Its solutions (see `affine`) leave sums over the kernel, a δ of the cokernel, integrality
-conditions, and the ranges of the indices solved for as conditions on what is left; conditions that others imply are
-dropped (Urban & van der Smagt 2017, sec. 4). A δ on a cycle is solved modulo its size, a δ of Dirac's with the factor
-1/|a| of its coefficient.
+All δ's of a network that compare whole numbers are one system Aα = β for the summed indices α, solved for those that
+read tensors of high order: i, j of a result rather than k, l of a sum in it, so that what is left is a sum over the
+kernel, as in `Σ_k y[d − k, e]·w[k]`; among others the canonical order decides, whatever their names. Its solutions (see
+`affine`) leave sums over the kernel, a δ of the cokernel, integrality conditions, and the ranges of the indices solved
+for as conditions on what is left; conditions that others imply are dropped (Urban & van der Smagt 2017, sec. 4). A δ on
+a cycle is solved modulo its size, a δ of Dirac's with the factor 1/|a| of its coefficient.
 
 Invariant: the value of the network is unchanged; conditions guard what a substitution may have moved out of range.
 """
@@ -24,10 +24,11 @@ from math import ceil, floor, gcd, lcm
 from combdiff.affine import NEVER, Linear, contradictory, eliminate, integer_points, prune, tighten
 from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric, Whole
+from combdiff.egraph.canonical import canonical_order
 from combdiff.indexing import Delta, Indicator, affine, affine_parts, delta, indicator, is_index
 from combdiff.ranges import in_domain, linear, plain_congruence, premises_of, symbol, term_of
-from combdiff.substitution import Names, substitute
-from combdiff.terms import ONE, ZERO, Mul, Number, Term, Var, mul
+from combdiff.substitution import Names, substitute, subterms
+from combdiff.terms import ONE, ZERO, Apply, Mul, Number, Sum, Term, Var, mul
 
 Network = tuple[list[Var], list[Term]]
 
@@ -67,7 +68,8 @@ def _single(factor: Delta, indices: list[Var], rest: list[Term], names: Names) -
         return None
     form = affine([(factor.left, 1), (factor.right, -1)])
     candidates = [(v, c) for v, c in affine_parts(form)[0] if v in indices and v.type == factor.domain]
-    for index, coefficient in sorted(candidates, key=lambda part: (abs(part[1]), _order(part[0]))):
+    order = _order(indices, [factor, *rest]) if len(candidates) > 1 else indices
+    for index, coefficient in sorted(candidates, key=lambda part: (abs(part[1]), order.index(part[0]))):
         if isinstance(factor.domain, Real):
             value = affine([(form, -1 / Fraction(coefficient)), (index, 1)])
             return index, value, [Number(abs(1 / Fraction(coefficient)))] if abs(coefficient) != 1 else [], []
@@ -106,10 +108,18 @@ def _is_plain(factor: Delta) -> bool:
     return isinstance(left, Var) and isinstance(right, Var) and left.type == right.type == factor.domain
 
 
-def _order(index: Var) -> tuple[str, int, str]:
-    """The order of indices by the names they were written with."""
-    base, _, number = index.name.partition(".")
-    return base, int(number) if number.isdigit() else 0, index.name
+def _order(indices: list[Var], factors: list[Term]) -> list[Var]:
+    """The summed indices in the order in which they are solved for, whatever they are called.
+
+    First are those of tensors of high order, then the first axes of tensors by name.
+    """
+    places: dict[Var, list[tuple[int, str, int]]] = {index: [] for index in indices}
+    for access in (node for node in subterms(mul(*factors)) if isinstance(node, Apply)):
+        for axis, argument in enumerate(access.arguments):
+            for index in argument.free & places.keys():
+                places[index].append((-len(access.arguments), getattr(access.function, "name", ""), axis))
+    canonical = canonical_order(Sum(tuple(indices), mul(*factors)))
+    return sorted(canonical, key=lambda index: sorted(places[index]) or [(0, "", 0)])
 
 
 # --- all δ's on whole numbers together -----------------------------------------------------------------------------
@@ -121,7 +131,9 @@ def _together(indices: list[Var], factors: list[Term], names: Names) -> Network:
         return indices, factors
     mentioned = frozenset().union(*(equation.free for equation in equations))
     rest = [f for f in factors if f not in equations]
-    unknowns = sorted((i for i in indices if i in mentioned), key=_order)
+    unknowns = [i for i in indices if i in mentioned]
+    if len(unknowns) > 1:
+        unknowns = [i for i in _order(indices, factors) if i in mentioned]
     solution = _solution(equations, unknowns, rest, names)
     if solution is None:  # a kernel without closed bounds: solve for indices that the others determine
         solution = _solution(equations, _independent(equations, unknowns), rest, names)

@@ -65,7 +65,8 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
-        found = (named, best, saturation.written[0], _turned(named), _turned(best))
+        likes = [canonical(term, saturation.forms) for term in (best, saturation.written[0])]  # whatever the letters
+        found = (named, *likes, best, saturation.written[0], _turned(named), _turned(best))
         chosen = min(found, key=lambda one: price(one, context))
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
