@@ -42,7 +42,7 @@ def is_traced(value: object) -> bool:
 # --- indices -------------------------------------------------------------------------------------------------------
 
 
-def sum_(operand: Any, /, axis: Any = None, **domains: object) -> Any:
+def sum_(operand: Any = None, /, axis: Any = None, **domains: object) -> Any:
     """Σ of a lambda over its indices, `cd.sum(lambda i, j: A[i, j] * x[j])`, or of a tensor over its axes.
 
     `domains` gives the domain of an index that stands on no axis by itself: a size, a name or a domain. For a tensor
@@ -50,6 +50,8 @@ def sum_(operand: Any, /, axis: Any = None, **domains: object) -> Any:
     """
     if is_traced(operand):
         return wrap(arrays.sum_axes(lift(operand), axis))
+    if operand is None:
+        raise _no_lambda("cd.sum")
     if not callable(operand):
         return np.sum(operand, axis=axis)
     if axis is not None:
@@ -64,12 +66,20 @@ def sum_(operand: Any, /, axis: Any = None, **domains: object) -> Any:
     return wrap(total(indices, body))
 
 
-def tensor(body: Callable[..., object], /, *others: object, **domains: object) -> Any:
+def _no_lambda(caller: str) -> TraceError:
+    return TraceError(
+        f"{caller} is given no lambda", hint=f"give one whose parameters are the indices: {caller}(lambda i: x[i])"
+    )
+
+
+def tensor(body: Callable[..., object] | None = None, /, *others: object, **domains: object) -> Any:
     """The tensor with the elements a lambda gives: `cd.tensor(lambda i, j: x[i] * y[j])`.
 
     If the lambda gives a tensor, its axes come last. `domains` is as in `sum_`. Raises IndexingError for an index of
     unknown or unequal domain.
     """
+    if body is None:
+        raise _no_lambda("cd.tensor")
     if others:
         raise TraceError(
             f"cd.tensor takes one lambda, but is given {others[0]!r} after it",

@@ -12,14 +12,15 @@ Invariant: applied to plain arrays, a function is NumPy's of the same meaning.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
 from combdiff.checking import type_of
-from combdiff.errors import TypeMismatchError
+from combdiff.errors import ArgumentError, TypeMismatchError
 from combdiff.indexing import delta
 from combdiff.numerics import adjugate, logdet_positive
 from combdiff.terms import Lambda, Primitive, Term
@@ -34,7 +35,8 @@ def _function(name: str, of_arrays: Callable[[Any], Any], doc: str) -> Callable[
 
     def matrix_function(a: Any, /) -> Any:
         if not isinstance(a, TracedValue):
-            return of_arrays(_square_array(name, a))
+            with _refusing(name):
+                return of_arrays(_square_array(name, a))
         return wrap(Primitive(name, (_square(name, lift(a)),)))
 
     matrix_function.__name__ = matrix_function.__qualname__ = name
@@ -71,6 +73,19 @@ def _square_array(caller: str, array: Any) -> Any:
     return found
 
 
+@contextmanager
+def _refusing(caller: str) -> Iterator[None]:
+    """What NumPy refuses of plain arrays, in the words of a call of a program."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        positive = "positive" in str(error)
+        raise ArgumentError(
+            f"{caller} is given a matrix that is {'not positive definite' if positive else 'singular'}",
+            hint="leave positive=True out" if positive else "np.linalg.pinv and np.linalg.lstsq take singular ones",
+        ) from None
+
+
 def _inverse(matrix: Term) -> Term:
     return Primitive("inv", (matrix,))
 
@@ -99,7 +114,8 @@ def logdet(a: Any, /, *, positive: bool = False) -> Any:
     if isinstance(a, TracedValue):
         return wrap(Primitive(name, (_square("logdet", lift(a)),)))
     matrix = _square_array("logdet", a)
-    return logdet_positive(matrix, "A") if positive else np.linalg.slogdet(matrix)[1]
+    with _refusing("logdet"):
+        return logdet_positive(matrix, "A") if positive else np.linalg.slogdet(matrix)[1]
 
 
 _signdet = _function("signdet", lambda matrix: np.linalg.slogdet(matrix)[0], "det A / |det A|, 0 for singular A.")
@@ -111,7 +127,7 @@ def solve(a: Any, b: Any, /) -> Any:
     In a program it is inv(a) @ b, which is evaluated without forming the inverse where that is its only use.
     """
     if not isinstance(a, TracedValue) and not isinstance(b, TracedValue):
-        return np.linalg.solve(a, b)
+        return _solved(_square_array("solve", a), np.asarray(b))
     matrix, right = _square("solve", lift(a)), lift(b)
     if not axes_of(right) or axes_of(right)[-2 if len(axes_of(right)) > 1 else -1] != axes_of(matrix)[-1]:
         shown = ", ".join(map(show_domain, axes_of(right))) or "none"
@@ -122,13 +138,27 @@ def solve(a: Any, b: Any, /) -> Any:
     return wrap(arrays.matmul(_inverse(matrix), right))
 
 
+def _solved(matrix: Any, right: Any) -> Any:
+    """The solution for plain arrays."""
+    rows = matrix.shape[-1]
+    if not right.ndim or right.shape[-2 if right.ndim > 1 else -1] != rows:
+        raise TypeMismatchError(
+            f"solve takes a right side with {rows} rows for a matrix of shape {matrix.shape}, but the array has shape "
+            f"{right.shape}",
+            hint="give a vector of that length, or a matrix with as many rows",
+        )
+    with _refusing("solve"):
+        return np.linalg.solve(matrix, right)
+
+
 def matrix_power(a: Any, n: Any, /) -> Any:
     """The nth power of a square matrix for a whole number n, by repeated squaring; of the inverse for negative n.
 
     Raises TypeMismatchError for an exponent that is not a Python or NumPy integer.
     """
     if not isinstance(a, TracedValue):
-        return np.linalg.matrix_power(a, n)
+        with _refusing("matrix_power"):
+            return np.linalg.matrix_power(_square_array("matrix_power", a), n)
     try:
         exponent = operator.index(n)
     except TypeError:
@@ -159,6 +189,8 @@ def _power(base: Term, exponent: int) -> Term:
 def trace(x: Any, /) -> Any:
     """The sum of the diagonal of a matrix; of a tensor of higher order, over its first two axes."""
     if not isinstance(x, TracedValue):
+        if np.ndim(x) < 2:
+            raise TypeMismatchError(f"the trace of an array of shape {np.shape(x)} is asked for, which is no matrix")
         return np.trace(x)
     term = lift(x)
     if len(axes_of(term)) < 2:
