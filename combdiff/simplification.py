@@ -23,7 +23,7 @@ from combdiff.egraph.context import Context, Known
 from combdiff.egraph.extraction import symbols
 from combdiff.egraph.history import Place, Prepared, State, note, recording
 from combdiff.egraph.saturation import equivalent, simplify
-from combdiff.egraph.sums import MOST_TERMS, simplify_sum
+from combdiff.egraph.sums import MOST_TERMS, simplify_sum, summands
 from combdiff.factors import factored
 from combdiff.implicit import Implicit
 from combdiff.indexing import Delta
@@ -36,7 +36,6 @@ from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.symmetries import where_real, with_symmetries
 from combdiff.terms import (
     ZERO,
-    Add,
     Apply,
     Lambda,
     Mul,
@@ -198,9 +197,10 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     def one(part: Term) -> Term:
         return _affordable(part, rules, known)
 
-    if isinstance(term, Add) and len(term.terms) > MOST_TERMS:
+    terms = summands(term)
+    if len(terms) > MOST_TERMS:
         with recording():  # steps in groups of terms are none of the whole
-            simple = simplify_sum(term, one)
+            simple = simplify_sum(terms, one)
     else:
         simple = one(term)
     lost = dtype_of(simple) is complex and dtype_of(term) is not complex

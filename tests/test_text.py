@@ -399,7 +399,7 @@ def test_long_chains_are_differentiated_in_linear_size(joint: str, part: str) ->
             assert largest_error(expression, derivative, ("x",)) <= TOLERANCE
         parts = list(subterms(derivative.term))
         sizes.append(len(parts) + sum(len(term.children) for term in parts))
-    assert sizes[1] <= (8 if joint == " + " else 6) * sizes[0]  # of the sum the longer one meets the budget
+    assert sizes[1] <= 6 * sizes[0]
 
 
 @pytest.mark.parametrize("step", ["({0} *(i,i->i) {0})", "sin({0} + {0} *(i,i->i) {0})"])
@@ -414,5 +414,5 @@ def test_repeated_parts_stay_shared(step: str) -> None:
             assert time.process_time() - started < 20
             sizes.append(sum(1 for _ in subterms(program.term)))
     assert sizes[-1] <= 80 * levels[-1]
-    most = 2 if step.startswith("sin") else 1.5  # the factors of short sums are put in front
+    most = 1.6 if step.startswith("sin") else 1.5  # a product of six sums is multiplied out
     assert sizes[-1] <= most * levels[-1] / levels[0] * sizes[0]

@@ -10,7 +10,8 @@ Invariant: the result equals the input in value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.contraction import normalise
@@ -20,22 +21,53 @@ from combdiff.terms import Add, Mul, Number, Term, add, mul
 MOST_TERMS = 12  # of a sum that are simplified together
 
 
-def simplify_sum(term: Add, simplify: Callable[[Term], Term]) -> Term:
-    """A sum simplified by a function; a long one in groups of terms, again as long as that makes it much shorter."""
-    if len(term.terms) <= MOST_TERMS:
-        return simplify(term)
-    groups = (add(*term.terms[n : n + MOST_TERMS]) for n in range(0, len(term.terms), MOST_TERMS))
-    simple = _collected(add(*map(simplify, groups)))
-    if isinstance(simple, Add) and len(simple.terms) > len(term.terms) // 2:
-        return simple
-    return simplify_sum(simple, simplify) if isinstance(simple, Add) else simplify(simple)
+def summands(term: Term) -> list[Term]:
+    """The terms of a sum, those of the sums in it too; a sum that it has as a part more than once stays one."""
+    inner = [node for node in _sums(term) if isinstance(node, Add)]
+    uses = Counter(child for node in inner for child in node.terms if isinstance(child, Add))
+    found: list[Term] = []
+    todo = [term]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Add) and uses[part] <= 1:
+            todo += reversed(part.terms)
+        else:
+            found.append(part)
+    return found
 
 
-def _collected(term: Term) -> Term:
-    """A sum with terms that are equal up to numbers and names of bound indices made one."""
-    parts = term.terms if isinstance(term, Add) else (term,)
+def _sums(term: Term) -> Iterator[Term]:
+    """A sum and the sums that are terms of it, each once."""
+    seen, todo = {term}, [term]
+    while todo:
+        part = todo.pop()
+        yield part
+        new = [child for child in dict.fromkeys(part.children) if isinstance(child, Add) and child not in seen]
+        seen.update(new)
+        todo += new
+
+
+def groups(term: Term) -> list[Term]:
+    """The sums of the terms of a sum that are simplified together; of any other term itself."""
+    return _groups(summands(term))
+
+
+def _groups(terms: list[Term]) -> list[Term]:
+    return [add(*terms[n : n + MOST_TERMS]) for n in range(0, len(terms), MOST_TERMS)]
+
+
+def simplify_sum(terms: list[Term], simplify: Callable[[Term], Term]) -> Term:
+    """A sum of terms simplified by a function; a long one in groups, again as long as that makes it much shorter."""
+    if len(terms) <= MOST_TERMS:
+        return simplify(add(*terms))
+    simple = _collected([part for group in _groups(terms) for part in summands(simplify(group))])
+    return add(*simple) if len(simple) > len(terms) // 2 else simplify_sum(simple, simplify)
+
+
+def _collected(parts: list[Term]) -> list[Term]:
+    """The terms of a sum with those that are equal up to numbers and names of bound indices made one."""
     forms: dict[object, int] = {}
-    names = Names(term)
+    names = Names(*parts)
     kept: dict[Term, tuple[Term, Term]] = {}
     for part in parts:
         factors = part.factors if isinstance(part, Mul) else (part,)
@@ -43,4 +75,4 @@ def _collected(term: Term) -> Term:
         form = canonical(normalise(rest, names), forms)
         held = kept.get(form)
         kept[form] = (number, rest) if held is None else (add(held[0], number), held[1])
-    return add(*(mul(number, rest) for number, rest in kept.values()))
+    return summands(add(*(mul(number, rest) for number, rest in kept.values())))

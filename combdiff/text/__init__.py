@@ -32,8 +32,10 @@ from __future__ import annotations
 from combdiff.checking import type_of
 from combdiff.domains import Space
 from combdiff.egraph.extraction import symbols
+from combdiff.egraph.sums import groups
 from combdiff.errors import user_location
 from combdiff.program import Program
+from combdiff.results import values_of
 from combdiff.sharing import share, split
 from combdiff.substitution import Names, subterms
 from combdiff.terms import ZERO, Lambda, Term, Tuple, lambda_, let
@@ -49,7 +51,7 @@ __all__ = ["TextError", "derivatives", "derive", "parse"]
 MOST_SYMBOLS, MOST_IN_ALL = (
     2000,
     8000,
-)  # symbols of a derivative, in one binding and in all, up to which it is simplified
+)  # symbols of a derivative, in terms that are simplified together and in all, up to which it is simplified
 MOST_CROSSED = 150  # nodes up to which the order of elimination is worth a search
 
 
@@ -132,8 +134,8 @@ def _mode(program: Program, wrt: tuple[str, ...]) -> str:
 
 def _simplified(program: Program) -> Program:
     """The program simplified unless it is so large that this would take minutes."""
-    bindings, result = split(program.term.body)
-    sizes = [symbols(term) for term in (*(value for _, value in bindings), result)]
+    numbers = [value.body if isinstance(value, Lambda) else value for value in values_of(program.term.body)]
+    sizes = [symbols(group) for number in numbers for group in groups(number)]
     return simplify(program) if max(sizes) <= MOST_SYMBOLS and sum(sizes) <= MOST_IN_ALL else program
 
 
