@@ -153,7 +153,7 @@ _ROWS = (
         "",
         (
             lambda z, p: mul(p, power(z, add(p, Number(-1)))),
-            lambda z, p: mul(power(z, p), function("log", z)),
+            lambda z, p: _by_exponent(z, p),
         ),
         "z ≠ 0 off the negative real axis, or a whole exponent",
     ),
@@ -228,6 +228,13 @@ _ROWS = (
         real_only=True,
     ),
 )
+
+
+def _by_exponent(base: Term, exponent: Term) -> Term:
+    """z^p log z. Of 0^p it is −0^p / p: 0 for p > 0 and −∞ at 0, where 0 · log 0 is no number."""
+    if base is ZERO:
+        return negate(divide(power(base, exponent), exponent))
+    return mul(power(base, exponent), function("log", base))
 
 
 def _share(one: Term, other: Term) -> Term:

@@ -9,6 +9,7 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
+import combdiff as cd
 from combdiff.checking import type_of
 from combdiff.domains import Space
 from combdiff.errors import TypeMismatchError
@@ -174,3 +175,18 @@ def test_shorthands() -> None:
     assert power(x, ZERO) is ONE
     assert square(x) is Primitive("power", (x, Number(2)))
     assert divide(Number(3), x) is Mul((Number(3), Primitive("power", (x, MINUS_ONE))))
+
+
+def test_powers_of_zero_have_a_derivative_for_positive_exponents() -> None:
+    @cd.program
+    def f(x: cd.Space("n")):
+        return cd.sum(lambda i: (0 ** x[i] + 1) * x[i] ** 2)
+
+    x = np.array([0.5, 2.0, 3.0])
+    for simplify in (True, False):
+        np.testing.assert_allclose(cd.grad(f, simplify=simplify)(x), 2 * x)
+        np.testing.assert_allclose(cd.hessian(f, simplify=simplify)(x), 2 * np.eye(3))
+    cd.testing.check_grad(f, "x", x=x)
+    power = cd.derive("declare x 0 expression 0^x derivative wrt x")
+    assert str(power) == "x ↦ -0^x / x"
+    assert power(2.5) == 0
