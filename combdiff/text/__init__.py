@@ -48,10 +48,8 @@ from combdiff.transforms import jacobian, simplify
 
 __all__ = ["TextError", "derivatives", "derive", "parse"]
 
-MOST_SYMBOLS, MOST_IN_ALL = (
-    2000,
-    8000,
-)  # symbols of a derivative, in terms that are simplified together and in all, up to which it is simplified
+MOST_SYMBOLS, MOST_IN_ALL = 2000, 8000  # symbols of a derivative, in one binding and in all, that are simplified
+MOST_IN_GROUP = 200  # symbols of terms of a long sum that are simplified together
 MOST_CROSSED = 150  # nodes up to which the order of elimination is worth a search
 
 
@@ -134,9 +132,9 @@ def _mode(program: Program, wrt: tuple[str, ...]) -> str:
 
 def _simplified(program: Program) -> Program:
     """The program simplified unless it is so large that this would take minutes."""
-    numbers = [value.body if isinstance(value, Lambda) else value for value in values_of(program.term.body)]
-    sizes = [symbols(group) for number in numbers for group in groups(number)]
-    return simplify(program) if max(sizes) <= MOST_SYMBOLS and sum(sizes) <= MOST_IN_ALL else program
+    values = [value.body if isinstance(value, Lambda) else value for value in values_of(program.term.body)]
+    short = all(symbols(v) <= MOST_SYMBOLS or max(map(symbols, groups(v))) <= MOST_IN_GROUP for v in values)
+    return simplify(program) if short and sum(map(symbols, values)) <= MOST_IN_ALL else program
 
 
 def _zero(body: Term) -> Term:
