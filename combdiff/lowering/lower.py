@@ -34,6 +34,7 @@ from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, M
 from combdiff.lowering.steps import Read as ReadStep
 from combdiff.lowering.systems import captures, system
 from combdiff.lowering.triangles import apply_masks, kept
+from combdiff.lowering.turns import unwind
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, modulus, solved
 from combdiff.matrices import MATRIX_TABLE, is_matrix_function
 from combdiff.primitives import TABLE
@@ -269,6 +270,7 @@ class Lowering:
         self._solve_deltas(product)
         if product.factor.number is ZERO:
             return UNIT, self._constant(ZERO)
+        unwind(self.graph, product, self.names)
         apply_masks(self.graph, product, self.names)
         scattered = look_up(self.graph, product, self.value)
         held = set(scattered[1].labels) if scattered else set()

@@ -193,7 +193,7 @@ def _bounds(var: Var, product: Product) -> list[_Bound]:
     return found
 
 
-def _gathered(graph: Graph, product: Product, var: Var) -> Value:
+def gathered(graph: Graph, product: Product, var: Var) -> Value:
     """The product of the operands that have an index, taken out of the product; summed over what no one else has.
 
     Operands that have no other indices than those join them, so that more is summed over first.
@@ -212,7 +212,7 @@ def _gathered(graph: Graph, product: Product, var: Var) -> Value:
 
 def _run(graph: Graph, product: Product, var: Var, bound: _Bound) -> None:
     """Σ_j [j ≤ i]·f(j) as a running sum of f."""
-    value = graph.plain(_gathered(graph, product, var))
+    value = graph.plain(gathered(graph, product, var))
     axis = value.labels.index(var)
     labels = (*value.labels[:axis], *bound.others, *value.labels[axis + 1 :])
     operation = Running(axis, bound.sign, bound.steps, bound.start)
@@ -229,7 +229,7 @@ def _slide(graph: Graph, product: Product, var: Var, found: list[_Bound], names:
     parts, last = affine_parts(width)
     if parts or last < 0 or isinstance(var.type, Cyclic) or not lower.others or not isinstance(last, int):
         return False
-    value = _gathered(graph, product, var)
+    value = gathered(graph, product, var)
     new = names.fresh(Var("z", Range(last + 1)))
     coefficient = dict(affine_parts(lower.condition.form)[0])[var]
     rest = affine([(lower.condition.form, 1), (var, -coefficient)])
