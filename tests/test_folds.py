@@ -38,10 +38,16 @@ def flat(x: cd.Space("m", 4), y: cd.Space("n")):
     return cd.sum(lambda i, j: cd.sin(x[i, j]) * y[4 * i + j] ** 2)
 
 
+@cd.program
+def strided(x: cd.Space("n", "k"), y: cd.Space("m", "l", "c"), w: cd.Space(3, 3, "c")):
+    return cd.sum(lambda i, j, a, b, c: x[2 * i + a, 3 * j + b] ** 2 * y[i, j, c] * w[a, b, c])
+
+
 SIZES = {
     rows: lambda m: {"n": 3 * m + 2, "m": m},
     patches: lambda m: {"n": 2 * m + 1, "k": 6, "m": m, "l": 2, "c": 2},
     gaps: lambda m: {"n": 5 * m + 2, "m": m},
+    strided: lambda m: {"n": 2 * m + 2, "k": 8, "m": m, "l": 2, "c": 2},
     backwards: lambda m: {"n": 2 * m + 2, "m": m},
     flat: lambda m: {"n": 4 * m, "m": m},
 }
@@ -97,13 +103,15 @@ def test_a_long_row_takes_no_quadratic_memory() -> None:
     np.testing.assert_allclose(cd.grad(rows)(x, y), np.cos(x))
 
 
-def test_windows_that_overlap_are_added() -> None:
-    @cd.program
-    def overlapping(x: cd.Space("n"), y: cd.Space("m", 3)):
-        return cd.sum(lambda i, j: x[2 * i + j] * y[i, j])
+def test_windows_that_overlap_are_cut_into_parts_that_do_not() -> None:
+    gradient = cd.grad(strided)
+    assert "δ" not in str(gradient)
+    assert gradient.source().count("= _fold(") == 3
+    sizes = {"l": 6, "c": 2}
+    small, large = (int(gradient.cost(n=2 * m + 2, k=20, m=m, **sizes).flops) for m in (100, 400))
+    assert large < 5 * small
 
-    assert "_fold(" not in cd.grad(overlapping).source()
-    y, expected = np.arange(6.0).reshape(2, 3), np.zeros(5)
-    for i in range(2):
-        expected[2 * i : 2 * i + 3] += y[i]
-    np.testing.assert_allclose(cd.grad(overlapping)(np.ones(5), y), expected)
+
+def test_no_delta_stays_in_a_sum_over_channels() -> None:
+    for f in (patches, strided):
+        assert "δ" not in str(cd.grad(f))

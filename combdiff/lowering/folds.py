@@ -1,8 +1,9 @@
-"""Sums over windows that lie side by side, of which each index is in one at most: they are laid out in a row.
+"""Sums over windows that lie side by side, of which each index is in one or few: they are laid out in a row.
 
     Σ_i y[i, d − 3i]·u[i]      y has 3 columns: T[i, j] = y[i, j]·u[i] in a row, read as T[⌊d/3⌋, d mod 3]
 
-This is what pulls back `x[3i + j]`. Read as it stands, y would be looked at for all pairs of i and d.
+This is what pulls back `x[3i + j]`. Read as it stands, y would be looked at for all pairs of i and d. Windows longer
+than their distance (of a convolution with a stride) are cut into parts that lie side by side, and these are added.
 
 Invariant: the value of the product is unchanged.
 """
@@ -14,13 +15,16 @@ from dataclasses import dataclass, replace
 
 from combdiff.affine import Linear
 from combdiff.domains import Cyclic, Domain, Range, extent
+from combdiff.indexing import affine
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.joining import product as joined
 from combdiff.lowering.products import Product
-from combdiff.lowering.steps import Fold, Read
+from combdiff.lowering.steps import UNIT, Fold, Read
 from combdiff.lowering.views import Position, domain_of, extent_form
 from combdiff.substitution import Names
 from combdiff.terms import Var
+
+MOST = 8  # windows that an index is in at most
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def _inner(operands: Sequence[Value], windows: Sequence[_Window]) -> list[Value]
 
 
 def _windows(graph: Graph, product: Product, value: Value, names: Names) -> Iterator[_Window]:
-    """The axes of a view that are read at `a·summed ± whole + c`, none longer than |a|."""
+    """The axes of a view of fixed length that are read at `a·summed ± whole + c`, none much longer than |a|."""
     step = graph.steps[value.step]
     if not isinstance(step.operation, Read) or len(set(value.labels)) < len(value.labels):
         return
@@ -66,7 +70,9 @@ def _windows(graph: Graph, product: Product, value: Value, names: Names) -> Iter
             width = _fixed(axis)
             free = summed in product.summed and not any(summed in c.free for c in (*product.masks, *product.lookups))
             plain = abs(sign) == 1 and not any(isinstance(domain_of(x), Cyclic) for x in (whole, summed))
-            if free and plain and width is not None and width <= min(abs(along), extent(domain_of(whole), graph.sizes)):
+            if not free or not plain or width is None or (abs(along) == 1 and width > 1):
+                continue
+            if width <= min(MOST * abs(along), extent(domain_of(whole), graph.sizes)):
                 start = position.start.scale(-sign) - (width - 1 if sign < 0 else 0)
                 yield _Window(summed, whole, names.fresh(Var("j", Range(width))), -along * sign, start)
 
@@ -99,14 +105,27 @@ def _lay_out(graph: Graph, product: Product, inner: Sequence[Value], windows: Se
     private = {label for label in labels if label in product.summed and label not in mentioned}
     found = graph.plain(joined(graph, moved, labels - private))
     for window in windows:
-        missing = [label for label in (window.summed, window.inner) if label not in found.labels]
-        order = [label for label in (*found.labels, *missing) if label not in (window.summed, window.inner)]
-        found = graph.arrange(found, (window.summed, window.inner, *order))
-        labels_, kind = (window.whole, *order), graph.kind(found)
-        found = graph.labelled(Fold(window.stride, window.start), (found,), labels_, kind)
+        found = _folded(graph, found, window)
     gone = private | {window.summed for window in windows}
     product.summed = [index for index in product.summed if index not in gone]
     product.operands, product.reads = [value for value, _ in rest] + [found], [known for _, known in rest] + [()]
+
+
+def _folded(graph: Graph, value: Value, window: _Window) -> Value:
+    """A value over the whole index of a window: windows that overlap are cut into parts that do not, and added."""
+    order = [label for label in value.labels if label not in (window.summed, window.inner)]
+    whole = graph.arrange(value, (window.summed, window.inner, *order))
+    width, stride = _fixed(domain_of(window.inner)) or 0, abs(window.stride)
+    parts = []
+    for first in range(0, max(width, 1), stride):
+        part, label = whole, window.inner
+        if width > stride:
+            label = Var("#j", Range(min(stride, width - first)))
+            part = graph.relabel(whole, window.inner, affine([(label, 1)], first))
+        part = graph.arrange(part, (window.summed, label, *order))
+        operation = Fold(window.stride, window.start + first)
+        parts.append((UNIT, graph.labelled(operation, (part,), (window.whole, *order), graph.kind(part))))
+    return graph.combine(parts) if len(parts) > 1 else parts[0][1]
 
 
 def _moved(graph: Graph, value: Value, windows: Sequence[_Window]) -> Value:
