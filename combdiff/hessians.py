@@ -25,9 +25,9 @@ from combdiff.blocks import Blocks, Compressed, pair_of_names, position
 from combdiff.compression import Structure, compress
 from combdiff.derivation import derived, space_of
 from combdiff.domains import Space, extent
-from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.errors import ArgumentError, MemoryLimitError, UnsupportedError
 from combdiff.jacobians import fine_gradient, hessian_body, modes_of
-from combdiff.memory import refuse_beyond
+from combdiff.memory import BY_STRUCTURE, refuse_beyond
 from combdiff.newton import Operator, PivotError
 from combdiff.program import Program
 from combdiff.readability import letters_of, readable
@@ -40,6 +40,7 @@ from combdiff.systems import apart, assembled, packed, solved
 from combdiff.terms import Lambda, Term, Tuple, Var, lambda_, let
 from combdiff.transforms import Wrt, cheapest, check_objective, grad, hvp, names_several, points_of, reduced
 
+ITERATIVE = "its structure does not help: use linear_operator(…) with an iterative method, as scipy.sparse.linalg.cg"
 NUMBER_BYTES = {int: 8, float: 8, complex: 16}
 
 
@@ -95,14 +96,14 @@ class Hessian(Program):
             for j, column in enumerate(self.columns)
         }
 
-    def _check_memory(self, values: Sequence[Any], what: str) -> None:
+    def _check_memory(self, values: Sequence[Any], what: str, hint: str = BY_STRUCTURE) -> None:
         shapes = tuple(map(np.shape, values))
         needed = self._bytes.get(shapes)
         if needed is None:
             spaces = [space_of(part) for parts in self._blocks().values() for part in parts]
             sizes = self._sizes(values)
             needed = self._bytes[shapes] = sum(NUMBER_BYTES[s.dtype] * prod(_shape(s, sizes)) for s in spaces)
-        refuse_beyond(needed, f"{what} {self.name}")
+        refuse_beyond(needed, f"{what} {self.name}", hint)
 
     @cached_property
     def _bytes(self) -> dict[tuple[tuple[int, ...], ...], int]:
@@ -302,7 +303,7 @@ class Hessian(Program):
             is_complex = tuple(space.dtype is complex for space in spaces)
             try:
                 solution = Coupled(shapes, is_complex, self._structured, self._cores(values)).solve(right)
-            except PivotError:
+            except (PivotError, MemoryLimitError):  # the latter says of the whole what is to be done
                 solution = None
             if solution is not None:
                 return solution
@@ -335,7 +336,7 @@ class Hessian(Program):
         return {names: self._selected(names, names, several=len(names) > 1) for names in self._coupled}
 
     def _solve_dense(self, values: Sequence[Any], given: list[Any]) -> list[Any]:
-        self._check_memory(values, "solving needs the matrix:")
+        self._check_memory(values, "solving needs the matrix:", ITERATIVE)
         fixed = {p.name: value for p, value in zip(self.term.parameters, values, strict=True)}
         result = replace(self, fixed={}).__call__(**fixed)
         table = result if self.several else ((result,),)

@@ -86,7 +86,6 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     That of a function of real numbers is a function, a field over `Real()`, and the pullback an integral. Raises
     UnsupportedError for a program that returns a function of other tensors.
     """
-    f = reduced(f, simplify, rule_paths(rules))
     points = points_of(f, wrt)
     term = as_field(f.term, f.inner) if f.inner else f.term
     parameters, body = pulled_back(term, points, names_several(wrt))
@@ -95,7 +94,6 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
 
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
     """The Jacobian-vector product: one more argument, last, for each wrt: its tangent."""
-    f = reduced(f, simplify, rule_paths(rules))
     points = points_of(f, wrt)
     names = Names(f.term)
     tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
@@ -182,7 +180,7 @@ def reduced(f: Program, simplified: bool, rules: tuple[str, ...]) -> Program:
     """f to be differentiated: matrix functions in it are simplified before, det(A X) to det(A) det(X), so that their
     derivatives are those of the literature; a product of matrices that is one binding shows its symmetries, too."""
     _check_program(f)
-    if not simplified or not any(map(is_matrix_function, subterms(f.term))):
+    if not simplified or f.raw is not None or not any(map(is_matrix_function, subterms(f.term))):
         return f
     return replace(f, term=Lambda(f.term.parameters, simplify_body(f.term.body, rules)))
 

@@ -273,3 +273,18 @@ def test_right_hand_sides_that_do_not_fit() -> None:
         H.solve((complexes(n, k), normal(m, k)), *arrays)
     with pytest.raises(cd.ArgumentError, match="with a vector for each of U, V"):
         H.matvec(normal(n, k), *arrays)
+
+
+def test_a_dense_system_that_does_not_fit_is_refused() -> None:
+    @cd.program
+    def entangled(x: cd.Space("n")):
+        return cd.exp((x @ x) / 4e5) + cd.sum(lambda i, j: cd.sin(x[i] * x[j]))
+
+    large = np.ones(400_000)
+    with pytest.raises(
+        cd.MemoryLimitError, match=r"solving needs the matrix: hessian_entangled takes 1\.16 TiB"
+    ) as info:
+        cd.hessian(entangled).solve(large, large)
+    assert "linear_operator(…) with an iterative method" in info.value.hint
+    assert info.value.location is not None
+    assert info.value.location.file == __file__

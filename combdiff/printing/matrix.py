@@ -17,6 +17,7 @@ from combdiff.checking import dtype_of, is_domain, type_of
 from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
 from combdiff.egraph.extraction import symbols
+from combdiff.expansion import factors_of
 from combdiff.indexing import Delta
 from combdiff.primitives import TABLE, function
 from combdiff.printing.chains import (
@@ -147,6 +148,7 @@ class _Notation:
     def value(self, term: Term, indices: Indices) -> Chain:
         """A scalar term as a chain over all of the indices, in their order."""
         own = tuple(i for i in indices if i in term.free)
+        term = _over_units(term)
         if isinstance(term, Add):
             common, rest = _common_matrices(term, own)
             if common:
@@ -287,6 +289,15 @@ class _Notation:
         else:
             doc = Access(self.layout.doc(term.function, self.scope), arguments, True)
         return Atom(doc, space.order, space.dtype is complex)
+
+
+def _over_units(term: Term) -> Term:
+    """A product with a sum that has a δ among its addends, multiplied out: diag(u) − u·uᵀ, not u times a sum."""
+    for factor in factors_of(term):
+        if isinstance(factor, Add) and any(isinstance(f, Delta) for part in factor.terms for f in factors_of(part)):
+            rest = [f for f in factors_of(term) if f is not factor]
+            return add(*(_over_units(mul(*rest, part)) for part in factor.terms))
+    return term
 
 
 def _common_matrices(term: Add, scope: Indices) -> tuple[list[Term], Term]:
