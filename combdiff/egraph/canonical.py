@@ -146,7 +146,8 @@ class _Naming:
     def _product(self, term: Mul, colours: Colours, depth: int) -> _Form:
         parts = sorted((self.run(f, colours, depth) for f in term.factors), key=_key)
         sign = prod(part.sign for part in parts)
-        parts = [part for part in parts if part.term is not ONE]  # what is left of −1
+        one = _number(ONE).key  # what is left of −1; a δ between indices of one colour has a key of its own
+        parts = [part for part in parts if part.key != one]
         key = ("*", *(part.key for part in parts)) if len(parts) > 1 else parts[0].key
         return _Form(key, sign, mul(*(part.term for part in parts)))
 
