@@ -60,8 +60,18 @@ def ramp(graph: Graph, form: Term) -> Value:
     return graph.labelled(Ramp(steps, start), (), labels, int)
 
 
-def scatter(graph: Graph, value: Value, places: Sequence[Var], index: Value) -> Value:
-    """The elements of a value added up at the indices held in an array, whose labels are summed over."""
+def scatter(graph: Graph, factor: Factor, value: Value, places: Sequence[Var], index: Value) -> tuple[Factor, Value]:
+    """factor·value added up at the indices held in an array, whose labels are summed over, as a number times an array.
+
+    Where the value is smaller than the result, it is multiplied by the number before.
+    """
+    result = _scattered(graph, value, places, index)
+    if graph.size(value) >= graph.size(result):
+        return factor, result
+    return UNIT, _scattered(graph, graph.scale(value, factor), places, index)
+
+
+def _scattered(graph: Graph, value: Value, places: Sequence[Var], index: Value) -> Value:
     rest = [label for label in value.labels if label not in index.labels]
     arranged = graph.arrange(value, (*index.labels, *rest))
     domain = domain_of(places[0])
@@ -112,6 +122,8 @@ def look_up(graph: Graph, product: Product, value_of: Callable[[Term], Value]) -
         else:
             product.operands.append(hit(graph, condition, form, index))
     product.operands = [take(graph, value, taken) for value in product.operands]
+    pairs = sorted(zip(places, indices, strict=True), key=lambda pair: pair[0].name)  # d, e as in most results
+    places, indices = [place for place, _ in pairs], [index for _, index in pairs]
     return (tuple(places), _in_a_row(graph, places, indices)) if places else None
 
 

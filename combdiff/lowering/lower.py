@@ -280,7 +280,8 @@ class Lowering:
         found = self._constant(ONE)
         if product.operands:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
-        found = scatter(self.graph, found, *scattered) if scattered else found
+        if scattered:
+            factor, found = scatter(self.graph, factor, found, *scattered)
         return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[Factor, Value] | None:
