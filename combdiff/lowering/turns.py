@@ -30,8 +30,8 @@ def unwind(graph: Graph, product: Product, names: Names) -> None:
         condition, var, stride, index = found
         cycle = var.type
         assert isinstance(cycle, Cyclic)
+        value = gathered(graph, product, var)  # with the indices of the condition
         product.masks.remove(condition)
-        value = gathered(graph, product, var)
         place, size = names.fresh(Var("e", cycle)), size_form(cycle.size)
         turns = [affine([(place, Fraction(1, stride)), (size, Fraction(q, stride))]) for q in range(stride)]
         total = graph.combine([(UNIT, graph.relabel(value, var, turn)) for turn in turns])
