@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.indexing import Delta
 from combdiff.reference import evaluate
+from combdiff.substitution import subterms
+from combdiff.terms import Sum
 
 Vector = cd.Space("n")
 
@@ -96,3 +99,55 @@ def test_what_stands_behind_a_bound_does_not_spread() -> None:
     x[3] = np.nan
     found = cd.grad(guarded, wrt="v")(x, v)
     assert np.isnan(found).tolist() == [False] * 4 + [True] * 2
+
+
+def test_shifts_along_two_axes_leave_no_delta() -> None:
+    """Sizes in conditions are no indices: a closed form with conditions costs no more for them."""
+
+    @cd.program
+    def f(u: cd.Space("n", "m"), k: cd.Space("n", "m")):
+        return cd.sum(lambda i, j: cd.where((i >= 1) & (j >= 1), k[i, j] * u[i - 1, j] * u[i, j - 1], 0))
+
+    lines = str(cd.grad(f, "u")).splitlines()
+    assert lines[2:] == [
+        "    [d ≥ 1, e + 2 ≤ m] k[d,e + 1] u[d - 1,e + 1] + [d + 2 ≤ n, e ≥ 1] k[d + 1,e] u[d + 1,e - 1]"
+    ]
+    rng = np.random.default_rng(0)
+    cd.testing.check_grad(f, "u", u=rng.normal(size=(3, 4)), k=rng.normal(size=(3, 4)))
+
+
+Sizes = cd.Space("a", "b")
+
+
+@cd.program
+def small_kernel(x: Sizes, w: cd.Space("c"), v: cd.Space("d", "e")):
+    return cd.sum(
+        lambda i, j: cd.where((j - i <= 0) & (i + j <= 2), cd.sin(x[2 - i - j, 0]) * w[j - i + 1] * v[2 * i, i + j], 0),
+        i=2,
+        j=2,
+    )
+
+
+@cd.program
+def three_indices(x: Sizes, w: cd.Space("c"), v: cd.Space("d", "e")):
+    def product(i: Any, j: Any, k: Any) -> Any:
+        return cd.sin(x[k - i + 1, j + k - i + 1]) * w[2 * i + 2 * k] * v[i + 2 * j + k, i - j + k + 3]
+
+    return cd.sum(lambda i, j, k: cd.where(i + 2 * j + k <= 8, product(i, j, k), 0), i=2, j=4, k=3)
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes"),
+    [(small_kernel, [(3, 1), 3, (3, 3)]), (three_indices, [(4, 7), 7, (9, 7)])],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_no_delta_stays_inside_a_sum(f: Any, shapes: list[Any]) -> None:
+    """Not even where sums are so short that reading at a δ would take fewer operations."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape) for shape in shapes]
+    for wrt in ("x", "w", "v"):
+        gradient = cd.grad(f, wrt)
+        sums = [node for node in subterms(gradient.term) if isinstance(node, Sum)]
+        deltas = [(node, part) for node in sums for part in subterms(node.body) if isinstance(part, Delta)]
+        assert all(part.free.isdisjoint(node.bound) for node, part in deltas), gradient
+        cd.testing.check_grad(f, wrt, **dict(zip("xwv", arrays, strict=True)))

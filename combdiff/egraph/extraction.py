@@ -19,17 +19,16 @@ from math import prod
 from typing import Any
 
 from combdiff.checking import is_domain, type_of
-from combdiff.domains import Cyclic, Range, Space, Symmetric
+from combdiff.domains import Cyclic, Range, Space, Symmetric, Whole
 from combdiff.egraph.context import NOTHING, Context
 from combdiff.egraph.encoding import Codec
-from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
+from combdiff.indexing import Affine, Delta, Indicator, affine, delta, indicator
 from combdiff.matrices import MATRIX_TABLE, element, is_matrix_function, matrices_in
 from combdiff.primitives import function
 from combdiff.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, tidy, total
 
 TYPICAL_SIZE = 12
 FUNCTION_COST = 8
-UNSOLVED = 1e15  # for a δ in a sum that determines an index of it: any other way to write the sum is better
 
 Cost = tuple[float, int]
 Indices = frozenset[Var]
@@ -55,8 +54,8 @@ def volume(indices: Iterable[Var]) -> int:
 
 @lru_cache(maxsize=65536)
 def index_variables(term: Term) -> Indices:
-    """The index variables free in a scalar term."""
-    return frozenset(v for v in term.free if is_domain(v.type))
+    """The index variables free in a scalar term; sizes are not among them."""
+    return frozenset(v for v in term.free if is_domain(v.type) and not isinstance(v.type, Whole))
 
 
 @lru_cache(maxsize=65536)
@@ -100,8 +99,7 @@ def own_cost(term: Term) -> float:
         case Sum():
             factors = term.body.factors if isinstance(term.body, Mul) else (term.body,)
             sets = _operands(factors)
-            masses = float(sum(volume(index_variables(f)) for f in factors if _holds_delta(f)))  # better outside
-            masses += UNSOLVED * sum(isinstance(f, Delta) and _determines(f, term.indices) for f in factors)
+            masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
             return masses + contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
         case Mul():
             sets = _operands(term.factors)
@@ -118,16 +116,6 @@ def own_cost(term: Term) -> float:
         case Conj():
             return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
     return 0.0
-
-
-def _determines(delta: Delta, indices: Iterable[Var]) -> bool:
-    """Whether a δ says what one of the indices is."""
-    if not (delta.lookup is None and all(isinstance(side, Var | Affine) for side in delta.children)):
-        return False
-    parts, _ = affine_parts(affine([(delta.left, 1), (delta.right, -1)]))
-    known = dict(parts)
-    cycle = delta.domain if isinstance(delta.domain, Cyclic) else None
-    return any(abs(known.get(index, 0)) == 1 and cycle in (None, index.type) for index in indices)
 
 
 @lru_cache(maxsize=65536)

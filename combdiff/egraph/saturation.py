@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import Classes, Extractor, price, read
 from combdiff.egraph.history import Found, note
 from combdiff.engine import bindings
+from combdiff.indexing import Delta
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute, subterms
@@ -61,15 +63,26 @@ def _run(egraph: Any, text: str) -> list[Any]:
 
 
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
-    """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget."""
+    """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget.
+
+    Forms with a δ inside of a Σ come after those without: where an index can be solved for, it is.
+    """
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
         likes = [canonical(term, saturation.forms) for term in (best, saturation.written[0])]  # whatever the letters
         found = (named, *likes, best, saturation.written[0], _turned(named), _turned(best))
-        chosen = min(found, key=lambda one: price(one, context))
+        chosen = min(found, key=lambda one: (_unsolved(one), price(one, context)))
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
+
+
+@lru_cache(maxsize=65536)
+def _unsolved(term: Term) -> int:
+    """How many δ's of a term hold an index that is summed around them: a reader expects them to be solved."""
+    own = {node for node in subterms(term.body) if isinstance(node, Delta)} if isinstance(term, Sum) else ()
+    held = sum(not delta.free.isdisjoint(term.bound) for delta in own)
+    return held + sum(map(_unsolved, term.children))
 
 
 def _turned(term: Term) -> Term:
