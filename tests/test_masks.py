@@ -230,3 +230,12 @@ def test_running_sums_of_ones_count() -> None:
         return cd.sum(lambda i, j: cd.where(j <= i, 1, 0), i=cd.Range("n"), j=cd.Range("n")) * x[0]
 
     assert count(np.ones(7)) == 28
+
+
+@pytest.mark.parametrize("steps", [(1, -1, 1), (-2, -2, 1), (3, 1, 2)])
+def test_boxes_of_several_multiples_are_added(steps: tuple[int, ...]) -> None:
+    """Three labels and a modulus of 5 give an equation for each multiple, whose boxes overlap."""
+    array = np.random.default_rng(0).normal(size=(2, 5, 5, 5))
+    grid = np.indices(array.shape)[1:]
+    holds = (sum(step * values for step, values in zip(steps, grid, strict=True)) - 1) % 5 == 0
+    np.testing.assert_array_equal(regions._keep(array, (((0, *steps), -1, 5),)), np.where(holds, array, 0))

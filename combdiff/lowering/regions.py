@@ -170,10 +170,10 @@ def _part(array: Any, slices: Any) -> Any:
 
 
 def _keep(array: Any, conditions: Any) -> Any:
-    """An array at the positions at which conditions hold; zeros elsewhere."""
+    """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
     result = np.zeros_like(array)
     for box, bounds in _boxes(tuple(array.shape), conditions):
-        result[box] = _kept(array[box], bounds, box, range(array.ndim))
+        result[box] += _kept(array[box], bounds, box, range(array.ndim))
     return result
 
 
@@ -217,8 +217,8 @@ def _jax() -> dict[str, str]:
         "result[slices] = array[slices]", "result = result.at[slices].set(array[slices])"
     )
     texts["_keep"] = _JIT.format("1") + texts["_keep"].replace(
-        "result[box] = _kept(array[box], bounds, box, range(array.ndim))",
-        "result = result.at[box].set(_kept(array[box], bounds, box, range(array.ndim)))",
+        "result[box] += _kept(array[box], bounds, box, range(array.ndim))",
+        "result = result.at[box].add(_kept(array[box], bounds, box, range(array.ndim)))",
     )
     here = "result[tuple(box[label] for label in out)]"
     within = texts["_within"].replace(f"{here} += part", f"result = result.at{here[6:]}.add(part)")
