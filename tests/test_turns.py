@@ -83,3 +83,19 @@ def test_a_long_ring() -> None:
     x, y, expected = np.linspace(0, 1, n), np.ones(n), np.zeros(n)
     np.add.at(expected, 2 * np.arange(n) % n, 2.0)
     np.testing.assert_allclose(cd.grad(doubled)(x, y), expected * x)
+
+
+def test_other_indices_of_a_stride_round_a_cycle_stay() -> None:
+    """A summed index that only the condition still reads is not summed before the condition is."""
+
+    @cd.program
+    def f(x: cd.Space(cd.Cyclic(3)), y: cd.Space("a", cd.Cyclic(3))):
+        return cd.sum(lambda i, j: cd.sin(x[i + 2 * j]) * y[i, j])
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=3), rng.normal(size=(2, 3))
+    expected = [
+        np.cos(x[d]) * sum(y[i, j] for i in range(2) for j in range(3) if (i + 2 * j - d) % 3 == 0) for d in range(3)
+    ]
+    for simplify in (True, False):
+        np.testing.assert_allclose(cd.grad(f, "x", simplify=simplify)(x, y), expected, rtol=1e-12)
