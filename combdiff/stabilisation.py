@@ -214,7 +214,7 @@ class _Stabilising:
         solvable = [
             index
             for factor in factors_of(term.body)
-            if isinstance(factor, Delta)
+            if isinstance(factor, Delta) and factor.lookup is None
             for index in (factor.left, factor.right)
             if index in term.indices and factor.left.type == factor.right.type  # type: ignore[attr-defined]
         ]
