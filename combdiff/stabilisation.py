@@ -211,13 +211,9 @@ class _Stabilising:
         """A Σ without the δ's that determine one of its indices; other terms as they are."""
         if not isinstance(term, Sum):
             return term
-        solvable = [
-            index
-            for factor in factors_of(term.body)
-            if isinstance(factor, Delta) and factor.lookup is None
-            for index in (factor.left, factor.right)
-            if index in term.indices and factor.left.type == factor.right.type  # type: ignore[attr-defined]
-        ]
+        pairs = [(f.left, f.right) for f in factors_of(term.body) if isinstance(f, Delta)]
+        alike = [(a, b) for a, b in pairs if isinstance(a, Var) and isinstance(b, Var) and a.type == b.type]
+        solvable = any(index in term.indices for pair in alike for index in pair)
         solved = mul(*closed(term.indices, factors_of(term.body), self.names)) if solvable else term
         stays = isinstance(solved, Sum) and len(solved.indices) >= len(term.indices)  # on a cycle, δ(i, 3k) may stay
         return term if stays else solved

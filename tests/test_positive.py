@@ -69,7 +69,7 @@ def test_a_matrix_beside_a_hermitian_one_has_its_own_log_determinant() -> None:
 def test_what_is_not_positive_definite_is_refused(eigenvalue: float) -> None:
     with pytest.raises(cd.ArgumentError, match=r"logdet\(S\): the matrix is not positive definite\n.*definite matrix"):
         evidence(np.diag([1.0, eigenvalue, -2.0]), np.ones(3))
-    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+    with pytest.raises(cd.ArgumentError, match="not positive definite"):
         cd.logdet(np.diag([1.0, -1.0]), positive=True)
     assert cd.logdet(np.diag([1.0, -np.e])) == 1.0
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.checking import join, type_of
+from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Function, Space
 from combdiff.errors import UnsupportedError
 from combdiff.implicit import Implicit
@@ -375,6 +376,7 @@ class Lowering:
             others = [other for other in product.masks if other is not term and var in other.free]
             cyclic = isinstance(var.type, Cyclic)
             wrapped = all(isinstance(other, Delta) and modulus(other) == var.type for other in others)
+            wrapped = wrapped and all(counts_modulo(var, lookup) for lookup in product.lookups)
             if is_renaming(var, index) or (read and (wrapped or not cyclic)):
                 return term, var, index
         return None

@@ -56,7 +56,7 @@ def _product(steps: Sequence[Step], support: Sequence[tuple[Mask, ...]], step: S
     if found is None or not any(support[m] for m in step.operands):
         return None
     patterns, out = found
-    count = 1 + max(label for pattern in patterns for label in pattern)
+    count = 1 + max((label for pattern in patterns for label in pattern), default=-1)
     hosted = [
         (_along(condition, pattern, count), host)
         for host, (m, pattern) in enumerate(zip(step.operands, patterns, strict=True))
@@ -77,7 +77,7 @@ def _kept(steps: Sequence[Step], step: Step) -> Step | None:
     patterns, out = found
     inner = below.operation
     hosted = list(zip(inner.conditions, inner.hosts, strict=True)) if isinstance(inner, Within) else []
-    count = 1 + max(label for pattern in (*patterns, out) for label in pattern)
+    count = 1 + max((label for pattern in (*patterns, out) for label in pattern), default=-1)
     hosted += [(_along(condition, out, count), len(patterns)) for condition in step.operation.conditions]
     return replace(step, operation=_within(patterns, out, hosted), operands=below.operands)
 
