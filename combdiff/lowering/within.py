@@ -51,12 +51,12 @@ def _patterns(steps: Sequence[Step], step: Step) -> tuple[tuple[Pattern, ...], P
 
 
 def _product(steps: Sequence[Step], support: Sequence[tuple[Mask, ...]], step: Step) -> Step | None:
-    """A product or sum in which an operand is zero beside some conditions, of the rest alone."""
+    """A product or sum in which an operand is zero beside some conditions, of the rest alone; not one of scalars."""
     found = _patterns(steps, step)
-    if found is None or not any(support[m] for m in step.operands):
+    if found is None or not any(found[0]) or not any(support[m] for m in step.operands):
         return None
     patterns, out = found
-    count = 1 + max((label for pattern in patterns for label in pattern), default=-1)
+    count = 1 + max(label for pattern in patterns for label in pattern)
     hosted = [
         (_along(condition, pattern, count), host)
         for host, (m, pattern) in enumerate(zip(step.operands, patterns, strict=True))
@@ -72,12 +72,12 @@ def _kept(steps: Sequence[Step], step: Step) -> Step | None:
         return None
     below = steps[step.operands[0]]
     found = _patterns(steps, below)
-    if found is None:
+    if found is None or not any(found[0]):
         return None
     patterns, out = found
     inner = below.operation
     hosted = list(zip(inner.conditions, inner.hosts, strict=True)) if isinstance(inner, Within) else []
-    count = 1 + max((label for pattern in (*patterns, out) for label in pattern), default=-1)
+    count = 1 + max(label for pattern in (*patterns, out) for label in pattern)
     hosted += [(_along(condition, out, count), len(patterns)) for condition in step.operation.conditions]
     return replace(step, operation=_within(patterns, out, hosted), operands=below.operands)
 
