@@ -99,16 +99,15 @@ def _lay_out(graph: Graph, product: Product, inner: Sequence[Value], windows: Se
     rest = [pair for pair in pairs if not any(pair[0] is value for value in inner)]
     moved = [_moved(graph, value, windows) for value in inner]
     labels = {label for value in moved for label in value.labels}
-    mentioned = {label for value, _ in rest for label in value.labels}
-    mentioned |= {var for condition in (*product.masks, *product.lookups) for var in condition.free}
-    mentioned |= {label for window in windows for label in (window.summed, window.inner)}
-    private = {label for label in labels if label in product.summed and label not in mentioned}
+    product.operands, product.reads = [value for value, _ in rest], [known for _, known in rest]
+    private = product.private(labels) - {window.summed for window in windows}
     found = graph.plain(joined(graph, moved, labels - private))
     for window in windows:
         found = _folded(graph, found, window)
     gone = private | {window.summed for window in windows}
     product.summed = [index for index in product.summed if index not in gone]
-    product.operands, product.reads = [value for value, _ in rest] + [found], [known for _, known in rest] + [()]
+    product.operands.append(found)
+    product.reads.append(())
 
 
 def _folded(graph: Graph, value: Value, window: _Window) -> Value:

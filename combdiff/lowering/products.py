@@ -38,3 +38,9 @@ class Product:
         else:
             assert isinstance(term, Delta | Indicator)
             self.masks.append(term)
+
+    def private(self, labels: set[Var]) -> set[Var]:
+        """Those of the labels that are summed, and that no operand and no condition of the product has."""
+        mentioned = {label for value in self.operands for label in value.labels}
+        mentioned |= {var for condition in (*self.masks, *self.lookups) for var in condition.free}
+        return labels.intersection(self.summed) - mentioned

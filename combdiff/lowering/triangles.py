@@ -203,9 +203,7 @@ def gathered(graph: Graph, product: Product, var: Var) -> Value:
     inner = [value for value, _ in pairs if value.labels and labels.issuperset(value.labels)]
     outer = [pair for pair in pairs if not (pair[0].labels and labels.issuperset(pair[0].labels))]
     product.operands, product.reads = [value for value, _ in outer], [known for _, known in outer]
-    mentioned = {label for value, _ in outer for label in value.labels}
-    mentioned |= {v for condition in (*product.masks, *product.lookups) for v in condition.free}
-    private = {x for x in labels if x in product.summed and x not in mentioned} - {var}
+    private = product.private(labels) - {var}
     product.summed = [index for index in product.summed if index not in private]
     return joined(graph, inner, labels - private)
 
