@@ -70,9 +70,13 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
-        likes = [canonical(term, saturation.forms) for term in (best, saturation.written[0])]  # whatever the letters
-        found = (named, *likes, best, saturation.written[0], _turned(named), _turned(best))
-        chosen = min(found, key=lambda one: (_unsolved(one), price(one, context)))
+
+        def cheapest(*found: Term) -> Term:
+            return min(found, key=lambda one: (_unsolved(one), price(one, context)))
+
+        chosen = cheapest(named, best, saturation.written[0], _turned(named), _turned(best))
+        if chosen is best or chosen is saturation.written[0]:
+            chosen = cheapest(canonical(chosen, saturation.forms), chosen)  # whatever the letters
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
 
