@@ -5,11 +5,13 @@
 - `sin(x[2i]·x[2i + 1])` with 4·10⁶ outputs: the gradient as a multiple of the time of one written by hand.
 - The Hessian-vector product of a periodic stencil energy on 10⁶ points, as a multiple of jax's with rolls.
 
-Of each the least time of alternating rounds counts, as other work on the machine only adds; each result is checked.
+Of each the least time counts, as other work on the machine only adds: of three calls in a row in alternating rounds,
+so that none pays for the caches and sleeping threads that the one before it left. Each result is checked.
 Run: python benchmarks/affine.py [rounds]
 """
 
 import importlib.util
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import combdiff as cd
 
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # or torch's idle threads keep the cores from all others
 BATCH, LENGTH, OUTPUTS, POINTS = 32, 4096, 4_000_000, 1_000_000
 HAS_JAX, HAS_TORCH = (importlib.util.find_spec(name) is not None for name in ("jax", "torch"))
 
@@ -52,10 +55,11 @@ def compare(title: str, functions: dict[str, Callable[[], Any]], base: str) -> N
         np.testing.assert_allclose(np.asarray(function()), expected, rtol=1e-8, atol=1e-8, err_msg=name)
     for _ in range(rounds()):
         for name, function in functions.items():
-            start = time.perf_counter()
-            function()
-            times[name].append(time.perf_counter() - start)
-    least = {name: min(values) for name, values in times.items()}
+            for _ in range(3):
+                start = time.perf_counter()
+                function()
+                times[name].append(time.perf_counter() - start)
+    least = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
     shown = "   ".join(f"{name} {value / least[base]:.2f}" for name, value in least.items())
     print(f"{title}: {shown}   ({base} {least[base] * 1e3:.2f} ms)")
 

@@ -3,10 +3,15 @@
     y[i] = Σ_k x[i + k]·w[k]      i by blocks of 32:  y[32n : 32n + 32] = x[32n : 32n + 31 + len(w)] @ band
     band[m, i] = w[m − i]         made once per call, its width chosen by `block_size`
 
-Windows that lie side by side share most of their elements, so a block of them is little more than one. Some 5·10⁴
-elements of windows are copied at a time, always to the same place, which stays in the cache, and are enough for a
-product on several threads. More axes may be summed over (channels of images, other windows), kept, or come with the
-weights. Windows of up to 11 elements are left to `np.correlate` and `np.einsum`.
+Nothing is copied where rows lie one after the other in memory: all of them slide as one, over the ends of rows too,
+with results there that are left out. Blocks of windows overlap, as rows of matrices for BLAS must not; every second
+one does not, or every third:
+
+    x = 0 1 2 3 4 5 6 7 …      windows of 4, by blocks of 2:    0 1 2 3 4    and    2 3 4 5 6
+                                                                 4 5 6 7 8           6 7 8 9 …
+
+Other arrays are laid out so first, some rows at a time, with zeros around or wrapped. More axes may be summed over
+(channels of images, other windows), kept, or come with the weights.
 
 Emitted source holds the very text of these functions.
 
@@ -23,26 +28,36 @@ import numpy as np
 
 from combdiff.numerics import wrapped as _wrapped
 
-CHUNK = 49152  # elements of windows that are copied at a time
+CHUNK = 1 << 17  # elements that are laid out at a time: more fill a cache, of fewer products take one thread
 
 
 def block_size(width: int, inner: int, outer: int, stride: int, count: int) -> int:
-    """How many windows to multiply at once: more are copied less often, but make the band wider."""
+    """How many windows to multiply at once: for few, products are narrow; for many, the band is wide."""
 
     def price(size: Any) -> Any:
-        return ((size - 1) * stride + width) * inner * (outer * max(1, 32 / (size * outer)) + 10 / size)
+        return ((size - 1) * stride + width) * inner * (outer + 9 / size)
 
     return min((1 << n for n in range(9) if 1 << n < 2 * count), key=price)
+
+
+def _size(axes: Any) -> Any:
+    """How many elements axes of those lengths hold."""
+    size = 1
+    for length in axes:
+        size *= length
+    return size
 
 
 def _lay(room: Any, array: Any, axis: Any, start: Any, wrap: Any) -> Any:
     """Write the elements from start on along an axis over zeros, or the array again and again where it wraps."""
     total, size, rest = room.shape[axis], array.shape[axis], (slice(None),) * (array.ndim - 1 - axis)
-    if wrap:
+    if wrap and total > 4 * size:
         room[...] = _wrapped(array, axis, start, total)
-    else:
-        low, high = min(max(start, 0), size), min(max(start + total, 0), size)
-        room[(..., slice(low - start, high - start), *rest)] = array[(..., slice(low, high), *rest)]
+        return room
+    turns = range(start // size, (start + total - 1) // size + 1) if wrap else (0,)
+    for first in (turn * size - start for turn in turns):  # where in the room the array begins
+        low, high = min(max(first, 0), total), min(max(first + size, 0), total)
+        room[(..., slice(low, high), *rest)] = array[(..., slice(low - first, high - first), *rest)]
     return room
 
 
@@ -54,64 +69,103 @@ def _stretch(array: Any, axis: Any, start: Any, total: Any, wrap: Any) -> Any:
 
 
 def _band(weights: Any, block: Any, stride: Any) -> Any:
-    """The matrix that multiplies block windows, stride apart, by weights of axes (k, before, after, other)."""
-    width, first, last, outer = weights.shape
-    band = np.zeros((first, (block - 1) * stride + width, last, block, outer), weights.dtype)
-    one, down, two, right, three = band.strides
-    strides = (stride * down + right, down, one, two, three)
+    """The matrix that multiplies block windows, stride apart, by weights of axes (k, inner, other)."""
+    width, inner, outer = weights.shape
+    band = np.zeros(((block - 1) * stride + width, inner, block, outer), weights.dtype)
+    down, one, right, two = band.strides
+    strides = (stride * down + right, down, one, two)
     np.lib.stride_tricks.as_strided(band, (block, *weights.shape), strides)[...] = weights
     return band.reshape(-1, block * outer)
 
 
-def _every_window(array: Any, kept: Any, axis: Any, wide: Any, step: Any, count: Any) -> Any:
-    """A view of count windows of wide elements, step apart along an axis, by an axis after the kept ones."""
-    shape = (*array.shape[:kept], count, *array.shape[kept:axis], wide, *array.shape[axis + 1 :])
-    strides = (*array.strides[:kept], step * array.strides[axis], *array.strides[kept:])
-    return np.lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
+def _windows(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, width: Any, count: Any, block: Any) -> Any:
+    """How many windows rows take, and blocks of them as rows of matrices with their places among all blocks.
 
-
-def _share(rows: Any, blocks: Any, window: Any) -> Any:
-    """How much to copy at once: the axes of rows from `split` on, many rows of the one before, few of the blocks."""
-    split, size = len(rows), blocks * window
-    while split > 1 and size * rows[split - 1] <= CHUNK:
-        split -= 1
-        size *= rows[split]
-    return split, min(rows[split - 1], max(1, CHUNK // size)), blocks if size <= CHUNK else max(1, CHUNK // window)
-
-
-def _windows(array: Any, kept: Any, axis: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
-    """Windows of wide elements, step apart along an axis, as rows of matrices with their places; some at a time.
-
-    Each matrix lies where the one before it lay, so that its memory stays in the cache.
+    Rows run along the axis after the kept ones. They take more windows than are asked for where all slide as one.
     """
-    rest = (*array.shape[kept:axis], wide, *array.shape[axis + 1 :])
-    window, total = int(np.prod(rest)), (blocks - 1) * step + wide
-    split, many, few = _share(array.shape[:kept], blocks, window)
-    rows, along, over = array.shape[split - 1], axis - split + 1, (slice(None),) * (kept - split + 1)
-    room = np.empty((many, *array.shape[split:kept], few, *rest), array.dtype)
-    inside = start >= 0 and start + total <= array.shape[axis]
-    if inside:
-        views = _every_window(_stretch(array, axis, start, total, wrap), kept, axis, wide, step, blocks)
-    else:
-        held = np.zeros((many, *array.shape[split:axis], total, *array.shape[axis + 1 :]), array.dtype)
-        views = _every_window(held, kept - split + 1, along, wide, step, blocks)
+    size, inner, rows = array.shape[kept], _size(array.shape[kept + 1 :]), _size(array.shape[:kept])
+    step, span = block * stride * inner, (count - 1) * stride + width
+    wide = ((block - 1) * stride + width) * inner
+
+    def slides(pitch: Any) -> Any:  # where few windows go over an end, and matrices have many rows
+        return 4 * pitch <= 5 * count and rows * pitch * stride * inner >= 8 * wide
+
+    inside = array.flags.c_contiguous and 0 <= start <= start + span <= size and size % stride == 0
+    if inside and slides(size // stride):
+        pitch, flat = size // stride, array.reshape(-1)[start * inner :]
+        return pitch, _in_place(flat, wide, step, divmod((rows - 1) * pitch + count, block))
+    pitch = -(-span // (stride * block)) * block
+    if slides(pitch):
+        return pitch, _laid(array, kept, start, wrap, wide, step, pitch // block)
+    blocks = -(-count // block)
+    return blocks * block, _copied(array, kept, start, wrap, wide, step, blocks)
+
+
+def _as_they_lie(flat: Any, wide: Any, step: Any, first: Any, count: Any) -> Any:
+    """Count windows of wide elements, step apart, with their places from the first on: such as do not overlap."""
+    windows = np.ndarray((count, wide), flat.dtype, flat, 0, (step * flat.itemsize, flat.itemsize))
+    apart = -(-wide // step)
+    return ((slice(first + n, first + count, apart), windows[n::apart]) for n in range(apart))
+
+
+def _in_place(flat: Any, wide: Any, step: Any, count: Any) -> Any:
+    """Full blocks of windows as they lie, and the one after them over zeros; of how many is given as (blocks, rest)."""
+    blocks, rest = count
+    yield from _as_they_lie(flat, wide, step, 0, blocks)
+    if rest:
+        last = np.zeros((1, wide), flat.dtype)
+        part = flat[blocks * step :][:wide]
+        last[0, : len(part)] = part
+        yield slice(blocks, blocks + 1), last
+
+
+def _laid(array: Any, kept: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
+    """Blocks of windows as they lie in rows that are laid out end to end, each row as long as its blocks."""
+    length = blocks * step // _size(array.shape[kept + 1 :])
+    for first, rows, flat in _pieces(array, kept, start, wrap, length, max(0, wide - step), blocks * step):
+        yield from _as_they_lie(flat, wide, step, first * blocks, rows * blocks)
+
+
+def _copied(array: Any, kept: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
+    """Blocks of windows of each row on its own, copied where they overlap."""
+    row, few = (blocks - 1) * step + wide, max(16, CHUNK // wide)
+    length = row // _size(array.shape[kept + 1 :])
+    for first, rows, flat in _pieces(array, kept, start, wrap, length, 0, blocks * wide):
+        strides = row * flat.itemsize, step * flat.itemsize, flat.itemsize
+        windows, place = np.ndarray((rows, blocks, wide), flat.dtype, flat, 0, strides), first * blocks
+        for low in range(0, blocks, few):
+            part = windows[:, low : low + few].reshape(-1, wide)
+            yield slice(place, place + len(part)), part
+            place += len(part)
+
+
+def _pieces(array: Any, kept: Any, start: Any, wrap: Any, length: Any, spare: Any, room: Any) -> Any:
+    """Rows of length elements, from start on along the axis after the kept ones, some at a time in the same memory.
+
+    As many as take CHUNK elements, with room for each: the number of the first, how many, and all their elements in
+    order, with spare ones after the last.
+    """
+    split = kept
+    while split > 1 and room * array.shape[split - 1] <= CHUNK:
+        split -= 1
+        room *= array.shape[split]
+    many, shape = min(array.shape[split - 1], max(1, CHUNK // room)), array.shape[split:kept]
+    number, each = 0, _size(shape)
+    shape = (many, *shape, length, *array.shape[kept + 1 :])
+    flat = np.zeros(_size(shape) + spare, array.dtype)
+    rows = flat[: _size(shape)].reshape(shape)
     for lead in np.ndindex(*array.shape[: split - 1]):
-        for row in range(0, rows, many):
-            place = (*lead, slice(row, row + many))
-            if not inside:
-                _lay(held[: rows - row], array[place], along, start, wrap)
-            view = views[place] if inside else views[: rows - row]
-            for low in range(0, blocks, few):
-                high = min(low + few, blocks)
-                part = room[: rows - row][(*over, slice(high - low))]
-                part[...] = view[(*over, slice(low, high))]
-                yield part.reshape(-1, window), place, low, high
+        for n in range(0, array.shape[split - 1], many):
+            part = array[(*lead, slice(n, n + many))]
+            _lay(rows[: len(part)], part, kept - split + 1, start, wrap)
+            yield number, len(part) * each, flat
+            number += len(part) * each
 
 
-def _each_lag(array: Any, kept: Any, axis: Any, start: Any, stride: Any, wrap: Any, width: Any, count: Any) -> Any:
+def _each_lag(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, width: Any, count: Any) -> Any:
     """array[…, start + stride·i + k, …] for each k < width, i < count on the axis after the kept ones."""
     span = (count - 1) * stride + 1
-    array = np.moveaxis(_stretch(array, axis, start, span + width - 1, wrap), axis, kept)
+    array = _stretch(array, kept, start, span + width - 1, wrap)
     return (array[(slice(None),) * kept + (slice(k, k + span, stride),)] for k in range(width))
 
 
@@ -133,67 +187,67 @@ def _short(rows: Any, start: Any, wrap: Any, weights: Any, count: Any) -> Any:
     return result
 
 
-def _correlate(array: Any, kept: Any, axis: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
-    """Σ array[…, start + stride·i + k, …]·weights[k, …] over k and all but the first axes, the kept ones; i < count."""
+def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
+    """Σ array[…, start + stride·i + k, …]·weights[k, …] over k and the axes after; i < count, after the kept axes."""
     if not kept:
-        return _correlate(array[None], 1, axis + 1, start, stride, wrap, weights, count)[0]
-    summed, width, dtype = array.ndim - kept, len(weights), np.result_type(array, weights)
-    shape = (*array.shape[:kept], count, *weights.shape[summed:])
+        return _correlate(array[None], 1, start, stride, wrap, weights, count)[0]
+    width, summed = len(weights), array.ndim - kept
+    shape, dtype = (*array.shape[:kept], count, *weights.shape[summed:]), np.result_type(array, weights)
     if 0 in (*shape, *array.shape, *weights.shape):
         return np.zeros(shape, dtype)
-    if width <= 11 and summed == weights.ndim == stride == 1 and dtype.kind == "f":
-        return _short(array.reshape(-1, array.shape[axis]), start, wrap, weights, count).reshape(shape)
-    first, last = (int(np.prod(axes)) for axes in (array.shape[kept:axis], array.shape[axis + 1 :]))
-    matrix = weights.reshape(width, first, last, -1)
-    outer = matrix.shape[3]
-    block = block_size(width, first * last, outer, stride, count)
-    band, blocks, wide = _band(matrix, block, stride), -(-count // block), (block - 1) * stride + width
-    result = np.empty((*shape[:kept], blocks * block, outer), dtype)
+    if width <= 7 and summed == weights.ndim == stride == 1 and dtype.kind == "f":
+        return _short(array.reshape(-1, array.shape[kept]), start, wrap, weights, count).reshape(shape)
+    matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
+    inner, outer = matrix.shape[1:]
+    block = block_size(width, inner, outer, stride, count)
+    pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
+    total, band = _size(shape[:kept]) * pitch, _band(matrix, block, stride)
+    result = np.empty((-(-total // block), block * outer), dtype)
     with np.errstate(invalid="ignore"):
-        for rows, place, low, high in _windows(array, kept, axis, start, wrap, wide, block * stride, blocks):
-            np.matmul(rows, band, out=result[place][..., low * block : high * block, :].reshape(-1, block * outer))
-        finite = np.isfinite(result.sum())
-    if not finite:
-        lags = _each_lag(array, kept, axis, start, stride, wrap, width, count)
-        result = np.sum([np.tensordot(part, weights[k], summed - 1) for k, part in enumerate(lags)], 0)
+        for place, rows in blocks:
+            np.matmul(rows, band, out=result[place])
+    if not np.isfinite(np.vdot(result, result)):
+        lags = _each_lag(array, kept, start, stride, wrap, width, count)
+        return np.sum([np.tensordot(part, weights[k], summed - 1) for k, part in enumerate(lags)], 0)
+    result = result.reshape(-1)[: total * outer].reshape(*shape[:kept], pitch, outer)
     return result[(slice(None),) * kept + (slice(count),)].reshape(shape)
 
 
-def _lags(array: Any, kept: Any, axis: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
+def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
     """Σ array[…, start + stride·i + k, …]·other[…, i, …] over i and the kept axes, the first of both; k < width."""
     if not kept:
-        return _lags(array[None], 1, axis + 1, start, stride, wrap, other[None], width)
+        return _lags(array[None], 1, start, stride, wrap, other[None], width)
     count, dtype = other.shape[kept], np.result_type(array, other)
-    shape = (width, *array.shape[kept:axis], *array.shape[axis + 1 :], *other.shape[kept + 1 :])
+    shape = (width, *array.shape[kept + 1 :], *other.shape[kept + 1 :])
     if 0 in (*shape, *array.shape, *other.shape):
         return np.zeros(shape, dtype)
     if width <= 11 and len(shape) == 1:
-        rows = _stretch(array, axis, start, (count - 1) * stride + width, wrap)
+        rows = _stretch(array, kept, start, (count - 1) * stride + width, wrap)
         if count >= 512 and stride == 1 and dtype.kind == "f":
             pairs = zip(rows.reshape(-1, rows.shape[-1]), other.reshape(-1, count), strict=True)
             return sum(np.correlate(*pair, "valid") for pair in pairs)
         strides = (*rows.strides[:-1], stride * rows.strides[-1], rows.strides[-1])
         windows = np.lib.stride_tricks.as_strided(rows, (*other.shape, width), strides, writeable=False)
         return np.einsum(windows, list(range(kept + 2)), other, list(range(kept + 1)), [kept + 1])
-    groups = (array.shape[kept:axis], array.shape[axis + 1 :], other.shape[kept + 1 :])
-    first, last, outer = (int(np.prod(axes)) for axes in groups)
-    block = block_size(width, first * last, outer, stride, count)
-    wide, blocks = (block - 1) * stride + width, -(-count // block)
-    product = np.zeros((block * outer, first * wide * last), dtype)
+    inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
+    block = block_size(width, inner, outer, stride, count)
+    pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
+    total = _size(other.shape[:kept]) * pitch
+    factors = np.zeros((-(-total // block), block * outer), other.dtype)
+    laid = factors.reshape(-1)[: total * outer].reshape(*other.shape[:kept], pitch, *other.shape[kept + 1 :])
+    laid[(slice(None),) * kept + (slice(count),)] = other
+    product = np.zeros((block * outer, ((block - 1) * stride + width) * inner), dtype)
     with np.errstate(invalid="ignore"):
-        for rows, place, low, high in _windows(array, kept, axis, start, wrap, wide, block * stride, blocks):
-            part = _stretch(other[place], kept - len(place) + 1, low * block, (high - low) * block, False)
-            product += part.reshape(-1, block * outer).T @ rows
-        product = product.reshape(block, outer, first, wide, last)
-        down, three, one, right, two = product.strides
-        strides = (down + stride * right, right, one, two, three)
-        result = np.lib.stride_tricks.as_strided(product, (block, width, first, last, outer), strides).sum(0)
-        finite = np.isfinite(result.sum())
-    if not finite:
-        axes = (list(range(kept + 1)),) * 2
-        lags = _each_lag(array, kept, axis, start, stride, wrap, width, count)
-        result = np.stack([np.tensordot(part, other, axes) for part in lags])
-    return result.reshape(shape)
+        for place, rows in blocks:
+            product += factors[place].T @ rows
+    if not np.isfinite(np.vdot(product, product)):
+        lags = _each_lag(array, kept, start, stride, wrap, width, count)
+        return np.stack([np.tensordot(part, other, (list(range(kept + 1)),) * 2) for part in lags])
+    product = product.reshape(block, outer, -1, inner)
+    down, two, right, one = product.strides
+    strides = (down + stride * right, right, one, two)
+    diagonals = np.lib.stride_tricks.as_strided(product, (block, width, inner, outer), strides)
+    return diagonals.sum(0).reshape(shape)
 
 
 def _text(function: Any) -> str:
@@ -201,5 +255,8 @@ def _text(function: Any) -> str:
     return re.sub(r": (Any|int|float)\b| -> \w+", "", inspect.getsource(function)).replace("CHUNK", str(CHUNK))
 
 
-_HELPERS = (block_size, _lay, _stretch, _band, _every_window, _share, _windows, _each_lag, _short, _correlate, _lags)
+_HELPERS = (
+    *(block_size, _size, _lay, _stretch, _band, _windows, _as_they_lie, _in_place, _laid, _copied, _pieces),
+    *(_each_lag, _short, _correlate, _lags),
+)
 BANDS = {function.__name__: _text(function) for function in _HELPERS}

@@ -143,15 +143,12 @@ def _correlation(plan: Plan, step: Step, slide: _Slide) -> Correlate:
     assert isinstance(op, Contract)
     assert isinstance(view.operation, Read)
     labels, kept = slide.whole, slide.kept
-    at = labels.index(slide.long)
     summed = [n for n in labels if n != slide.long and n not in kept]
-    before = [n for n in summed if labels.index(n) < at]
-    after = [n for n in summed if labels.index(n) > at]
     fresh = [n for n in slide.with_ if n not in slide.labels]
     if slide.lags:
-        right, out = [*kept, slide.long, *fresh], [slide.short, *before, *after, *fresh]
+        right, out = [*kept, slide.long, *fresh], [slide.short, *summed, *fresh]
     else:
-        right, out = [slide.short, *before, *after, *fresh], [*kept, slide.long, *fresh]
+        right, out = [slide.short, *summed, *fresh], [*kept, slide.long, *fresh]
     position = view.operation.positions[slide.axis]
     start, turned = position.start, []
     for label in (slide.short, slide.long):
@@ -160,11 +157,10 @@ def _correlation(plan: Plan, step: Step, slide: _Slide) -> Correlate:
         if turned[-1]:
             start += (extent_form(view.axes[n]) - 1).scale(position.steps[n])
     return Correlate(
-        left=tuple(labels.index(n) for n in (*kept, *before, slide.long, *after)),
+        left=tuple(labels.index(n) for n in (*kept, slide.long, *summed)),
         right=tuple(slide.with_.index(n) for n in right),
         out=tuple(out.index(n) for n in op.out),
         kept=len(kept),
-        axis=len(kept) + len(before),
         start=start,
         stride=abs(position.steps[slide.labels.index(slide.long)]),
         wrap=position.wrap,

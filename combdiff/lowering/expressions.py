@@ -359,7 +359,7 @@ class Expressions:
         array, other = (self.dialect.transposed(t, p) for t, p in zip(operands, (op.left, op.right), strict=True))
         short, long = ("[::-1]" if turned else "" for turned in op.turned)
         long = long and f"[{':, ' * op.kept}::-1]"
-        place = f"{array}, {op.kept}, {op.axis}, {self.form(op.start)}, {op.stride}, {int(op.wrap)}"
+        place = f"{array}, {op.kept}, {self.form(op.start)}, {op.stride}, {int(op.wrap)}"
         extent = self.extent(step.axes[op.out.index(0 if op.lags else op.kept)])
         if op.lags:
             text = f"_lags({place}, {other}{long}, {extent}){short}"

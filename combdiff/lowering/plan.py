@@ -334,14 +334,14 @@ def _correlating(plan: Plan, n: int, op: Correlate) -> int:
     """Bytes of the operands and the result laid out anew, of some windows, and of the band with its product."""
     step = plan.steps[n]
     left, right = plan.shape(step.operands[0]), plan.shape(step.operands[1])
-    inner = prod(left[axis] for m, axis in enumerate(op.left) if m >= op.kept and m != op.axis)
+    inner = prod(left[axis] for m, axis in enumerate(op.left) if m > op.kept)
     outer = prod(right[axis] for axis in op.right[op.kept + 1 if op.lags else len(left) - op.kept :])
     count = right[op.right[op.kept]] if op.lags else plan.shape(n)[op.out.index(op.kept)]
     width = plan.shape(n)[op.out.index(0)] if op.lags else right[op.right[0]]
     block = block_size(width, max(inner, 1), max(outer, 1), op.stride, max(count, 1))
     wide = ((block - 1) * op.stride + width) * inner
     windows = prod(left[axis] for axis in op.left[: op.kept]) * -(-count // block) * wide
-    room = 4 * min(max(CHUNK, wide), windows)
+    room = 4 * min(max(CHUNK, 16 * wide), windows)
     held = 2 * sum(map(plan.elements, (n, *step.operands))) + room + 3 * wide * block * outer
     return held * ITEM_BYTES[step.kind]
 

@@ -175,16 +175,15 @@ class Correlate:
     """A product with a window that slides along an axis of the first operand, with zeros outside of it.
 
     The axes of the operands are taken in the orders `left` and `right`. The first `kept` axes of A are not summed over;
-    it is read at `start + stride·i + k` along `axis`:  Σ A[…, start + stride·i + k, …]·w[k, …] over k and the axes of A
-    that w has next, or, for `lags`, Σ A[…]·v[…, i, …] over the kept axes and i, with i after those in v. The axes of
-    the result are then taken in the order `out`. `turned` says of k and of i whether they count from the end.
+    along the next it is read at `start + stride·i + k`:  Σ A[…, start + stride·i + k, …]·w[k, …] over k and the axes of
+    A after, which w has next, or, for `lags`, Σ A[…]·v[…, i, …] over the kept axes and i, with i after those in v. The
+    axes of the result are then taken in the order `out`. `turned` says of k and of i whether they count from the end.
     """
 
     left: Pattern
     right: Pattern
     out: Pattern
     kept: int
-    axis: int
     start: Linear
     stride: int
     wrap: bool
