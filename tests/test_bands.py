@@ -157,3 +157,21 @@ def test_functions_are_computed_before_windows_and_rolls_read_them() -> None:
     expected = sum(np.sin(x[i + k]) * w[k] * v[i] for i in range(7) for k in range(3))
     expected += (np.cos(np.roll(u, -1)) * u + np.cos(u) + np.log(u)).sum()
     assert abs(f(x, w, v, u) - expected) < 1e-12
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_an_infinite_element_times_zero_is_nan(helpers: dict[str, Any], shape: tuple[int, ...]) -> None:
+    array, weights = np.ones((40, *shape)), np.ones((14, *shape))
+    array[20], weights[3] = np.inf, 0
+    with np.errstate(invalid="ignore"):
+        found = helpers["_correlate"](array, 0, 0, 1, False, weights, 27)
+        lags = helpers["_lags"](array, 0, 0, 1, False, np.zeros(27), 14)
+    assert np.isnan(found).tolist() == [i == 17 for i in range(27)]
+    assert np.isnan(lags).all()
+
+
+def test_whole_numbers_keep_their_width(helpers: dict[str, Any]) -> None:
+    array, weights = np.arange(70, dtype=np.int32), np.arange(12, dtype=np.int32)
+    found = helpers["_lags"](array, 0, 0, 1, False, np.ones(59, np.int32), 12)
+    assert found.dtype == helpers["_correlate"](array, 0, 0, 1, False, weights, 59).dtype == np.int32
+    np.testing.assert_array_equal(found, [array[k : k + 59].sum() for k in range(12)])

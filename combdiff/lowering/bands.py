@@ -208,7 +208,7 @@ def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weight
             np.matmul(rows, band, out=result[place])
     if not np.isfinite(np.vdot(result, result)):
         lags = _each_lag(array, kept, start, stride, wrap, width, count)
-        return np.sum([np.tensordot(part, weights[k], summed - 1) for k, part in enumerate(lags)], 0)
+        return sum(part.reshape(-1, inner) @ each for part, each in zip(lags, matrix, strict=True)).reshape(shape)
     result = result.reshape(-1)[: total * outer].reshape(*shape[:kept], pitch, outer)
     return result[(slice(None),) * kept + (slice(count),)].reshape(shape)
 
@@ -242,12 +242,12 @@ def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any,
             product += factors[place].T @ rows
     if not np.isfinite(np.vdot(product, product)):
         lags = _each_lag(array, kept, start, stride, wrap, width, count)
-        return np.stack([np.tensordot(part, other, (list(range(kept + 1)),) * 2) for part in lags])
+        return np.stack([part.reshape(-1, inner).T @ other.reshape(-1, outer) for part in lags]).reshape(shape)
     product = product.reshape(block, outer, -1, inner)
     down, two, right, one = product.strides
     strides = (down + stride * right, right, one, two)
     diagonals = np.lib.stride_tricks.as_strided(product, (block, width, inner, outer), strides)
-    return diagonals.sum(0).reshape(shape)
+    return diagonals.sum(0, dtype).reshape(shape)
 
 
 def _text(function: Any) -> str:
