@@ -128,6 +128,40 @@ def test_a_unit_tensor_times_a_number() -> None:
     np.testing.assert_allclose(unit(np.ones(3)), np.sin(3.0) * np.eye(3))
 
 
+def in_library(backend: str, array: np.ndarray) -> object:
+    library = pytest.importorskip({"jax": "jax.numpy", "torch": "torch", "dask": "dask.array"}[backend])
+    return library.from_numpy(array) if backend == "torch" else library.asarray(array)
+
+
+@cd.program
+def traces(A: cd.Space("n", "n", "n")):
+    return cd.tensor(lambda i, j: A[i, i, j] * A[j, j, i] + A[i, j, i])
+
+
+def squares(A: cd.Space("m", "n")):
+    return cd.sum(lambda i, j: cd.exp(A[i, j]) * A[i, 0])
+
+
+@cd.program
+def rotated(x: cd.Space("m", "n"), y: cd.Space("n")):
+    return cd.tensor(lambda i, j, p, q: cd.delta(i, p) * x[i, j] * y[q], p=cd.Range("m"))
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
+def test_other_libraries_write_along_any_diagonal(backend: str) -> None:
+    A, k, C, x = (RNG.normal(size=shape) for shape in ((3, 3, 3), (3, 3), (2, 2), 3))
+    M = RNG.normal(size=(3, 2))
+    for f, arrays in (
+        (cd.pullback(traces), (A, k)),
+        (cd.jacobian(traces), (A,)),
+        (cd.hessian(cd.program(squares)), (A[0],)),
+        (blocks, (C, x)),
+        (rotated, (M, k[0, :2])),
+    ):
+        found = np.asarray(f(*(in_library(backend, array) for array in arrays)))
+        np.testing.assert_allclose(found, f(*arrays), atol=1e-6 if backend == "jax" else 1e-12)
+
+
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
 def test_other_libraries_write_along_diagonals_too(backend: str) -> None:
     assert "_spread(" in blocks.source(backend)

@@ -82,7 +82,6 @@ class Expressions:
         self.block = "start:stop"
         self.index_arrays = index_arrays
         self.uses_real = False
-        self.uses_device = False
         kinds = {var.type.dtype for var in plan.parameters if isinstance(var.type, Space)}
         self.integers = kinds == {int}
 
@@ -212,7 +211,6 @@ class Expressions:
         if len(kept) == len(order):
             return self.dialect.transposed(operand, kept)
         if self.is_python(step_operand := step.operands[0]):
-            self.uses_device = True
             return self.dialect.full(self.shape(step.axes), operand, self.dtype(self.plan.steps[step_operand].kind))
         pattern = tuple(order.index(axis) for axis in range(len(kept)))
         return self.dialect.broadcast(self.placed(operand, pattern, len(order)), self.shape(step.axes))
@@ -313,7 +311,6 @@ class Expressions:
     def _mask(self, mask: Mask, step: Step) -> str:
         rank, plain = len(step.axes), mask.test == "== 0" and mask.start == Linear()
         if plain and mask.steps in ((1, -1), (-1, 1)):
-            self.uses_device = True
             return self.dialect.eye(self.extent(step.axes[0]), self.extent(step.axes[1]), self.dtype(int))
         form = grid(self, mask.steps, mask.start, step.axes, full=True)
         modulus = parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""

@@ -58,7 +58,6 @@ class Words(Protocol):
 
     plan: Plan
     dialect: NumPy
-    uses_device: bool
     index_arrays: IndexArrays
 
     def form(self, form: Linear) -> str:
@@ -76,7 +75,6 @@ class Words(Protocol):
 
 def grid(writer: Words, steps: Pattern, start: Linear, axes: Sequence[Domain], full: bool = False) -> str:
     """`steps · t + start` for all t, an array over the axes; `full` says over those with step 0, too."""
-    writer.uses_device = True
     shiftable = [(isinstance(axes[label], Symmetric), label) for label, size in enumerate(steps) if size == 1]
     first = max(shiftable, default=(False, None))[1]  # the label that begins at the start
     parts = [] if first is not None or (start == Linear() and any(steps)) else [writer.form(start)]

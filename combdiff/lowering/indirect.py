@@ -56,7 +56,6 @@ def _take(writer: Words, op: Take, operands: Sequence[str], step: Step) -> str:
         if isinstance(place, At):
             items.append(_in_block(writer, next(held), place.pattern, block))
         elif place in block:
-            writer.uses_device = True
             items.append(_in_block(writer, writer.dialect.arange(writer.extent(axis)), (place,), block))
         else:
             items.append(":")

@@ -145,7 +145,7 @@ class _Writer:
         used = self.expressions.used_sizes
         idle = {self._block_line(loop) for loop in self.plan.loops if loop.size not in used}
         body = [line for line in written if line not in idle]
-        prelude = [*self._size_lines(), *self._type_lines()]
+        prelude = [*self._size_lines(), *self._type_lines(any("device=device" in line for line in body))]
         header = f"def {self.function}({', '.join(self.arguments.values())}):"
         yield "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
 
@@ -246,7 +246,6 @@ class _Writer:
         step, name = self.plan.steps[n], self.expressions.operand(n)
         if not step.axes:
             if self.expressions.is_python(n):
-                self.expressions.uses_device = True
                 return self.dialect.scalar(name, self.expressions.dtype(step.kind))
             if self.dialect.item:
                 return f"{name}{self.dialect.item}"
@@ -283,13 +282,13 @@ class _Writer:
         for size in sorted(wanted):
             yield f"{self.sizes[size]} = {self.plan.sizes[size]}  # no argument shows this size"
 
-    def _type_lines(self) -> Iterator[str]:
-        """The device of the arguments and their width, if the body uses it; scalars as the backend wants them."""
+    def _type_lines(self, uses_device: bool) -> Iterator[str]:
+        """The device of the arguments and their width, if the body uses them; scalars as the backend wants them."""
         spaces = [(self.arguments[var.name], var.type) for var in self.plan.parameters if isinstance(var.type, Space)]
         tensors = [text for text, space in spaces if space.order]
         inexact = [(text, space.dtype is complex, space.order) for text, space in spaces if space.dtype is not int]
         scalars = [(text, is_complex) for text, is_complex, order in inexact if not order]
-        yield from self.dialect.prelude(self.expressions.uses_device, tensors, scalars)
+        yield from self.dialect.prelude(uses_device, tensors, scalars)
         if self.expressions.uses_real:
             arrays = [(text, is_complex) for text, is_complex, order in inexact if order]
             if arrays or scalars:  # a Python number decides nothing beside an array

@@ -158,7 +158,8 @@ def _spread(array, along, shape):
     axes, array = list(range(len(sizes))), array.expand(sizes)
     for n in axes[:]:
         for _ in range(along.count(n) - 1):
-            array = torch.diag_embed(array, dim1=axes.index(n), dim2=len(axes))
+            place = axes.index(n)
+            array = torch.diag_embed(array.movedim(place, -1), dim1=place, dim2=len(axes))
             axes.append(n)
     order = []
     for n in along:
