@@ -43,7 +43,13 @@ def strided(x: cd.Space("n", "k"), y: cd.Space("m", "l", "c"), w: cd.Space(3, 3,
     return cd.sum(lambda i, j, a, b, c: x[2 * i + a, 3 * j + b] ** 2 * y[i, j, c] * w[a, b, c])
 
 
+@cd.program
+def turned(x: cd.Space("n"), y: cd.Space("l"), u: cd.Space(2), v: cd.Space("m")):
+    return cd.sum(lambda i, j, k: cd.tanh(x[3 * k - i + 1]) * cd.tanh(y[2 * j + i]) * u[i] * v[k], j=4)
+
+
 SIZES = {
+    turned: lambda m: {"n": 3 * m + 2, "l": 8, "m": m},
     rows: lambda m: {"n": 3 * m + 2, "m": m},
     patches: lambda m: {"n": 2 * m + 1, "k": 6, "m": m, "l": 2, "c": 2},
     gaps: lambda m: {"n": 5 * m + 2, "m": m},

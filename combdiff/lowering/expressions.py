@@ -225,8 +225,9 @@ class Expressions:
             return self.dialect.diagonal(f"{letters}->{LETTERS[: len(step.axes)]}", operand)
         items = [slice_text(position, axis, step.axes) for position, axis in zip(read.positions, source, strict=True)]
         labels = [n for position in read.positions for n, size in enumerate(position.steps) if size]
-        if None not in items and len(labels) == len(set(labels)):
-            return self.dialect.indexed(operand, [item or "" for item in items])
+        if None not in items and sorted(labels) == list(range(len(step.axes))):
+            sliced = self.dialect.indexed(operand, [item or "" for item in items])
+            return self.dialect.transposed(sliced, [labels.index(n) for n in range(len(labels))])
         if self.dialect.indexes and (text := wrapped_read(self, read, operand, step)):
             return text
         strided = self.dialect.strided and all(position.divisor == 1 for position in read.positions)
