@@ -109,40 +109,39 @@ def test_a_law_that_nothing_meets_is_reported(rule_file: Any) -> None:
         cd.testing.check_rules(path)
 
 
-@pytest.mark.parametrize(
-    ("law", "text", "changed"),
-    [
-        (
-            "like terms",
-            "(Scale (bigrat (bigint n) (bigint 1)) $zero x)",
-            "(Scale (bigrat (bigint 1) (bigint 1)) $zero x)",
-        ),
-        ("δ meets Σ", "(Subst (I i k) (I j k) (Prod rest))", "(Prod rest)"),
-        ("conjugate of a product", '(unstable-multiset-map (unstable-fn "Conj") ms)', "ms"),
-        ("Σ of Σ", ":when ((= 0 (set-length (set-intersect bs cs))))", ""),
-        ("replace in δ", "(SubstIndex i j b)", "b"),
-        ("a real factor leaves Re and Im", "(real r)", ""),
-        ("minus a step", "(By (neg c) i)", "(By c i)"),
-    ],
-)
-def test_a_broken_built_in_law_is_found(
-    law: str, text: str, changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in BUILT_IN:
-        source = (rule_directory() / name).read_text("utf-8")
-        before, middle, after = source.partition(f':name "{law}"')
+BROKEN = [
+    (
+        "like terms",
+        "(Scale (bigrat (bigint n) (bigint 1)) $zero x)",
+        "(Scale (bigrat (bigint 1) (bigint 1)) $zero x)",
+    ),
+    ("δ meets Σ", "(Subst (I i k) (I j k) (Prod rest))", "(Prod rest)"),
+    ("conjugate of a product", '(unstable-multiset-map (unstable-fn "Conj") ms)', "ms"),
+    ("Σ of Σ", ":when ((= 0 (set-length (set-intersect bs cs))))", ""),
+    ("replace in δ", "(SubstIndex i j b)", "b"),
+    ("a real factor leaves Re and Im", "(real r)", ""),
+    ("minus a step", "(By (neg c) i)", "(By c i)"),
+]
+
+
+def test_broken_built_in_laws_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They and no others: each law runs alone, so that one does not hide or blame another."""
+    texts = {name: (rule_directory() / name).read_text("utf-8") for name in BUILT_IN}
+    for law, text, changed in BROKEN:
+        (name,) = (name for name, source in texts.items() if f':name "{law}"' in source)
+        before, middle, after = texts[name].partition(f':name "{law}"')
         start = max(before.rfind(f"\n({kind} ") for kind in ("rule", "rewrite")) + 1
-        if middle:
-            assert text in before[start:]
-            before = before[:start] + before[start:].replace(text, changed)
-        (tmp_path / name).write_text(before + middle + after, "utf-8")
+        assert text in before[start:]
+        texts[name] = before[:start] + before[start:].replace(text, changed) + middle + after
+    for name, source in texts.items():
+        (tmp_path / name).write_text(source, "utf-8")
     monkeypatch.setattr(loading, "rule_directory", lambda: tmp_path)
     loading.built_in_files.cache_clear()
     try:
-        with pytest.raises(cd.RuleError, match=f"{law} (is false|could not)"):
-            cd.testing.check_rules()
+        found = list(cd.testing.verdicts())
     finally:
         loading.built_in_files.cache_clear()
+    assert {verdict.name for verdict in found if verdict.status != "holds"} == {law for law, _, _ in BROKEN}
 
 
 # --- primitives ----------------------------------------------------------------------------------------------------
