@@ -15,6 +15,7 @@ Invariant: a term has one value in one environment; every later stage is tested 
 
 from __future__ import annotations
 
+import cmath
 import itertools
 import math
 from collections import Counter
@@ -128,6 +129,7 @@ class _Interpreter:
         self.sizes = dict(sizes)
         self.shared = _used_often(term)
         self.kept: dict[tuple[object, ...], tuple[Any, list[Any]]] = {}
+        self.sorted: dict[Mul, tuple[list[Term], list[Term]]] = {}
 
     def value(self, term: Term, scope: Scope) -> Any:
         if term not in self.shared:
@@ -216,25 +218,26 @@ class _Interpreter:
 
     def _product(self, term: Mul, scope: Scope) -> Any:
         """Guards first: where a factor is 0, behind a condition, the others may read outside their tensors."""
-        guards = [factor for factor in term.factors if isinstance(factor, Delta | Indicator)]
-        guards.sort(key=lambda guard: isinstance(guard, Delta) and guard.lookup is not None)  # may read outside, too
+        if term not in self.sorted:
+            self.sorted[term] = _guards_first(term)
+        guards, others = self.sorted[term]
         if not all(self.value(guard, scope) for guard in guards):
             return 0
         values, outside = [], None
-        for factor in term.factors:
+        for factor in others:
             try:
-                values.append(1 if factor in guards else self.value(factor, scope))
+                values.append(self.value(factor, scope))
             except _OutsideError as error:
                 outside = error
         if outside is not None and all(values):
             raise outside
-        if outside is not None or self._is_guarded(term.factors, values, scope):
+        if outside is not None or self._is_guarded(others, values, scope):
             return 0
         return math.prod(values)
 
     def _is_guarded(self, factors: Sequence[Term], values: Sequence[Any], scope: Scope) -> bool:
         """Whether one factor is 0 by its conditions where another is infinite or undefined."""
-        if all(map(np.isfinite, values)):
+        if all(map(cmath.isfinite, values)):
             return False
         zeros = (factor for factor, value in zip(factors, values, strict=True) if value == 0)
         return any(self._vanishes(factor, scope) for factor in zeros)
@@ -272,7 +275,7 @@ class _Interpreter:
             raise UnsupportedError("a delta on the real line is Dirac's: it has no value at a point")
         if isinstance(term.domain, Cyclic):
             return int((left - right) % extent(term.domain, self.sizes) == 0)
-        return int(np.array_equal(left, right))
+        return int(left == right if isinstance(left, int) else np.array_equal(left, right))
 
     def _places(self, term: Apply, scope: Scope) -> tuple[int, ...]:
         """Where in a tensor the element is stored that an access reads."""
@@ -329,6 +332,13 @@ class _Interpreter:
             )
         arguments = tuple(self.value(argument, scope) for argument in term.arguments)
         return _unwrap(function.pullback(term.position, arguments, self.value(term.cotangent, scope)))
+
+
+def _guards_first(term: Mul) -> tuple[list[Term], list[Term]]:
+    """The conditions of a product, those last that may read outside of a tensor, and its other factors."""
+    guards = [factor for factor in term.factors if isinstance(factor, Delta | Indicator)]
+    guards.sort(key=lambda guard: isinstance(guard, Delta) and guard.lookup is not None)
+    return guards, [factor for factor in term.factors if not isinstance(factor, Delta | Indicator)]
 
 
 def _used_often(term: Term) -> set[Term]:
