@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from functools import cache
 
 from combdiff.numerics import adjugate, inverse, linear_solve, logdet_positive, logsumexp, wrapped
 
@@ -188,6 +189,7 @@ DASK = {"_contract": _CONTRACT, "_diagonal": _DIAGONAL, "_gather": _DASK_GATHER,
 DASK |= {"_take": _DASK_TAKE, "_scatter": _DASK_SCATTER}
 
 
+@cache
 def matrix_helpers(np: str) -> Mapping[str, str]:
     """The texts of numerical functions as helpers, without types, for the library with that name in the text."""
     texts = {

@@ -80,7 +80,7 @@ def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[
     used, todo = set[str](), list(functions)
     while todo:
         text = todo.pop()
-        called = {name for name in helpers if re.search(rf"(?<!\w){name}\(", text)} - used
+        called = helpers.keys() & set(re.findall(r"\w+(?=\()", text)) - used
         used |= called
         todo += [helpers[name] for name in called]
     return [text for name, text in helpers.items() if name in used]
