@@ -234,6 +234,7 @@ EXAMPLES: Mapping[str, Term] = {
     "reciprocal of a multiple": fn("power", mul(Number(2), r), Number(-1)),
     "power times base": mul(r, fn("power", r, Number(-1))),
     "product of powers": mul(fn("power", r, Number(4)), fn("power", r, Number(-2))),
+    "x x^(p − 1) = x^p": mul(r, fn("power", r, add(c, Number(-1)))),
     "whole power of a power": fn("power", fn("power", r, Number(-2)), Number(-1)),
     "reciprocal of a quotient": fn("power", mul(r, fn("power", c, Number(-1))), Number(-1)),
     "cancel a factor of a denominator": mul(c, r, fn("power", mul(r, c), Number(-1))),
