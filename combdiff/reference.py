@@ -129,7 +129,7 @@ class _Interpreter:
         self.sizes = dict(sizes)
         self.shared = _used_often(term)
         self.kept: dict[tuple[object, ...], tuple[Any, list[Any]]] = {}
-        self.sorted: dict[Mul, tuple[list[Term], list[Term]]] = {}
+        self.sorted: dict[Mul, tuple[list[Delta | Indicator], list[Term]]] = {}
 
     def value(self, term: Term, scope: Scope) -> Any:
         if term not in self.shared:
@@ -334,7 +334,7 @@ class _Interpreter:
         return _unwrap(function.pullback(term.position, arguments, self.value(term.cotangent, scope)))
 
 
-def _guards_first(term: Mul) -> tuple[list[Term], list[Term]]:
+def _guards_first(term: Mul) -> tuple[list[Delta | Indicator], list[Term]]:
     """The conditions of a product, those last that may read outside of a tensor, and its other factors."""
     guards = [factor for factor in term.factors if isinstance(factor, Delta | Indicator)]
     guards.sort(key=lambda guard: isinstance(guard, Delta) and guard.lookup is not None)
