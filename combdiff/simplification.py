@@ -81,8 +81,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
 def _in_front(body: Term) -> Term:
     """A normal form with the common factors of sums in front of them."""
     bindings, result = split(body)
-    items = (factored(item) for item in items_of(result))
-    return share(let(((var, factored(value)) for var, value in bindings), joined(result, items)))
+    items = (factored(_plainly_named(item)) for item in items_of(result))
+    return share(let(((var, factored(_plainly_named(value))) for var, value in bindings), joined(result, items)))
 
 
 def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
@@ -173,8 +173,10 @@ def _multiple(value: Term, var: Var, kept: list[tuple[Var, Term]], names: Names)
     return Lambda(value.parameters, whole) if isinstance(value, Lambda) else whole
 
 
-def _plainly_named(term: Lambda) -> Lambda:
+def _plainly_named(term: Term) -> Term:
     """The parameters of a binding that sharing took out of a network, named apart from canonical bound indices."""
+    if not isinstance(term, Lambda):
+        return term
     names = Names(term)
     renamed = tuple(names.fresh(Var("i", p.type)) if p.name.startswith("@") else p for p in term.parameters)
     return Lambda(renamed, substitute(term.body, dict(zip(term.parameters, renamed, strict=True))))
@@ -183,7 +185,7 @@ def _plainly_named(term: Lambda) -> Lambda:
 def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     with recording():  # what is done to the arguments of calls is no step of its own
         term = _Calls(rules, known).run(term)
-    term = _plainly_named(term) if isinstance(term, Lambda) else term
+    term = _plainly_named(term)
     note(lambda: Prepared(term))
     if isinstance(term, Lambda):
         return Lambda(term.parameters, _simplify_number(term.body, rules, known))

@@ -445,3 +445,24 @@ def test_wrong_blocks_and_right_hand_sides_are_refused() -> None:
         H["u", "v"].diag()
     with pytest.raises(cd.ArgumentError, match=r"the right-hand side for x has shape \(2,\), but \(3,\) was expected"):
         cd.hessian(separable, "x").solve(np.ones(2), np.ones(3), np.ones(3))
+
+
+def test_blocks_of_a_recurrent_network() -> None:
+    """Parts that sharing names by canonical indices meet sums whose factors go in front: they keep their indices."""
+
+    @cd.program
+    def recurrent(W: cd.Space("h", "h"), b: cd.Space("h"), x: cd.Space("h"), y: cd.Space("h")):
+        s = cd.tanh(x + b)
+        s = cd.tanh(W @ s + b)
+        s = cd.tanh(W @ s + b)
+        return cd.sum(lambda i: (s[i] - y[i]) ** 2)
+
+    H, gradients = cd.hessian(recurrent, wrt=("b", "x"), mode="reverse"), cd.grad(recurrent, wrt=("b", "x"))
+    W, *vectors = (RNG.normal(size=shape) for shape in ((3, 3), 3, 3, 3))
+    step = 1e-6
+    for n, name in enumerate("bx"):
+        for k, unit in enumerate(np.eye(3)):
+            ends = [[v + sign * step * unit if m == n else v for m, v in enumerate(vectors)] for sign in (1, -1)]
+            slopes = [(a - b) / (2 * step) for a, b in zip(*(gradients(W, *end) for end in ends), strict=True)]
+            for row, slope in zip("bx", slopes, strict=True):
+                np.testing.assert_allclose(H[row, name](W, *vectors)[:, k], slope, atol=1e-7)
