@@ -47,7 +47,12 @@ def ends(x: Vector, v: Vector):
     return cd.sum(lambda i: cd.where(i >= 2, (x[i - 2] - x[i]) ** 2 + v[i] * x[i - 1], 0))
 
 
-CASES = [before, after, slanted, band, guarded, ends]
+@cd.program
+def corner(x: Vector, v: Vector):
+    return cd.sum(lambda i, j, k: cd.where(i + j + k <= 4, cd.exp(x[i] * v[j]), 0), k=4)
+
+
+CASES = [before, after, slanted, band, guarded, ends, corner]
 
 
 def arrays_of(f: Any, n: int) -> list[Any]:

@@ -37,9 +37,18 @@ def _fold(array, stride, start, size):
 '''
 
 
+_FLAT = """\
+    places = da.clip(bound + 1, 0, size)
+    found = sums[(slice(None),) * axis + (places.reshape(-1) if places.ndim else places,)]
+    return found.reshape((*sums.shape[:axis], *places.shape, *sums.shape[axis + 1 :]))
+"""  # an index of Dask has one axis at most
+
+
 def running(np: str) -> str:
     """The helper in the words of a library."""
     text = RUNNING.format(np=np, device=", device=array.device" if np == "torch" else "")
+    if np == "da":
+        text = text[: text.index("    return ")] + _FLAT
     return text.replace("torch.flip(array, axis)", "torch.flip(array, (axis,))")
 
 
