@@ -308,7 +308,10 @@ def unknown_keyword(A: Matrix):
 
 
 NAMES = "but each parameter is an index and has just a name"
-PLAIN = "write cd.sum(lambda i, j: …); domains are keywords of cd.sum, as in k=5"
+PLAIN = (
+    "write cd.sum(lambda i, j: …); domains are keywords of cd.sum, as in k=5; "
+    "names from around the lambda need no default values, as it is called at once"
+)
 
 
 @case(

@@ -22,12 +22,12 @@ import combdiff.tracing.arrays as arrays
 from combdiff.domains import Cyclic, Space
 from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError
 from combdiff.indexing import Affine, affine_parts
-from combdiff.primitives import TABLE, function
+from combdiff.primitives import TABLE, divide, function
 from combdiff.reference import evaluate
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import substitute, subterms
-from combdiff.terms import Term, Var, mul, total
-from combdiff.tracing.arrays import axes_of, describe, show_index, tabulate
+from combdiff.terms import ONE, Term, Var, mul, total
+from combdiff.tracing.arrays import axes_of, describe, elementwise, show_index, tabulate
 from combdiff.tracing.context import TracedValue, as_domain, base_name, current, show_domain
 from combdiff.tracing.indices import Condition, Index, equality, index_term
 from combdiff.tracing.numpy_protocol import HANDLERS
@@ -138,7 +138,8 @@ def _index_names(caller: str, body: Any) -> tuple[str, ...]:
         found = f"has the parameter {odd[0]}" if odd else "has no parameters"
         raise TraceError(
             f"the lambda of {caller} {found}, but each parameter is an index and has just a name",
-            hint=f"write {caller}(lambda i, j: …); domains are keywords of {caller}, as in k=5",
+            hint=f"write {caller}(lambda i, j: …); domains are keywords of {caller}, as in k=5; "
+            "names from around the lambda need no default values, as it is called at once",
         )
     return tuple(parameter.name for parameter in parameters)
 
@@ -211,12 +212,20 @@ arctan = _elementary("arctan")
 sinh = _elementary("sinh")
 cosh = _elementary("cosh")
 tanh = _elementary("tanh")
-abs = _elementary("abs")
+_absolute = _elementary("abs")
 sign = _elementary("sign")
 maximum = _elementary("maximum")
 minimum = _elementary("minimum")
 logaddexp = _elementary("logaddexp")
 relu = _elementary("relu", lambda x: np.maximum(x, 0))
+
+
+def abs(x: Any, /) -> Any:
+    """abs, element by element; of an index, to be compared: `cd.where(abs(i - j) <= 2, a, b)`."""
+    return x.__abs__() if isinstance(x, Index) and not x.is_number else _absolute(x)
+
+
+HANDLERS[np.abs] = abs
 
 
 def primitive(name: str, rules: Iterable[str | Path] = ()) -> Callable[..., Any]:
@@ -292,6 +301,12 @@ def _dot(a: Any, b: Any) -> Value:
     return wrap(arrays.contract([left, right], labels, rows + columns, "np.dot"))
 
 
+def _mean(a: Any, axis: int | Sequence[int] | None = None) -> Value:
+    """np.mean: the sum by the number of elements, which is a sum of ones."""
+    ones = elementwise(lambda _: ONE, lift(a))
+    return combined(divide, wrap(arrays.sum_axes(lift(a), axis)), wrap(arrays.sum_axes(ones, axis)))
+
+
 def _outer(a: Any, b: Any) -> Value:
     left, right = lift(a), lift(b)
     for vector in (left, right):
@@ -306,6 +321,7 @@ HANDLERS.update(
         np.real: real,
         np.imag: imag,
         np.sum: lambda a, axis=None: sum_(a, axis=axis),
+        np.mean: _mean,
         np.einsum: einsum,
         np.where: where,
         np.transpose: _transpose,

@@ -13,7 +13,8 @@ import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn, TypeGuard
+from functools import partial
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -29,8 +30,9 @@ from combdiff.terms import conj as conj_term
 from combdiff.terms import number as number_term
 from combdiff.tracing.arrays import axes_of, describe, elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
-from combdiff.tracing.indices import Condition, Index, read
+from combdiff.tracing.indices import Condition, Index
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
+from combdiff.tracing.reading import read
 
 WHERE_HINT = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
 
@@ -40,7 +42,7 @@ class Value(NumpyAware):
     """A number or tensor of the program under way."""
 
     term: Term
-    trace: Trace
+    owner: Trace
 
     __hash__ = object.__hash__
 
@@ -74,7 +76,7 @@ class Value(NumpyAware):
 
     def live(self) -> Term:
         """The term, after checking that the value may be used now."""
-        check_live(self.term, self.trace)
+        check_live(self.term, self.owner)
         return self.term
 
     def __add__(self, other: object) -> Value:
@@ -175,19 +177,31 @@ class Tensor(Value):
         """The sum over all axes, or over those given."""
         return wrap(arrays.sum_axes(self.live(), axis))
 
+    def __getattr__(self, name: str) -> Any:
+        """The methods of arrays that NumPy has as functions too: `A.trace()`, `A.dot(x)`, `x.mean()`."""
+        if not callable(getattr(np.ndarray, name, None)) or name.startswith("_"):
+            raise AttributeError(f"a {self.kind} has no attribute {name!r}")
+        handler = HANDLERS.get(getattr(np, name, None))
+        if handler is None:
+            raise UnsupportedError(
+                f"the method {name} of {describe(self.live())} is not supported in a program",
+                hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
+            )
+        return partial(handler, self)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedFunction(TracedValue):
     """A map that is only named, to be called: `R(u)`."""
 
     term: Var
-    trace: Trace
+    owner: Trace
 
     kind = "named function"
 
     def live(self) -> Term:
         """The variable, after checking that the map may be used now."""
-        check_live(self.term, self.trace)
+        check_live(self.term, self.owner)
         return self.term
 
     def __repr__(self) -> str:

@@ -1,0 +1,146 @@
+"""Reading tensors with index expressions.
+
+    x[2*i - j + 1] = Apply(x, (2·i − j + 1,))        A[i] = (j) ↦ A[i, j]        x[idx[i]] = Σ_j δ(j, idx[i])·x[j]
+
+An index that stands bare on an axis takes its domain from there.
+
+Invariant: an expression that reads an axis is affine with whole coefficients, unless the axis is the real line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import EllipsisType
+
+from combdiff.checking import type_of
+from combdiff.domains import Domain, Range, Real, Space, Symmetric
+from combdiff.errors import IndexingError, UnsupportedError, user_location
+from combdiff.indexing import affine, affine_parts, size_form
+from combdiff.indexing import delta as delta_term
+from combdiff.terms import Term, Var, lambda_, mul, total
+from combdiff.tracing.arrays import access_name, axes_of, describe, element
+from combdiff.tracing.context import TracedValue, check_live, current, show_domain
+from combdiff.tracing.indices import Index, binders_of, index_term, is_whole
+from combdiff.tracing.numpy_protocol import python_number
+
+
+def read(tensor: Term, key: object) -> Term:
+    """`tensor[key]`: an element, or a tensor over the axes that stay whole (`A[i]`, `A[:, j]`).
+
+    An element of an integer parameter may stand for an index: `x[idx[i]]`. Raises IndexingError for too many indices,
+    an index that is not affine or does not fit its axis, UnsupportedError for slices other than `:` and index arrays.
+    """
+    axes = axes_of(tensor)
+    entries = _complete(key if isinstance(key, tuple) else (key,), tensor, len(axes))
+    kept = [axis for axis, entry in enumerate(entries) if _is_full(entry)]
+    fresh = dict(zip(kept, current("an element").fresh_indices(axes[axis] for axis in kept), strict=True))
+    looked_up = {axis: value for axis, entry in enumerate(entries) if (value := _looked_up(entry)) is not None}
+    found = {axis: _stand_in(tensor, axis) for axis in looked_up}
+    known = fresh | found
+    indices = [known.get(axis) or _axis_index(entry, tensor, axis) for axis, entry in enumerate(entries)]
+    hits = [delta_term(found[axis], value, axes[axis]) for axis, value in looked_up.items()]
+    _note_place(tensor, indices)
+    return lambda_(fresh.values(), total(found.values(), mul(*hits, element(tensor, indices))))
+
+
+def _note_place(tensor: Term, indices: Sequence[Term]) -> None:
+    """Tells the trace on which line of the user's an element is read."""
+    if location := user_location():
+        for axis, index in enumerate(indices):
+            current("an element").places.setdefault(access_name(describe(tensor), axis, index), location)
+
+
+def _looked_up(entry: object) -> Term | None:
+    """The integer that stands for an index: an element of an integer parameter, or what is computed from such."""
+    if isinstance(entry, Index) or not isinstance(entry, TracedValue):
+        return None
+    term = getattr(entry, "term", None)
+    if not isinstance(term, Term) or type_of(term) != Space(dtype=int) or not term.free:
+        return None
+    check_live(term, current("an element"))
+    return term
+
+
+def _stand_in(tensor: Term, axis: int) -> Var:
+    """A summed index for an axis that is read at an integer value: `Σ_j δ(j, idx[i])·x[j]` is x[idx[i]]."""
+    domain = axes_of(tensor)[axis]
+    if isinstance(domain, Real):
+        raise IndexingError(f"axis {axis} of {describe(tensor)} is the real line and cannot be read at integers")
+    return current("an element").fresh_indices([domain])[0]
+
+
+def _complete(entries: Sequence[object], tensor: Term, order: int) -> list[object]:
+    """One entry per axis: an ellipsis and missing last entries stand for whole axes."""
+    gaps = [position for position, entry in enumerate(entries) if isinstance(entry, EllipsisType)]
+    missing = order - len(entries) + len(gaps[:1])
+    if missing < 0 or len(gaps) > 1:
+        raise IndexingError(
+            f"{describe(tensor)} has order {order}, but is read with {len(entries)} indices",
+            hint=f"give {order} {'index' if order == 1 else 'indices'}" if order else "a number has no elements",
+        )
+    start = gaps[0] if gaps else len(entries)
+    return [*entries[:start], *[slice(None)] * missing, *entries[start + 1 :]]
+
+
+def _is_full(entry: object) -> bool:
+    return isinstance(entry, slice) and entry == slice(None)
+
+
+def _axis_index(entry: object, tensor: Term, axis: int) -> Term:
+    """The term for one entry of a key, after checking that it fits the axis."""
+    domain, where = axes_of(tensor)[axis], f"axis {axis} of {describe(tensor)}"
+    _refuse_other_entries(entry, where)
+    term = index_term(entry)
+    if isinstance(domain, Real):
+        _note_bare_use(entry, domain, where)
+        return term
+    if isinstance(entry, float) or not is_whole(term):
+        raise IndexingError(
+            f"{entry} is not a whole index, but reads {where}, which is {show_domain(domain)}",
+            hint="an index expression has whole coefficients, such as 2*i - j + 1",
+        )
+    if not term.free:
+        return _constant(affine_parts(term)[1], domain, where)  # type: ignore[arg-type]
+    _note_bare_use(entry, domain, where)
+    return term
+
+
+def _refuse_other_entries(entry: object, where: str) -> None:
+    if isinstance(entry, slice):
+        raise UnsupportedError(
+            f"{where} is read with a part of its indices; only a full : is supported",
+            hint="write the part with an index: cd.tensor(lambda i: x[2*i + 1], i=5)",
+        )
+    if entry is None or isinstance(python_number(entry), list | tuple):
+        raise UnsupportedError(
+            f"{where} is read with {entry!r}", hint="write the new tensor with its indices: cd.tensor(lambda i, j: …)"
+        )
+    if isinstance(entry, TracedValue) and not isinstance(entry, Index):
+        raise IndexingError(
+            f"{where} is read with a {entry.kind}, but an index is an expression of the indices of a lambda",
+            hint="write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
+            "x[idx[i]] with idx: cd.Space(…, dtype=int)",
+        )
+
+
+def _note_bare_use(entry: object, domain: Domain, where: str) -> None:
+    """Tells the binders of an index expression where it stands."""
+    if not isinstance(entry, Index):
+        return
+    if isinstance(entry.term, Var):
+        entry.owner.open[entry.term].indexes(domain, where)
+    elif not isinstance(domain, Real):
+        for binder in binders_of(entry.term, entry.owner):
+            binder.whole_use = where
+
+
+def _constant(value: int, domain: Domain, where: str) -> Term:
+    """A constant index; on a Range a negative one counts from the end, as in NumPy."""
+    size = domain.bound if isinstance(domain, Symmetric) else domain.size if isinstance(domain, Range) else None
+    if isinstance(size, int):
+        last = size if isinstance(domain, Symmetric) else size - 1
+        if not -size <= value <= last:
+            raise IndexingError(f"the index {value} is outside of {where}, which is {show_domain(domain)}")
+    if isinstance(domain, Range) and value < 0:
+        return affine([(size_form(domain.size), 1)], value)
+    return affine([], value)
