@@ -166,6 +166,9 @@ def times(number: int | complex, inner: Term) -> Term:
     return mul(Number(int(number.real), int(number.imag)), inner)
 
 
+ONE_MORE = add(c, ONE)
+
+
 # A term on which the law matches; the laws of substitution go down what stands beside the δ.
 EXAMPLES: Mapping[str, Term] = {
     "members of a product": mul(r, s),
@@ -238,6 +241,20 @@ EXAMPLES: Mapping[str, Term] = {
     "whole power of a power": fn("power", fn("power", r, Number(-2)), Number(-1)),
     "reciprocal of a quotient": fn("power", mul(r, fn("power", c, Number(-1))), Number(-1)),
     "cancel a factor of a denominator": mul(c, r, fn("power", mul(r, c), Number(-1))),
+    "a fraction in a sum": add(r, fn("power", add(c, ONE), Number(-1))),
+    "a multiple of a fraction in a sum": add(r, times(3, fn("power", add(c, ONE), Number(-1)))),
+    "a product with a fraction in a sum": add(r, mul(s, fn("power", add(c, ONE), Number(-1)))),
+    "a multiple of a product with a fraction in a sum": add(r, times(3, mul(s, fn("power", add(c, ONE), Number(-1))))),
+    "a fraction written out": add(r, fn("power", add(c, ONE), Number(-1))),
+    "1/s − r/s² = (s − r)/s²": add(
+        fn("power", ONE_MORE, Number(-1)), times(-1, mul(c, fn("power", ONE_MORE, Number(-2))))
+    ),
+    "1/s − r r'/s² = (s − r r')/s²": add(
+        fn("power", add(mul(r, c), s), Number(-1)), times(-1, mul(r, c, fn("power", add(mul(r, c), s), Number(-2))))
+    ),
+    "1/s + (1 − r)/s² = (s + 1 − r)/s²": add(
+        fn("power", ONE_MORE, Number(-1)), mul(add(ONE, negate(c)), fn("power", ONE_MORE, Number(-2)))
+    ),
     "exp of log": fn("exp", fn("log", r)),
     "square of a root": mul(fn("sqrt", r), fn("sqrt", r)),
     "square of an absolute value": mul(fn("abs", c), fn("abs", c)),

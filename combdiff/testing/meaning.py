@@ -118,6 +118,11 @@ class Meaning:
         i, k, j = Names(one, other).indices((*_axes(one), _axes(other)[1]))
         return Lambda((i, j), Sum((k,), Mul((apply(one, (i, k)), apply(other, (k, j))))))
 
+    def fraction(self, number: Any, factors: Any, base: Any, exponent: Any) -> Term:
+        """A number times a product times a power."""
+        power = Primitive("power", (self.best(base), Number(self.rational(exponent))))
+        return Mul((Number(self.rational(number)), *self.multiset(factors), power))
+
     def opaque(self, name: Any, indices: Any) -> Term:
         """An opaque part at other indices."""
         key, arguments = self.egraph.value_to_string(name), self.vector(indices)
@@ -202,4 +207,5 @@ _NODES: dict[str, Callable[..., Any]] = {
     "Part": lambda m, f, x: Primitive(m.egraph.value_to_string(f), (m.best(x),)),
     "Times": lambda m, a, b: Mul((m.best(a), m.best(b))),
     "Plus": lambda m, a, b: Add((m.best(a), m.best(b))),
+    "Fraction": Meaning.fraction,
 }
