@@ -1,0 +1,95 @@
+"""Quotients and their derivatives: one denominator where a term of it cancels, as in a table of derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+Vector = cd.Space("n")
+
+
+def rational(x: Vector):
+    return cd.sum(lambda i: x[i] / (1 + x[i]))
+
+
+def moebius(x: Vector):
+    return cd.sum(lambda i: (1 - x[i]) / (1 + x[i]))
+
+
+def witch(x: Vector):
+    return cd.sum(lambda i: x[i] / (1 + x[i] ** 2))
+
+
+def hill(x: Vector, k: cd.Space()):
+    return cd.sum(lambda i: x[i] ** 2 / (k**2 + x[i] ** 2))
+
+
+def softplus(x: Vector):
+    return cd.sum(lambda i: cd.log(1 + cd.exp(x[i])))
+
+
+def sigmoid(x: Vector):
+    return cd.sum(lambda i: cd.exp(x[i]) / (1 + cd.exp(x[i])))
+
+
+def powers(x: Vector):
+    return cd.sum(lambda i: x[i] ** x[i])
+
+
+EXPONENTIAL = "x ↦\n  t[i] = exp(x[i])\n  "
+PRINTED = [
+    (rational, "x ↦ d ↦ 1 / (1 + x[d])²", "x ↦ (a, d) ↦ -2 δ(a, d) / (1 + x[d])³"),
+    (moebius, "x ↦ d ↦ -2 / (1 + x[d])²", "x ↦ (a, d) ↦ 4 δ(a, d) / (1 + x[d])³"),
+    (
+        witch,
+        "x ↦ d ↦ (1 - x[d]²) / (1 + x[d]²)²",
+        "x ↦ (a, d) ↦ δ(a, d) x[d] (2 x[d]² - 6) / (1 + x[d]²)³",
+    ),
+    (
+        hill,
+        "(x, k) ↦ d ↦ 2 k² x[d] / (x[d]² + k²)²",
+        "(x, k) ↦ (a, d) ↦ δ(a, d) k² (2 k² - 6 x[d]²) / (k² + x[d]²)³",
+    ),
+    (softplus, EXPONENTIAL + "d ↦ t[d] / (1 + t[d])", EXPONENTIAL + "(a, d) ↦ δ(a, d) t[d] / (1 + t[d])²"),
+    (
+        sigmoid,
+        EXPONENTIAL + "d ↦ t[d] / (1 + t[d])²",
+        EXPONENTIAL + "(a, d) ↦ δ(a, d) t[a] (1 - t[d]) / (1 + t[d])³",
+    ),
+    (powers, "x ↦ d ↦ x[d]^x[d] (1 + log(x[d]))", None),
+]
+
+
+@pytest.mark.parametrize(("definition", "gradient", "hessian"), PRINTED, ids=lambda one: getattr(one, "__name__", ""))
+def test_derivatives_read_as_in_a_table(definition: Any, gradient: str, hessian: str | None) -> None:
+    f = cd.program(definition)
+    found = cd.grad(f, wrt="x"), cd.hessian(f, wrt="x")
+    assert str(found[0]) == gradient
+    assert hessian is None or str(found[1]) == hessian
+    arrays = np.random.default_rng(0).uniform(0.5, 2, 4), *([1.3] if definition is hill else [])
+    raw = cd.grad(f, wrt="x", simplify=False), cd.hessian(f, wrt="x", simplify=False)
+    for one, other in zip(found, raw, strict=True):
+        np.testing.assert_allclose(one(*arrays), other(*arrays), rtol=1e-10, atol=1e-12)
+
+
+def test_the_weights_of_a_logistic_hessian() -> None:
+    @cd.program
+    def loss(w: cd.Space("p"), X: cd.Space("n", "p"), y: cd.Space("n")):
+        margin = cd.tensor(lambda i: y[i] * cd.sum(lambda j: X[i, j] * w[j]))
+        return cd.sum(lambda i: cd.log(1 + cd.exp(-margin[i])))
+
+    assert str(cd.hessian(loss, wrt="w")) == (
+        "(w, X, y) ↦\n  t[i] = exp(-y[i] Σ_j X[i,j] w[j])\n  (a, d) ↦ Σ_i X[i,a] X[i,d] t[i] y[i]² / (1 + t[i])²"
+    )
+
+
+def test_fractions_stay_apart_where_nothing_cancels() -> None:
+    @cd.program
+    def f(x: Vector, y: Vector):
+        return cd.tensor(lambda i: 1 / (1 + x[i]) - y[i] / (1 + x[i]) ** 2)
+
+    assert str(cd.simplify(f)) == "(x, y) ↦ i ↦ 1 / (1 + x[i]) - y[i] / (1 + x[i])²"
