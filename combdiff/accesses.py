@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 
 from combdiff.affine import Bounds, Linear, contradictory, eliminate
 from combdiff.checking import is_domain, type_of
 from combdiff.cycles import is_reduced
 from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric, Whole
 from combdiff.errors import IndexingError, Location
-from combdiff.indexing import Delta, Indicator, affine, indicator, is_index, size_form
+from combdiff.indexing import Delta, Guard, Indicator, Unequal, affine, indicator, is_index, size_form
 from combdiff.ranges import in_domain, linear, premises_of, size_linear, symbol
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import ONE, ZERO, Apply, Lambda, Let, Mul, Sum, Term, Var
@@ -65,37 +65,35 @@ class Access:
     @property
     def is_sized(self) -> bool:
         """Whether it depends on no named size."""
-        return not any(
-            name.startswith("#") for form in (*self._outside({}), *self._system({})) for name in form.symbols
-        )
+        forms = (form for system in ([self._outside({})], self._systems({})) for part in system for form in part)
+        return not any(name.startswith("#") for form in forms for name in form.symbols)
 
     def is_safe(self) -> bool:
         """Whether it stays inside for all sizes."""
-        return not any(self._possible(side, {}) for side in self._outside({}))
+        sides = self._outside({})
+        return all(contradictory([side, *system]) for system in self._systems({}) for side in sides)
 
     def escape(self, sizes: Mapping[str, int]) -> dict[str, int] | None:
         """Values of the indices at which it leaves the axis; None where there are none."""
         for side in self._outside(sizes):
-            if self._possible(side, sizes):
-                found = next(self._points([side, *self._system(sizes)]), None)
-                if found is not None:
-                    return found
+            for system in self._systems(sizes):
+                if not contradictory([side, *system]):
+                    found = next(self._points([side, *system]), None)
+                    if found is not None:
+                        return found
         return None
-
-    def _possible(self, side: Linear, sizes: Mapping[str, int]) -> bool:
-        return not contradictory([side, *self._system(sizes)])
 
     def _outside(self, sizes: Mapping[str, int]) -> list[Linear]:
         """Forms of which one is ≥ 0 where the index leaves the axis."""
         inside = in_domain(linear(self.index), self.domain)
         return [_sized(form.scale(-1) - 1, sizes) for form in inside]
 
-    def _system(self, sizes: Mapping[str, int]) -> list[Linear]:
-        """What is ≥ 0 where the guards hold."""
+    def _systems(self, sizes: Mapping[str, int]) -> Iterator[list[Linear]]:
+        """What is ≥ 0 where the guards hold, for each way in which they may."""
         forms = premises_of(self.free)
-        for number, guard in enumerate(sorted(self.guards, key=repr)):
-            forms += _guard_forms(guard, f"turns {number}", sizes)
-        return [_sized(form, sizes) for form in forms]
+        guards = enumerate(sorted(self.guards, key=repr))
+        for cases in product(*(_guard_cases(guard, f"turns {number}", sizes) for number, guard in guards)):
+            yield [_sized(form, sizes) for form in (*forms, *(form for case in cases for form in case))]
 
     def _points(self, system: list[Linear]) -> Iterator[dict[str, int]]:
         names = sorted({name for form in system for name in form.symbols}, key=lambda n: (n.startswith("turns"), n))
@@ -148,6 +146,14 @@ def sizes_named(domain: object) -> set[str]:
 
 def _sized(form: Linear, sizes: Mapping[str, int]) -> Linear:
     return form.substitute({f"#{name}": Linear((), size) for name, size in sizes.items()})
+
+
+def _guard_cases(guard: Term, turns: str, sizes: Mapping[str, int]) -> list[list[Linear]]:
+    """What is ≥ 0 in each of the cases in which a guard holds: what is not 0 is at least 1 or at most −1."""
+    if isinstance(guard, Unequal):
+        form = linear(guard.form)
+        return [[form - 1], [form.scale(-1) - 1]] if not guard.cycle else [[]]
+    return [_guard_forms(guard, turns, sizes)]
 
 
 def _guard_forms(guard: Term, turns: str, sizes: Mapping[str, int]) -> list[Linear]:
@@ -235,7 +241,7 @@ class _Search:
     def _node(self, term: Term) -> Iterator[Access]:
         match term:
             case Mul():
-                guards = frozenset(f for f in term.factors if isinstance(f, Delta | Indicator))
+                guards = frozenset(f for f in term.factors if isinstance(f, Guard))
                 for factor in term.factors:
                     yield from self.at(factor, guards)
             case Apply() if isinstance(type_of(term.function), Space):
@@ -247,7 +253,7 @@ class _Search:
                 yield from self.inside(term.body)
             case Var() if term in self.scope:
                 yield from self.scope[term][1]
-            case Indicator():
+            case Indicator() | Unequal():
                 return
             case Sum() | Lambda() if all(is_domain(v.type) for v in term.bound):
                 yield from self._under(term)

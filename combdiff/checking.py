@@ -14,7 +14,7 @@ from functools import lru_cache
 from combdiff.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import TypeMismatchError
 from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Coordinate, Delta, Indicator
+from combdiff.indexing import Affine, Coordinate, Delta, Indicator, Unequal
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Type, Var
@@ -67,7 +67,7 @@ def type_of(term: Term) -> Inferred:
             return scalar(term.dtype)
         case Primitive():
             return _primitive_type(term)
-        case Delta() | Indicator():
+        case Delta() | Indicator() | Unequal():
             return scalar(int)
         case Add() | Mul() | Conj() | Sum():
             return scalar(join(*(dtype_of(child) for child in term.children)))

@@ -25,7 +25,7 @@ from combdiff.domains import Cyclic, Domain, Space
 from combdiff.egraph.contraction import components
 from combdiff.egraph.extraction import index_variables, volume
 from combdiff.expansion import Addend, addends, common_factors, factors_of, holds_delta
-from combdiff.indexing import Delta, Indicator, affine, affine_parts
+from combdiff.indexing import Delta, Guard, Indicator, Unequal, affine, affine_parts
 from combdiff.shares import with_shares
 from combdiff.sharing import canonical_names, put_back
 from combdiff.substitution import Names, substitute
@@ -42,7 +42,10 @@ Offsets = tuple[tuple[str, int], ...]  # of size names
 
 @dataclass(frozen=True)
 class Condition:
-    """`Σ coefficient·axis + Σ coefficient·size + offset` = 0 (perhaps modulo a size) or ≥ 0; `text` is its factor."""
+    """`Σ coefficient·axis + Σ coefficient·size + offset` ≥ 0, or = 0 or ≠ 0 (perhaps modulo a size).
+
+    `text` is its factor.
+    """
 
     axes: Coefficients
     sizes: Offsets
@@ -56,9 +59,9 @@ class Condition:
         value = self.offset + sum(c * sizes[name] for name, c in self.sizes) + sum(c * grid[a] for a, c in self.axes)
         if self.relation == "≥":
             return value >= 0
-        if self.modulus is None:
-            return value == 0
-        return value % (sizes[self.modulus] if isinstance(self.modulus, str) else self.modulus) == 0
+        if self.modulus is not None:
+            value = value % (sizes[self.modulus] if isinstance(self.modulus, str) else self.modulus)
+        return value == 0 if self.relation == "=" else value != 0
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ class Compressing:
         groups: dict[frozenset[tuple[int, int]], dict[frozenset[Term], list[Addend]]] = {}
         for addend in addends(body, self.names):
             pairs, rest = _paired(addend, indices)
-            conditions = [f for f in rest if isinstance(f, Delta | Indicator)]
+            conditions = [f for f in rest if isinstance(f, Guard)]
             others = with_shares((f for f in rest if f not in conditions), self.definitions)
             groups.setdefault(pairs, {}).setdefault(frozenset(conditions), []).append(others)
         most = max(map(len, groups), default=0)
@@ -306,8 +309,12 @@ def _condition(term: Term, indices: Sequence[Var]) -> Condition:
         letters = _letters(indices)
         text = f"δ[{_form_text(term.left, letters)},{_form_text(term.right, letters)}]"
         return Condition(*_linear(form, indices), "=", size, text)
-    assert isinstance(term, Indicator)
+    assert isinstance(term, Indicator | Unequal)
     text = _form_text(term.form, _letters(indices))
+    if isinstance(term, Unequal):
+        around = f" (mod {term.cycle.size})" if term.cycle else ""
+        size = term.cycle.size if term.cycle else None
+        return Condition(*_linear(term.form, indices), "≠", size, f"[{text} {'≢' if around else '≠'} 0{around}]")
     if term.modulus:
         return Condition(*_linear(term.form, indices), "=", term.modulus, f"[{text} ≡ 0 (mod {term.modulus})]")
     return Condition(*_linear(term.form, indices), "≥", None, f"[{text} ≥ 0]")

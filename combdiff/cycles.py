@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Space
-from combdiff.indexing import Affine, Coordinate, Delta, Indicator, affine_parts
+from combdiff.indexing import Affine, Coordinate, Delta, Indicator, Unequal, affine_parts
 from combdiff.terms import Add, Apply, Mul, Term, Var
 
 
@@ -38,6 +38,8 @@ def _here(index: Var, node: Term) -> bool:
     match node:
         case Indicator() | Var() | Affine():
             return False
+        case Unequal():
+            return node.domain == index.type
         case Delta():
             sides = node.lookup[:1] if node.lookup else node.children
             return node.domain == index.type or all(index not in side.free for side in sides)
@@ -54,7 +56,7 @@ def _values(index: Var, node: Term) -> Iterable[Term]:
     if isinstance(node, Delta) and node.lookup:
         _, value = node.lookup
         return _summands(value) if node.domain == index.type else (value,)
-    if isinstance(node, Delta):
+    if isinstance(node, Delta | Unequal):
         return ()
     if isinstance(node, Apply) and isinstance(type_of(node.function), Space):
         return (node.function,)

@@ -22,7 +22,7 @@ from combdiff.accesses import ends, extent_term, sizes_named
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Domain, Function, Range, Space, Symmetric, Whole
 from combdiff.errors import ArgumentError, IndexingError, UnsupportedError
-from combdiff.indexing import Affine, Coordinate, Delta, Indicator, affine, indicator, size_form
+from combdiff.indexing import Affine, Coordinate, Delta, Guard, affine, indicator, size_form
 from combdiff.substitution import subterms
 from combdiff.terms import Add, Apply, Lambda, Mul, Number, Sum, Term, Tuple, Var, lambda_, mul
 from combdiff.tracing.arrays import describe, show_index
@@ -161,7 +161,7 @@ def _conditions(program: Term) -> Iterator[tuple[Term, Delta, tuple[Term, ...]]]
         node, guards = todo.pop()
         factors = node.factors if isinstance(node, Mul) else (node,)
         looked_up = [f for f in factors if isinstance(f, Delta) and f.lookup and f.domain]
-        own = [f for f in factors if isinstance(f, Delta | Indicator) and f not in looked_up]
+        own = [f for f in factors if isinstance(f, Guard) and f not in looked_up]
         guards = tuple(dict.fromkeys((*guards, *own)))
         yield from ((node, condition, guards) for condition in looked_up)
         new = [(child, guards) for child in node.children if (child, guards) not in seen]

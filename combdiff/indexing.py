@@ -1,9 +1,9 @@
 """Index forms, and what depends on indices alone: δ and indicators.
 
-    2i − j + 1    =  affine([(i, 2), (j, -1)], 1)          δ(i, j)    [i − j ≥ 0]    [i + j ≡ 0 (mod 2)]
+    2i − j + 1    =  affine([(i, 2), (j, -1)], 1)      δ(i, j)    [i − j ≥ 0]    [i + j ≡ 0 (mod 2)]    [i − j ≠ 0]
 
 Invariant: an `Affine` is never just a variable, holds no coefficient 0 and is sorted by name, so equal forms are one
-object.
+object; the form of an `Unequal` begins with a positive coefficient, so that i ≠ j and j ≠ i are one object, too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd, lcm
 
 from combdiff.domains import Cyclic, Domain, Function, Space, Whole
 from combdiff.terms import ONE, ZERO, Term, Var, tidy
@@ -81,6 +82,43 @@ class Indicator(Term):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Unequal(Term):
+    """1 where `form ≠ 0`, on a cycle where it is no multiple of its size; 0 elsewhere: 1 − δ(form, 0) as one factor.
+
+    `domain` is where it is compared, a cycle or the whole numbers; None while that is not known, as while a lambda is
+    traced. Build with `unequal`.
+    """
+
+    form: Term
+    domain: Cyclic | Whole | None
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.form,)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return unequal(children[0], self.domain)
+
+    @property
+    def cycle(self) -> Cyclic | None:
+        """The cycle modulo whose size it is compared; None where that changes nothing, as for two of its indices."""
+        parts, offset = affine_parts(self.form)
+        reduced = not offset and sorted(c for _, c in parts) == [-1, 1] and all(v.type == self.domain for v, _ in parts)
+        return self.domain if isinstance(self.domain, Cyclic) and not reduced else None
+
+    @property
+    def opposite(self) -> Term:
+        """The δ that is 1 where this is 0."""
+        parts, offset = affine_parts(self.form)
+        domain = self.domain if isinstance(self.domain, Cyclic) else None
+        return delta(affine(parts[:1]), affine([(v, -c) for v, c in parts[1:]], -offset), domain)
+
+
+Guard = Delta | Indicator | Unequal
+"""What is 0 or 1 by its indices alone: where it is 0, nothing else in its product is looked at."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Coordinate(Term):
     """An index as a number: x in `exp(2π i k x)` on the real line, an integer (dtype int) elsewhere: j in `idx[i] + j`.
 
@@ -143,6 +181,26 @@ def indicator(form: Term, modulus: int = 0) -> Term:
     if parts:
         return Indicator(form, modulus)
     return ONE if (offset % modulus == 0 if modulus else offset >= 0) else ZERO
+
+
+def unequal(form: Term, domain: Domain | Whole | None = None) -> Term:
+    """The indicator of form ≠ 0, on a cycle of form ≢ 0 modulo its size; decided here when form is a constant.
+
+    By default the domain is that of the indices. Whole numbers have coprime coefficients.
+    """
+    domain = domain or _common_domain(form)
+    kind = domain if domain is None or isinstance(domain, Cyclic) else Whole()
+    parts, offset = affine_parts(form)
+    sign = -1 if parts and parts[0][1] < 0 else 1
+    if not parts and not (offset and isinstance(size := getattr(kind, "size", 0), str)):
+        return ONE if (offset % size if offset and size else offset) else ZERO
+    if parts and isinstance(kind, Whole):
+        scale = lcm(*(Fraction(c).denominator for _, c in parts))
+        common = gcd(*(int(c * scale) for _, c in parts))
+        if (offset * scale) % common:
+            return ONE
+        return Unequal(affine([(form, Fraction(sign * scale, common))]), kind)
+    return Unequal(affine([(form, sign)]), kind)
 
 
 def size_form(size: int | str) -> Term:

@@ -20,7 +20,7 @@ from combdiff.checking import dtype_of, is_domain
 from combdiff.domains import Cyclic, Domain, Range, Real, Size, Symmetric
 from combdiff.egraph.contraction import components
 from combdiff.egraph.extraction import contraction_cost, index_variables
-from combdiff.indexing import Delta, Indicator
+from combdiff.indexing import Guard
 from combdiff.substitution import subterms
 from combdiff.terms import Apply, Conj, Mul, Number, Sum, Term, Var, conj, negate
 
@@ -94,7 +94,7 @@ def factors_of(node: Sum) -> tuple[Term, ...]:
 def parts_of(node: Sum) -> Iterator[Part]:
     """The connected parts of a network that sum over an index of their own."""
     factors = factors_of(node)
-    eligible = [n for n, factor in enumerate(factors) if not isinstance(factor, Number | Delta | Indicator)]
+    eligible = [n for n, factor in enumerate(factors) if not isinstance(factor, Number | Guard)]
     if len(eligible) > MOST_FACTORS or any(isinstance(v.type, Real) for v in index_variables(node.body)):
         return
     for count in range(2, len(eligible) + 1):

@@ -31,7 +31,7 @@ from combdiff.domains import Cyclic, Domain, Real, Space, Whole, extent, first_i
 from combdiff.equations import solution
 from combdiff.errors import ArgumentError, UnsupportedError
 from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Coordinate, Delta, Indicator
+from combdiff.indexing import Affine, Coordinate, Delta, Guard, Indicator, Unequal
 from combdiff.matrices import is_matrix_function
 from combdiff.primitives import TABLE
 from combdiff.substitution import subterms
@@ -129,7 +129,7 @@ class _Interpreter:
         self.sizes = dict(sizes)
         self.shared = _used_often(term)
         self.kept: dict[tuple[object, ...], tuple[Any, list[Any]]] = {}
-        self.sorted: dict[Mul, tuple[list[Delta | Indicator], list[Term]]] = {}
+        self.sorted: dict[Mul, tuple[list[Guard], list[Term]]] = {}
 
     def value(self, term: Term, scope: Scope) -> Any:
         if term not in self.shared:
@@ -167,6 +167,9 @@ class _Interpreter:
             case Indicator():
                 form = self.value(term.form, scope)
                 return int(form % term.modulus == 0 if term.modulus else form >= 0)
+            case Unequal():
+                form = self.value(term.form, scope)
+                return int(form % extent(term.cycle, self.sizes) != 0 if term.cycle else form != 0)
             case _:
                 return self._structure(term, scope)
 
@@ -245,7 +248,7 @@ class _Interpreter:
     def _vanishes(self, term: Term, scope: Scope) -> bool:
         """Whether a number is 0 because conditions do not hold, whatever the tensors are."""
         match term:
-            case Delta() | Indicator():
+            case Delta() | Indicator() | Unequal():
                 return not self.value(term, scope)
             case Mul():
                 return any(self._vanishes(factor, scope) for factor in term.factors)
@@ -334,11 +337,11 @@ class _Interpreter:
         return _unwrap(function.pullback(term.position, arguments, self.value(term.cotangent, scope)))
 
 
-def _guards_first(term: Mul) -> tuple[list[Delta | Indicator], list[Term]]:
+def _guards_first(term: Mul) -> tuple[list[Guard], list[Term]]:
     """The conditions of a product, those last that may read outside of a tensor, and its other factors."""
-    guards = [factor for factor in term.factors if isinstance(factor, Delta | Indicator)]
+    guards = [factor for factor in term.factors if isinstance(factor, Guard)]
     guards.sort(key=lambda guard: isinstance(guard, Delta) and guard.lookup is not None)
-    return guards, [factor for factor in term.factors if not isinstance(factor, Delta | Indicator)]
+    return guards, [factor for factor in term.factors if not isinstance(factor, Guard)]
 
 
 def _used_often(term: Term) -> set[Term]:

@@ -25,7 +25,7 @@ from combdiff.egraph.extraction import order_key
 from combdiff.expansion import closed, common_factors, factors_of
 from combdiff.exponentials import ELEMENTARY, holds_exp, is_logarithm, is_positive
 from combdiff.gathering import Product, addends_of, exponential, magnitude, put_together
-from combdiff.indexing import Delta, Indicator
+from combdiff.indexing import Delta, Guard
 from combdiff.overflow import is_divided, risk, risky
 from combdiff.primitives import HALF
 from combdiff.sharing import canonical_names, inline_all, put_back, share, split
@@ -259,7 +259,7 @@ class _Stabilising:
         found = self._over_one([self._flat(part) for part in self._products(term, opened=True)])
         if not any(part.units for _, part in found):
             return None
-        if any(isinstance(f, Delta | Indicator) or dtype_of(f) is complex for _, part in found for f in part.factors):
+        if any(isinstance(f, Guard) or dtype_of(f) is complex for _, part in found for f in part.factors):
             return None
         if len(found) == 1 and not found[0][0]:
             factors, units = found[0][1].factors, found[0][1].units

@@ -26,7 +26,7 @@ from combdiff.egraph.encoding import Codec
 from combdiff.egraph.extraction import Extractor, cost, read
 from combdiff.egraph.saturation import STEP, Budget, equivalent, simplify
 from combdiff.errors import BudgetWarning, RuleError
-from combdiff.indexing import Delta, affine, delta, indicator
+from combdiff.indexing import Delta, affine, delta, indicator, unequal
 from combdiff.primitives import function, power, square
 from combdiff.printing import text
 from combdiff.reference import evaluate
@@ -202,6 +202,7 @@ EXAMPLES: Mapping[str, Term] = {
     "conjugate of a sum": conj(add(c, v)),
     "conjugate of Σ": conj(total((i,), at(z, i))),
     "δ is real": conj(Delta(d, e, Range("n"))),
+    "[i ≠ 0] is real": conj(unequal(affine([(d, 1), (e, -1)]))),
     "an indicator is real": conj(indicator(affine([(d, 1), (e, -1)]))),
     "f(z*) = f(z)*": conj(fn("exp", c)),
     "a real function is real": conj(fn("abs", c)),
@@ -214,6 +215,7 @@ EXAMPLES: Mapping[str, Term] = {
     "a number without imaginary part is real": fn("exp", add(r, Number(2))),
     "a real multiple of a real is real": fn("real", mul(Number(2), r)),
     "a δ is a real number": _delta_in(fn("exp", DELTA)),
+    "[i ≠ 0] is a real number": fn("real", unequal(affine([(k, 1)], -1))),
     "an indicator is a real number": fn("real", indicator(affine([(k, 1)], -1))),
     "Re of a multiple of a real": fn("real", mul(Number(1, 2), r)),
     "Im of a multiple of a real": fn("imag", mul(Number(1, 2), r)),
@@ -266,6 +268,7 @@ EXAMPLES: Mapping[str, Term] = {
     "Σ of δ": _delta_in(DELTA),
     "δ of equals": _delta_in(mul(DELTA, fn("exp", add(DELTA, at(x, i))))),
     "δ squared": mul(Delta(d, e, Range("n")), Delta(d, e, Range("n"))),
+    "[i ≠ 0] squared": mul(unequal(affine([(d, 1), (e, -1)])), unequal(affine([(d, 1), (e, -1)]))),
     "an indicator squared": mul(indicator(affine([(d, 1), (e, -1)])), indicator(affine([(d, 1), (e, -1)]))),
     "the conjugate of what Re and Im see": fn("real", c),
     "the conjugates of its factors": fn("real", mul(r, c)),
@@ -289,6 +292,7 @@ EXAMPLES: Mapping[str, Term] = {
     "replace in a negated index": _delta_in(mul(DELTA, at(u, affine([(i, -1)])))),
     "replace in an opaque part": _delta_in(mul(DELTA, at(ARRAY, i))),
     "replace in δ": _delta_in(mul(DELTA, Delta(i, e, Range("n")), at(x, i))),
+    "replace in [i ≠ 0]": _delta_in(mul(DELTA, unequal(affine([(i, 1), (e, -1)])), at(x, i))),
     "replace in an indicator": _delta_in(mul(DELTA, indicator(affine([(i, 1), (e, -1)])), at(x, i))),
     "replace in a number": _delta_in(mul(DELTA, fn("exp", add(ONE, at(x, i))))),
     "replace in a float": _delta_in(mul(DELTA, Number(0.3), at(x, i))),

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from combdiff.checking import type_of
 from combdiff.domains import Action, Space
 from combdiff.egraph.moves import moves
-from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts, delta, indicator
+from combdiff.indexing import Affine, Delta, Indicator, Unequal, affine, affine_parts, delta, indicator, unequal
 from combdiff.matrices import is_matrix_function
 from combdiff.primitives import parity
 from combdiff.substitution import subterms
@@ -129,6 +129,9 @@ class _Naming:
             case Indicator():
                 form = indicator(_index_form(term.form, colours), term.modulus)
                 return _Form(("w", term.modulus, _index_key(term.form, colours)), 1, form)
+            case Unequal():
+                key = min(_index_key(form, colours) for form in (term.form, affine([(term.form, -1)])))
+                return _Form(("u", repr(term.domain), key), 1, unequal(_index_form(term.form, colours), term.domain))
             case Var() | Affine():
                 return _Form(_index_key(term, colours), 1, _index_form(term, colours))
         return self._function(term, colours, depth)

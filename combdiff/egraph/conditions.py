@@ -21,11 +21,11 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, gcd, lcm
 
-from combdiff.affine import NEVER, Linear, contradictory, eliminate, integer_points, prune, tighten
+from combdiff.affine import NEVER, Linear, contradictory, eliminate, implied, integer_points, prune, tighten
 from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric, Whole
 from combdiff.egraph.canonical import canonical_order
-from combdiff.indexing import Delta, Indicator, affine, affine_parts, delta, indicator, is_index
+from combdiff.indexing import Delta, Indicator, Unequal, affine, affine_parts, delta, indicator, is_index
 from combdiff.ranges import in_domain, linear, plain_congruence, premises_of, symbol, term_of
 from combdiff.substitution import Names, substitute, subterms
 from combdiff.terms import ONE, ZERO, Apply, Mul, Number, Sum, Term, Var, mul
@@ -238,18 +238,21 @@ def _constant_bounds(name: str, ranges: list[Linear], variables: Mapping[str, Va
 
 def plain_conditions(factors: list[Term]) -> list[Term]:
     """The factors with the conditions among them in their plainest form, and those that others imply left out."""
-    conditions = [f for f in factors if isinstance(f, Indicator) and not _on_the_real_line(f)]
+    conditions = [f for f in factors if isinstance(f, Indicator | Unequal) and not _on_the_real_line(f)]
     if not conditions:
         return factors
     variables = {symbol(v): v for f in conditions for v in f.free}
-    congruences = [c for f in conditions if f.modulus if (c := plain_congruence(f)) is not ONE]
+    indicators = [f for f in conditions if isinstance(f, Indicator)]
+    congruences = [c for f in indicators if f.modulus if (c := plain_congruence(f)) is not ONE]
     lattice = {linear(f.form): f.modulus for f in congruences if isinstance(f, Indicator)}
-    bounds = tuple(sorted((_on_lattice(linear(f.form), lattice) for f in conditions if not f.modulus), key=str))
-    kept = _pruned(bounds, tuple(_on_lattice(form, lattice) for form in premises_of(variables.values())))
-    if kept is None:
+    bounds = tuple(sorted((_on_lattice(linear(f.form), lattice) for f in indicators if not f.modulus), key=str))
+    apart = {linear(f.form): f for f in conditions if isinstance(f, Unequal) and not f.cycle}
+    found = _pruned(bounds, tuple(apart), tuple(_on_lattice(form, lattice) for form in premises_of(variables.values())))
+    if found is None:
         return [ZERO]
-    chosen = [*(indicator(term_of(form, variables)) for form in kept), *dict.fromkeys(congruences)]
-    return [f for f in factors if f not in conditions] + chosen
+    around = [f for f in conditions if isinstance(f, Unequal) and f.cycle]
+    chosen = [*(indicator(term_of(form, variables)) for form in found[0]), *(apart[form] for form in found[1])]
+    return [f for f in factors if f not in conditions] + chosen + list(dict.fromkeys((*around, *congruences)))
 
 
 def _on_lattice(bound: Linear, lattice: Mapping[Linear, int]) -> Linear:
@@ -262,13 +265,24 @@ def _on_lattice(bound: Linear, lattice: Mapping[Linear, int]) -> Linear:
     return bound
 
 
-def _on_the_real_line(condition: Indicator) -> bool:
+def _on_the_real_line(condition: Indicator | Unequal) -> bool:
     return any(isinstance(v.type, Real) for v in condition.free)
 
 
 @lru_cache(maxsize=4096)
-def _pruned(bounds: tuple[Linear, ...], premises: tuple[Linear, ...]) -> tuple[Linear, ...] | None:
-    """The bounds that the others and the premises do not imply; None where they contradict each other."""
-    if contradictory((*bounds, *premises)):
+def _pruned(
+    bounds: tuple[Linear, ...], apart: tuple[Linear, ...], premises: tuple[Linear, ...]
+) -> tuple[tuple[Linear, ...], tuple[Linear, ...]] | None:
+    """The bounds, and the forms that are not 0, that the others do not imply; None where they contradict each other.
+
+    A form that is not 0 and not less is at least 1: a bound, in its place.
+    """
+    known = [*bounds, *premises]
+    for form in apart:
+        sides = (form, form.scale(-1))
+        end = next((side - 1 for side in sides if implied(side, known)), None)
+        if end is not None:
+            return _pruned((*bounds, end), tuple(f for f in apart if f is not form), premises)
+    if contradictory(known):
         return None
-    return prune(bounds, premises)
+    return prune(bounds, premises), apart

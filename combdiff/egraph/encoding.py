@@ -18,7 +18,7 @@ from combdiff.domains import Action, Cyclic, Domain, Range, Real, Space, Symmetr
 from combdiff.egraph.context import NOTHING, Context
 from combdiff.egraph.matrices import MATRIX_FACTS, facts
 from combdiff.egraph.vocabulary import domain_key, rational
-from combdiff.indexing import Delta, Indicator, affine_parts
+from combdiff.indexing import Delta, Indicator, Unequal, affine_parts
 from combdiff.matrices import is_matrix_function
 from combdiff.primitives import TABLE
 from combdiff.sharing import canonical_names, free_indices
@@ -60,7 +60,7 @@ class Codec:
         return commands, expression
 
     def _piece(self, term: Term) -> str:
-        if not term.children or isinstance(term, Apply | Indicator):
+        if not term.children or isinstance(term, Apply | Indicator | Unequal):
             return self._node(term)
         number = self._pieces.get(term)
         if number is None:
@@ -85,6 +85,8 @@ class Codec:
                 return self._delta(term)
             case Indicator():
                 return f"(Where {self.index(term.form)} {term.modulus})"
+            case Unequal():
+                return self._unequal(term)
             case Primitive() if is_matrix_function(term):
                 return self._access(term, ())
             case Primitive():
@@ -102,6 +104,12 @@ class Codec:
         key = domain_key(term.domain)
         self.domains[key] = term.domain
         return f'(Delta {self.index(term.left)} {self.index(term.right)} "{key}")'
+
+    def _unequal(self, term: Unequal) -> str:
+        key = domain_key(term.domain or Whole())
+        if isinstance(term.domain, Cyclic):
+            self.domains[key] = term.domain
+        return f'(Differ {self.index(term.form)} "{key}")'
 
     def _all(self, terms: Iterable[Term]) -> str:
         return " ".join(self._piece(term) for term in terms)

@@ -22,7 +22,7 @@ from combdiff.checking import is_domain, type_of
 from combdiff.domains import Cyclic, Range, Space, Symmetric, Whole
 from combdiff.egraph.context import NOTHING, Context
 from combdiff.egraph.encoding import Codec
-from combdiff.indexing import Affine, Delta, Indicator, affine, delta, indicator
+from combdiff.indexing import Affine, Delta, Indicator, Unequal, affine, delta, indicator, unequal
 from combdiff.matrices import MATRIX_TABLE, element, is_matrix_function, matrices_in
 from combdiff.primitives import function
 from combdiff.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, tidy, total
@@ -127,7 +127,7 @@ def _holds_delta(term: Term) -> bool:
 
 def _operands(factors: Iterable[Term]) -> tuple[Indices, ...]:
     """The indices of each factor that takes work: numbers and conditions, which only bound the work, do not."""
-    return tuple(index_variables(f) for f in factors if not isinstance(f, Number | Indicator))
+    return tuple(index_variables(f) for f in factors if not isinstance(f, Number | Indicator | Unequal))
 
 
 def matrix_axes(term: Primitive) -> list[int]:
@@ -241,6 +241,7 @@ _READERS: dict[str, Any] = {
     "Sum": lambda g, i: (tuple(g.value_to_set(i[0])), i[1]),
     "Delta": lambda g, i: (i[0], i[1], g.value_to_string(i[2])),
     "Where": lambda g, i: (i[0], g.value_to_i64(i[1])),
+    "Differ": lambda g, i: (i[0], g.value_to_string(i[1])),
     "Fn": lambda g, i: (g.value_to_string(i[0]), tuple(g.value_to_vec(i[1]))),
     "Opaque": lambda g, i: (g.value_to_string(i[0]), tuple(g.value_to_vec(i[1]))),
 }
@@ -356,6 +357,10 @@ class Extractor:
                 form = self.index_terms.get(payload[0])
                 if form is not None:
                     yield indicator(form, payload[1])
+            case "Differ":
+                form = self.index_terms.get(payload[0])
+                if form is not None:
+                    yield unequal(form, self.codec.domains.get(payload[1], Whole()))
             case "Sum":
                 yield from self._sums(*payload)
             case _:
@@ -395,7 +400,7 @@ class Extractor:
 def _parts(name: str, payload: Any) -> tuple[Any, ...]:
     """The classes of values that a node has as children."""
     match name:
-        case "Num" | "Float" | "At" | "Opaque" | "Delta" | "Where":
+        case "Num" | "Float" | "At" | "Opaque" | "Delta" | "Where" | "Differ":
             return ()
         case "Sum":
             return (payload[1],)

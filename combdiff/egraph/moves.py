@@ -21,7 +21,7 @@ from combdiff.checking import type_of
 from combdiff.cycles import counts_modulo
 from combdiff.diophantine import hermite, smith
 from combdiff.domains import Cyclic, Space, Symmetric
-from combdiff.indexing import Affine, Delta, affine, affine_parts
+from combdiff.indexing import Affine, Delta, Unequal, affine, affine_parts
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import Apply, Sum, Term, Var
 
@@ -95,6 +95,8 @@ def _forms(body: Term, cycle: Cyclic, indices: list[Var]) -> list[Term]:
             read = [a for a, axis in axes if axis == cycle and isinstance(a, Var | Affine)]
         elif isinstance(node, Delta) and node.domain == cycle and not node.lookup:
             read = [affine([(node.left, 1), (node.right, -1)])]
+        elif isinstance(node, Unequal) and node.domain == cycle:
+            read = [node.form]
         for form in read:
             if not form.free.isdisjoint(indices) and affine([(form, -1)]) not in found:
                 found[form] = None
@@ -108,8 +110,9 @@ def _coefficients(form: Term, indices: list[Var]) -> tuple[int, ...]:
 
 def _weight(term: Term) -> int:
     """How much there is in the index forms of a term, each as often as it is written: symmetries do not change it."""
-    arguments = term.arguments if isinstance(term, Apply) else term.children if isinstance(term, Delta) else ()
-    own = sum(_size(form) for form in arguments if isinstance(form, Affine))
+    forms = term.arguments if isinstance(term, Apply) else ()
+    forms = term.children if isinstance(term, Delta | Unequal) else forms
+    own = sum(_size(form) for form in forms if isinstance(form, Affine))
     return own + sum(_weight(child) for child in term.children if not isinstance(child, Affine))
 
 

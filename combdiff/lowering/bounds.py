@@ -144,6 +144,12 @@ def simple(op: Within) -> Contract | None:
     return contract if whole and max(map(len, groups[1:])) < 2 and contract.kernel != "einsum" else None
 
 
+def _modulus(writer: Words, condition: Mask) -> str:
+    """What a form is divided by, with a minus where it is to leave a rest; 0 for a bound, None for ≠ 0."""
+    sign = -1 if condition.test == "indivisible" else 1
+    return "None" if condition.test == "!= 0" else writer.form(condition.modulus.scale(sign))
+
+
 def _conditions(writer: Words, conditions: Sequence[Mask]) -> tuple[str, list[int]]:
     """Conditions as `(steps, start, modulus)`, and as how many each is told: an equation is two bounds."""
     texts, counts = [], []
@@ -151,7 +157,6 @@ def _conditions(writer: Words, conditions: Sequence[Mask]) -> tuple[str, list[in
         equation = condition.test == "== 0"
         for sign in (1, -1)[: 1 + equation]:
             steps = tuple_text([str(sign * step) for step in condition.steps])
-            modulus = writer.form(condition.modulus if condition.test == "divisible" else Linear())
-            texts.append(f"({steps}, {writer.form(condition.start.scale(sign))}, {modulus})")
+            texts.append(f"({steps}, {writer.form(condition.start.scale(sign))}, {_modulus(writer, condition)})")
         counts.append(1 + equation)
     return tuple_text(texts), counts

@@ -1,7 +1,7 @@
 """Conditions told beside what they guard: a factor that is 0 where none of its conditions holds, put under each.
 
-    ([i < j] + [i > j])·log(w[i,j])                →  [i < j]·log(w[i,j]) + [i > j]·log(w[i,j])
-    v[i,j]/w[i,j]  with  v[i,j] = [i < j]·P[i,j]   →  [i < j]·v[i,j]/w[i,j]
+    ([i < j] + [i > k])·log(w[i,j])                →  [i < j]·log(w[i,j]) + [i > k]·log(w[i,j])
+    v[i,j]/w[i,j]  with  v[i,j] = [i ≠ j]·P[i,j]   →  [i ≠ j]·v[i,j]/w[i,j]
 
 A product is 0 where a condition among its factors fails, whatever the others are: they may be infinite or undefined
 there, and are not computed. Common factors in front of a sum, or a name for it, must not hide such a condition.
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from combdiff.domains import Cyclic, Range, Symmetric
 from combdiff.egraph.conditions import plain_conditions
 from combdiff.implicit import Implicit
-from combdiff.indexing import Delta, Indicator, affine, indicator
+from combdiff.indexing import Delta, Guard, Indicator, Unequal, affine, indicator, unequal
 from combdiff.lowering.graph import TOTAL
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import (
@@ -38,13 +38,13 @@ from combdiff.terms import (
 )
 
 MOST_REGIONS = 8
-Region = tuple[Term, ...]  # δ's and indicators that all hold
+Region = tuple[Term, ...]  # conditions that all hold
 
 
 def told(program: Lambda) -> Lambda:
     """The program with conditions beside all partial functions that they guard."""
     nodes = list(subterms(program))
-    if not any(isinstance(n, Delta | Indicator) for n in nodes) or not any(map(_is_partial_function, nodes)):
+    if not any(isinstance(n, Guard) for n in nodes) or not any(map(_is_partial_function, nodes)):
         return program
     return Lambda(program.parameters, _Telling().run(program.body))
 
@@ -92,7 +92,7 @@ class _Telling:
         """A product, with the conditions of each factor that are not told yet; those of `done` are."""
         whole = mul(*factors)
         parts = whole.factors if isinstance(whole, Mul) else (whole,)
-        conditions = {part for part in parts if isinstance(part, Delta | Indicator)}
+        conditions = {part for part in parts if isinstance(part, Guard)}
         for n, part in enumerate(parts):
             regions = None if part in conditions or part in done else self.regions(part)
             rest = (*parts[:n], *parts[n + 1 :])
@@ -123,7 +123,7 @@ class _Telling:
 
     def _found(self, term: Term) -> tuple[Region, ...] | None:
         match term:
-            case Delta() | Indicator():
+            case Delta() | Indicator() | Unequal():
                 return ((term,),)
             case Mul():
                 return self._of_product(term)
@@ -205,8 +205,10 @@ def _complement(region: Region) -> list[Region] | None:
         pieces: list[Term] = []
         if isinstance(condition, Indicator) and not condition.modulus:
             pieces = [indicator(affine([(condition.form, -1)], -1))]
-        else:
-            pieces = [indicator(affine([(left, 1), (right, -1)], -1)) for left, right in _sides(condition)]
+        elif isinstance(condition, Unequal):
+            pieces = [condition.opposite]
+        elif isinstance(condition, Delta) and not condition.lookup:
+            pieces = [unequal(affine([(condition.left, 1), (condition.right, -1)]), condition.domain)]
         if not pieces:
             return None
         found += [(*region[:n], piece) for piece in pieces]

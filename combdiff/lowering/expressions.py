@@ -314,8 +314,9 @@ class Expressions:
         if plain and mask.steps in ((1, -1), (-1, 1)):
             return self.dialect.eye(self.extent(step.axes[0]), self.extent(step.axes[1]), self.dtype(int))
         form = grid(self, mask.steps, mask.start, step.axes, full=True)
-        modulus = parenthesised(self.form(mask.modulus)) if mask.test == "divisible" else ""
-        condition = f"({form}) % {modulus} == 0" if modulus else f"{form} {mask.test}"
+        modulus = parenthesised(self.form(mask.modulus)) if mask.test.endswith("divisible") else ""
+        test = {"divisible": "== 0", "indivisible": "!= 0"}.get(mask.test, mask.test)
+        condition = f"({form}) % {modulus} {test}" if modulus else f"{form} {test}"
         cast = self.dialect.cast if rank else self.dialect.scalar
         return cast(f"({condition})" if rank else condition, self.dtype(int))
 

@@ -17,7 +17,7 @@ from combdiff.affine import implied, tighten
 from combdiff.checking import type_of
 from combdiff.domains import Domain, Range, Space, Symmetric
 from combdiff.egraph.conditions import plain_conditions
-from combdiff.indexing import Affine, Delta, Indicator, affine, affine_parts
+from combdiff.indexing import Affine, Delta, Guard, Indicator, Unequal, affine, affine_parts
 from combdiff.ranges import in_domain, linear, plain_congruence, premises_of
 from combdiff.substitution import Names, substitute
 from combdiff.terms import Apply, Mul, Sum, Term, Var, mul, total
@@ -33,15 +33,17 @@ def reads(term: Term, varying: Sequence[bool] | None = None) -> tuple[Read, ...]
     return tuple((index, axis) for index, axis, kept in found if kept and isinstance(axis, Range | Symmetric))
 
 
-def needless(condition: Delta | Indicator, known: Sequence[Read]) -> bool:
+def needless(condition: Guard, known: Sequence[Read]) -> bool:
     """Whether what is read is 0 wherever the condition does not hold."""
-    if not isinstance(condition, Indicator):
+    if isinstance(condition, Delta) or (isinstance(condition, Unequal) and condition.cycle):
         return False
-    if condition.modulus:
+    if isinstance(condition, Indicator) and condition.modulus:
         return plain_congruence(condition) in [_whole(index) for index, _ in known]
     variables = condition.free.union(*(index.free for index, _ in known))
     forms = [tighten(form) for index, axis in known for form in in_domain(linear(index), axis)]
-    return implied(tighten(linear(condition.form)), [*forms, *map(tighten, premises_of(variables))])
+    form = linear(condition.form)
+    enough = [form - 1, form.scale(-1) - 1] if isinstance(condition, Unequal) else [form]
+    return any(implied(tighten(one), [*forms, *map(tighten, premises_of(variables))]) for one in enough)
 
 
 def _whole(index: Term) -> Term | None:

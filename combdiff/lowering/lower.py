@@ -23,7 +23,7 @@ from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Function, Space
 from combdiff.errors import UnsupportedError
 from combdiff.implicit import Implicit
-from combdiff.indexing import Coordinate, Delta, Indicator
+from combdiff.indexing import Coordinate, Delta, Indicator, Unequal
 from combdiff.lowering.exponentials import logarithm
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, placement, reads
@@ -218,7 +218,7 @@ class Lowering:
                 return UNIT, self._constant(term)
             case Let():
                 return self.factored(self._unlet(term))
-            case Mul() | Sum() | Delta() | Indicator():
+            case Mul() | Sum() | Delta() | Indicator() | Unequal():
                 return self._sum_of_products(term)
             case Conj():
                 factor, value = self.factored(term.body)
@@ -314,7 +314,7 @@ class Lowering:
                 product.times(Factor(term).conjugate().number if conj else term)
             case Delta() if term.lookup:
                 product.lookups.append(term)
-            case Delta() | Indicator():
+            case Delta() | Indicator() | Unequal():
                 product.masks.append(term)
             case Mul() if joins:
                 for part in term.factors:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from combdiff.indexing import Delta, Indicator
+from combdiff.indexing import Delta, Guard
 from combdiff.lowering.graph import Value
 from combdiff.lowering.guards import Read
 from combdiff.lowering.steps import UNIT, Factor
@@ -23,7 +23,7 @@ class Product:
     factor: Factor = UNIT
     operands: list[Value] = field(default_factory=list)
     reads: list[tuple[Read, ...]] = field(default_factory=list)  # outside of which each operand is 0
-    masks: list[Delta | Indicator] = field(default_factory=list)
+    masks: list[Guard] = field(default_factory=list)
     summed: list[Var] = field(default_factory=list)
     lookups: list[Delta] = field(default_factory=list)
 
@@ -32,11 +32,11 @@ class Product:
         self.factor = self.factor.times(Factor(term))
 
     def add_condition(self, term: Term) -> None:
-        """Multiply by a δ or Indicator, or the number it turned out to be."""
+        """Multiply by a condition, or the number it turned out to be."""
         if isinstance(term, Number):
             self.times(term)
         else:
-            assert isinstance(term, Delta | Indicator)
+            assert isinstance(term, Guard)
             self.masks.append(term)
 
     def private(self, labels: set[Var]) -> set[Var]:

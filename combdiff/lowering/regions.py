@@ -3,9 +3,11 @@
     Σ_{j ≤ i} A[i, j]·x[j]        A[4:, :4] @ x[:4],  and the same of the two triangles that are left, …
 
 A condition is `(steps, start, modulus)`: `steps · t + start ≥ 0` for the position t along the labels, or divisible by
-the modulus where that is not 0. Congruences are met by steps of slices. What bounds leave is halved: boxes in which all
-positions meet the bounds are taken as they are, those in which none does are dropped, the others are halved again, down
-to some SMALL elements, among which a mask selects. There are at most some MOST of these, of about as many boxes in all.
+the modulus where that is not 0, no multiple of −modulus where it is less, and ≠ 0 where it is None. Congruences are met
+by steps of slices. What bounds leave is halved: boxes in which all positions meet the bounds are taken as they are,
+those in which none does are dropped, the others are halved again, down to some SMALL elements, among which a mask
+selects. There are at most some MOST of these, of about as many boxes in all. The form of a bound is to be at least 0,
+and not 0 where it is `apart` (which may be less).
 
 Emitted source holds the very text of these functions, in the words of its library.
 
@@ -33,11 +35,20 @@ def _ends(steps: Any, start: Any, box: Any) -> Any:
     return start + sum(map(min, ends)), start + sum(map(max, ends))
 
 
+def _fails(bound: Any, least: Any, most: Any) -> Any:
+    """Whether a bound may fail between these values of its form."""
+    return least <= 0 <= most if bound[2] else least < 0
+
+
 def _tightened(box: Any, bounds: Any) -> Any:
     """The box without positions along single labels at which a bound cannot hold; None where nothing is left."""
     box = list(box)
-    for steps, start in bounds:
-        most = _ends(steps, start, box)[1]
+    for steps, start, apart in bounds:
+        least, most = _ends(steps, start, box)
+        if apart:
+            if least == most == 0:
+                return None
+            continue
         for n, step in enumerate(steps):
             low, high = box[n]
             if step > 0:
@@ -51,13 +62,13 @@ def _tightened(box: Any, bounds: Any) -> Any:
 
 def _halves(box: Any, bounds: Any) -> Any:
     """The box cut along the label that changes a bound the most; nothing where it is small."""
-    sizes = {n: high - low for n, (low, high) in enumerate(box) if any(steps[n] for steps, _ in bounds)}
+    sizes = {n: high - low for n, (low, high) in enumerate(box) if any(steps[n] for steps, *_ in bounds)}
     total = 1
     for size in sizes.values():
         total *= size
     if total <= SMALL:
         return ()
-    reach = {n: size * max(abs(steps[n]) for steps, _ in bounds) for n, size in sizes.items() if size > 1}
+    reach = {n: size * max(abs(steps[n]) for steps, *_ in bounds) for n, size in sizes.items() if size > 1}
     longest = max(reach, key=lambda n: reach[n])
     low, high = box[longest]
     middle = (low + high) // 2
@@ -73,7 +84,7 @@ def _cut(sizes: Any, bounds: Any) -> Any:
         for whole in todo:
             box = _tightened(whole, bounds)
             if box is not None:
-                left = [(steps, start) for steps, start in bounds if _ends(steps, start, box)[0] < 0]
+                left = [bound for bound in bounds if _fails(bound, *_ends(bound[0], bound[1], box))]
                 (partial if left else found).append((box, left))
         todo = []
         for box, left in partial:
@@ -91,15 +102,21 @@ def _classes(sizes: Any, conditions: Any) -> Any:
         for offsets, strides, bounds in found:
             here = [step * stride for step, stride in zip(steps, strides, strict=True)]
             first = start + sum(step * offset for step, offset in zip(steps, offsets, strict=True))
-            if not modulus:
-                more.append((offsets, strides, (*bounds, (number, steps, start))))
+            if modulus == 0:
+                more.append((offsets, strides, (*bounds, (number, steps, start, False))))
+                continue
+            least, most = _ends(steps, start, [(0, size) for size in sizes])
+            width = abs(modulus or 0)
+            multiples = range(-(-least // width) * width, most + 1, width) if width else (0,)
+            if modulus is None or modulus < 0:
+                holes = tuple((number, steps, start - value, True) for value in multiples)
+                more.append((offsets, strides, (*bounds, *holes)))
                 continue
             used = [n for n, step in enumerate(here) if step % modulus]
-            least, most = _ends(steps, start, [(0, size) for size in sizes])
-            multiples = range(-(-least // modulus) * modulus, most + 1, modulus)
             if modulus ** len(used) > max(64, len(multiples)):
                 for value in multiples:
-                    equal = (number, steps, start - value), (number, tuple(-step for step in steps), value - start)
+                    turned = tuple(-step for step in steps)
+                    equal = (number, steps, start - value, False), (number, turned, value - start, False)
                     more.append((offsets, strides, (*bounds, *equal)))
                 continue
             for rests in itertools.product(range(modulus), repeat=len(used)):
@@ -120,9 +137,9 @@ def _boxes(sizes: Any, conditions: Any) -> Any:
         counts = [max(0, -(-(n - o) // s)) for n, o, s in zip(sizes, offsets, strides, strict=True)]
         inner = {}
         for bound in bounds:
-            _, steps, start = bound
+            _, steps, start, apart = bound
             moved = start + sum(step * offset for step, offset in zip(steps, offsets, strict=True))
-            inner[tuple(step * stride for step, stride in zip(steps, strides, strict=True)), moved] = bound
+            inner[tuple(step * stride for step, stride in zip(steps, strides, strict=True)), moved, apart] = bound
         for box, left in _cut(counts, tuple(inner)) if 0 not in counts else ():
             lanes = zip(box, offsets, strides, strict=True)
             slices = tuple(slice(o + s * low, o + s * (high - 1) + 1, s) for (low, high), o, s in lanes)
@@ -132,12 +149,12 @@ def _boxes(sizes: Any, conditions: Any) -> Any:
 
 def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
     """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
-    for _, steps, form in bounds:
+    for _, steps, form, apart in bounds:
         for axis, label in enumerate(pattern):
             if steps[label]:
                 places = np.arange(box[label].start, box[label].stop, box[label].step)
                 form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
-        array = np.where(form >= 0, array, 0)
+        array = np.where(form != 0 if apart else form >= 0, array, 0)
     return array
 
 
@@ -147,7 +164,7 @@ def _selected(function: Any, parts: Any, patterns: Any, out: Any, box: Any, boun
 
     Where a part is infinite or nan beside what meets them, finite numbers stand for it.
     """
-    used = {label for _, steps, _ in bounds for label, step in enumerate(steps) if step}
+    used = {label for _, steps, *_ in bounds for label, step in enumerate(steps) if step}
     own = [[b for b in bounds if not used <= set(out) and hosts[b[0]] == n] for n in range(len(parts))]
     last = [b for b in bounds if not any(b in group for group in own)]
     kept = [_kept(part, group, box, pattern) for part, group, pattern in zip(parts, own, patterns, strict=True)]
@@ -194,7 +211,7 @@ def _text(function: Any) -> str:
     return text.replace("SMALL", str(SMALL)).replace("MOST", str(MOST))
 
 
-_ONES = {f.__name__: _text(f) for f in (_ends, _tightened, _halves, _cut, _classes)}
+_ONES = {f.__name__: _text(f) for f in (_ends, _fails, _tightened, _halves, _cut, _classes)}
 _BOXES = {**_ONES, "_boxes": "import functools\nimport itertools\n\n\n" + _text(_boxes)}
 _ARRAYS = {f.__name__: _text(f) for f in (_kept, _selected, _part, _keep, _within)}
 _GUARD, _CHECK = '@np.errstate(invalid="ignore")\n', " and not np.isfinite(result).all()"

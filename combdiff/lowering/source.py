@@ -329,10 +329,9 @@ class _Writer:
         logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
         found = set(filter(self._vanishes, logarithms))
         for n in sorted(feeding):
-            arithmetic = not isinstance(steps[n].operation, Read | Arrange)
-            if isinstance(steps[n].operation, Elementwise) or (arithmetic and found & set(steps[n].operands)):
+            if isinstance(steps[n].operation, Elementwise) or not found.isdisjoint(steps[n].operands):
                 found.add(n)
-        return found
+        return {n for n in found if not isinstance(steps[n].operation, Read | Arrange)}
 
 
 def _readers(plan: Plan) -> Mapping[int, list[int]]:

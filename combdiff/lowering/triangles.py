@@ -1,6 +1,7 @@
 """Conditions in products: running sums and windows, or reads of the elements alone at which they hold.
 
     Σ_j [j ≤ i]·x[j]·y[j]            the running sum of x·y, read at i
+    Σ_j [j ≠ i]·x[j]                 a running sum from each end
     Σ_j [0 ≤ i − j]·[i − j ≤ 4]·x[j]   = Σ_z x[i − z] over z in 0 … 4: a window of x, 0 outside
     Σ_j [j ≤ i]·A[i, j]·x[j]         A kept where j ≤ i, which the product with x takes up (see `within`)
     [i ≥ j]·x[i]·y[j]                the product kept where i ≥ j
@@ -19,19 +20,18 @@ from dataclasses import dataclass, replace
 
 from combdiff.affine import Linear, eliminate
 from combdiff.domains import Cyclic, Range, Symmetric
-from combdiff.indexing import Delta, Indicator, affine, affine_parts, indicator
+from combdiff.indexing import Delta, Guard, Indicator, Unequal, affine, affine_parts, indicator
 from combdiff.lowering.folds import fold
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import needless
 from combdiff.lowering.joining import product as joined
 from combdiff.lowering.products import Product
-from combdiff.lowering.steps import Constant, Keep, Running, Spread
+from combdiff.lowering.steps import UNIT, Constant, Keep, Running, Spread
 from combdiff.lowering.views import Mask, domain_of, is_renaming, mask, mask_of_form
 from combdiff.ranges import linear, premises_of, symbol, term_of
 from combdiff.substitution import Names, substitute
 from combdiff.terms import ONE, ZERO, Var
 
-Condition = Delta | Indicator
 _BOUNDED = Range | Symmetric | Cyclic  # domains of indices, beside those of sizes
 _NEVER = Indicator(affine([], -1))
 
@@ -66,7 +66,7 @@ def apply_masks(graph: Graph, product: Product, names: Names) -> None:
         product.operands[n] = keep(graph, value, [*whole, *(_projected(inner, value) if rest else ())])
 
 
-def kept(graph: Graph, value: Value, conditions: Sequence[Condition]) -> Value:
+def kept(graph: Graph, value: Value, conditions: Sequence[Guard]) -> Value:
     """A value where conditions hold, 0 elsewhere, over the labels of all; at a δ it is read along one label."""
     delta = next((c for c in conditions if isinstance(c, Delta) and _is_unit(c)), None)
     if delta is None:
@@ -74,7 +74,7 @@ def kept(graph: Graph, value: Value, conditions: Sequence[Condition]) -> Value:
     assert isinstance(delta.left, Var)
     assert isinstance(delta.right, Var)
     moved = [substitute(c, {delta.right: delta.left}) for c in conditions if c is not delta]
-    rest = [c for c in moved if isinstance(c, Condition)]
+    rest = [c for c in moved if isinstance(c, Guard)]
     if ZERO in moved:
         rest = [_NEVER]
     return _spread(graph, kept(graph, graph.relabel(value, delta.right, delta.left), rest), delta.left, delta.right)
@@ -91,7 +91,7 @@ def _spread(graph: Graph, value: Value, along: Var, other: Var) -> Value:
     return replace(found, conj=value.conj)
 
 
-def keep(graph: Graph, value: Value, conditions: Sequence[Condition]) -> Value:
+def keep(graph: Graph, value: Value, conditions: Sequence[Guard]) -> Value:
     """A value where conditions hold, 0 elsewhere, over the labels of all."""
     if not conditions:
         return value
@@ -120,7 +120,7 @@ def _is_unit(delta: Delta) -> bool:
     return isinstance(delta.left, Var) and isinstance(delta.right, Var) and is_renaming(delta.left, delta.right)
 
 
-def _host(graph: Graph, product: Product, condition: Condition) -> None:
+def _host(graph: Graph, product: Product, condition: Guard) -> None:
     """See to it that some operand has all indices of a condition: the same is read along those that it lacks."""
     labels = mask(condition)[0]
     if not product.operands:
@@ -134,11 +134,11 @@ def _host(graph: Graph, product: Product, condition: Condition) -> None:
     product.operands[best] = graph.arrange(value, (*value.labels, *missing[best]))
 
 
-def _meets(condition: Condition, value: Value) -> bool:
+def _meets(condition: Guard, value: Value) -> bool:
     return not condition.free.isdisjoint(value.labels)
 
 
-def _projected(conditions: Sequence[Condition], value: Value) -> list[Condition]:
+def _projected(conditions: Sequence[Guard], value: Value) -> list[Guard]:
     """Conditions on the labels of a value: that there are other indices with which conditions hold."""
     forms = [c.form for c in conditions if isinstance(c, Indicator) and not c.modulus]
     deltas = [c for c in conditions if isinstance(c, Delta) and not isinstance(c.domain, Cyclic)]
@@ -150,10 +150,10 @@ def _projected(conditions: Sequence[Condition], value: Value) -> list[Condition]
     left = eliminate(constraints, map(symbol, others), known).feasible
     by_name = {symbol(var): var for var in variables}
     found = [indicator(term_of(form, by_name)) for form in left if not by_name.keys().isdisjoint(form.symbols)]
-    return [c for c in found if isinstance(c, Indicator) and _meets(c, value)]
+    return [c for c in found if isinstance(c, Guard) and _meets(c, value)]
 
 
-def _needed(graph: Graph, product: Product) -> list[Delta | Indicator]:
+def _needed(graph: Graph, product: Product) -> list[Guard]:
     """The conditions that must be told: those where no read is 0 by itself, or something may be undefined."""
     every = [read for known in product.reads for read in known]
     pairs = list(zip(product.operands, product.reads, strict=True))
@@ -163,23 +163,30 @@ def _needed(graph: Graph, product: Product) -> list[Delta | Indicator]:
 
 def _without_mask(graph: Graph, product: Product, var: Var, names: Names) -> bool:
     """Put a running sum or a window in place of the bounds of a summed index; says whether it was done."""
-    found = _bounds(var, product)
+    asked = [m for m in (*product.masks, *product.lookups) if var in m.free]
+    apart = len(asked) == 1 and isinstance(asked[0], Unequal) and not asked[0].cycle
+    found = _bounds(var, _sides(asked[0]) if apart else asked)
     inner = [value for value in product.operands if var in value.labels]
     mixed = any(other in value.labels for bound in found for other in bound.others for value in inner)
     if not found or mixed:
         return False
-    if len(found) == 1 and found[0].others:
+    if len(asked) == 1 and found[0].others:
         if not inner:
             product.operands.append(graph.arrange(graph.labelled(Constant(ONE), (), (), int), (var,)))
             product.reads.append(())
-        _run(graph, product, var, found[0])
+        product.masks = [mask for mask in product.masks if mask is not asked[0]]
+        _run(graph, product, var, found)
         return True
-    return len(found) == 2 and bool(inner) and _slide(graph, product, var, found, names)
+    return len(asked) == 2 and bool(inner) and _slide(graph, product, var, found, names)
 
 
-def _bounds(var: Var, product: Product) -> list[_Bound]:
-    """The bounds of an index, if nothing else is asked of it."""
-    asked = [m for m in (*product.masks, *product.lookups) if var in m.free]
+def _sides(condition: Guard) -> list[Guard]:
+    """Below and above what an index is not equal to."""
+    return [Indicator(affine([(child, sign)], -1)) for child in condition.children for sign in (1, -1)]
+
+
+def _bounds(var: Var, asked: Sequence[Guard]) -> list[_Bound]:
+    """Conditions on an index as bounds of it; none where one is no such bound."""
     found = []
     for condition in asked:
         if not isinstance(condition, Indicator) or condition.modulus:
@@ -208,16 +215,18 @@ def gathered(graph: Graph, product: Product, var: Var) -> Value:
     return joined(graph, inner, labels - private)
 
 
-def _run(graph: Graph, product: Product, var: Var, bound: _Bound) -> None:
-    """Σ_j [j ≤ i]·f(j) as a running sum of f."""
+def _run(graph: Graph, product: Product, var: Var, bounds: Sequence[_Bound]) -> None:
+    """Σ_j [j ≤ i]·f(j) as a running sum of f, Σ_j [j ≠ i]·f(j) as one from each end: no term is taken away again."""
     value = graph.plain(gathered(graph, product, var))
     axis = value.labels.index(var)
-    labels = (*value.labels[:axis], *bound.others, *value.labels[axis + 1 :])
-    operation = Running(axis, bound.sign, bound.steps, bound.start)
-    product.operands.append(graph.labelled(operation, (value,), labels, graph.kind(value)))
+    sums = []
+    for bound in bounds:
+        labels = (*value.labels[:axis], *bound.others, *value.labels[axis + 1 :])
+        operation = Running(axis, bound.sign, bound.steps, bound.start)
+        sums.append((UNIT, graph.labelled(operation, (value,), labels, graph.kind(value))))
+    product.operands.append(graph.combine(sums) if len(sums) > 1 else sums[0][1])
     product.reads.append(())
     product.summed.remove(var)
-    product.masks.remove(bound.condition)
 
 
 def _slide(graph: Graph, product: Product, var: Var, found: list[_Bound], names: Names) -> bool:

@@ -22,7 +22,7 @@ from math import lcm
 from combdiff.affine import Linear, as_linear
 from combdiff.domains import Cyclic, Domain, Real, Symmetric, Whole
 from combdiff.errors import UnsupportedError
-from combdiff.indexing import Delta, Indicator, affine, affine_parts
+from combdiff.indexing import Delta, Guard, Unequal, affine, affine_parts
 from combdiff.terms import Term, Var
 
 
@@ -43,11 +43,11 @@ class Position:
 
 @dataclass(frozen=True)
 class Mask:
-    """1 where `form = steps · t + start` is ≥ 0, = 0, or divisible by `modulus`; 0 elsewhere."""
+    """1 where `form = steps · t + start` is ≥ 0, = 0, ≠ 0, or divisible by `modulus` or not; 0 elsewhere."""
 
     steps: tuple[int, ...]
     start: Linear
-    test: str  # ">= 0", "== 0" or "divisible"
+    test: str  # ">= 0", "== 0", "!= 0", "divisible" or "indivisible"
     modulus: Linear
 
 
@@ -114,18 +114,21 @@ def mask_of_form(form: Term) -> tuple[tuple[Var, ...], tuple[int, ...], Linear]:
     return labels, steps, start
 
 
-def mask(condition: Delta | Indicator) -> tuple[tuple[Var, ...], Mask]:
-    """The labels and the mask of a δ or an Indicator."""
+def mask(condition: Guard) -> tuple[tuple[Var, ...], Mask]:
+    """The labels and the mask of a condition."""
     labels = index_labels(condition.children)
     if isinstance(condition, Delta):
-        form = affine([(condition.left, 1), (condition.right, -1)])
-        cycle, test = modulus(condition), "== 0"
+        form, tests = affine([(condition.left, 1), (condition.right, -1)]), ("== 0", "divisible")
+        cycle = modulus(condition)
         divisible_by = extent_form(cycle) if cycle else Linear()
+    elif isinstance(condition, Unequal):
+        form, tests = condition.form, ("!= 0", "indivisible")
+        divisible_by = extent_form(condition.cycle) if condition.cycle else Linear()
     else:
-        form, test = condition.form, ">= 0"
+        form, tests = condition.form, (">= 0", "divisible")
         divisible_by = as_linear(condition.modulus)
     steps, start, divisor = _form(form, labels, Linear())
-    test = test if divisible_by == Linear() else "divisible"
+    test = tests[divisible_by != Linear()]
     return labels, Mask(steps, start, test, divisible_by.scale(divisor))
 
 

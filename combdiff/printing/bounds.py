@@ -1,6 +1,7 @@
 """Conditions under a Σ as bounds of its indices.
 
     Σ_k [k ≤ d, d ≤ k + 2] t       with k over 0 … 4      is laid out as      Σ_{k=max(0, d - 2)}^{min(4, d)} t
+    Σ_{i,j} [i ≠ j] t                                     is laid out as      Σ_{i,j≠i} t
 
 The bounds come from Fourier-Motzkin elimination of the conditions and the domains, the innermost index first (Urban &
 van der Smagt 2017, sec. 4). An index that runs over its whole domain is only named.
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from combdiff.affine import Bound as LinearBound
 from combdiff.affine import Bounds, Linear, eliminate
 from combdiff.domains import Real, Whole
-from combdiff.indexing import Indicator
+from combdiff.indexing import Indicator, Unequal, affine, affine_parts
 from combdiff.printing.conditions import form_of, write_form
 from combdiff.printing.documents import Bound, Doc, Function, Name, Rounded
 from combdiff.printing.naming import Scope
@@ -29,6 +30,30 @@ def split_bounds(indices: Sequence[Var], body: Term) -> tuple[list[Indicator], T
     taken = [f for f in factors if isinstance(f, Indicator) and _bounds(f, indices)]
     rest = [f for f in factors if f not in taken]
     return taken, mul(*rest) if taken else body
+
+
+def split_inequalities(
+    indices: Sequence[Var], later: frozenset[Var], body: Term, scope: Scope
+) -> tuple[tuple[Bound, ...], Term]:
+    """Summed indices with what each is not equal to, and the rest of the body, with conditions on `later` indices."""
+    factors = body.factors if isinstance(body, Mul) else (body,)
+    taken: dict[Term, Var] = {}
+    for factor in factors:
+        inner = [v for v in indices if v in factor.free]
+        coefficients = dict(affine_parts(factor.form)[0]) if isinstance(factor, Unequal) else {}
+        if inner and abs(coefficients.get(inner[-1], 0)) == 1 and factor.free.isdisjoint(later):
+            taken[factor] = inner[-1]
+    bounds = tuple(
+        Bound(Name(scope[v]), apart=tuple(_other_side(f, v, scope) for f in taken if taken[f] is v)) for v in indices
+    )
+    return bounds, mul(*(f for f in factors if f not in taken)) if taken else body
+
+
+def _other_side(condition: Term, index: Var, scope: Scope) -> Doc:
+    """What an index is not equal to."""
+    assert isinstance(condition, Unequal)
+    coefficient = dict(affine_parts(condition.form)[0])[index]
+    return write_form(form_of(affine([(condition.form, -coefficient), (index, 1)])), scope)
 
 
 def sizes_of(term: Sum) -> list[Var]:

@@ -4,6 +4,7 @@
     d − k ≥ 0                     [d ≥ k]
     d − k ≥ 0 and 4 − d + k ≥ 0   [0 ≤ d - k ≤ 4]
     d − i + 1 ≡ 0 (mod 2)         [(d - i) mod 2 = 1]
+    d − i ≠ 0                     [d ≠ i]
 
 Within an index expression positive parts come before negative ones; among each, indices in the order of the names
 shown (those of symmetric domains last, since they are steps from another index), then sizes. The constant is last,
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from combdiff.domains import Real, Symmetric, Whole
-from combdiff.indexing import Indicator, affine_parts
+from combdiff.indexing import Indicator, Unequal, affine_parts
 from combdiff.printing.documents import Comparison, Doc, Literal, Name, Remainder, Scaled, Signed
 from combdiff.printing.naming import Scope
 from combdiff.terms import Term, Var
@@ -53,10 +54,12 @@ def _magnitude(value: Rational) -> Rational:
     return -value if value < 0 else value
 
 
-def write_conditions(conditions: Iterable[Indicator], scope: Scope) -> tuple[Comparison, ...]:
+def write_conditions(conditions: Iterable[Indicator | Unequal], scope: Scope) -> tuple[Comparison, ...]:
     """Conditions that all hold, each once; a lower and an upper bound of the same expression become one."""
     distinct = tuple(dict.fromkeys(conditions))
-    bounds = [form_of(c.form) for c in distinct if not c.modulus]
+    indicators = [c for c in distinct if isinstance(c, Indicator)]
+    apart = [form_of(c.form) for c in distinct if isinstance(c, Unequal)]
+    bounds = [form_of(c.form) for c in indicators if not c.modulus]
     written: list[Comparison] = []
     while bounds:
         first = bounds.pop(0)
@@ -66,7 +69,8 @@ def write_conditions(conditions: Iterable[Indicator], scope: Scope) -> tuple[Com
         else:
             bounds.remove(partner)
             written.append(_between(first, partner, scope))
-    return (*written, *(_congruence(c, scope) for c in distinct if c.modulus))
+    written += [_one_sided(form, scope, ("≠", "≠")) for form in apart]
+    return (*written, *(_congruence(c, scope) for c in indicators if c.modulus))
 
 
 def _congruence(condition: Indicator, scope: Scope) -> Comparison:
@@ -109,15 +113,16 @@ def _between(one: Form, other: Form, scope: Scope) -> Comparison:
     return Comparison(sides, ("≤", "<" if strict else "≤"))
 
 
-def _one_sided(form: Form, scope: Scope) -> Comparison:
-    """A bound with the variable shown first on the left, and a lone constant on the right."""
+def _one_sided(form: Form, scope: Scope, signs: tuple[str, str] = ("≥", "≤")) -> Comparison:
+    """A form compared with 0, the variable shown first on the left, and a lone constant on the right."""
     coefficients, offset = form
     positive = {v: c for v, c in coefficients.items() if c > 0}
     negative = {v: -c for v, c in coefficients.items() if c < 0}
-    sign = "≥"
+    sign, turned = signs
     if not positive or (negative and not _leads(_indices_or_all(coefficients), coefficients, scope)):
-        positive, negative, offset, sign = negative, positive, -offset, "≤"
-    left, right, sign = _balanced(positive, negative, offset, sign, _whole(coefficients))
+        positive, negative, offset, sign = negative, positive, -offset, turned
+    whole = sign != "≠" and _whole(coefficients)
+    left, right, sign = _balanced(positive, negative, offset, sign, whole)
     return Comparison((write_form(left, scope), write_form(right, scope)), (sign,))
 
 

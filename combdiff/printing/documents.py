@@ -108,11 +108,12 @@ class Rounded(Doc):
 
 @dataclass(frozen=True)
 class Bound:
-    """An index of a Σ with its least and greatest value; without them it runs over its domain."""
+    """An index of a Σ with its least and greatest value; without them over its domain but for those `apart`."""
 
     name: Name
     lower: Doc | None = None
     upper: Doc | None = None
+    apart: tuple[Doc, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Kronecker(Doc):
 
 @dataclass(frozen=True)
 class Comparison(Doc):
-    """`0 ≤ i < N`: sides with the signs ≤ < ≥ > = between them."""
+    """`0 ≤ i < N`: sides with the signs ≤ < ≥ > = ≠ between them."""
 
     sides: tuple[Doc, ...]
     signs: tuple[str, ...]

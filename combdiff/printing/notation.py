@@ -18,15 +18,14 @@ from math import lcm
 from combdiff.domains import Function as Map
 from combdiff.domains import Real, Space
 from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Coordinate, Delta, Indicator
+from combdiff.indexing import Affine, Coordinate, Delta, Indicator, Unequal
 from combdiff.moduli import squared_modulus
-from combdiff.printing.bounds import sizes_of, split_bounds, write_bounds
+from combdiff.printing.bounds import sizes_of, split_bounds, split_inequalities, write_bounds
 from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Access,
     Arrow,
     BigSum,
-    Bound,
     Derivative,
     Doc,
     Function,
@@ -145,7 +144,7 @@ class Layout:
                 return Starred(self.doc(term.body, scope))
             case Delta():
                 return Kronecker(*self._indices(term.children, scope))
-            case Indicator():
+            case Indicator() | Unequal():
                 return Iverson(write_conditions([term], scope))
             case Primitive():
                 return self._primitive(term, scope)
@@ -184,10 +183,10 @@ class Layout:
 
     def _side(self, factors: dict[Term, int], scope: Scope) -> list[Doc]:
         """The factors on one side of the fraction bar, in the order in which they are shown."""
-        conditions = [base for base in factors if isinstance(base, Indicator)]
+        conditions = [base for base in factors if isinstance(base, Indicator | Unequal)]
         shown: list[tuple[int, Doc]] = [(1, Iverson(write_conditions(conditions, scope)))] if conditions else []
         for base, exponent in factors.items():
-            if not isinstance(base, Indicator):
+            if base not in conditions:
                 doc = self._factor(base, scope)
                 shown.append((_rank(base, exponent), Power(doc, Literal(exponent)) if exponent > 1 else doc))
         shown.sort(key=lambda pair: pair[0])
@@ -205,8 +204,10 @@ class Layout:
         real = [v for v in term.indices if isinstance(v.type, Real)]
         conditions, body = split_bounds(finite, term.body)
         bounded = write_bounds(finite, conditions, inner)
-        plain = [Name(inner[v]) for v in finite if not any(Name(inner[v]) == bound.name for bound in bounded)]
-        indices = (*map(Bound, plain), *bounded)
+        plain = [v for v in finite if not any(Name(inner[v]) == bound.name for bound in bounded)]
+        hidden = frozenset(finite).difference(plain)
+        unbounded, body = split_inequalities(plain, hidden, body, inner)
+        indices = (*unbounded, *bounded)
         return BigSum(indices, _names(real, inner), self.doc(body, inner))
 
     # --- functions and maps ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from combdiff.checking import is_domain
 from combdiff.domains import Space
 from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Delta, Indicator
+from combdiff.indexing import Affine, Delta, Indicator, Unequal
 from combdiff.sharing import is_call, is_field, put_back, uses, whole_calls
 from combdiff.substitution import apply, fresh, substitute, subterms
 from combdiff.terms import Apply, Lambda, Let, Number, Primitive, Sum, Term, Tuple, Var, lambda_
@@ -235,7 +235,7 @@ def _reduced(term: Term) -> Term:
     return apply(term.function, term.arguments) if isinstance(term, Apply) else term
 
 
-_NEVER_DEFINED = (Var, Number, Affine, Tuple, Indicator, Delta)
+_NEVER_DEFINED = (Var, Number, Affine, Tuple, Indicator, Unequal, Delta)
 
 
 def _tops(root: Term) -> Iterator[Term]:

@@ -65,6 +65,7 @@ class _Text(Renderer):
     maps_to = "↦"
     quotient_level = Level.PRODUCT
     matrix_dot = "·"
+    unequal = "≠"
     element_signs = ("⊙", "⊘")
 
     def sheet(self, sheet: Sheet) -> str:

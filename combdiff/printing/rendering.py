@@ -268,12 +268,16 @@ class Renderer(ABC):
     def rounded(self, doc: Rounded) -> str:
         """A rounded quotient."""
 
+    unequal: str
+    """The sign between an index of a Σ and what it is not equal to."""
+
     def bounds(self, indices: Iterable[Bound], sign: str, subscript: Callable[[str], str]) -> Iterator[str]:
         """The signs of a Σ: indices over whole domains share one, bounded ones have one each."""
         names: list[str] = []
         for index in indices:
             if index.lower is None or index.upper is None:
-                names.append(self.render(index.name))
+                name = self.render(index.name)
+                names += [f"{name}{self.unequal}{self.render(other)}" for other in index.apart] or [name]
                 continue
             if names:
                 yield sign + subscript(",".join(names))

@@ -49,7 +49,7 @@ _NAMES = (
 )
 GREEK = dict(zip(_LETTERS, re.findall(r"\w+", _NAMES), strict=True))
 GREEK_NAMES = frozenset(GREEK.values())
-SIGNS = {"≤": r"\leq", "≥": r"\geq", "∇": r"\nabla ", "∂": r"\partial"}
+SIGNS = {"≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "∇": r"\nabla ", "∂": r"\partial"}
 MARKS = {"ᵀ": r"\top", "†": r"\dagger", "*": "*", "⁻¹": "-1", "⁻ᵀ": r"-\top", "⁻†": r"-\dagger"}
 BOLD = {"𝟏": r"\mathbf{1}", "𝐈": r"\mathbf{I}"}
 TALL = re.compile(r"\\(frac|sum|int|sqrt|left)")
@@ -70,6 +70,7 @@ class _Latex(Renderer):
     maps_to = r"\mapsto"
     quotient_level = Level.POWER
     matrix_dot = " "
+    unequal = r" \neq "
     element_signs = (r"\odot", r"\oslash")
 
     def sheet(self, sheet: Sheet) -> str:

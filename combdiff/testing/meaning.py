@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from combdiff.checking import type_of
-from combdiff.domains import Domain, Space
+from combdiff.domains import Domain, Space, Whole
 from combdiff.egraph.encoding import Codec
 from combdiff.egraph.extraction import order_key, symbols
-from combdiff.indexing import affine, delta, indicator
+from combdiff.indexing import affine, delta, indicator, unequal
 from combdiff.substitution import Names, apply, substitute
 from combdiff.terms import ONE, ZERO, Add, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, tidy
 
@@ -198,6 +198,7 @@ _NODES: dict[str, Callable[..., Any]] = {
     "Sum": Meaning.sum,
     "Delta": lambda m, i, j, k: delta(m.best(i), m.best(j), m.codec.domains[m.egraph.value_to_string(k)]),
     "Where": lambda m, i, n: indicator(m.best(i), m.egraph.value_to_i64(n)),
+    "Differ": lambda m, i, k: unequal(m.best(i), m.codec.domains.get(m.egraph.value_to_string(k), Whole())),
     "Fn": lambda m, f, v: Primitive(m.egraph.value_to_string(f), tuple(m.vector(v))),
     "Opaque": Meaning.opaque,
     "Subst": Meaning.replaced,

@@ -19,7 +19,7 @@ import numpy as np
 
 from combdiff.domains import Cyclic, Real
 from combdiff.errors import IndexingError, TraceError
-from combdiff.indexing import Affine, Coordinate, affine, affine_parts, indicator
+from combdiff.indexing import Affine, Coordinate, affine, affine_parts, indicator, unequal
 from combdiff.indexing import delta as delta_term
 from combdiff.terms import ONE, ZERO, Number, Term, Var, add, mul, negate
 from combdiff.tracing.arrays import FIRST, show_index
@@ -157,12 +157,7 @@ class Index(NumpyAware):
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         left, right = _compared(self, other)
-        equal = equality(left, right)
-        if _may_wrap(left, right, self.owner):
-            return _condition([equal], [ONE, negate(equal)], self.owner)
-        more = affine([(left, 1), (right, -1)])
-        apart = [indicator(affine([(more, 1)], -1)), indicator(affine([(more, -1)], -1))]
-        return _condition([equal], apart, self.owner)
+        return _condition([equality(left, right)], [unequal(affine([(left, 1), (right, -1)]))], self.owner)
 
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]
         return ~(self == other)
@@ -240,7 +235,7 @@ class Condition(NumpyAware):
     """A condition on indices: numbers `holds` that sum to 1 where it is true, to 0 elsewhere, and `fails` the opposite.
 
     Where possible they are products of indicators and δ's, which guard what they multiply: the opposite of i = j gives
-    [i − j − 1 ≥ 0]·a + [j − i − 1 ≥ 0]·a, which does not look at a where i = j, as a − δ(i, j)·a would.
+    [i ≠ j]·a, which does not look at a where i = j, as a − δ(i, j)·a would.
     """
 
     holds: tuple[Term, ...]
