@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from combdiff.checking import dtype_of, type_of
 from combdiff.domains import Cyclic, Domain, Range, Space, Symmetric
-from combdiff.indexing import Affine, affine, delta, indicator, size_form
+from combdiff.indexing import Affine, affine, delta, indicator, size_form, unequal
 from combdiff.primitives import divide, function, power, square
 from combdiff.terms import ONE, Apply, Lambda, Let, Number, Primitive, Term, Var, add, conj, mul, total
 from combdiff.testing.arrays import random_arrays
@@ -181,18 +181,19 @@ class _Writer:
         return function(name, small)
 
     def condition(self, scope: tuple[Var, ...], depth: int) -> Term:
-        """δ of two indices, a condition on indices, or a choice by one."""
+        """δ or ≠ of two indices, another condition on indices, or a choice by one."""
         body = self.scalar(scope, depth - 1)
         if not scope:
             return body
         index = self.pick(scope)
         partners = [other for other in scope if other.type == index.type]
-        kind = self.pick(["delta", "order", "choice", "parity"])
-        if kind == "delta":
+        kind = self.pick(["delta", "apart", "order", "choice", "parity"])
+        if kind in ("delta", "apart"):
             other: Term = self.pick(partners)
             if isinstance(index.type, Cyclic):
                 other = affine([(other, self.pick([1, -1, 2]))], self.draw(st.integers(-2, 2)))
-            return mul(delta(index, other), body)
+            equal = kind == "delta"
+            return mul(delta(index, other) if equal else unequal(affine([(index, 1), (other, -1)])), body)
         if kind == "parity":
             return mul(indicator(affine([(self.pick(scope), 1), (index, 1)], 1), 2), body)
         form = affine([(index, 1), (self.pick(scope), -1)], self.draw(st.integers(-1, 1)))
