@@ -62,8 +62,7 @@ def put_together(part: Product, extra: tuple[Term, ...] = ()) -> Term:
 def _absorbed(factors: tuple[Term, ...], units: tuple[Term, ...]) -> Term:
     """A product whose exponential may overflow, with factors in the exponent where these are weights in a logarithm."""
     plain = mul(*factors, exponential(units))
-    weights = {node for unit in units for node in subterms(unit) if isinstance(node, Primitive) and node.name == "log"}
-    names = {_weight_name(weight) for weight in weights}
+    names = frozenset[Term]().union(*map(_weight_names, units))
     chosen = [f for f in factors if not isinstance(f, Number) and _weight_name(magnitude(f)[1]) in names]
     if not chosen:
         return plain
@@ -75,6 +74,14 @@ def _absorbed(factors: tuple[Term, ...], units: tuple[Term, ...]) -> Term:
     return found if risk(found) < risk(plain) else plain
 
 
+@lru_cache(maxsize=65536)
+def _weight_names(unit: Term) -> frozenset[Term]:
+    """The names of the logarithms in a unit."""
+    logs = (node for node in subterms(unit) if isinstance(node, Primitive) and node.name == "log")
+    return frozenset(map(_weight_name, logs))
+
+
+@lru_cache(maxsize=65536)
 def _weight_name(term: Term) -> Term:
     """A logarithm up to the names of its indices, without the number in front."""
     logarithm = next((f for f in factors_of(term) if isinstance(f, Primitive) and f.name == "log"), term)
@@ -110,13 +117,17 @@ def _assignments(
 
 def _helpful(part: Product, units: tuple[Term, ...]) -> list[tuple[Term, ...]]:
     """Choices of units that keep a Σ from overflowing, the smallest first; any, where no choice does."""
-    found = [taken for taken in _choices(units) if not risk(put_together(part, taken))]
-    return found[:8] or list(islice(_choices(units), 16))
+    helpful = (taken for taken in _choices(units) if not risk(put_together(part, taken)))
+    first = next(helpful, None)
+    if first is None:
+        return list(islice(_choices(units), 16))
+    more = _choices(units, len(first) + 1)
+    return list(islice((taken for taken in more if not risk(put_together(part, taken))), 8))
 
 
-def _choices(units: tuple[Term, ...]) -> Iterator[tuple[Term, ...]]:
+def _choices(units: tuple[Term, ...], most: int = MOST_MOVED) -> Iterator[tuple[Term, ...]]:
     seen = set()
-    for count in range(min(len(units), MOST_MOVED) + 1):
+    for count in range(min(len(units), most, MOST_MOVED) + 1):
         for taken in combinations(units, count):
             key = frozenset(Counter(taken).items())
             if key not in seen:

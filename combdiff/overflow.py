@@ -9,7 +9,7 @@ Invariant: an exponential that is said not to overflow has an exponent below a s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -97,6 +97,7 @@ def _cancels(terms: Exponent, indices: frozenset[Var]) -> bool:
     return False
 
 
+@lru_cache(maxsize=65536)
 def _includes(logarithm: Term, other: Term) -> bool:
     """Whether every exponential of one sum is in another, too."""
     found, wanted = (parts(canonical_names(one.children[0])) for one in (logarithm, other))
@@ -104,14 +105,20 @@ def _includes(logarithm: Term, other: Term) -> bool:
     return all((part.indices, part.exponent) in terms and part.weight.real <= 1 / LEAST_WEIGHT for part in wanted)
 
 
-def _summands(sum_: Term, indices: frozenset[Var]) -> Iterator[Exponent]:
-    """The exponents in a sum of exponentials that are not weighted by next to nothing, at the indices given."""
+@lru_cache(maxsize=65536)
+def _summands(sum_: Term, indices: frozenset[Var]) -> tuple[Exponent, ...]:
+    """The exponents in a sum of exponentials that are not weighted by next to nothing, at the indices given.
+
+    (The dicts are not to be changed.)
+    """
+    found: list[Exponent] = []
     for part in parts(sum_):
         choices = [[v for v in sorted(indices, key=lambda v: v.name) if v.type == index.type] for index in part.indices]
         for values in product(*choices) if part.weight.real >= LEAST_WEIGHT else ():
             terms, constant = _multiples(substitute(part.exponent, dict(zip(part.indices, values, strict=True))))
             if constant >= -LARGEST:
-                yield terms
+                found.append(terms)
+    return tuple(found)
 
 
 def _less(terms: Exponent, other: Exponent) -> Exponent | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.gathering import put_together
 
 mpmath = pytest.importorskip("mpmath")
 V, S = cd.Space("n"), cd.Space()
@@ -267,3 +268,23 @@ def test_messages_about_plain_arrays_and_arguments_in_the_wrong_place() -> None:
             return cd.tensor(lambda i: x[i], 5)
 
     assert "test_stable_derivatives.py" in str(caught.value)
+
+
+def test_chains_of_logarithms_of_sums_are_put_together_in_few_tries() -> None:
+    """The forward algorithm of a chain of states: its Hessian-vector product took 37 000 tries, and 40 seconds."""
+
+    @cd.program
+    def chain(T: cd.Space("k", "k"), u: cd.Space(3, "k")):
+        first = cd.tensor(lambda j: u[1, j] + cd.log(cd.sum(lambda i: cd.exp(u[0, i] + T[i, j]))))
+        second = cd.tensor(lambda j: u[2, j] + cd.log(cd.sum(lambda i: cd.exp(first[i] + T[i, j]))))
+        return cd.log(cd.exp(second).sum())
+
+    rng = np.random.default_rng(3)
+    T, u, V = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+    gradient, product = cd.grad(chain), cd.hvp(chain)
+    before = put_together.cache_info().misses
+    found = product(T, u, V)
+    assert put_together.cache_info().misses - before < 6000
+    step = 1e-6
+    np.testing.assert_allclose(found, (gradient(T + step * V, u) - gradient(T - step * V, u)) / (2 * step), atol=1e-8)
+    assert np.isfinite(product(1000 * T, 1000 * u, V)).all()
