@@ -188,19 +188,19 @@ class Hessian(Program):
 
     # --- products and systems
 
-    def matvec(self, vector: Any, *arguments: Any, **named: Any) -> Any:
+    def matvec(self, vector: Any = None, *arguments: Any, **named: Any) -> Any:
         """The Hessian times a vector shaped like the variable (a tuple of them for several), without the Hessian.
 
         For a complex variable it is the change of the gradient, 2 (∂²f/∂z̄∂z·v + ∂²f/∂z̄∂z̄·v̄).
         """
         self._check_square("products")
-        program = replace(self._product, fixed=self.fixed)
+        program, vectors = replace(self._product, fixed=self.fixed), self._for_each(vector, "vector")
         values = [
             value
             for p, value in zip(self.term.parameters, self._bind(arguments, named), strict=True)
             if p.name not in self.fixed
         ]
-        return program(*values, *self._for_each(vector, "vector"))
+        return program(*values, *vectors)
 
     @cached_property
     def _product(self) -> Program:
@@ -249,7 +249,7 @@ class Hessian(Program):
         """The program of the cores that takes all parameters."""
         return replace(self.compressed().core, fixed={})
 
-    def solve(self, rhs: Any, *arguments: Any, **named: Any) -> Any:
+    def solve(self, rhs: Any = None, *arguments: Any, **named: Any) -> Any:
         """The x with H·x = rhs at arrays: a Newton step for rhs = −gradient, shaped like the variable.
 
         More axes of rhs, last, number right-hand sides. δ's, Kronecker factors and low rank beside δ's are used where
@@ -259,9 +259,9 @@ class Hessian(Program):
         does not fit, SingularError, and MemoryLimitError where the dense matrix is needed and does not fit.
         """
         self._check_square("systems")
+        given = self._for_each(rhs, "right-hand side")
         values = self._bind(arguments, named)
         shapes = [_shape(space_of(p), self._sizes(values)) for p in self._points]
-        given = self._for_each(rhs, "right-hand side")
         more = given[0].shape[len(shapes[0]) :]
         for name, part, shape in zip(self.rows, given, shapes, strict=True):
             if part.shape != (*shape, *more):
@@ -278,6 +278,10 @@ class Hessian(Program):
 
     def _for_each(self, value: Any, what: str) -> list[Any]:
         """An array for each variable, from one or a tuple of them."""
+        if value is None:
+            raise ArgumentError(
+                f"no {what} is given", hint=f"give it first, before {', '.join(p.name for p in self.parameters)}"
+            )
         if not self.several:
             return [np.asarray(value)]
         if not isinstance(value, tuple | list) or len(value) != len(self.rows):

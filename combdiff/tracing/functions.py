@@ -31,6 +31,7 @@ from combdiff.tracing.arrays import axes_of, describe, elementwise, show_index, 
 from combdiff.tracing.context import TracedValue, as_domain, base_name, current, show_domain
 from combdiff.tracing.indices import Condition, Index, equality, index_term
 from combdiff.tracing.numpy_protocol import HANDLERS
+from combdiff.tracing.reading import hit, integer_value
 from combdiff.tracing.values import Value, combined, lift, wrap
 
 
@@ -155,7 +156,13 @@ def _result(caller: str, value: object) -> object:
 
 
 def delta(left: object, right: object, /) -> Any:
-    """δ of two index expressions: 1 where they are equal and 0 elsewhere (Dirac's over the real line)."""
+    """δ of two index expressions: 1 where they are equal and 0 elsewhere (Dirac's over the real line).
+
+    One of them may be an integer computed from integer parameters, beside an index by itself: `cd.delta(idx[e], i)`.
+    """
+    for index, other in ((left, right), (right, left)):
+        if isinstance(index, Index) and (value := integer_value(other)) is not None:
+            return wrap(hit(index, value))
     if not isinstance(left, Index) and not isinstance(right, Index):
         return int(index_term(left) is index_term(right))
     return wrap(equality(index_term(left), index_term(right)))

@@ -34,7 +34,7 @@ def read(tensor: Term, key: object) -> Term:
     entries = _complete(key if isinstance(key, tuple) else (key,), tensor, len(axes))
     kept = [axis for axis, entry in enumerate(entries) if _is_full(entry)]
     fresh = dict(zip(kept, current("an element").fresh_indices(axes[axis] for axis in kept), strict=True))
-    looked_up = {axis: value for axis, entry in enumerate(entries) if (value := _looked_up(entry)) is not None}
+    looked_up = {axis: value for axis, entry in enumerate(entries) if (value := integer_value(entry)) is not None}
     found = {axis: _stand_in(tensor, axis) for axis in looked_up}
     known = fresh | found
     indices = [known.get(axis) or _axis_index(entry, tensor, axis) for axis, entry in enumerate(entries)]
@@ -50,7 +50,7 @@ def _note_place(tensor: Term, indices: Sequence[Term]) -> None:
             current("an element").places.setdefault(access_name(describe(tensor), axis, index), location)
 
 
-def _looked_up(entry: object) -> Term | None:
+def integer_value(entry: object) -> Term | None:
     """The integer that stands for an index: an element of an integer parameter, or what is computed from such."""
     if isinstance(entry, Index) or not isinstance(entry, TracedValue):
         return None
@@ -59,6 +59,16 @@ def _looked_up(entry: object) -> Term | None:
         return None
     check_live(term, current("an element"))
     return term
+
+
+def hit(index: Index, value: Term) -> Term:
+    """δ of an index and an integer computed from parameters: 1 where the index is that integer."""
+    if not isinstance(index.term, Var) or index.is_number:
+        raise IndexingError(
+            f"an integer is compared with {index}, but only an index by itself can be",
+            hint="add to the integer: cd.delta(idx[e] - 1, i) for idx[e] = i + 1",
+        )
+    return delta_term(index.live(), value)
 
 
 def _stand_in(tensor: Term, axis: int) -> Var:
