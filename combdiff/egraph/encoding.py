@@ -174,7 +174,15 @@ class Codec:
 
     def tensor_laws(self) -> str:
         """One rewrite per symmetry generator of each tensor met, and reality of what is real."""
-        laws = [law for name, tensor in self.tensors.items() for law in _laws_of(name, tensor)]
+        return "\n".join((self.unsigned_laws(), self.sign_laws()))
+
+    def sign_laws(self) -> str:
+        """One rewrite per generator that changes the sign, A[i,j] = −A[j,i]; empty where no tensor has one."""
+        return "\n".join(law for name, tensor in self.tensors.items() for law in _laws_of(name, tensor, signed=True))
+
+    def unsigned_laws(self) -> str:
+        """The other rewrites."""
+        laws = [law for name, tensor in self.tensors.items() for law in _laws_of(name, tensor, signed=False)]
         laws += [fact for name, tensor in self.tensors.items() for fact in _facts_of(name, tensor)]
         keys = {domain_key(i.type): i.type for i in self.indices.values()}
         laws += [f'(domain "{key}" "{_KINDS[type(domain)]}")' for key, domain in sorted(keys.items())]
@@ -194,12 +202,14 @@ class Codec:
         return apply(Lambda(free, term), arguments) if free else term
 
 
-def _laws_of(name: str, tensor: Term) -> Iterable[str]:
+def _laws_of(name: str, tensor: Term, signed: bool) -> Iterable[str]:
     assert isinstance(tensor, Var)
     assert isinstance(tensor.type, Space)
-    if tensor.type.dtype is not complex:
+    if tensor.type.dtype is not complex and not signed:
         yield f'(rewrite (Conj (At (T "{name}") v)) (At (T "{name}") v) :ruleset laws :name "{name} is real")'
     for equation, action in zip(tensor.type.symmetry, tensor.type.generators, strict=True):
+        if signed != (action.sign < 0):
+            continue
         access = f'(At (T "{name}") (vec-of {" ".join(_moved(action))}))'
         if action.conjugate:
             access = f"(Conj {access})"

@@ -148,10 +148,13 @@ class _Saturation:
         self.written = [thin(apart(term, self.names)) for term in terms]
         self.rounds: list[tuple[Term, Term]] = []
         starts = [self.codec.written(term) for term in self.written]
-        _run(egraph, self.codec.tensor_laws())
+        _run(egraph, self.codec.unsigned_laws())
         for root, (parts, start) in zip(self.roots, starts, strict=True):
             _run(egraph, f"{parts}\n(let {root} {start})")
         self.started = time.monotonic()
+        if signs := self.codec.sign_laws():  # −1 is taken out of each product with such a tensor before its δ's meet Σ
+            self._saturate()
+            _run(egraph, signs)
 
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""

@@ -1,0 +1,35 @@
+"""Tensors whose symmetries change the sign: every δ of a derivative meets its Σ, as without the signs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+AMPLITUDES = ["t[a,b,i,j] = -t[b,a,i,j]", "t[a,b,i,j] = -t[a,b,j,i]"]
+INTEGRALS = ["V[i,j,a,b] = -V[j,i,a,b]", "V[i,j,a,b] = -V[i,j,b,a]"]
+
+
+@pytest.mark.parametrize("last", [(0, 0), (1, 0), (0, 1), (1, 1), (2, 2)])
+def test_the_gradient_of_a_coupled_cluster_term(last: tuple[int, int]) -> None:
+    amplitudes, integrals = AMPLITUDES[: last[0]], INTEGRALS[2 - last[1] :]
+
+    @cd.program
+    def cubic(
+        t: cd.Space("v", "v", "o", "o", symmetry=amplitudes), V: cd.Space("o", "o", "v", "v", symmetry=integrals)
+    ):
+        return cd.sum(lambda a, b, c, d, i, j, k, l: V[k, l, c, d] * t[c, d, i, j] * t[a, b, k, l] * t[a, b, i, j])  # noqa: E741
+
+    gradient = cd.grad(cubic, wrt="t")
+    assert "δ" not in str(gradient)
+    assert str(gradient).count("Σ") == 3
+    rng = np.random.default_rng(1)
+    t, V, u = rng.normal(size=(3, 3, 2, 2)), rng.normal(size=(2, 2, 3, 3)), rng.normal(size=(3, 3, 2, 2))
+    t, u = (a - a.transpose(1, 0, 2, 3) for a in (t, u))
+    t, u = (a - a.transpose(0, 1, 3, 2) for a in (t, u))
+    V = V - V.transpose(1, 0, 2, 3)
+    V = V - V.transpose(0, 1, 3, 2)
+    step = 1e-6
+    expected = (cubic(t + step * u, V) - cubic(t - step * u, V)) / (2 * step)
+    np.testing.assert_allclose((gradient(t, V) * u).sum(), expected, rtol=1e-7)
