@@ -81,8 +81,14 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
 def _in_front(body: Term) -> Term:
     """A normal form with the common factors of sums in front of them."""
     bindings, result = split(body)
-    items = (factored(_plainly_named(item)) for item in items_of(result))
-    return share(let(((var, factored(_plainly_named(value))) for var, value in bindings), joined(result, items)))
+    items = (_factored(item) for item in items_of(result))
+    return share(let(((var, _factored(value)) for var, value in bindings), joined(result, items)))
+
+
+def _factored(value: Term) -> Term:
+    plain = _plainly_named(value)
+    found = factored(plain)
+    return value if found is plain else found
 
 
 def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
