@@ -40,6 +40,7 @@ from combdiff.lowering.views import Mask, Position, extent_form
 
 LEAST = 1 << 16  # elements of arrays that are worth a loop
 BLOCK = 1 << 14  # elements of a block: with a few of them, what a second-level cache holds
+BOXES = 8  # times as many elements of a block where conditions are met box by box, which takes some time in each block
 SAVED = 2  # arrays that a loop must save at least
 _ELEMENTWISE = (Combine, Elementwise, Scale, Conjugate, Keep)
 _FOLLOWING = (Arrange, Reduce)
@@ -264,8 +265,16 @@ class _Chains:
         """A group as a region, with blocks that the cache holds."""
         length = extent(group.domain, dict(self.plan.sizes))
         row = max(1, max(map(self._work, group.labels)) // max(1, length))
-        small = any(step.kind is complex or _multiplies(step) for step in map(self.steps.__getitem__, group.labels))
-        return Region(group.domain, group.labels, max(1, BLOCK // (row * (2 if small else 1))), pairwise=True)
+        steps = [self.steps[n] for n in group.labels]
+        small = any(step.kind is complex or _multiplies(step) for step in steps)
+        block = BLOCK * (BOXES if any(map(_in_boxes, steps)) else 1)
+        return Region(group.domain, group.labels, max(1, block // (row * (2 if small else 1))), pairwise=True)
+
+
+def _in_boxes(step: Step) -> bool:
+    """Whether conditions between several labels hold for a step."""
+    conditions = step.operation.conditions if isinstance(step.operation, Keep | Within) else ()
+    return any(sum(map(bool, condition.steps)) > 1 for condition in conditions)
 
 
 def _multiplies(step: Step) -> bool:
