@@ -43,7 +43,7 @@ def network(W: cd.Space("h", "n"), b: cd.Space("h"), v: cd.Space("h"), X: cd.Spa
     [
         (
             cd.hessian(logistic, "w"),
-            "  (a, d) ↦ Σ_i X[i,a] X[i,d] t[i] y[i]² (1 / t2[i] - t[i] / t2[i]²)",
+            "  (a, d) ↦ Σ_i X[i,a] X[i,d] t[i] y[i]² / (1 + t[i])²",
         ),
         (
             cd.hessian(gross_pitaevskii, "z"),
