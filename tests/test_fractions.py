@@ -93,3 +93,14 @@ def test_fractions_stay_apart_where_nothing_cancels() -> None:
         return cd.tensor(lambda i: 1 / (1 + x[i]) - y[i] / (1 + x[i]) ** 2)
 
     assert str(cd.simplify(f)) == "(x, y) ↦ i ↦ 1 / (1 + x[i]) - y[i] / (1 + x[i])²"
+
+
+def test_of_a_long_denominator_little_cancels() -> None:
+    @cd.program
+    def f(x: Vector):
+        def t(i):
+            return 1 + cd.sin(x[i]) + cd.cos(x[i]) + cd.exp(x[i]) + x[i]
+
+        return cd.tensor(lambda i: 1 / t(i) - x[i] / t(i) ** 2)
+
+    assert str(cd.simplify(f)).splitlines()[-1] == "  i ↦ 1 / t[i] - x[i] / t[i]²"
