@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from strategies import Case, programs
 
 import combdiff as cd
+from combdiff.domains import Range, Space
 from combdiff.execution import run, source
 from combdiff.reference import evaluate
+from combdiff.terms import Apply, Lambda, Mul, Number, Primitive, Var, lambda_, let, mul
 
 FEW = settings(max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 RNG = np.random.default_rng(5)
@@ -158,6 +161,16 @@ def test_numbers_and_lists_join_the_arrays_beside_them(name: str) -> None:
         found = smooth(number, x, [3, 4])
         assert np.asarray(found).dtype == np.float32
         close(back(found), np.float32(6 + 1 + 8 + 2), 1e-6)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("exponent", [2, -2, 3, -1, Fraction(1, 2), Fraction(-1, 2)])
+def test_powers_of_numbers(name: str, exponent: Any) -> None:
+    x, t, i = Var("x", Space("n")), Var("t", Space(dtype=int)), Var("i", Range("n"))
+    number = Primitive("power", (mul(Number(2), t), Number(exponent)))
+    program = Lambda((x,), let(((t, Number(2)),), lambda_((i,), Mul((Apply(x, (i,)), number, number)))))
+    found = run(program, [convert(name, np.array([1.0, 2.0]))])
+    close(back(found), np.array([1.0, 2.0]) * 4.0 ** (2 * float(exponent)))
 
 
 @pytest.mark.parametrize("name", BACKENDS)

@@ -16,7 +16,7 @@ from strategies import Case, programs
 from combdiff import indexing, terms
 from combdiff.checking import type_of
 from combdiff.domains import Cyclic, Function, Range, Real, Space, Whole
-from combdiff.indexing import Affine, Coordinate, Indicator, affine, affine_parts, delta, indicator, size_form
+from combdiff.indexing import Affine, Coordinate, Indicator, affine, affine_parts, delta, indicator, size_form, unequal
 from combdiff.reference import evaluate
 from combdiff.substitution import apply, fresh, substitute, subterms
 from combdiff.terms import (
@@ -62,6 +62,7 @@ EVERY_NODE: list[Term] = [
     Sum((i,), Apply(x, (i,))),
     delta(i, j),
     Indicator(i, 2),
+    unequal(affine([(i, 1), (j, -1)])),
     Coordinate(Var("t", Real())),
     Add((s, t)),
     Mul((s, t)),

@@ -296,10 +296,11 @@ class Expressions:
         base, exponent = (self.plan.steps[m] for m in step.operands)
         if isinstance(exponent.operation, Constant):
             number = exponent.operation.number
-            if number in self.dialect.powers:
-                return self.dialect.powers[number].format(texts[0], np=self.dialect.np)
             whole = isinstance(number.real, int) and not number.imag and number.real < 0
             texts[1] = f"{texts[1]}.0" if whole and base.kind is int else texts[1]
+            if written := self.dialect.powers.get(number):
+                of_arrays = "{np}" in written and self.is_python(step.operands[0])
+                return None if of_arrays else written.format(texts[0], np=self.dialect.np)
         elif base.kind is int and exponent.kind is int:
             return self.dialect.integer_power(*texts)
         if isinstance(base.operation, Constant) and base.kind is complex:
