@@ -5,13 +5,14 @@
 - `sin(x[2i]·x[2i + 1])` with 4·10⁶ outputs: the gradient as a multiple of the time of one written by hand.
 - The Hessian-vector product of a periodic stencil energy on 10⁶ points, as a multiple of jax's with rolls.
 
-Of each the least time counts, as other work on the machine only adds: of three calls in a row in alternating rounds,
-so that none pays for the caches and sleeping threads that the one before it left. Each result is checked.
+Of each the median time counts, over three calls in a row in alternating rounds, so that few pay for the caches and
+sleeping threads that the one before left. Each result is checked.
 Run: python benchmarks/affine.py [rounds]
 """
 
 import importlib.util
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -48,7 +49,7 @@ def rounds() -> int:
 
 
 def compare(title: str, functions: dict[str, Callable[[], Any]], base: str) -> None:
-    """Print the least time of each function as a multiple of that of `base`, after checking that results agree."""
+    """Print the median time of each function as a multiple of that of `base`, after checking that results agree."""
     expected = np.asarray(functions[base]())
     times: dict[str, list[float]] = {name: [] for name in functions}
     for name, function in functions.items():
@@ -59,9 +60,9 @@ def compare(title: str, functions: dict[str, Callable[[], Any]], base: str) -> N
                 start = time.perf_counter()
                 function()
                 times[name].append(time.perf_counter() - start)
-    least = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
-    shown = "   ".join(f"{name} {value / least[base]:.2f}" for name, value in least.items())
-    print(f"{title}: {shown}   ({base} {least[base] * 1e3:.2f} ms)")
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    shown = "   ".join(f"{name} {value / medians[base]:.2f}" for name, value in medians.items())
+    print(f"{title}: {shown}   ({base} {medians[base] * 1e3:.2f} ms)")
 
 
 def convolutions(width: int) -> None:

@@ -11,7 +11,8 @@ one does not, or every third:
                                                                  4 5 6 7 8           6 7 8 9 …
 
 Other arrays are laid out so first, some rows at a time, with zeros around or wrapped. More axes may be summed over
-(channels of images, other windows), kept, or come with the weights.
+(channels of images, other windows), kept, or come with the weights. Windows of a few elements alone are left to
+`np.correlate` and `np.einsum`.
 
 Emitted source holds the very text of these functions.
 
@@ -93,7 +94,7 @@ def _windows(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, width: A
     inside = array.flags.c_contiguous and 0 <= start <= start + span <= size and size % stride == 0
     if inside and slides(size // stride):
         pitch, flat = size // stride, array.reshape(-1)[start * inner :]
-        return pitch, _in_place(flat, wide, step, divmod((rows - 1) * pitch + count, block))
+        return pitch, _in_place(flat, wide, step, block, (rows - 1) * pitch + count)
     pitch = -(-span // (stride * block)) * block
     if slides(pitch):
         return pitch, _laid(array, kept, start, wrap, wide, step, pitch // block)
@@ -108,11 +109,11 @@ def _as_they_lie(flat: Any, wide: Any, step: Any, first: Any, count: Any) -> Any
     return ((slice(first + n, first + count, apart), windows[n::apart]) for n in range(apart))
 
 
-def _in_place(flat: Any, wide: Any, step: Any, count: Any) -> Any:
-    """Full blocks of windows as they lie, and the one after them over zeros; of how many is given as (blocks, rest)."""
-    blocks, rest = count
+def _in_place(flat: Any, wide: Any, step: Any, block: Any, count: Any) -> Any:
+    """Full blocks of count windows as they lie, and the one that is left, over zeros."""
+    blocks = count // block
     yield from _as_they_lie(flat, wide, step, 0, blocks)
-    if rest:
+    if count % block:
         last = np.zeros((1, wide), flat.dtype)
         part = flat[blocks * step :][:wide]
         last[0, : len(part)] = part
