@@ -418,3 +418,8 @@ def lambda_(parameters: Iterable[Var], body: Term) -> Term:
     """`(parameters) ↦ body`; with no parameters, body itself."""
     parameters = tuple(parameters)
     return Lambda(parameters, body) if parameters else body
+
+
+def is_linear(function: Term) -> bool:
+    """Whether a term is a named map that is declared linear."""
+    return isinstance(function, Var) and isinstance(function.type, Function) and function.type.linear
