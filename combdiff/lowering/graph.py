@@ -40,7 +40,12 @@ from combdiff.lowering.views import Position, domain_of, extent_form, index_labe
 from combdiff.terms import Term, Var
 
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
-TOTAL = frozenset("sin cos tanh arctan abs sign real imag relu step heaviside maximum minimum logaddexp".split())
+TOTAL = frozenset(
+    {
+        *("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "heaviside"),
+        *("maximum", "minimum", "logaddexp"),
+    }
+)
 
 
 @dataclass(frozen=True)
