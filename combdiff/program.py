@@ -301,13 +301,24 @@ def program(definition: Callable[..., Any]) -> Program:
     is read outside of its axes at sizes that are fixed (of others a call tells).
     """
     traced = trace_function(definition)
-    doubtful = doubtful_accesses(traced.term)
-    check([access for access in doubtful if access.is_sized], {}, traced.location, traced.places)
-    term = Lambda(traced.term.parameters, share(resolved(traced.term.body, Names(traced.term))))
+    return finished(traced.term, traced.name, traced.location, traced.inner, traced.places)
+
+
+def finished(
+    written: Lambda,
+    name: str,
+    location: Location | None = None,
+    inner: tuple[str, ...] = (),
+    places: Mapping[str, Location] | None = None,
+) -> Program:
+    """The program of a term as it was written, its accesses checked; `places` are the lines that read elements."""
+    doubtful = doubtful_accesses(written)
+    check([access for access in doubtful if access.is_sized], {}, location, places or {})
+    term = Lambda(written.parameters, share(resolved(written.body, Names(written))))
     open_: tuple[Access | Lookup, ...] = tuple(access for access in doubtful if not access.is_sized)
-    open_ += lookups(traced.term)
-    term = readable(term, letters_of(traced.term))
-    return Program(term, traced.name, traced.location, accesses=open_, inner=traced.inner)
+    open_ += lookups(written)
+    term = readable(term, letters_of(written))
+    return Program(term, name, location, accesses=open_, inner=inner)
 
 
 def _count(number: int, noun: str) -> str:

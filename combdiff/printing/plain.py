@@ -30,6 +30,7 @@ from combdiff.printing.documents import (
     Power,
     Product,
     Quotient,
+    Ranging,
     Remainder,
     Rounded,
     Row,
@@ -216,11 +217,15 @@ class _Text(Renderer):
     def kronecker(self, doc: Kronecker) -> str:
         return f"δ({self.render(doc.left)}, {self.render(doc.right)})"
 
+    def ranging(self, doc: Ranging) -> str:
+        name, size = self.render(doc.name), self.render(doc.size)
+        return {"≤": f"|{name}|≤{size}", "mod": f"{name} mod {size}"}.get(doc.sign, f"{name}{doc.sign}{size}")
+
     def condition(self, doc: Iverson | Comparison | Remainder) -> str:
         if isinstance(doc, Iverson):
             return f"[{', '.join(map(self.render, doc.conditions))}]"
         if isinstance(doc, Remainder):
-            return f"{self.bracket(doc.form, Level.ATOM)} mod {doc.modulus}"
+            return f"{self.bracket(doc.form, Level.ATOM)} mod {self.render(doc.modulus)}"
         shown = self.render(doc.sides[0])
         for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
             shown += f" {sign} {self.render(side)}"

@@ -36,6 +36,7 @@ from combdiff.printing.documents import (
     Power,
     Product,
     Quotient,
+    Ranging,
     Remainder,
     Rounded,
     Row,
@@ -108,6 +109,8 @@ class Renderer(ABC):
                 return self.kronecker(doc)
             case Iverson() | Comparison() | Remainder():
                 return self.condition(doc)
+            case Ranging():
+                return self.ranging(doc)
             case Arrow():
                 return self.arrow(doc)
             case Row():
@@ -214,7 +217,7 @@ class Renderer(ABC):
 
     maps_to: str
 
-    def parameters(self, names: tuple[Name, ...]) -> str:
+    def parameters(self, names: tuple[Doc, ...]) -> str:
         """One name, or several in parentheses."""
         shown = ", ".join(map(self.render, names))
         return shown if len(names) == 1 else self.enclosed(shown)
@@ -292,7 +295,9 @@ class Renderer(ABC):
         for index in indices:
             if index.lower is None or index.upper is None:
                 name = self.render(index.name)
-                names += [f"{name}{self.unequal}{self.render(other)}" for other in index.apart] or [name]
+                plain = self.render(index.name.name) if isinstance(index.name, Ranging) else name
+                apart = [f"{plain}{self.unequal}{self.render(other)}" for other in index.apart]
+                names += [name, *apart] if isinstance(index.name, Ranging) else apart or [name]
                 continue
             if names:
                 yield sign + subscript(",".join(names))
@@ -305,6 +310,10 @@ class Renderer(ABC):
     @abstractmethod
     def kronecker(self, doc: Kronecker) -> str:
         """δ."""
+
+    @abstractmethod
+    def ranging(self, doc: Ranging) -> str:
+        """An index with its domain."""
 
     @abstractmethod
     def condition(self, doc: Iverson | Comparison | Remainder) -> str:
