@@ -21,6 +21,7 @@ from combdiff.indexing import Affine, affine_parts
 from combdiff.substitution import substitute
 from combdiff.terms import Apply, Lambda, Number, Term, Var, lambda_, mul, total
 from combdiff.tracing.context import base_name, current, show_domain
+from combdiff.tracing.reuse import held, released
 
 Axes = tuple[Domain, ...]
 Combine = Callable[..., Term]
@@ -38,7 +39,7 @@ def element(tensor: Term, indices: Sequence[Term]) -> Term:
     """`tensor[indices]`, read through where the tensor only renames the indices of another."""
     if isinstance(tensor, Lambda) and _is_access(tensor):
         return substitute(tensor.body, dict(zip(tensor.parameters, indices, strict=True)))
-    return Apply(tensor, tuple(indices)) if indices else tensor
+    return Apply(tensor, tuple(indices)) if indices else held(tensor)
 
 
 def _is_access(tensor: Lambda) -> bool:
@@ -64,7 +65,7 @@ def elementwise(combine: Combine, *operands: Term) -> Term:
     shapes = [axes_of(operand) for operand in operands]
     indices = current("arithmetic").fresh_indices(broadcast(operands, shapes))
     parts = [element(operand, aligned(shape, indices)) for operand, shape in zip(operands, shapes, strict=True)]
-    return tabulate(indices, combine(*parts))
+    return tabulate(indices, released(combine(*parts)))
 
 
 def broadcast(operands: Sequence[Term], shapes: Sequence[Axes]) -> Axes:
