@@ -38,7 +38,7 @@ from combdiff.lowering.triangles import apply_masks, kept
 from combdiff.lowering.turns import unwind
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, modulus, solved
 from combdiff.matrices import MATRIX_TABLE, is_matrix_function
-from combdiff.primitives import TABLE
+from combdiff.primitives import TABLE, Row
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     ONE,
@@ -252,7 +252,7 @@ class Lowering:
         operations = [self.graph.steps[value.step].operation for value in values]
         numbers = [operation.number for operation in operations if isinstance(operation, Constant)]
         if len(numbers) == len(values):  # a Python number: it must not widen float32 arrays
-            return self._constant(number(_evaluated(row.numpy, term.name, numbers)))
+            return self._constant(number(_evaluated(row, numbers)))
         kind = join(self.graph.kind(*values), float)
         kind = float if row.real_valued else kind
         found = read_late(self.graph, term.name, values, kind)
@@ -389,8 +389,7 @@ def _may_inline(term: Apply) -> bool:
     return all(not isinstance(p.type, Cyclic) or (isinstance(a, Var) and a.type == p.type) for p, a in pairs)
 
 
-def _evaluated(function: str, name: str, numbers: Sequence[Number]) -> Any:
+def _evaluated(row: Row, numbers: Sequence[Number]) -> Any:
     """A function of numbers, as a Python number; NaN, without a warning, where it is not defined."""
-    fixed = {"relu": [0.0], "step": [0.0]}.get(name, [])
     with np.errstate(all="ignore"):
-        return np.asarray(getattr(np, function)(*(value.value() for value in numbers), *fixed)).item()
+        return np.asarray(getattr(np, row.numpy)(*(value.value() for value in numbers), *row.fixed)).item()
