@@ -28,6 +28,8 @@ from combdiff.sharing import (
 )
 from combdiff.substitution import subterms
 from combdiff.terms import Apply, Lambda, Let, Mul, Number, Term, Tuple, Var, add, let, mul, negate, total
+from combdiff.tracing.recording import trace_function
+from combdiff.tracing.reuse import settled
 
 i, j, p = (Var(name, Range("n")) for name in "ijp")
 x, v = Var("x", Space("n")), Var("v", Space("n"))
@@ -400,3 +402,13 @@ def test_a_program_called_in_a_program_keeps_what_it_binds() -> None:
 
     short, middle, long = (whole_length(composed(steps)) for steps in (2, 4, 8))
     assert long - middle <= 2.2 * (middle - short)
+
+
+def test_settling_twice_is_settling_once() -> None:
+    def f(r: cd.Space(), x: cd.Space()):
+        for _ in range(7):
+            x = r * x * (1 - x)
+        return x
+
+    once = trace_function(f).term
+    assert settled(once) is once

@@ -19,7 +19,7 @@ from combdiff.checking import dtype_of
 from combdiff.substitution import subterms
 from combdiff.terms import Add, Apply, Lambda, Mul, Term
 
-MOST_REPEATED = 24  # symbols up to which a number is written again wherever it is used
+MOST_REPEATED = 18  # symbols up to which a number is written again wherever it is used
 
 
 def held(term: Term) -> Term:
@@ -47,15 +47,20 @@ def settled(term: Term) -> Term:
     done: dict[Term, Term] = {}
     lengths: dict[Term, int] = {}
     for part in parts:
-        inside = released(part)
         if is_held(part):
-            # read bare, too, where it is the body of a Σ or an argument
-            often = uses[part] + uses[inside] > 2
-            keep = often and lengths[inside] > MOST_REPEATED
-            done[part] = held(done[inside]) if keep else done[inside]
-            lengths[part] = 1 if keep else lengths[inside]
-            continue
-        done[part] = part.with_children(tuple(done[child] for child in part.children))
-        element = isinstance(part, Apply) and isinstance(part.function, Lambda)  # of a tensor with a name of its own
-        lengths[part] = 1 + sum(1 if element else lengths[child] for child in part.children)
+            inside = released(part)
+            often = uses[part] + uses[inside] > 2  # read bare, too, where it is all of a Σ or an argument
+            done[part] = held(done[inside]) if often and lengths[done[inside]] > MOST_REPEATED else done[inside]
+        else:
+            done[part] = part.with_children(tuple(done[child] for child in part.children))
+        _measure(done[part], lengths)
     return done[term]
+
+
+def _measure(term: Term, lengths: dict[Term, int]) -> None:
+    """Notes how many symbols a term takes to print; an element of a computed tensor, or what is held, is a name."""
+    named = isinstance(term, Apply) and isinstance(term.function, Lambda)
+    for child in term.children:
+        if child not in lengths:  # what arithmetic has made anew
+            _measure(child, lengths)
+    lengths[term] = 1 + sum(1 if named else lengths[child] for child in term.children)
