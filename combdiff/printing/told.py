@@ -13,11 +13,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from combdiff.checking import type_of
-from combdiff.domains import Cyclic, Domain, Range, Real, Space, Symmetric, Whole
-from combdiff.indexing import Affine, Delta
+from combdiff.ir import (
+    Affine,
+    Apply,
+    Cyclic,
+    Delta,
+    Domain,
+    Lambda,
+    Range,
+    Real,
+    Space,
+    Sum,
+    Symmetric,
+    Term,
+    Type,
+    Var,
+    Whole,
+    type_of,
+)
 from combdiff.printing.documents import Doc, Literal, Name, Ranging
-from combdiff.terms import Apply, Lambda, Sum, Term, Type, Var
 
 SIGNS: Mapping[type, str] = {Range: "<", Cyclic: "mod", Symmetric: "≤", Real: "∈"}
 

@@ -20,33 +20,33 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from combdiff.printing.documents import (
-    Access,
+from combdiff.printing import (
     Arrow,
     BigSum,
     Bound,
     Comparison,
     Derivative,
+    Division,
     Doc,
     ElementPower,
     ElementProduct,
-    Function,
+    FunctionCall,
     Iverson,
+    Juxtaposition,
     Literal,
     Marked,
     MatrixProduct,
+    Modulo,
     Name,
     Norm,
-    Power,
-    Product,
-    Quotient,
     Ranging,
-    Remainder,
+    ResultRow,
     Rounded,
-    Row,
     Sheet,
     Signed,
     Starred,
+    Subscripted,
+    Superscript,
 )
 from combdiff.text.grammar import lark_parser, refuse_large
 from combdiff.text.places import Span, TextError, quoted
@@ -299,8 +299,8 @@ class _Builder:
     def _definition(self, left: Doc, right: Doc) -> Doc:
         if isinstance(left, Arrow):
             return self._headed(left.parameters, left.body, right)  # type: ignore[arg-type]
-        if isinstance(left, Access) and any(isinstance(a, Comparison | Remainder) for a in left.arguments):
-            left = self._at(left, Access(left.map, self._parameters(left.arguments), left.round))
+        if isinstance(left, Subscripted) and any(isinstance(a, Comparison | Modulo) for a in left.arguments):
+            left = self._at(left, Subscripted(left.map, self._parameters(left.arguments), left.round))
         return Comparison((left, right), ("=",))
 
     def _headed(self, parameters: Any, left: Doc, right: Doc) -> Doc:
@@ -310,7 +310,7 @@ class _Builder:
         return Arrow(self._parameters(left), body)
 
     def _parameters(self, left: Any) -> tuple[Doc, ...]:
-        given = left.items if isinstance(left, Row) else left if isinstance(left, tuple) else (left,)
+        given = left.items if isinstance(left, ResultRow) else left if isinstance(left, tuple) else (left,)
         return tuple(self._ranging(each) for each in given)
 
     def _ranging(self, doc: Doc) -> Name | Ranging:
@@ -320,9 +320,9 @@ class _Builder:
                 return doc
             case Comparison((Name() as name, size), ("<" | "∈" as sign,)):
                 return self._at(doc, Ranging(name, sign, size))
-            case Comparison((Function("abs", (Name() as name,)), size), ("≤",)):
+            case Comparison((FunctionCall("abs", (Name() as name,)), size), ("≤",)):
                 return self._at(doc, Ranging(name, "≤", size))
-            case Remainder(Name() as name, size):
+            case Modulo(Name() as name, size):
                 return self._at(doc, Ranging(name, "mod", size))
         raise self._error("an index or a parameter is a name", "write (x, y) ↦ …, i ↦ …, or with its range i<n ↦ …")
 
@@ -342,7 +342,7 @@ class _Builder:
         return Comparison((first, *rest[1::2]), signs)
 
     def _remainder(self, form: Doc, modulus: Doc) -> Doc:
-        return Remainder(form, modulus)
+        return Modulo(form, modulus)
 
     def _signed(self, *parts: Any) -> Doc:
         items = list(parts) if _is_token(parts[0], "SIGN") else ["+", *parts]
@@ -414,13 +414,13 @@ class _Builder:
     # powers and what stands behind a factor
 
     def _raised(self, base: Doc, exponent: Doc) -> Doc:
-        return Power(base, exponent)
+        return Superscript(base, exponent)
 
     def _raised_elements(self, base: Doc, _: Token, exponent: Doc) -> Doc:
         return ElementPower(base, exponent)
 
     def _powered(self, base: Doc, up: Token) -> Doc:
-        return Power(base, Literal(int(up.translate(DIGITS))))
+        return Superscript(base, Literal(int(up.translate(DIGITS))))
 
     def _starred(self, body: Doc, _: Token) -> Doc:
         return Starred(body)
@@ -432,16 +432,16 @@ class _Builder:
         divisor = int(number)
         if isinstance(body, Literal) and isinstance(body.real, int) and divisor:
             return Literal(Fraction(body.real, divisor))
-        return Quotient(body, Literal(divisor))
+        return Division(body, Literal(divisor))
 
     def _arguments(self, *arguments: Doc) -> tuple[Doc, ...]:
         return arguments
 
     def _call(self, map_: Doc, arguments: tuple[Doc, ...]) -> Doc:
-        return Access(map_, arguments, round=True)
+        return Subscripted(map_, arguments, round=True)
 
     def _element(self, map_: Doc, arguments: tuple[Doc, ...]) -> Doc:
-        return Access(map_, arguments, round=False)
+        return Subscripted(map_, arguments, round=False)
 
     # atoms
 
@@ -460,7 +460,7 @@ class _Builder:
         return inner
 
     def _row(self, *items: Doc) -> Doc:
-        return Row(items)
+        return ResultRow(items)
 
     def _iverson(self, *conditions: Doc) -> Doc:
         if not all(isinstance(condition, Comparison) for condition in conditions):
@@ -468,7 +468,7 @@ class _Builder:
         return Iverson(conditions)  # type: ignore[arg-type]
 
     def _modulus(self, inner: Doc) -> Doc:
-        return Function("abs", (inner,))
+        return FunctionCall("abs", (inner,))
 
     def _norm(self, inner: Doc, end: Token) -> Doc:
         return Norm(inner, "F" if end.endswith("F") else "")
@@ -481,7 +481,7 @@ class _Builder:
 
     def _rounded(self, inner: Doc, *, up: bool) -> Doc:
         match inner:
-            case Quotient(form, Literal(int(divisor), 0)):
+            case Division(form, Literal(int(divisor), 0)):
                 return Rounded(form, divisor, up)
         raise self._error("⌊ ⌋ and ⌈ ⌉ hold an index expression over a whole number, such as ⌊i/2⌋")
 
@@ -501,11 +501,11 @@ def _is_token(part: object, kind: str) -> bool:
 def _combined(left: Doc, operator: str, right: Doc) -> Doc:
     match operator:
         case "/":
-            return Quotient(left, right)
+            return Division(left, right)
         case "⊙" | ".*":
             return ElementProduct((left, right), ())
         case "⊘" | "./":
             return ElementProduct((left,), (right,))
         case "":
-            return Product((left, right))
+            return Juxtaposition((left, right))
     return MatrixProduct((left, right))

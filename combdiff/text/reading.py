@@ -16,61 +16,75 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from combdiff.checking import type_of
-from combdiff.domains import Cyclic, Domain, Range, Real, Space, Symmetric, Whole
-from combdiff.domains import Function as Map
-from combdiff.implicit import Implicit
-from combdiff.indexing import Coordinate, affine, delta, indicator, unequal
-from combdiff.matrices import MATRIX_TABLE
-from combdiff.moduli import power_of
-from combdiff.primitives import TABLE, divide, function, power
-from combdiff.printing.documents import (
-    Access,
-    Arrow,
-    BigSum,
-    Bound,
-    Comparison,
-    Derivative,
-    Doc,
-    Function,
-    Iverson,
-    Literal,
-    Marked,
-    MatrixProduct,
-    Name,
-    Power,
-    Product,
-    Quotient,
-    Ranging,
-    Remainder,
-    Rounded,
-    Row,
-    Signed,
-    Starred,
-)
-from combdiff.printing.plain import SHOWN_AS
-from combdiff.program import Program, finished
-from combdiff.substitution import apply, fresh
-from combdiff.terms import (
+from combdiff.api import Program, finished
+from combdiff.ir import (
+    MATRIX_TABLE,
     MINUS_ONE,
     ONE,
+    TABLE,
     Apply,
+    Coordinate,
+    Cyclic,
+    Domain,
+    Implicit,
     Lambda,
     Mul,
     Number,
     Primitive,
     Pullback,
+    Range,
+    Real,
+    Space,
+    Symmetric,
     Term,
     Tuple,
     Var,
+    Whole,
     add,
+    affine,
+    apply,
     conj,
+    delta,
+    divide,
     exact,
+    fresh,
+    function,
+    indicator,
     lambda_,
     let,
     mul,
     negate,
+    power,
+    power_of,
     total,
+    type_of,
+    unequal,
+)
+from combdiff.ir import Function as Map
+from combdiff.printing import (
+    SHOWN_AS,
+    Arrow,
+    BigSum,
+    Bound,
+    Comparison,
+    Derivative,
+    Division,
+    Doc,
+    FunctionCall,
+    Iverson,
+    Juxtaposition,
+    Literal,
+    Marked,
+    MatrixProduct,
+    Modulo,
+    Name,
+    Ranging,
+    ResultRow,
+    Rounded,
+    Signed,
+    Starred,
+    Subscripted,
+    Superscript,
 )
 from combdiff.text.formulas import Formula, formula
 from combdiff.text.places import TextError
@@ -191,7 +205,7 @@ class _Reader:
         definitions = []
         for left, right in sheet.definitions:
             definitions.append(self.definition(left, right, scope))
-        values = [self.value(item, scope) for item in result.items] if isinstance(result, Row) else None
+        values = [self.value(item, scope) for item in result.items] if isinstance(result, ResultRow) else None
         one = None if values is not None else self.value(result, scope)
         self.settle()
         variables = tuple(self.variable(name, symbol) for name, symbol in self.parameters.items())
@@ -249,7 +263,7 @@ class _Reader:
     def definition(self, left: Doc, right: Doc, scope: dict[str, Symbol]) -> tuple[Tensor, Value]:
         """`t = …` or `t[i] = …`."""
         arguments: tuple[Doc, ...] = ()
-        if isinstance(left, Access) and isinstance(left.map, Name):
+        if isinstance(left, Subscripted) and isinstance(left.map, Name):
             name, arguments = left.map.name, left.arguments
         elif isinstance(left, Name):
             name = left.name
@@ -328,18 +342,18 @@ class _Reader:
                     lambda *terms: add(*(_negated(t) if n else t for (n, _), t in zip(parts, terms, strict=True))),
                     [part for _, part in parts],
                 )
-            case Product():
+            case Juxtaposition():
                 return self._product(doc, [self.value(factor, scope) for factor in doc.factors])
-            case Quotient():
+            case Division():
                 parts_ = [self.value(doc.numerator, scope), self.scalar(doc.denominator, scope)]
                 return self.elementwise(doc, lambda a, b: mul(a, inverse(b)), parts_, scalars=True)
-            case Power():
+            case Superscript():
                 return self._power(doc, scope)
             case Starred():
                 return self.elementwise(doc, conj, [self.value(doc.body, scope)])
-            case Function():
+            case FunctionCall():
                 return self._function(doc, doc.name, doc.arguments, scope)
-            case Access():
+            case Subscripted():
                 return self._access(doc, scope)
             case Derivative():
                 raise self.source.error("a derivative is taken at arguments", doc, "write ∇R(u), s'(z) or ∂₁L(q, v)")
@@ -350,7 +364,7 @@ class _Reader:
                 return _number(lambda: mul(*(make() for make in conditions)))
             case Arrow():
                 return self._arrow(doc, scope)
-            case Row():
+            case ResultRow():
                 items = [self.value(item, scope) for item in doc.items]
                 return Value((), _no_element, lambda: Tuple(tuple(map(self.term, items))))
         raise self.source.error("this is not a number or a tensor", doc)
@@ -418,19 +432,19 @@ class _Reader:
             )
         return self.elementwise(doc, mul, parts, scalars=True)
 
-    def _power(self, doc: Power, scope: Scope) -> Value:
+    def _power(self, doc: Superscript, scope: Scope) -> Value:
         base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
         return self.elementwise(doc, power_of, [base, exponent], scalars=True)
 
     # --- accesses and calls ----------------------------------------------------------------------------------------
 
-    def _access(self, doc: Access, scope: Scope) -> Value:
+    def _access(self, doc: Subscripted, scope: Scope) -> Value:
         if not doc.round:
             return self.elements(doc, self._accessed(doc, scope), scope)
         match doc.map:
             case Derivative():
                 return self._pullback(doc, doc.map, doc.arguments, _number(lambda: ONE), scope)
-            case Marked(Access(Derivative() as derivative, arguments, True), "ᵀ"):
+            case Marked(Subscripted(Derivative() as derivative, arguments, True), "ᵀ"):
                 return self._pullback(doc, derivative, arguments, self._cotangent(doc, scope), scope)
             case Marked(Name() as name, "ᵀ") if isinstance(map_ := scope.get(name.name), Map):
                 adjoint = self._cotangent(doc, scope)
@@ -440,7 +454,7 @@ class _Reader:
                 return self._call(doc, name, scope)
         return self.elements(doc, self.value(doc.map, scope), scope)
 
-    def _accessed(self, doc: Access, scope: Scope) -> Value:
+    def _accessed(self, doc: Subscripted, scope: Scope) -> Value:
         if isinstance(doc.map, Name):
             symbol = scope.get(doc.map.name)
             if isinstance(symbol, Tensor):
@@ -449,12 +463,12 @@ class _Reader:
                 return self.tensor(self._found(doc.map.name), len(doc.arguments))
         return self.value(doc.map, scope)
 
-    def _cotangent(self, doc: Access, scope: Scope) -> Value:
+    def _cotangent(self, doc: Subscripted, scope: Scope) -> Value:
         if len(doc.arguments) != 1:
             raise self.source.error("an adjoint takes one argument", doc)
         return self.value(doc.arguments[0], scope)
 
-    def _call(self, doc: Access, name: Name, scope: Scope) -> Value:
+    def _call(self, doc: Subscripted, name: Name, scope: Scope) -> Value:
         """A named map, a field, δ, or a function of the table."""
         symbol = scope.get(name.name)
         if isinstance(symbol, Map):
@@ -503,7 +517,7 @@ class _Reader:
         return Value((*points, *own), element)
 
     def _pullback(
-        self, doc: Access, derivative: Derivative, arguments: Sequence[Doc], cotangent: Value, scope: Scope
+        self, doc: Subscripted, derivative: Derivative, arguments: Sequence[Doc], cotangent: Value, scope: Scope
     ) -> Value:
         """`∇R(u)`, `∂₁L(q, v)`, `s'(z)`, `∂F(u)ᵀ(k)`."""
         assert isinstance(derivative.map, Name)
@@ -518,7 +532,7 @@ class _Reader:
         spaces, result = (*map_.arguments, map_.result if cotangent.cells else Space()), map_.arguments[position]
         return self._lifted(doc, spaces, result, given, lambda t: Pullback(var, position, t[:-1], t[-1]))
 
-    def elements(self, doc: Access, tensor: Value, scope: Scope) -> Value:
+    def elements(self, doc: Subscripted, tensor: Value, scope: Scope) -> Value:
         """An element; an index computed from integer tensors is a sum over the axis with a δ."""
         if len(doc.arguments) != len(tensor.cells):
             raise self.source.error(
@@ -546,7 +560,7 @@ class _Reader:
 
         return _number(element)
 
-    def _delta(self, doc: Access, scope: Scope) -> Value:
+    def _delta(self, doc: Subscripted, scope: Scope) -> Value:
         if len(doc.arguments) != 2:
             raise self.source.error("δ takes two indices", doc)
         one, two = (self.form(argument, scope) for argument in doc.arguments)
@@ -659,7 +673,7 @@ class _Reader:
 
     def _sides(self, doc: Doc, fold: str, scope: Scope) -> list[tuple[Linear, int]]:
         """`max(a, ⌈b/2⌉)` as the forms and divisors that it is the greatest of."""
-        if isinstance(doc, Access) and isinstance(doc.map, Name) and doc.map.name == fold:
+        if isinstance(doc, Subscripted) and isinstance(doc.map, Name) and doc.map.name == fold:
             return [side for argument in doc.arguments for side in self._sides(argument, fold, scope)]
         if isinstance(doc, Rounded):
             return [(self._known_form(doc.body, scope), doc.divisor)]
@@ -711,17 +725,17 @@ class _Reader:
                 parts = [(negative, self.form(part, scope)) for negative, part in doc.terms]
                 known = [(-1 if negative else 1, part) for negative, part in parts if part is not None]
                 return _combined(known) if len(known) == len(parts) else None
-            case Product((one, two)) | MatrixProduct((one, two)):
+            case Juxtaposition((one, two)) | MatrixProduct((one, two)):
                 number, form = self.form(one, scope), self.form(two, scope)
                 return None if number is None or form is None or number[0] else _combined([(number[1], form)])
-            case Quotient(above, Literal(int() as divisor, 0)) if divisor:
+            case Division(above, Literal(int() as divisor, 0)) if divisor:
                 form = self.form(above, scope)
                 return None if form is None else _combined([(Fraction(1, divisor), form)])
         return None
 
     def _conditions(self, doc: Comparison, scope: Scope) -> Iterable[Callable[[], Term]]:
         """The indicators of a chain of comparisons."""
-        if doc.signs == ("=",) and isinstance(remainder := doc.sides[0], Remainder):
+        if doc.signs == ("=",) and isinstance(remainder := doc.sides[0], Modulo):
             form, modulus = self._known_form(remainder.form, scope), remainder.modulus
             rest = self._known_form(doc.sides[1], scope)
             if not isinstance(modulus, Literal) or not isinstance(modulus.real, int) or modulus.real < 1:
