@@ -237,8 +237,12 @@ class ResultRow(Doc):
 
 @dataclass(frozen=True)
 class Sheet(Doc):
-    """A whole program: the parameters it takes one group after another, definitions (left, right), the result."""
+    """A whole program: the parameters it takes one group after another, definitions (left, right), the result.
+
+    `unit` is the imaginary unit in plain text: i, or ⅈ where a parameter is called i.
+    """
 
     groups: tuple[tuple[Doc, ...], ...]
     definitions: tuple[tuple[Doc, Doc], ...]
     result: Doc
+    unit: str = "i"

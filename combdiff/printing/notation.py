@@ -95,6 +95,11 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     return parts, layout, scope
 
 
+def unit_of(scope: Scope) -> str:
+    """The imaginary unit beside the parameters and sizes of a program."""
+    return "ⅈ" if "i" in scope.shown.values() else "i"
+
+
 class Layout:
     """Terms to documents; knows which names are bound below every binder of the program."""
 
@@ -135,7 +140,7 @@ class Layout:
         """A whole outline."""
         groups = tuple(_names(group, scope) for group in parts.groups)
         definitions = tuple(self.definition(var, value, scope) for var, value in parts.definitions)
-        return Sheet(groups, definitions, self.doc(parts.result, scope))
+        return Sheet(groups, definitions, self.doc(parts.result, scope), unit_of(scope))
 
     def definition(self, var: Var, value: Term, scope: Scope) -> tuple[Doc, Doc]:
         """`name = value`, the indices of a tensor on the left."""

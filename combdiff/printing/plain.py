@@ -73,6 +73,7 @@ class _Text(Renderer):
         self.width = width
 
     def sheet(self, sheet: Sheet) -> str:
+        self.unit = sheet.unit
         heads = self.heads(sheet)
         line = " ".join([*heads, self.render(sheet.result)])
         if not sheet.definitions and len(line) <= self.width:
@@ -156,7 +157,7 @@ class _Text(Renderer):
     def imaginary(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
             return f"{self.imaginary(value.numerator)}/{value.denominator}"
-        return "i" if value == 1 else f"{self.real(value)}i"
+        return self.unit if value == 1 else f"{self.real(value)}{self.unit}"
 
     def scaled(self, doc: Scaled) -> str:
         name = self.render(doc.name)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from combdiff.printing import (
     Arrow,
@@ -155,6 +155,9 @@ SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠"}
 MARKS = {"'": "ᵀ"}
 
 
+D = TypeVar("D", bound=Doc)
+
+
 @dataclass(frozen=True)
 class Formula:
     """A text as documents; `spans` has the place of each by its id."""
@@ -283,6 +286,9 @@ class _Builder:
         *definitions, result = (_opened(first, groups), *statements[1:])
         if isinstance(result, Comparison | _Headed) and "=" in getattr(result, "signs", "="):
             raise TextError("the text ends in a definition", self.text, len(self.text.rstrip()), "add what it gives")
+        sign = next((made for made in (*definitions, result) if isinstance(made, _Sign)), None)
+        if sign is not None:
+            raise TextError("a Σ or ∫ has nothing after it", self.text, self.spans[id(sign)].start)
         pairs = []
         for each in definitions:
             if not (isinstance(each, Comparison) and each.signs == ("=",)):
@@ -291,14 +297,14 @@ class _Builder:
                     "a line before the last is a definition", self.text, span.start, "write name = … or name[i] = …"
                 )
             pairs.append((each.sides[0], each.sides[1]))
-        return Sheet(tuple(groups), tuple(pairs), result)  # type: ignore[arg-type]
+        return Sheet(tuple(groups), tuple(pairs), result)
 
     def _statement(self, one: Any) -> Any:
         return one
 
     def _definition(self, left: Doc, right: Doc) -> Doc:
         if isinstance(left, Arrow):
-            return self._headed(left.parameters, left.body, right)  # type: ignore[arg-type]
+            return self._headed(left.parameters, left.body, right)
         if isinstance(left, Subscripted) and any(isinstance(a, Comparison | Modulo) for a in left.arguments):
             left = self._at(left, Subscripted(left.map, self._parameters(left.arguments), left.round))
         return Comparison((left, right), ("=",))
@@ -326,7 +332,7 @@ class _Builder:
                 return self._at(doc, Ranging(name, "mod", size))
         raise self._error("an index or a parameter is a name", "write (x, y) ↦ …, i ↦ …, or with its range i<n ↦ …")
 
-    def _at(self, old: Any, new: Any) -> Any:
+    def _at(self, old: Any, new: D) -> D:
         if id(old) in self.spans:
             self.spans[id(new)] = self.spans[id(old)]
         self.made.append(new)

@@ -2,7 +2,7 @@
 
     Sheet(((x,),), (), Σ_i x[i]²)   with x: Space("n")   →   x ↦ Σ_i power(x[i], 2)
 
-A document is a `Value`: the domains of its axes, known or not yet, and its elements at given indices, made when all
+A document is a `Meaning`: the domains of its axes, known or not yet, and its elements at given indices, made when all
 domains are known. An index takes the domain of an axis that it indexes bare, or the one written with it (`i<n`).
 
 Invariant: each index has one domain, told by the text and the Spaces; where they do not tell it, or contradict each
@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from combdiff.api import Program, finished
 from combdiff.ir import (
     MATRIX_TABLE,
     MINUS_ONE,
@@ -70,6 +69,8 @@ from combdiff.printing import (
     Derivative,
     Division,
     Doc,
+    ElementPower,
+    ElementProduct,
     FunctionCall,
     Iverson,
     Juxtaposition,
@@ -78,6 +79,7 @@ from combdiff.printing import (
     MatrixProduct,
     Modulo,
     Name,
+    Norm,
     Ranging,
     ResultRow,
     Rounded,
@@ -93,12 +95,18 @@ FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 SIZES = "nmkpqrs"
 
 
-def read(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Program:
-    """A program from its print: index notation as `str` writes it, or matrix notation as `matrix()` does.
+@dataclass(frozen=True)
+class Printed:
+    """The program that a print shows; `inner` names the last parameters where the result is a function of them."""
 
-    `spaces` gives the Spaces of names; of others the axes follow from their use, under sizes n, m, k, … ASCII spellings
-    are read too: `sum_{i,j}`, `delta(i, j)`, `->`, `x'*A*x`. Raises TextError, with line and column, for a text that is
-    not of the language, or does not tell over which domain an index runs.
+    term: Lambda
+    inner: tuple[str, ...]
+
+
+def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Printed:
+    """The program of a print, in index notation or matrix notation; `spaces` gives the Spaces of names.
+
+    Raises TextError, with line and column, for a text that is not of the language or does not tell all domains.
     """
     found = formula(text)
     try:
@@ -139,7 +147,7 @@ class Cell:
 
 
 @dataclass(eq=False)
-class Index:
+class BoundIndex:
     """A bound index; `var` is the variable that stands for it where terms are made."""
 
     name: str
@@ -150,7 +158,7 @@ class Index:
 
 
 @dataclass(eq=False)
-class Tensor:
+class NamedTensor:
     """A parameter or definition; the order of one without a Space follows from its first use."""
 
     name: str
@@ -161,32 +169,33 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Value:
+class Meaning:
     """A tensor or number: its axes, its element at indices, and the whole where there is a term for it."""
 
     cells: tuple[Cell, ...]
-    element: Callable[[tuple[Term, ...]], Term]
+    element: Element
     whole: Callable[[], Term] | None = None
     row: bool = False  # a vector that was transposed
 
 
-Symbol = Index | Tensor | Map | Whole
+Element = Callable[[tuple[Term, ...]], Term]
+Symbol = BoundIndex | NamedTensor | Map | Whole
 Scope = Mapping[str, Symbol]
-Linear = tuple[dict[Index | str, int | Fraction], int | Fraction]  # indices and sizes with coefficients, an offset
+Linear = tuple[dict[BoundIndex | str, int | Fraction], int | Fraction]  # indices and sizes with coefficients, an offset
 
 
 @dataclass
 class _Reader:
     source: Formula
     spaces: dict[str, Space | Map]
-    parameters: dict[str, Tensor | Map] = field(default_factory=dict)
+    parameters: dict[str, NamedTensor | Map] = field(default_factory=dict)
     inner: tuple[str, ...] = ()
     taken: set[str] = field(default_factory=set)
     guesses: list[tuple[Cell, Cell]] = field(default_factory=list)
 
     # --- the whole program -----------------------------------------------------------------------------------------
 
-    def program(self) -> Program:
+    def program(self) -> Printed:
         """The program of the sheet."""
         sheet = self.source.sheet
         sizes = {s for space in self.spaces.values() for s in _sizes(space)}
@@ -211,9 +220,9 @@ class _Reader:
         variables = tuple(self.variable(name, symbol) for name, symbol in self.parameters.items())
         bindings = [(self.bound(symbol, value), value) for symbol, value in ((s, self.term(v)) for s, v in definitions)]
         body = self.term(one) if one else Tuple(tuple(self.items(result, values)))
-        return finished(Lambda(variables, let(bindings, body)), "read", None, self.inner)
+        return Printed(Lambda(variables, let(bindings, body)), self.inner)
 
-    def items(self, row: Doc, values: Sequence[Value] | None) -> Iterable[Term]:
+    def items(self, row: Doc, values: Sequence[Meaning] | None) -> Iterable[Term]:
         """Several results, each of which may be several again."""
         assert values is not None
         return map(self.term, values)
@@ -236,7 +245,7 @@ class _Reader:
 
     _held: list[Doc] = field(default_factory=list)
 
-    def parameter(self, name: str) -> Tensor | Map:
+    def parameter(self, name: str) -> NamedTensor | Map:
         """A parameter by its Space, or one whose axes follow."""
         if name not in self.parameters:
             space = self.spaces.get(name)
@@ -244,23 +253,23 @@ class _Reader:
                 self.parameters[name] = space
             else:
                 cells = None if space is None else tuple(map(Cell, space.axes))
-                self.parameters[name] = Tensor(name, cells, space.dtype if space else float, space)
+                self.parameters[name] = NamedTensor(name, cells, space.dtype if space else float, space)
         return self.parameters[name]
 
-    def variable(self, name: str, symbol: Tensor | Map) -> Var:
+    def variable(self, name: str, symbol: NamedTensor | Map) -> Var:
         """The variable of a parameter."""
         if isinstance(symbol, Map):
             return Var(name, symbol)
         return self.tensor_var(symbol)
 
-    def tensor_var(self, symbol: Tensor) -> Var:
+    def tensor_var(self, symbol: NamedTensor) -> Var:
         """The variable of a tensor, once its axes are known."""
         if symbol.var is None:
             space = symbol.space or Space(*(c.domain for c in symbol.cells or ()), dtype=symbol.dtype)  # type: ignore[arg-type]
             symbol.var = Var(symbol.name, space)
         return symbol.var
 
-    def definition(self, left: Doc, right: Doc, scope: dict[str, Symbol]) -> tuple[Tensor, Value]:
+    def definition(self, left: Doc, right: Doc, scope: dict[str, Symbol]) -> tuple[NamedTensor, Meaning]:
         """`t = …` or `t[i] = …`."""
         arguments: tuple[Doc, ...] = ()
         if isinstance(left, Subscripted) and isinstance(left.map, Name):
@@ -271,11 +280,11 @@ class _Reader:
             raise self.source.error("a definition has a name on its left", left, "write t = … or t[i,j] = …")
         value = self.value(Arrow(arguments, right) if arguments else right, scope)
         self.taken.add(name)
-        symbol = Tensor(name, value.cells, float)
+        symbol = NamedTensor(name, value.cells, float)
         scope[name] = symbol
         return symbol, value
 
-    def bound(self, symbol: Tensor, value: Term) -> Var:
+    def bound(self, symbol: NamedTensor, value: Term) -> Var:
         """The variable of a definition, its type that of the value."""
         space = type_of(value)
         assert isinstance(space, Space)
@@ -289,13 +298,13 @@ class _Reader:
                 one.join(other)
         names = iter([*(s for s in SIZES if s not in self.taken), *(f"n{k}" for k in range(2, 1000))])
         for symbol in self.parameters.values():
-            for cell in (symbol.cells or ()) if isinstance(symbol, Tensor) else ():
+            for cell in (symbol.cells or ()) if isinstance(symbol, NamedTensor) else ():
                 if cell.domain is None:
                     cell.join(Cell(Range(next(names))))
 
     # --- values ----------------------------------------------------------------------------------------------------
 
-    def term(self, value: Value) -> Term:
+    def term(self, value: Meaning) -> Term:
         """The tensor or number that a value is."""
         if value.whole is not None:
             return value.whole()
@@ -320,14 +329,14 @@ class _Reader:
             )
         return cell.domain
 
-    def scalar(self, doc: Doc, scope: Scope) -> Value:
+    def scalar(self, doc: Doc, scope: Scope) -> Meaning:
         """A document that is a number."""
         value = self.value(doc, scope)
         if value.cells:
             raise self.source.error(f"a number is expected here, not a tensor of order {len(value.cells)}", doc)
         return value
 
-    def value(self, doc: Doc, scope: Scope) -> Value:
+    def value(self, doc: Doc, scope: Scope) -> Meaning:
         """Any document that is a number or a tensor."""
         match doc:
             case Name():
@@ -349,6 +358,24 @@ class _Reader:
                 return self.elementwise(doc, lambda a, b: mul(a, inverse(b)), parts_, scalars=True)
             case Superscript():
                 return self._power(doc, scope)
+            case MatrixProduct():
+                one, *others = (self.value(factor, scope) for factor in doc.factors)
+                for other in others:
+                    one = self._matrix_product(doc, one, other)
+                return one
+            case ElementProduct():
+                factors = [self.value(factor, scope) for factor in (*doc.above, *doc.below)]
+                over = len(doc.above)
+                return self.elementwise(doc, lambda *t: mul(*t[:over], *map(inverse, t[over:])), factors, scalars=True)
+            case ElementPower():
+                sides = [self.value(doc.base, scope), self.value(doc.exponent, scope)]
+                return self.elementwise(doc, power_of, sides, scalars=True)
+            case Norm():
+                return self._norm(doc, self.value(doc.body, scope))
+            case Marked():
+                return self._marked(doc, self.value(doc.body, scope), doc.sign)
+            case Derivative(body, "'"):
+                return self._marked(doc, self.value(body, scope), "ᵀ")
             case Starred():
                 return self.elementwise(doc, conj, [self.value(doc.body, scope)])
             case FunctionCall():
@@ -366,12 +393,12 @@ class _Reader:
                 return self._arrow(doc, scope)
             case ResultRow():
                 items = [self.value(item, scope) for item in doc.items]
-                return Value((), _no_element, lambda: Tuple(tuple(map(self.term, items))))
+                return Meaning((), _no_element, lambda: Tuple(tuple(map(self.term, items))))
         raise self.source.error("this is not a number or a tensor", doc)
 
     def elementwise(
-        self, doc: Doc, make: Callable[..., Term], parts: Sequence[Value], *, scalars: bool = False
-    ) -> Value:
+        self, doc: Doc, make: Callable[..., Term], parts: Sequence[Meaning], *, scalars: bool = False
+    ) -> Meaning:
         """A function of the elements; numbers beside tensors are the same for each where `scalars` allows them."""
         cells = max((part.cells for part in parts), key=len)
         for part in parts:
@@ -379,7 +406,11 @@ class _Reader:
                 raise self.source.error(f"tensors of order {len(cells)} and {len(part.cells)} stand side by side", doc)
             for one, other in zip(part.cells, cells, strict=False):
                 self.join(one, other, doc)
-        return Value(cells, lambda at: make(*(part.element(at if part.cells else ()) for part in parts)))
+        rows = {part.row for part in parts if len(part.cells) == 1}
+        if len(rows) > 1:
+            raise self.source.error("a row and a column stand side by side", doc)
+        element: Element = lambda at: make(*(part.element(at if part.cells else ()) for part in parts))  # noqa: E731
+        return Meaning(cells, element, row=True in rows)
 
     def join(self, one: Cell, other: Cell, doc: Doc) -> None:
         """Two axes that have one domain."""
@@ -388,43 +419,53 @@ class _Reader:
 
     # --- names and products ----------------------------------------------------------------------------------------
 
-    def _name(self, doc: Name, scope: Scope) -> Value:
+    def _name(self, doc: Name, scope: Scope) -> Meaning:
         symbol = scope.get(doc.name)
         match symbol:
-            case Index():
+            case BoundIndex():
                 return _number(lambda: _coordinate(_var(symbol)))
             case Whole():
                 return _number(lambda: Coordinate(Var(doc.name, Whole()), int))
-            case Tensor():
+            case NamedTensor():
                 return self.tensor(symbol, 0)
             case Map():
                 raise self.source.error(f"{doc.name} is a map, which takes arguments", doc)
-        if doc.name == "i":
+        if doc.name in ("i", "ⅈ"):
             return _number(lambda: Number(0, 1))
+        if doc.name == "𝟏":
+            return Meaning((Cell(),), lambda _: ONE)
+        if doc.name == "𝐈":
+            return Meaning((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
         if doc.name in ("inf", "nan"):
             return _number(lambda: Number(float(doc.name)))
         if self.source.sheet.groups:
             raise self.source.error(f"{doc.name} is not declared", doc, "name it before ↦, or bind it in a Σ")
-        return self.tensor(self._found(doc.name), 0)
+        return self.tensor(self._found(doc.name), self._order(doc.name))
 
-    def _found(self, name: str) -> Tensor:
+    def _order(self, name: str) -> int:
+        """The order of a whole tensor that nothing declares: A a matrix, x a vector, α and t1 in index notation not."""
+        if "[" in self.source.text or not name[0].isascii():
+            return 0
+        return 2 if name[0].isupper() else 1
+
+    def _found(self, name: str) -> NamedTensor:
         """A parameter that no head names."""
         symbol = self.parameter(name)
-        assert isinstance(symbol, Tensor)
+        assert isinstance(symbol, NamedTensor)
         self.taken.add(name)
         return symbol
 
-    def tensor(self, symbol: Tensor, order: int) -> Value:
+    def tensor(self, symbol: NamedTensor, order: int) -> Meaning:
         """A parameter or definition as a whole; `order` is that of one whose axes are not known yet."""
         if symbol.cells is None:
             symbol.cells = tuple(Cell() for _ in range(order))
-        return Value(
+        return Meaning(
             symbol.cells,
             lambda at: Apply(self.tensor_var(symbol), at) if at else self.tensor_var(symbol),
             lambda: self.tensor_var(symbol),
         )
 
-    def _product(self, doc: Doc, parts: Sequence[Value]) -> Value:
+    def _product(self, doc: Doc, parts: Sequence[Meaning]) -> Meaning:
         """Numbers side by side, at most one tensor among them."""
         if sum(bool(part.cells) for part in parts) > 1:
             raise self.source.error(
@@ -432,13 +473,79 @@ class _Reader:
             )
         return self.elementwise(doc, mul, parts, scalars=True)
 
-    def _power(self, doc: Superscript, scope: Scope) -> Value:
+    def _matrix_product(self, doc: Doc, one: Meaning, two: Meaning) -> Meaning:
+        """`A·x`, `xᵀ·y`, `x·yᵀ`; of numbers with anything, their product."""
+        if not one.cells or not two.cells:
+            return self.elementwise(doc, mul, [one, two], scalars=True)
+        if len(one.cells) > 2 or len(two.cells) > 2:
+            raise self.source.error("a matrix product is of vectors and matrices", doc, "write a Σ over indices")
+        if len(one.cells) == 1 and not one.row:
+            if len(two.cells) == 1 and two.row:
+                return Meaning((*one.cells, *two.cells), lambda at: mul(one.element(at[:1]), two.element(at[1:])))
+            raise self.source.error(
+                "a column stands before a vector or matrix", doc, "write uᵀ·v or u·vᵀ, in ASCII u'*v"
+            )
+        if len(two.cells) == 1 and two.row:
+            raise self.source.error("a row stands behind a matrix or row", doc, "write A·x, or x·yᵀ for a matrix")
+        self.join(one.cells[-1], two.cells[0], doc)
+        left = len(one.cells) - 1
+
+        def element(at: tuple[Term, ...]) -> Term:
+            k = self.fresh(Var("i", self.domain(one.cells[-1], doc)))
+            return total([k], mul(one.element((*at[:left], k)), two.element((k, *at[left:]))))
+
+        return Meaning((*one.cells[:-1], *two.cells[1:]), element, row=one.row and len(two.cells) == 2)
+
+    def _marked(self, doc: Doc, body: Meaning, sign: str) -> Meaning:
+        """A transpose, an adjoint, an inverse."""
+        if sign[0] == "⁻":
+            inverted = self._matrix_function(doc, "inv", body) if body.cells else self.elementwise(doc, inverse, [body])
+            return inverted if sign == "⁻¹" else self._marked(doc, inverted, {"⁻ᵀ": "ᵀ", "⁻†": "†"}[sign])
+        if len(body.cells) > 2:
+            raise self.source.error("a transpose is of a vector or matrix", doc)
+        conjugated = sign == "†"
+        element: Element = lambda at: body.element(at[::-1])  # noqa: E731
+        starred: Element = lambda at: conj(body.element(at[::-1]))  # noqa: E731
+        return Meaning(body.cells[::-1], starred if conjugated else element, row=len(body.cells) == 1 and not body.row)
+
+    def _norm(self, doc: Doc, body: Meaning, kind: str = "") -> Meaning:
+        """The Euclidean norm of a vector, or Frobenius norm of a matrix."""
+        kind = kind or (doc.kind if isinstance(doc, Norm) else "")
+        if len(body.cells) != (2 if kind == "F" else 1):
+            raise self.source.error("‖ ‖ is the norm of a vector, ‖ ‖_F of a matrix", doc)
+
+        def element(_: tuple[Term, ...]) -> Term:
+            at = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
+            return function("sqrt", total(at, power_of(function("abs", body.element(at)), Number(2))))
+
+        return Meaning((), element)
+
+    def _of_matrices(self, doc: Doc, name: str, body: Meaning) -> Meaning | None:
+        """Functions that only matrix notation has: tr, diag, sum, norms."""
+        if name == "norm2":
+            return self._norm(doc, body, "F" if len(body.cells) == 2 else "")
+        if name == "diag" and len(body.cells) == 1:
+            return Meaning(body.cells * 2, lambda at: mul(delta(at[0], at[1]), body.element(at[:1])))
+        if name in ("tr", "diag") and len(body.cells) == 2:
+            self.join(*body.cells, doc)
+            diagonal = Meaning(body.cells[:1], lambda at: body.element(at * 2))
+            return diagonal if name == "diag" else self._of_matrices(doc, "sum", diagonal)
+        if name == "sum":
+
+            def element(_: tuple[Term, ...]) -> Term:
+                at = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
+                return total(at, body.element(at))
+
+            return Meaning((), element)
+        return None
+
+    def _power(self, doc: Superscript, scope: Scope) -> Meaning:
         base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
         return self.elementwise(doc, power_of, [base, exponent], scalars=True)
 
     # --- accesses and calls ----------------------------------------------------------------------------------------
 
-    def _access(self, doc: Subscripted, scope: Scope) -> Value:
+    def _access(self, doc: Subscripted, scope: Scope) -> Meaning:
         if not doc.round:
             return self.elements(doc, self._accessed(doc, scope), scope)
         match doc.map:
@@ -454,28 +561,28 @@ class _Reader:
                 return self._call(doc, name, scope)
         return self.elements(doc, self.value(doc.map, scope), scope)
 
-    def _accessed(self, doc: Subscripted, scope: Scope) -> Value:
+    def _accessed(self, doc: Subscripted, scope: Scope) -> Meaning:
         if isinstance(doc.map, Name):
             symbol = scope.get(doc.map.name)
-            if isinstance(symbol, Tensor):
+            if isinstance(symbol, NamedTensor):
                 return self.tensor(symbol, len(doc.arguments))
             if symbol is None and not self.source.sheet.groups:
                 return self.tensor(self._found(doc.map.name), len(doc.arguments))
         return self.value(doc.map, scope)
 
-    def _cotangent(self, doc: Subscripted, scope: Scope) -> Value:
+    def _cotangent(self, doc: Subscripted, scope: Scope) -> Meaning:
         if len(doc.arguments) != 1:
             raise self.source.error("an adjoint takes one argument", doc)
         return self.value(doc.arguments[0], scope)
 
-    def _call(self, doc: Subscripted, name: Name, scope: Scope) -> Value:
+    def _call(self, doc: Subscripted, name: Name, scope: Scope) -> Meaning:
         """A named map, a field, δ, or a function of the table."""
         symbol = scope.get(name.name)
         if isinstance(symbol, Map):
             given = self._given(doc, name.name, symbol.arguments, doc.arguments, scope)
             var = Var(name.name, symbol)
             return self._lifted(doc, symbol.arguments, symbol.result, given, lambda terms: Apply(var, terms))
-        if isinstance(symbol, Tensor):
+        if isinstance(symbol, NamedTensor):
             return self.elements(doc, self.tensor(symbol, len(doc.arguments)), scope)
         if name.name in ("δ", "delta"):
             return self._delta(doc, scope)
@@ -483,7 +590,7 @@ class _Reader:
 
     def _given(
         self, doc: Doc, name: str, spaces: Sequence[Space], arguments: Sequence[Doc], scope: Scope
-    ) -> list[Value]:
+    ) -> list[Meaning]:
         if len(spaces) != len(arguments):
             raise self.source.error(f"{name} takes {len(spaces)} arguments, not {len(arguments)}", doc)
         return [self.value(argument, scope) for argument in arguments]
@@ -493,9 +600,9 @@ class _Reader:
         doc: Doc,
         spaces: Sequence[Space],
         result: Space,
-        given: Sequence[Value],
+        given: Sequence[Meaning],
         make: Callable[[tuple[Term, ...]], Term],
-    ) -> Value:
+    ) -> Meaning:
         """A map of arguments; at every point of arguments that are maps themselves: L(r, v) for t ↦ L(r(t), v(t))."""
         more = [len(value.cells) - space.order for value, space in zip(given, spaces, strict=True)]
         extra = max(more, default=0)
@@ -514,11 +621,11 @@ class _Reader:
             found = make(tuple(terms))
             return Apply(found, at[extra:]) if at[extra:] else found
 
-        return Value((*points, *own), element)
+        return Meaning((*points, *own), element)
 
     def _pullback(
-        self, doc: Subscripted, derivative: Derivative, arguments: Sequence[Doc], cotangent: Value, scope: Scope
-    ) -> Value:
+        self, doc: Subscripted, derivative: Derivative, arguments: Sequence[Doc], cotangent: Meaning, scope: Scope
+    ) -> Meaning:
         """`∇R(u)`, `∂₁L(q, v)`, `s'(z)`, `∂F(u)ᵀ(k)`."""
         assert isinstance(derivative.map, Name)
         map_ = scope.get(derivative.map.name)
@@ -532,14 +639,14 @@ class _Reader:
         spaces, result = (*map_.arguments, map_.result if cotangent.cells else Space()), map_.arguments[position]
         return self._lifted(doc, spaces, result, given, lambda t: Pullback(var, position, t[:-1], t[-1]))
 
-    def elements(self, doc: Subscripted, tensor: Value, scope: Scope) -> Value:
+    def elements(self, doc: Subscripted, tensor: Meaning, scope: Scope) -> Meaning:
         """An element; an index computed from integer tensors is a sum over the axis with a δ."""
         if len(doc.arguments) != len(tensor.cells):
             raise self.source.error(
                 f"a tensor of order {len(tensor.cells)} is read with {len(doc.arguments)} indices", doc
             )
         forms = [self.form(argument, scope) for argument in doc.arguments]
-        values: dict[int, Value] = {}
+        values: dict[int, Meaning] = {}
         for n, (argument, cell, form) in enumerate(zip(doc.arguments, tensor.cells, forms, strict=True)):
             bare = _bare(form)
             if bare is not None and not bare.written:
@@ -548,7 +655,7 @@ class _Reader:
                 values[n] = self.scalar(argument, scope)
             elif isinstance(cell.domain, Real):
                 for symbol in form[0]:
-                    self.join(symbol.cell, cell, argument) if isinstance(symbol, Index) else None
+                    self.join(symbol.cell, cell, argument) if isinstance(symbol, BoundIndex) else None
 
         def element() -> Term:
             found = {n: self.fresh(Var("k", self.domain(tensor.cells[n], doc))) for n in values}
@@ -560,7 +667,7 @@ class _Reader:
 
         return _number(element)
 
-    def _delta(self, doc: Subscripted, scope: Scope) -> Value:
+    def _delta(self, doc: Subscripted, scope: Scope) -> Meaning:
         if len(doc.arguments) != 2:
             raise self.source.error("δ takes two indices", doc)
         one, two = (self.form(argument, scope) for argument in doc.arguments)
@@ -573,7 +680,7 @@ class _Reader:
         ]
         return _number(lambda: delta(sides[0](()), sides[1](())))
 
-    def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Value:
+    def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Meaning:
         """A primitive, element by element; a matrix function; the solution of an equation."""
         if name == "solve" and len(arguments) == 2:
             return self._solve(doc, arguments, scope)
@@ -582,6 +689,8 @@ class _Reader:
         given = [self.value(argument, scope) for argument in arguments]
         if name in MATRIX_TABLE and len(given) == 1:
             return self._matrix_function(doc, name, given[0])
+        if len(given) == 1 and (found := self._of_matrices(doc, name, given[0])):
+            return found
         row = TABLE.get(name)
         if row is None:
             raise self.source.error(f"there is no function {name}", doc)
@@ -589,20 +698,20 @@ class _Reader:
             raise self.source.error(f"{name} takes {row.arity} arguments, not {len(given)}", doc)
         return self.elementwise(doc, lambda *terms: function(name, *terms), given)
 
-    def _matrix_function(self, doc: Doc, name: str, matrix: Value) -> Value:
+    def _matrix_function(self, doc: Doc, name: str, matrix: Meaning) -> Meaning:
         if len(matrix.cells) < 2:
             raise self.source.error(f"{name} takes a matrix", doc)
         self.join(matrix.cells[-1], matrix.cells[-2], doc)
         cells = matrix.cells[:-2] if MATRIX_TABLE[name].scalar else matrix.cells
         return _tensor(cells, lambda: Primitive(name, (self.term(matrix),)))
 
-    def _solve(self, doc: Doc, arguments: Sequence[Doc], scope: Scope) -> Value:
+    def _solve(self, doc: Doc, arguments: Sequence[Doc], scope: Scope) -> Meaning:
         given = self.value(arguments[1], scope)
         map_ = arguments[0]
         if not (isinstance(map_, Arrow) and len(map_.parameters) == 1 and isinstance(map_.parameters[0], Name)):
             raise self.source.error("solve takes a map and a right side", doc, "write solve(k ↦ …, b)")
         name = map_.parameters[0].name
-        unknown = Tensor(name, given.cells, float)
+        unknown = NamedTensor(name, given.cells, float)
         image = self.value(map_.body, {**scope, name: unknown})
         for one, other in zip(image.cells, given.cells, strict=True):
             self.join(one, other, doc)
@@ -618,20 +727,20 @@ class _Reader:
 
     # --- sums and abstractions -------------------------------------------------------------------------------------
 
-    def index(self, doc: Doc, scope: Scope) -> Index:
+    def index(self, doc: Doc, scope: Scope) -> BoundIndex:
         """An index that is bound here, with its domain where it is written."""
         if isinstance(doc, Name):
-            return Index(doc.name, Cell(), doc)
+            return BoundIndex(doc.name, Cell(), doc)
         assert isinstance(doc, Ranging)
         if doc.sign == "∈":
-            return Index(doc.name.name, Cell(Real()), doc, written=True)
+            return BoundIndex(doc.name.name, Cell(Real()), doc, written=True)
         size = doc.size.real if isinstance(doc.size, Literal) else doc.size.name if isinstance(doc.size, Name) else None
-        if not isinstance(size, int | str) or isinstance(scope.get(str(size)), Index | Tensor):
+        if not isinstance(size, int | str) or isinstance(scope.get(str(size)), BoundIndex | NamedTensor):
             raise self.source.error("the size of a range is a whole number or a name", doc)
         kind: Any = {"<": Range, "≤": Symmetric, "mod": Cyclic}[doc.sign]
-        return Index(doc.name.name, Cell(kind(size)), doc, written=True)
+        return BoundIndex(doc.name.name, Cell(kind(size)), doc, written=True)
 
-    def enter(self, indices: Iterable[Index]) -> tuple[Var, ...]:
+    def enter(self, indices: Iterable[BoundIndex]) -> tuple[Var, ...]:
         """New variables for indices, which stand for them in the terms made next."""
         entered = []
         for index in indices:
@@ -639,12 +748,12 @@ class _Reader:
             entered.append(index.var)
         return tuple(entered)
 
-    def _sum(self, doc: BigSum, scope: Scope) -> Value:
+    def _sum(self, doc: BigSum, scope: Scope) -> Meaning:
         inner = dict(scope)
-        indices: list[Index] = []
+        indices: list[BoundIndex] = []
         conditions: list[Callable[[], Term]] = []
         for variable in doc.variables:
-            indices.append(Index(variable.name, Cell(Real()), variable))
+            indices.append(BoundIndex(variable.name, Cell(Real()), variable))
         for bound in doc.indices:
             indices.append(self.index(bound.name, inner))
         for index in indices:
@@ -659,7 +768,7 @@ class _Reader:
 
         return _number(element)
 
-    def _limits(self, bound: Bound, index: Index, scope: Scope) -> Iterable[Callable[[], Term]]:
+    def _limits(self, bound: Bound, index: BoundIndex, scope: Scope) -> Iterable[Callable[[], Term]]:
         """The conditions that the bounds of an index state."""
         for other in bound.apart:
             form = self._known_form(other, scope)
@@ -679,7 +788,7 @@ class _Reader:
             return [(self._known_form(doc.body, scope), doc.divisor)]
         return [(self._known_form(doc, scope), 1)]
 
-    def _guess_range(self, bound: Bound, index: Index, scope: Scope) -> None:
+    def _guess_range(self, bound: Bound, index: BoundIndex, scope: Scope) -> None:
         """A domain that holds the range of an index, where nothing else tells its domain: 0 … what bounds it above."""
         assert bound.upper is not None
         for (coefficients, offset), divisor in self._sides(bound.upper, "min", scope):
@@ -692,7 +801,7 @@ class _Reader:
             elif divisor == 1 and len(sizes) == len(coefficients) == 1 and coefficients[sizes[0]] == 1 and offset == -1:
                 self.guesses.append((index.cell, Cell(Range(sizes[0]))))
 
-    def _arrow(self, doc: Arrow, scope: Scope) -> Value:
+    def _arrow(self, doc: Arrow, scope: Scope) -> Meaning:
         """A tensor or field by its elements."""
         indices = [self.index(parameter, scope) for parameter in doc.parameters]
         body = self.value(doc.body, {**scope, **{index.name: index for index in indices}})
@@ -716,7 +825,7 @@ class _Reader:
         match doc:
             case Name():
                 symbol = scope.get(doc.name)
-                if isinstance(symbol, Index):
+                if isinstance(symbol, BoundIndex):
                     return {symbol: 1}, 0
                 return ({doc.name: 1}, 0) if isinstance(symbol, Whole) else None
             case Literal(int() | Fraction() as value, 0):
@@ -750,20 +859,20 @@ class _Reader:
 # --- terms ---------------------------------------------------------------------------------------------------------
 
 
-def _number(make: Callable[[], Term]) -> Value:
-    return Value((), lambda _: make())
+def _number(make: Callable[[], Term]) -> Meaning:
+    return Meaning((), lambda _: make())
 
 
-def _tensor(cells: tuple[Cell, ...], make: Callable[[], Term]) -> Value:
+def _tensor(cells: tuple[Cell, ...], make: Callable[[], Term]) -> Meaning:
     """A tensor that is one term; its elements are read from that."""
-    return Value(cells, lambda at: apply(make(), at) if at else make(), make)
+    return Meaning(cells, lambda at: apply(make(), at) if at else make(), make)
 
 
 def _no_element(_: tuple[Term, ...]) -> Term:
     raise AssertionError("several results have no elements")
 
 
-def _at(value: Value, space: Space, point: tuple[Term, ...]) -> Term:
+def _at(value: Meaning, space: Space, point: tuple[Term, ...]) -> Term:
     """The argument that a map takes at a point."""
     return value.element(point) if len(value.cells) > space.order else value.element(())
 
@@ -781,7 +890,7 @@ def inverse(term: Term) -> Term:
     return divide(ONE, term)
 
 
-def _var(index: Index) -> Var:
+def _var(index: BoundIndex) -> Var:
     assert index.var is not None
     return index.var
 
@@ -795,16 +904,16 @@ def _form(form: Linear) -> Term:
     return affine(((Var(s, Whole()) if isinstance(s, str) else _var(s), c) for s, c in coefficients.items()), offset)
 
 
-def _bare(form: Linear | None) -> Index | None:
+def _bare(form: Linear | None) -> BoundIndex | None:
     """The index that a form is, if it is one by itself."""
     if form is None or form[1] or list(form[0].values()) != [1]:
         return None
     (symbol,) = form[0]
-    return symbol if isinstance(symbol, Index) else None
+    return symbol if isinstance(symbol, BoundIndex) else None
 
 
 def _combined(parts: Iterable[tuple[int | Fraction, Linear]]) -> Linear:
-    coefficients: dict[Index | str, int | Fraction] = {}
+    coefficients: dict[BoundIndex | str, int | Fraction] = {}
     offset: int | Fraction = 0
     for factor, (inner, constant) in parts:
         offset += factor * constant
