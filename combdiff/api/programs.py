@@ -256,9 +256,9 @@ class Program:
         return compiled(self._runner, self._bind, backend, memory_limit)
 
     @cached_property
-    def _form(self) -> Term:
-        """The term with bound names replaced by positions; held, so that equal programs share it."""
-        return canonical_names(self.term)
+    def _form(self) -> tuple[object, ...]:
+        """The parameters, and what is printed with bound names replaced by positions: read back, that is the program."""
+        return (*self.term.parameters, text(canonical_names(self.term)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
@@ -266,7 +266,7 @@ class Program:
         same_arguments = self.fixed.keys() == other.fixed.keys() and all(
             np.array_equal(value, other.fixed[name]) for name, value in self.fixed.items()
         )
-        return self._form is other._form and same_arguments and len(self.inner) == len(other.inner)
+        return self._form == other._form and same_arguments and len(self.inner) == len(other.inner)
 
     def __hash__(self) -> int:
         return hash(self._form)
