@@ -70,6 +70,11 @@ class Term(metaclass=_Interning):
         inside = frozenset().union(*(child.free for child in self.children))
         return inside - frozenset(self.bound)
 
+    @cached_property
+    def levels(self) -> int:
+        """How many variables are bound in one another, at most."""
+        return len(self.bound) + max((child.levels for child in self.children), default=0)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
 
