@@ -9,15 +9,29 @@ not fit raises TypeMismatchError, naming the parts.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from combdiff.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.errors import TypeMismatchError
 from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Coordinate, Delta, Indicator, Unequal
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
-from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Type, Var
+from combdiff.terms import (
+    Add,
+    Apply,
+    Conj,
+    Lambda,
+    Let,
+    Mul,
+    Number,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Tuple,
+    Type,
+    Var,
+    remembered,
+)
 
 Inferred = Type | tuple["Inferred", ...]
 
@@ -37,7 +51,7 @@ def join(*dtypes: type) -> type:
     return complex if complex in dtypes else float if float in dtypes else int
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def type_of(term: Term) -> Inferred:
     """The type of a term: a domain for an index, a Space for a tensor or number, a Function for a map, a tuple.
 

@@ -21,7 +21,7 @@ from combdiff.expansion import factors_of
 from combdiff.exponentials import is_nonnegative
 from combdiff.overflow import risk
 from combdiff.substitution import substitute, subterms
-from combdiff.terms import ONE, ZERO, Add, Number, Primitive, Term, Var, add, mul, total
+from combdiff.terms import ONE, ZERO, Add, Number, Primitive, Term, Var, add, mul, remembered, total
 
 MOST_MOVED = 4  # units into one Σ
 MOST_TRIES = 256  # of ways to put a product together
@@ -39,7 +39,7 @@ class Product:
         return Product(self.factors + other.factors, self.units + other.units, self.sums + other.sums)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def put_together(part: Product, extra: tuple[Term, ...] = ()) -> Term:
     """A product with its units, and more, where as few exponentials as possible may overflow."""
     units = part.units + extra
@@ -74,14 +74,14 @@ def _absorbed(factors: tuple[Term, ...], units: tuple[Term, ...]) -> Term:
     return found if risk(found) < risk(plain) else plain
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _weight_names(unit: Term) -> frozenset[Term]:
     """The names of the logarithms in a unit."""
     logs = (node for node in subterms(unit) if isinstance(node, Primitive) and node.name == "log")
     return frozenset(map(_weight_name, logs))
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _weight_name(term: Term) -> Term:
     """A logarithm up to the names of its indices, without the number in front."""
     logarithm = next((f for f in factors_of(term) if isinstance(f, Primitive) and f.name == "log"), term)

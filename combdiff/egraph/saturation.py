@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from combdiff.indexing import Delta
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute, subterms
-from combdiff.terms import Add, Mul, Number, Primitive, Sum, Term, add, mul, negate
+from combdiff.terms import Add, Mul, Number, Primitive, Sum, Term, add, mul, negate, remembered
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
@@ -81,7 +80,7 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         return chosen
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _unsolved(term: Term) -> int:
     """How many δ's of a term hold an index that is summed around them: a reader expects them to be solved."""
     own = {node for node in subterms(term.body) if isinstance(node, Delta)} if isinstance(term, Sum) else ()
