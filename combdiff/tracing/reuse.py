@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from combdiff.checking import dtype_of
-from combdiff.substitution import subterms
-from combdiff.terms import Add, Apply, Lambda, Mul, Term
+from combdiff.ir import Add, Apply, Lambda, Mul, Term, dtype_of, subterms
 
 MOST_REPEATED = 18  # symbols up to which a number is written again wherever it is used
 
