@@ -69,6 +69,7 @@ from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positiv
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import HALF, TABLE, Row, divide, function, is_entire, parity, power, register, square
 from combdiff.ir.readability import letters_of, readable
+from combdiff.ir.reuse import held, is_held, released, settled
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
@@ -169,6 +170,7 @@ __all__ = [
     "free_indices",
     "fresh",
     "function",
+    "held",
     "indicator",
     "inline_all",
     "inverse",
@@ -178,6 +180,7 @@ __all__ = [
     "is_domain",
     "is_entire",
     "is_field",
+    "is_held",
     "is_index",
     "is_light_primitive",
     "is_linear",
@@ -203,7 +206,9 @@ __all__ = [
     "put_back",
     "readable",
     "register",
+    "released",
     "remembered",
+    "settled",
     "share",
     "show_index",
     "size_form",

@@ -29,10 +29,10 @@ from combdiff.ir.inlining import (
     whole_calls,
 )
 from combdiff.ir.matrix_functions import element, is_matrix_function
+from combdiff.ir.reuse import settled
 from combdiff.ir.substitution import Names, apply, substitute, subterms
 from combdiff.ir.terms import Add, Apply, Lambda, Let, Mul, Number, Primitive, Sum, Term, Tuple, Var, lambda_, let
 from combdiff.ir.types import is_domain, type_of
-from combdiff.tracing import settled
 
 __all__ = [
     "bind_heavy",

@@ -47,7 +47,6 @@ from combdiff.tracing.functions import (
 from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import trace_function
-from combdiff.tracing.reuse import settled
 from combdiff.tracing.solutions import argmin, root
 
 __all__ = [
@@ -80,7 +79,6 @@ __all__ = [
     "relu",
     "renamed_sizes",
     "root",
-    "settled",
     "sign",
     "sin",
     "sinh",

@@ -27,14 +27,15 @@ from combdiff.ir import (
     axes_of,
     describe,
     dtype_of,
+    held,
     is_access,
     lambda_,
     mul,
+    released,
     substitute,
     total,
 )
 from combdiff.tracing.context import current, show_domain
-from combdiff.tracing.reuse import held, released
 
 Combine = Callable[..., Term]
 FIRST = Affine((), 0)

@@ -33,7 +33,9 @@ from combdiff.ir import (
     Tuple,
     Var,
     Whole,
+    held,
     is_domain,
+    is_held,
     join,
     size_form,
     subterms,
@@ -41,7 +43,6 @@ from combdiff.ir import (
 )
 from combdiff.tracing.arrays import element, expanded
 from combdiff.tracing.context import TracedValue, current, show_domain, size_of
-from combdiff.tracing.reuse import held, is_held
 from combdiff.tracing.values import NamedFunction, Value, check_space, lift, wrap
 
 Sizes = dict[str, Size]

@@ -25,11 +25,11 @@ from combdiff.ir.let_form import (
     uses,
 )
 from combdiff.ir.primitives import function
+from combdiff.ir.reuse import settled
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Apply, Lambda, Let, Mul, Number, Term, Tuple, Var, add, let, mul, negate, total
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.tracing.recording import trace_function
-from combdiff.tracing.reuse import settled
 
 i, j, p = (Var(name, Range("n")) for name in "ijp")
 x, v = Var("x", Space("n")), Var("v", Space("n"))

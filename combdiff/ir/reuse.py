@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from combdiff.ir import Add, Apply, Lambda, Mul, Term, dtype_of, subterms
+from combdiff.ir.substitution import subterms
+from combdiff.ir.terms import Add, Apply, Lambda, Mul, Term
+from combdiff.ir.types import dtype_of
 
 MOST_REPEATED = 18  # symbols up to which a number is written again wherever it is used
 
