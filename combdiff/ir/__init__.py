@@ -18,6 +18,7 @@ later stages must compute. Nothing here simplifies or differentiates.
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
+    TYPICAL_SIZE,
     Action,
     Cyclic,
     Domain,
@@ -110,6 +111,7 @@ __all__ = [
     "MINUS_ONE",
     "ONE",
     "TABLE",
+    "TYPICAL_SIZE",
     "ZERO",
     "Action",
     "Add",

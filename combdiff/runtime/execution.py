@@ -26,8 +26,8 @@ import numpy as np
 from combdiff.codegen import dialect, specialise, step_names
 from combdiff.codegen import source as plan_source
 from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
-from combdiff.ir import Lambda, Tuple, matrices_in
-from combdiff.planning import TYPICAL, CostTable, Plan, in_words, make_plan, peak, size_names, table
+from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in
+from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, table
 from combdiff.polyhedra import Access, Lookup, check
 from combdiff.runtime.arguments import Prepared, described, key, prepare, unknown_size
 from combdiff.runtime.libraries import Library, library_named
@@ -266,7 +266,7 @@ def rough_plan(program: Lambda) -> Plan:
 
 
 def _with_typical(program: Lambda, sizes: Mapping[str, int]) -> dict[str, int]:
-    return dict.fromkeys(sorted(size_names(program)), TYPICAL) | dict(sizes)
+    return dict.fromkeys(sorted(size_names(program)), TYPICAL_SIZE) | dict(sizes)
 
 
 def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, backend: str = "numpy") -> str:
