@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from combdiff.checking import is_complex, type_of
 from combdiff.domains import Space
 from combdiff.elimination import eliminate
-from combdiff.errors import DifferentiationError
+from combdiff.errors import DifferentiationError, shown
 from combdiff.primitives import function
 from combdiff.pullback import pull, push
 from combdiff.sharing import bind_heavy, split
@@ -31,9 +31,9 @@ Bindings = list[tuple[Var, Term]]
 
 def modes_of(mode: str) -> tuple[str, ...]:
     """The modes to try for a mode by name: itself, or all of them for "auto"."""
-    if mode != "auto" and mode not in MODES:
+    if not isinstance(mode, str) or mode not in ("auto", *MODES):
         known = ", ".join(f'"{name}"' for name in ("auto", *MODES))
-        raise DifferentiationError(f"unknown mode {mode!r}", hint=f"use one of {known}")
+        raise DifferentiationError(f"unknown mode {shown(mode)}", hint=f"use one of {known}")
     return MODES if mode == "auto" else (mode,)
 
 

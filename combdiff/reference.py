@@ -29,7 +29,7 @@ import numpy as np
 from combdiff.checking import is_domain, type_of
 from combdiff.domains import Cyclic, Domain, Real, Space, Whole, extent, first_index
 from combdiff.equations import solution
-from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.errors import ArgumentError, SingularError, UnsupportedError
 from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Coordinate, Delta, Guard, Indicator, Unequal
 from combdiff.matrices import is_matrix_function
@@ -50,7 +50,7 @@ def _inverse(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
-        raise ArgumentError("the inverse of a singular matrix is asked for") from None
+        raise SingularError("the inverse of a singular matrix is asked for") from None
 
 
 def _adjugate(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from combdiff.checking import dtype_of
+from combdiff.domains import Space
 from combdiff.egraph.budget import Budget, current, warn
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.context import NOTHING, Context
@@ -32,7 +34,7 @@ from combdiff.indexing import Delta
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute, subterms
-from combdiff.terms import Add, Mul, Number, Primitive, Sum, Term, add, mul, negate
+from combdiff.terms import Add, Mul, Number, Primitive, Sum, Term, Var, add, mul, negate
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
@@ -67,6 +69,11 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
 
     Forms with a δ inside of a Σ come after those without: where an index can be solved for, it is.
     """
+    if infinite := {node for node in subterms(term) if isinstance(node, Number) and not node.finite}:
+        # The laws hold for finite numbers: 2·∞ = ∞ would make y = 2y of them, and so on without end.
+        symbols_ = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in enumerate(sorted(infinite, key=repr))}
+        found = simplify(_replaced(term, symbols_), rules, budget, context)
+        return substitute(found, {symbol: number for number, symbol in symbols_.items()})
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
@@ -79,6 +86,13 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
             chosen = cheapest(canonical(chosen, saturation.forms), chosen)  # whatever the letters
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
+
+
+def _replaced(term: Term, others: Mapping[Term, Term]) -> Term:
+    """The term with others in place of some numbers."""
+    if term in others:
+        return others[term]
+    return term.with_children(tuple(_replaced(child, others) for child in term.children))
 
 
 @lru_cache(maxsize=65536)
@@ -159,10 +173,11 @@ class _Saturation:
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
         seen: set[tuple[Term, ...]] = set()
-        for _ in range(self.budget.rounds):
+        best = named = tuple(self.written)
+        while len(self.rounds) < self.budget.rounds:
             limit = self._saturate()
             classes = read(self.egraph, self.codec)
-            best = self._best(classes)
+            best = tuple(self._best(classes))
             named = tuple(canonical(normalise(term, self.names), self.forms) for term in best)
             self.rounds.append((best[0], named[0]))
             if named in seen:

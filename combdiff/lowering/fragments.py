@@ -14,7 +14,7 @@ from combdiff.affine import Linear
 from combdiff.domains import Domain
 from combdiff.lowering.steps import Contract
 from combdiff.lowering.views import Position, extent_form
-from combdiff.terms import Number
+from combdiff.terms import Number, as_float
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -47,9 +47,10 @@ def literal(number: Number) -> str:
 def _real_literal(value: int | Fraction | float) -> str:
     if isinstance(value, int) and abs(value) < 2**53:
         return str(value)
+    nearest = as_float(value)
     if isinstance(value, Fraction) and value.denominator & (value.denominator - 1):
         return f"({value.numerator} / {value.denominator})"
-    text = repr(float(value))
+    text = repr(nearest)
     return text if any(c.isdigit() for c in text) else f'float("{text}")'
 
 

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from combdiff.engine import bindings
-from combdiff.errors import Location, RuleError
+from combdiff.errors import Location, RuleError, shown
 from combdiff.primitives import TABLE, Row, register
 from combdiff.rulefiles.declarations import check_functions, rows, without_declarations
 from combdiff.rulefiles.patterns import declared_names, matchable
@@ -51,7 +51,13 @@ def rule_paths(rules: Iterable[str | Path]) -> tuple[str, ...]:
     """The paths that a user gives; one path by itself is refused, as its letters would be taken for paths."""
     if isinstance(rules, str | Path):
         raise RuleError(f"rules is {str(rules)!r}, but a list is expected", hint=f"write rules=[{str(rules)!r}]")
-    return tuple(str(path) for path in rules)
+    if not isinstance(rules, Iterable) or getattr(rules, "shape", None) == ():
+        raise RuleError(f"rules is {shown(rules)}, but a list is expected", hint='write rules=["my.egg"]')
+    paths = tuple(rules)
+    for path in paths:
+        if not isinstance(path, str | Path):
+            raise RuleError(f"{shown(path)} stands among the rules, but is no path", hint='write rules=["my.egg"]')
+    return tuple(map(str, paths))
 
 
 def load(paths: Iterable[str | Path] = (), functions: bool = True) -> tuple[RuleFile, ...]:
@@ -85,6 +91,8 @@ def _read(path: Path) -> Source:
         raise RuleError(f"the rule file {str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise RuleError(f"the rule file {str(path)!r} is not UTF-8: {error.reason} at byte {error.start}") from None
+    except ValueError as error:  # a null character
+        raise RuleError(f"the rule file {str(path)!r} cannot be read: {error}") from None
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric, Whole
-from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError
+from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError, shown
 from combdiff.substitution import Names
 from combdiff.terms import Term, Var
 
@@ -188,7 +188,7 @@ def as_domain(given: object, name: str) -> Domain:
         return Space(given).axes[0]  # type: ignore[arg-type]
     except SpaceError:
         raise IndexingError(
-            f"the index {name} was given the domain {given!r}",
+            f"the index {name} was given the domain {shown(given)}",
             hint=f'give a size or a domain, such as {name}=5, {name}="N" or {name}=cd.Cyclic("N")',
         ) from None
 
@@ -228,6 +228,11 @@ class TracedValue:
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         self._refuse("NumPy asks for the numbers of", "use cd functions, or NumPy's own of the same name")
+
+    def __format__(self, form: str) -> str:
+        if form:
+            self._refuse("a text is made of", "leave the format out, or print what the program returns")
+        return str(self)
 
     def __setitem__(self, key: object, value: object) -> None:
         self._refuse("an assignment changes an element of", "build the new tensor with cd.tensor(lambda i: …)")

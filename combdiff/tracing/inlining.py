@@ -17,7 +17,7 @@ from typing import Any
 
 from combdiff.checking import is_domain, join, type_of
 from combdiff.domains import Cyclic, Domain, Function, Range, Size, Space, Symmetric, Whole
-from combdiff.errors import TraceError, TypeMismatchError
+from combdiff.errors import TraceError, TypeMismatchError, shown
 from combdiff.indexing import size_form
 from combdiff.substitution import Names, subterms
 from combdiff.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var
@@ -56,7 +56,7 @@ def _defined(parameter: Var, function: Any, sizes: Sizes) -> Lambda:
     """The abstraction that a Python function over traced values stands for, given for a named map."""
     declared = parameter.type
     if not isinstance(declared, Function):
-        raise TraceError(f"the argument {parameter.name} must be a tensor or number, not the function {function!r}")
+        raise TraceError(f"the argument {parameter.name} must be a tensor or number, not the function {shown(function)}")
     trace = current("a program")
     spaces = [_resized_space(space, sizes) for space in declared.arguments]
     variables = tuple(trace.names.fresh(Var("u", space)) for space in spaces)

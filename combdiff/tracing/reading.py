@@ -14,7 +14,7 @@ from types import EllipsisType
 
 from combdiff.checking import type_of
 from combdiff.domains import Domain, Range, Real, Space, Symmetric
-from combdiff.errors import IndexingError, UnsupportedError, user_location
+from combdiff.errors import IndexingError, UnsupportedError, user_location, shown
 from combdiff.indexing import affine, affine_parts, size_form
 from combdiff.indexing import delta as delta_term
 from combdiff.terms import Term, Var, lambda_, mul, total
@@ -106,7 +106,7 @@ def _axis_index(entry: object, tensor: Term, axis: int) -> Term:
         return term
     if isinstance(entry, float) or not is_whole(term):
         raise IndexingError(
-            f"{entry} is not a whole index, but reads {where}, which is {show_domain(domain)}",
+            f"{shown(entry)} is not a whole index, but reads {where}, which is {show_domain(domain)}",
             hint="an index expression has whole coefficients, such as 2*i - j + 1",
         )
     if not term.free:
@@ -123,7 +123,7 @@ def _refuse_other_entries(entry: object, where: str) -> None:
         )
     if entry is None or isinstance(python_number(entry), list | tuple):
         raise UnsupportedError(
-            f"{where} is read with {entry!r}", hint="write the new tensor with its indices: cd.tensor(lambda i, j: …)"
+            f"{where} is read with {shown(entry)}", hint="write the new tensor with its indices: cd.tensor(lambda i, j: …)"
         )
     if isinstance(entry, TracedValue) and not isinstance(entry, Index):
         raise IndexingError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from combdiff.errors import UnsupportedError
+from combdiff.errors import UnsupportedError, shown
 from combdiff.lowering.dialects.dask import Dask
 from combdiff.lowering.dialects.numpy import CuPy, Jax, NumPy
 from combdiff.lowering.dialects.torch import Torch
@@ -21,7 +21,7 @@ DIALECTS: Mapping[str, NumPy] = {dialect.name: dialect for dialect in (NumPy(), 
 
 def dialect(name: str) -> NumPy:
     """The dialect of a backend. Raises UnsupportedError for a name that there is none of."""
-    if name not in DIALECTS:
+    if not isinstance(name, str) or name not in DIALECTS:
         known = ", ".join(f'"{known}"' for known in DIALECTS)
-        raise UnsupportedError(f"no source can be written for the backend {name!r}", hint=f"use one of {known}")
+        raise UnsupportedError(f"no source can be written for the backend {shown(name)}", hint=f"use one of {known}")
     return DIALECTS[name]
