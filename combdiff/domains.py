@@ -218,7 +218,7 @@ def _element_type(dtype: Any) -> type:
 
         try:
             kind = np.dtype(dtype).kind
-        except TypeError:
+        except (TypeError, ValueError, SyntaxError):
             kind = None
     found = {"f": float, "c": complex, "i": int, "u": int}.get(kind or "")
     if found is None:
@@ -270,7 +270,9 @@ def _parse_access(text: str, equation: str) -> tuple[str, list[tuple[bool, str]]
 def parse_symmetry(equation: str, axes: Sequence[Domain], dtype: type) -> Action:
     """The action an equation such as `"J[p,q,r,s] = conj(J[q,p,s,r])"` states about tensors with these axes."""
     if not isinstance(equation, str) or equation.count("=") != 1:
-        raise SpaceError(f"the symmetry {shown(equation)} is not an equation", hint='write for example "A[i,j] = A[j,i]"')
+        raise SpaceError(
+            f"the symmetry {shown(equation)} is not an equation", hint='write for example "A[i,j] = A[j,i]"'
+        )
     left, right = equation.split("=")
     name, names = _parse_access(left, equation)
     sign, conjugate, right = 1, False, right.strip()
@@ -284,7 +286,9 @@ def parse_symmetry(equation: str, axes: Sequence[Domain], dtype: type) -> Action
         raise SpaceError(f"the symmetry {shown(equation)} relates two tensors, {name} and {other}")
     for side in (names, others):
         if len(side) != len(axes):
-            raise SpaceError(f"the symmetry {shown(equation)} has {len(side)} indices, but the Space has {len(axes)} axes")
+            raise SpaceError(
+                f"the symmetry {shown(equation)} has {len(side)} indices, but the Space has {len(axes)} axes"
+            )
     order = [n for _, n in names]
     if len(set(order)) != len(order) or any(negative for negative, _ in names):
         raise SpaceError(f"the left side of the symmetry {shown(equation)} must be plain, distinct indices")
@@ -309,7 +313,7 @@ def _check_axes(action: Action, axes: Sequence[Domain], equation: str) -> None:
             )
         if negative and isinstance(axes[position], Range):
             raise SpaceError(
-                f"the symmetry {shown(equation)} negates the index of axis {position}, a Range without negative indices",
+                f"the symmetry {equation!r} negates the index of axis {position}, a Range without negative indices",
                 hint="declare the axis as Symmetric(…), Cyclic(…) or Real()",
             )
 

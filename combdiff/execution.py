@@ -130,8 +130,10 @@ class Runner:
         call = self._functions[self.number(*arguments)]
         try:
             return call(arguments)
+        except MemoryLimitError:
+            raise
         except MemoryError as error:  # a copy of a view, say, which the plan does not count
-            raise error if isinstance(error, MemoryLimitError) else MemoryLimitError(str(error) or "no memory") from None
+            raise MemoryLimitError(str(error) or "there is not enough memory") from None
         except ArithmeticError as error:
             if type(error) is not ArithmeticError:  # those of its kinds are the user's
                 raise

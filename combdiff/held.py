@@ -20,12 +20,12 @@ import numpy as np
 
 from combdiff.accesses import ends, extent_term, sizes_named
 from combdiff.checking import type_of
+from combdiff.describing import describe, show_index
 from combdiff.domains import Cyclic, Domain, Function, Range, Space, Symmetric, Whole
 from combdiff.errors import ArgumentError, IndexingError, UnsupportedError
 from combdiff.indexing import Affine, Coordinate, Delta, Guard, affine, indicator, size_form
 from combdiff.substitution import subterms
 from combdiff.terms import Add, Apply, Lambda, Mul, Number, Sum, Term, Tuple, Var, lambda_, mul
-from combdiff.tracing.arrays import describe, show_index
 
 Array = np.ndarray[Any, Any]
 

@@ -30,14 +30,16 @@ def parse_limit(limit: str | float) -> int:
     """A limit in bytes, from a number or a text such as "2GB", "512 MiB", "2e7". Raises ArgumentError for others."""
     bytes_ = _bytes(limit)
     if not 1 <= bytes_ <= MOST:
-        raise ArgumentError(f"{shown(limit)} is no memory limit", hint='give bytes, or a text such as "500MB" or "2GiB"')
+        raise ArgumentError(
+            f"{shown(limit)} is no memory limit", hint='give bytes, or a text such as "500MB" or "2GiB"'
+        )
     return int(bytes_)
 
 
 def _bytes(limit: object) -> float:
     """The number of bytes that is meant; 0 for what is none."""
     if isinstance(limit, numbers.Real) and not isinstance(limit, bool):
-        return min(limit, 2 * MOST) if limit == limit else 0  # type: ignore[type-var,return-value]
+        return min(limit, 2 * MOST) if limit == limit else 0  # type: ignore[return-value]
     found = _LIMIT.fullmatch(limit) if isinstance(limit, str) else None
     unit = _UNITS.get(found[2].upper()) if found else None
     return float(found[1]) * unit if found and unit else 0

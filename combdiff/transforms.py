@@ -63,7 +63,9 @@ def _gradient(
     f: Program, wrt: Wrt, convention: str, simplified: bool, rules: tuple[str, ...], with_value: bool
 ) -> Program:
     if not isinstance(convention, str) or convention not in ("conjugate", "jax"):
-        raise DifferentiationError(f"unknown convention {shown(convention)}", hint='use "conjugate" (the default) or "jax"')
+        raise DifferentiationError(
+            f"unknown convention {shown(convention)}", hint='use "conjugate" (the default) or "jax"'
+        )
     check_objective(f, rules)
     f = reduced(f, simplified, rules)
     points = points_of(f, wrt)
@@ -221,7 +223,8 @@ def points_of(f: Program, wrt: Wrt) -> tuple[Var, ...]:
             raise DifferentiationError(f"wrt names a parameter by {shown(name)}", hint='give its name, such as wrt="x"')
         if name not in known:
             raise DifferentiationError(
-                f"{f.name} has no parameter {shown(name)} to differentiate by", hint=f"its parameters are {', '.join(known)}"
+                f"{f.name} has no parameter {shown(name)} to differentiate by",
+                hint=f"its parameters are {', '.join(known)}",
             )
     if not wanted:
         raise DifferentiationError(f"nothing to differentiate {f.name} by")

@@ -3,6 +3,8 @@
 Each case is a piece of code with hostile values; where it has an answer, that is asserted elsewhere or in the table.
 """
 
+# ruff: noqa: B023  (each lambda is called before its variables change)
+
 from __future__ import annotations
 
 import inspect
@@ -20,11 +22,10 @@ import combdiff as cd
 
 Vector, Matrix, Number = cd.Space("n"), cd.Space("n", "n"), cd.Space()
 X, A = np.array([0.5, -1.0, 2.0]), np.arange(9.0).reshape(3, 3)
-HOSTILE: tuple[Any, ...] = (
-    *(None, "a", "", b"x", [], (), {}, [1], (1, 2), object(), np.array([1.0, 2.0]), np.array("a"), np.nan, np.inf, -np.inf),
-    *(True, 1j, complex(np.nan, 1), 10**400, -(10**5000), Fraction(1, 10**5000), 1e308, 5e-324, 10**40, cd, int),
-    *(Vector, np.float64, lambda: 0, slice(None), ..., np.ma.masked, np.datetime64("2020"), "\0", 2.5, 0, -1),
-)
+ODD = [None, "a", "", b"x", [], (), {}, [1], (1, 2), object(), np.array([1.0, 2.0]), np.array("a"), np.nan, np.inf]
+NUMBERS = [True, 1j, complex(np.nan, 1), 10**400, -(10**5000), Fraction(1, 10**5000), 1e308, 5e-324, 10**40, 2.5, 0, -1]
+OBJECTS = [cd, int, Vector, np.float64, lambda: 0, slice(None), ..., np.ma.masked, np.datetime64("2020"), "\0"]
+HOSTILE: tuple[Any, ...] = (*ODD, *NUMBERS, *OBJECTS)
 
 
 def outcome(attempt: Callable[[], Any]) -> Any:
@@ -43,7 +44,8 @@ def traced(body: Callable[..., Any], **spaces: Any) -> cd.Program:
     return cd.program(body)
 
 
-UNARY = (operator.neg, abs, operator.invert, round, float, int, complex, bool, len, iter, str, repr, hash, operator.index)
+PYTHON = (round, float, int, complex, bool, len, iter, str, repr, hash)
+UNARY = (operator.neg, abs, operator.invert, operator.index, *PYTHON)
 BINARY = (
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.matmul, operator.floordiv),
     *(operator.mod, divmod, operator.lshift, operator.rshift, operator.and_, operator.or_, operator.xor, operator.lt),
@@ -69,10 +71,9 @@ def test_functions_of_one_traced_value(function: Any) -> None:
         outcome(lambda: traced(lambda x: function(x), x=space))
 
 
-FUNCTIONS = (
-    *("exp log sqrt sin sign abs relu conj real imag maximum minimum logaddexp where delta tensor sum einsum".split()),
-    *("trace inv det adj root argmin primitive program grad hessian jacobian simplify pullback hvp parse derive".split()),
-)
+ELEMENTS = "exp log sqrt sin sign abs relu conj real imag maximum minimum logaddexp where delta tensor sum einsum"
+OTHERS = "trace inv det adj root argmin primitive program grad hessian jacobian simplify pullback hvp parse derive"
+FUNCTIONS = (ELEMENTS + " " + OTHERS).split()
 
 
 def _takes(function: Any, count: int) -> bool:
@@ -87,7 +88,7 @@ def _takes(function: Any, count: int) -> bool:
 def test_functions_called_wrongly(name: str) -> None:
     """With nothing, with one hostile value, with two and three, with a traced value among them."""
     function = getattr(cd, name)
-    calls: list[tuple[Any, ...]] = [(), *((v,) for v in HOSTILE), *((v, v) for v in HOSTILE), *((v,) * 3 for v in HOSTILE)]
+    calls = [(), *((value,) * count for value in HOSTILE for count in (1, 2, 3))]
     for arguments in calls:
         if _takes(function, len(arguments)):  # else it is Python's own TypeError
             outcome(lambda: function(*arguments))
@@ -128,7 +129,9 @@ def test_arguments_of_calls() -> None:
         outcome(lambda: cd.testing.check_grad(square, x=value, y=1.0))
 
 
-@pytest.mark.parametrize("transform", [cd.grad, cd.jacobian, cd.hessian, cd.simplify, cd.pullback, cd.pushforward, cd.hvp])
+@pytest.mark.parametrize(
+    "transform", [cd.grad, cd.jacobian, cd.hessian, cd.simplify, cd.pullback, cd.pushforward, cd.hvp]
+)
 def test_options_of_transforms(transform: Any) -> None:
     for value in HOSTILE:
         outcome(lambda: transform(square, rules=value))

@@ -71,9 +71,10 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
     """
     if infinite := {node for node in subterms(term) if isinstance(node, Number) and not node.finite}:
         # The laws hold for finite numbers: 2·∞ = ∞ would make y = 2y of them, and so on without end.
-        symbols_ = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in enumerate(sorted(infinite, key=repr))}
-        found = simplify(_replaced(term, symbols_), rules, budget, context)
-        return substitute(found, {symbol: number for number, symbol in symbols_.items()})
+        ordered = enumerate(sorted(infinite, key=repr))
+        stand_ins: dict[Term, Var] = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in ordered}
+        found = simplify(_replaced(term, stand_ins), rules, budget, context)
+        return substitute(found, {var: number for number, var in stand_ins.items()})
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
@@ -88,7 +89,7 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         return chosen
 
 
-def _replaced(term: Term, others: Mapping[Term, Term]) -> Term:
+def _replaced(term: Term, others: Mapping[Term, Var]) -> Term:
     """The term with others in place of some numbers."""
     if term in others:
         return others[term]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
+from combdiff.describing import axes_of, base_name, describe, show_index
 from combdiff.domains import Cyclic, Space
 from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError, shown
 from combdiff.indexing import Affine, affine_parts
@@ -27,8 +28,8 @@ from combdiff.reference import evaluate
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import Term, Var, mul, total
-from combdiff.tracing.arrays import axes_of, describe, show_index, tabulate
-from combdiff.tracing.context import TracedValue, as_domain, base_name, current, show_domain
+from combdiff.tracing.arrays import tabulate
+from combdiff.tracing.context import TracedValue, as_domain, current, show_domain
 from combdiff.tracing.indices import Condition, Index, equality, index_term
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.reading import hit, integer_value
@@ -137,7 +138,9 @@ def _check_cycles(term: Term) -> None:
 def _index_names(caller: str, body: Any) -> tuple[str, ...]:
     """The parameter names of a lambda, each of which is an index."""
     if not callable(body) or is_traced(body):
-        raise TraceError(f"{caller} takes a lambda of indices, not {shown(body)}", hint=f"write {caller}(lambda i, j: …)")
+        raise TraceError(
+            f"{caller} takes a lambda of indices, not {shown(body)}", hint=f"write {caller}(lambda i, j: …)"
+        )
     parameters = inspect.signature(body).parameters.values()
     odd = [
         p for p in parameters if p.default is not p.empty or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
@@ -211,7 +214,7 @@ def _element_function(name: str, numpy_function: Callable[..., Any]) -> Callable
     return elementary
 
 
-def _elementary(name: str, own: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def _elementary(name: str, own: Callable[..., Any] | None = None) -> Any:
     """The primitive `name`, and for NumPy's function of that name too."""
     numpy_function: Any = own or getattr(np, name)
     elementary: Any = _element_function(name, numpy_function)

@@ -17,12 +17,13 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
+from combdiff.describing import show_index
 from combdiff.domains import MOST_INDICES, Cyclic, Real
 from combdiff.errors import IndexingError, TraceError, shown
 from combdiff.indexing import Affine, Coordinate, affine, affine_parts, indicator, unequal
 from combdiff.indexing import delta as delta_term
 from combdiff.terms import ONE, ZERO, Number, Term, Var, add, mul, negate
-from combdiff.tracing.arrays import FIRST, show_index
+from combdiff.tracing.arrays import FIRST
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
 
@@ -306,7 +307,7 @@ def index_term(value: object, beside: object = None) -> Term:
 
 def _is_rational(value: Any) -> TypeGuard[int | float | Fraction]:
     real = isinstance(value, numbers.Rational | float) and not isinstance(value, bool)
-    return real and value == value and abs(value) <= MOST_INDICES
+    return real and abs(value) <= MOST_INDICES and Fraction(value).denominator <= MOST_INDICES
 
 
 def is_whole(term: Term) -> bool:

@@ -56,7 +56,9 @@ def _defined(parameter: Var, function: Any, sizes: Sizes) -> Lambda:
     """The abstraction that a Python function over traced values stands for, given for a named map."""
     declared = parameter.type
     if not isinstance(declared, Function):
-        raise TraceError(f"the argument {parameter.name} must be a tensor or number, not the function {shown(function)}")
+        raise TraceError(
+            f"the argument {parameter.name} must be a tensor or number, not the function {shown(function)}"
+        )
     trace = current("a program")
     spaces = [_resized_space(space, sizes) for space in declared.arguments]
     variables = tuple(trace.names.fresh(Var("u", space)) for space in spaces)

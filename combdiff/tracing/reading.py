@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from types import EllipsisType
 
 from combdiff.checking import type_of
+from combdiff.describing import access_name, axes_of, describe, show_index
 from combdiff.domains import Domain, Range, Real, Space, Symmetric
-from combdiff.errors import IndexingError, UnsupportedError, user_location, shown
+from combdiff.errors import IndexingError, UnsupportedError, shown, user_location
 from combdiff.indexing import affine, affine_parts, size_form
 from combdiff.indexing import delta as delta_term
 from combdiff.terms import Term, Var, lambda_, mul, total
-from combdiff.tracing.arrays import access_name, axes_of, describe, element
+from combdiff.tracing.arrays import element
 from combdiff.tracing.context import TracedValue, check_live, current, show_domain
 from combdiff.tracing.indices import Index, binders_of, index_term, is_whole
 from combdiff.tracing.numpy_protocol import python_number
@@ -106,7 +107,7 @@ def _axis_index(entry: object, tensor: Term, axis: int) -> Term:
         return term
     if isinstance(entry, float) or not is_whole(term):
         raise IndexingError(
-            f"{shown(entry)} is not a whole index, but reads {where}, which is {show_domain(domain)}",
+            f"{shown(entry) if isinstance(entry, float) else show_index(term)} is not a whole index, but reads {where}, which is {show_domain(domain)}",
             hint="an index expression has whole coefficients, such as 2*i - j + 1",
         )
     if not term.free:
@@ -123,7 +124,8 @@ def _refuse_other_entries(entry: object, where: str) -> None:
         )
     if entry is None or isinstance(python_number(entry), list | tuple):
         raise UnsupportedError(
-            f"{where} is read with {shown(entry)}", hint="write the new tensor with its indices: cd.tensor(lambda i, j: …)"
+            f"{where} is read with {shown(entry)}",
+            hint="write the new tensor with its indices: cd.tensor(lambda i, j: …)",
         )
     if isinstance(entry, TracedValue) and not isinstance(entry, Index):
         raise IndexingError(
