@@ -24,7 +24,8 @@ from combdiff.egraph.context import NOTHING, Context
 from combdiff.egraph.encoding import Codec
 from combdiff.indexing import Affine, Delta, Indicator, Unequal, affine, delta, indicator, unequal
 from combdiff.matrices import MATRIX_TABLE, element, is_matrix_function, matrices_in
-from combdiff.primitives import function
+from combdiff.describing import axes_of
+from combdiff.primitives import TABLE, function
 from combdiff.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, tidy, total
 
 TYPICAL_SIZE = 12
@@ -221,8 +222,11 @@ def read(egraph: Any, codec: Codec) -> Classes:
     for inputs, output in rows("Neg"):
         classes.indices.setdefault(output, []).append(("neg", inputs[0]))
     for inputs, output in rows("T"):
-        classes.tensors.setdefault(output, []).append(codec.tensors[egraph.value_to_string(inputs[0])])
+        if (tensor := codec.tensors.get(egraph.value_to_string(inputs[0]))) is not None:  # a law may name others
+            classes.tensors.setdefault(output, []).append(tensor)
     for inputs, output in rows("MatrixFn"):
+        if egraph.value_to_string(inputs[0]) not in MATRIX_TABLE:
+            continue
         classes.tensors.setdefault(output, []).append((egraph.value_to_string(inputs[0]), inputs[1]))
     for name, reader in _READERS.items():
         for inputs, output in rows(name):
@@ -346,12 +350,12 @@ class Extractor:
             case "At" | "Opaque":
                 arguments = [self.index_terms.get(i) for i in payload[1]]
                 tensor = self.tensor_terms.get(payload[0]) if name == "At" else None
-                if all(a is not None for a in arguments) and (tensor or name == "Opaque"):
-                    known = tuple(a for a in arguments if a is not None)
+                known = tuple(a for a in arguments if a is not None)
+                if len(known) == len(arguments) == self._order(name, payload[0], tensor):
                     yield element(tensor, known) if tensor else self.codec.restore(payload[0], known)
             case "Delta":
                 left, right = self.index_terms.get(payload[0]), self.index_terms.get(payload[1])
-                if left is not None and right is not None:
+                if left is not None and right is not None and payload[2] in self.codec.domains:
                     yield delta(left, right, self.codec.domains[payload[2]])
             case "Where":
                 form = self.index_terms.get(payload[0])
@@ -366,6 +370,12 @@ class Extractor:
             case _:
                 yield from self._composite(name, payload)
 
+    def _order(self, name: str, payload: Any, tensor: Term | None) -> int | None:
+        """How many indices a tensor or opaque part has; None for what there is not."""
+        if name == "Opaque":
+            return len(self.codec.opaque[payload][0]) if payload in self.codec.opaque else None
+        return len(axes_of(tensor)) if tensor is not None else None
+
     def _composite(self, name: str, payload: Any) -> Iterable[Term]:
         parts = [self.best.get(c) for c in _parts(name, payload)]
         if any(part is None for part in parts):
@@ -376,7 +386,7 @@ class Extractor:
                 yield conj(terms[0])
             case "Scale":
                 yield mul(Number(tidy(payload[0]), tidy(payload[1])), terms[0])
-            case "Fn":
+            case "Fn" if payload[0] in TABLE and TABLE[payload[0]].arity == len(terms):
                 yield function(payload[0], *terms)
             case "Prod":
                 yield mul(*sorted(terms, key=order_key))

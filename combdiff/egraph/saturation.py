@@ -33,6 +33,7 @@ from combdiff.engine import bindings
 from combdiff.indexing import Delta
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
+from combdiff.rulefiles.syntax import attempt
 from combdiff.substitution import Names, substitute, subterms
 from combdiff.terms import Add, Mul, Number, Primitive, Sum, Term, Var, add, mul, negate
 
@@ -60,7 +61,7 @@ def _base_egraph(rules: Iterable[str | Path], functions: bool) -> Any:
 
 def _run(egraph: Any, text: str) -> list[Any]:
     """Run a program; what its commands report."""
-    outputs: list[Any] = egraph.run_program(*egraph.parse_program(text))
+    outputs: list[Any] = attempt(lambda: egraph.run_program(*egraph.parse_program(text)))
     return outputs
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,8 +23,9 @@ from combdiff.engine import bindings
 from combdiff.errors import Location, RuleError, shown
 from combdiff.primitives import TABLE, Row, register
 from combdiff.rulefiles.declarations import check_functions, rows, without_declarations
-from combdiff.rulefiles.patterns import declared_names, matchable
-from combdiff.rulefiles.syntax import Command, Expr, Source, checked, law_names, parse, translated
+from combdiff.rulefiles.computation import Vocabulary, bounded, check
+from combdiff.rulefiles.patterns import matchable
+from combdiff.rulefiles.syntax import Command, Expr, Source, attempt, checked, law_names, parse
 
 BASIC = ("language.egg", "algebra.egg", "contraction.egg")
 BUILT_IN = (*BASIC, "elementwise.egg", "linalg.egg")
@@ -100,8 +101,12 @@ def _file(source: Source, before: tuple[RuleFile, ...]) -> RuleFile:
     """A user's file after others: parsed, checked, its primitives in the table."""
     taken = [name for file in before for name in law_names(file.commands)]
     commands = checked(parse(source), source, taken)
-    known = declared_names([*(c for file in before for c in file.commands), *commands])
-    matched = [part for command in commands for part in matchable(command, source, known)]
+    known = Vocabulary.of([*(c for file in before for c in file.commands), *commands])
+    for command in commands:
+        check(command, source, known)
+    names = set(known.takes)
+    rules = (part for command in commands for part in matchable(command, source, names))
+    matched = [bounded(rule, source, known) for rule in rules]
     _check_types(source, matched, before)
     declared = rows(commands, source, _globals(before, commands))
     check_functions(commands, source, declared)
@@ -118,16 +123,11 @@ def _file(source: Source, before: tuple[RuleFile, ...]) -> RuleFile:
 
 def _check_types(source: Source, commands: list[Command], before: tuple[RuleFile, ...]) -> None:
     """Let egglog check sorts in an e-graph that is thrown away."""
-    egg = bindings()
-
-    egraph = egg.EGraph()
+    egraph = bindings().EGraph()
     for file in before:
         egraph.run_program(*file.commands)
     for command in commands:
-        try:
-            egraph.run_program(command)
-        except egg.EggSmolError as error:
-            raise translated(error, source) from None
+        attempt(partial(egraph.run_program, command), source)
 
 
 def _globals(files: Iterable[RuleFile], commands: Iterable[Command]) -> dict[str, Expr]:
