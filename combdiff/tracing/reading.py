@@ -121,8 +121,9 @@ def _axis_index(entry: object, tensor: Term, axis: int) -> Term:
         _note_bare_use(entry, domain, where)
         return term
     if isinstance(entry, float) or not is_whole(term):
+        written = shown(entry) if isinstance(entry, float) else show_index(term)
         raise IndexingError(
-            f"{shown(entry) if isinstance(entry, float) else show_index(term)} is not a whole index, but reads {where}, which is {show_domain(domain)}",
+            f"{written} is not a whole index, but reads {where}, which is {show_domain(domain)}",
             hint="an index expression has whole coefficients, such as 2*i - j + 1",
         )
     if not term.free:

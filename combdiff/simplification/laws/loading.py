@@ -22,10 +22,10 @@ from pathlib import Path
 from combdiff.errors import Location, RuleError, shown
 from combdiff.ir import TABLE, Row, register
 from combdiff.simplification.egglog_bindings import bindings
+from combdiff.simplification.laws.computation import Vocabulary, bounded, check
 from combdiff.simplification.laws.declarations import check_functions, rows, without_declarations
 from combdiff.simplification.laws.patterns import matchable
 from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, checked, law_names, parse
-from combdiff.simplify import Vocabulary, bounded, check
 
 BASIC = ("language.egg", "algebra.egg", "contraction.egg")
 BUILT_IN = (*BASIC, "elementwise.egg", "linalg.egg")

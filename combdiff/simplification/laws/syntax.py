@@ -83,7 +83,7 @@ _MAIN = ("rewrite", "rule", "action", "expr", "schedule", "command")
 def translated(error: Exception, source: Source) -> RuleError:
     """What egglog objects to, with the file, the line, the column and the offending text."""
     message = str(error).removeprefix("Panic: ")
-    found = _PLACE.match(message)
+    found = _PLACE.match(message) or _PLACE.search(message)
     if found is None or not source.name:
         return RuleError(message, location=Location(source.name, 1, 1) if source.name else None)
     line, column = int(found[1]), int(found[2])
@@ -123,15 +123,18 @@ def _bound(source: Source) -> None:
             raise RuleError(f"{what} here, which is too much to be read", location=place)
 
 
+def _panics() -> tuple[type[BaseException], ...]:
+    """The class of panics of egglog's compiled code, which has no name in Python and is made with the first of them."""
+    return tuple(kind for kind in BaseException.__subclasses__() if kind.__name__ == "PanicException")
+
+
 def attempt(action: Callable[[], Any], source: Source | None = None) -> Any:
     """What a call of egglog gives. Raises RuleError for what egglog objects to, and where it panics."""
     try:
         return action()
     except bindings().EggSmolError as error:
         raise translated(error, source or Source("", "")) from None
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # egglog's compiled code in distress; Python has no name for it
-            raise
+    except _panics() as error:
         place = Location(source.name, 1, 1) if source else None
         raise RuleError(f"egglog gave up: {error}", location=place) from None
 

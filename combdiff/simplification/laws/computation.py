@@ -16,19 +16,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from combdiff.simplification import Command, Expr, Source, bindings, calls
+from combdiff.simplification.egglog_bindings import bindings
+from combdiff.simplification.laws.syntax import Command, Expr, Source, calls
 
 SEEN_BITS = 128  # of a numerator or denominator that a law computes with
 MOST_BITS = 4096  # of a number that a law computes
 MOST_MEMBERS = 1024  # of a container that a law computes with
 MOST_COPIES = 64
 
-NUMBERS = ("+", "-", "*", "/", "neg", "abs", "round", "floor", "ceil", "min", "max", "numer", "denom")
+NUMBERS: tuple[str, ...] = ("+", "-", "*", "/", "neg", "abs", "round", "floor", "ceil", "min", "max", "numer", "denom")
 WRITTEN = ("bigint", "bigrat", "from-string")
 COMPARED = ("=", "!=", "<", ">", "<=", ">=")
-MADE = ("vec-of", "vec-empty", "vec-push", "vec-append", "set-of", "set-empty", "set-insert", "set-union")
+MADE: tuple[str, ...] = (
+    "vec-of",
+    "vec-empty",
+    "vec-push",
+    "vec-append",
+    "set-of",
+    "set-empty",
+    "set-insert",
+    "set-union",
+)
+MADE += ("set-union",)
 MADE += ("multiset-of", "multiset-insert", "multiset-sum", "unstable-fn", "unstable-vec-map", "unstable-multiset-map")
-ASKED = (
+ASKED: tuple[str, ...] = (
     "vec-get",
     "vec-pop",
     "vec-length",
@@ -47,7 +58,7 @@ _LENGTHS = {"Vec": "vec-length", "Set": "set-length", "MultiSet": "multiset-leng
 
 @dataclass
 class Vocabulary:
-    """What is declared: the sorts that a constructor, relation or function takes and gives, container sorts, globals."""
+    """What is declared: the sorts that constructors, relations and functions take and give, containers, globals."""
 
     takes: dict[str, list[str]] = field(default_factory=dict)
     gives: dict[str, str] = field(default_factory=dict)
@@ -146,7 +157,8 @@ def _literal_kind(node: Expr) -> str:
 
 def _is_nonzero(node: Expr) -> bool:
     """Whether an expression is a whole number other than 0, written out."""
-    inner = node.args[0] if getattr(node, "name", "") in ("bigint", "from-string") and len(node.args) == 1 else None
+    is_number = getattr(node, "name", "") in ("bigint", "from-string") and len(node.args) == 1
+    inner: Any = node.args[0] if is_number else None
     try:
         return _literal_kind(inner) in ("Int", "String") and int(inner.value.value) != 0
     except ValueError:
@@ -200,7 +212,7 @@ class _Sizes:
 
 
 def bounded(command: Command, source: Source, known: Vocabulary) -> Command:
-    """A rule whose right side computes nothing that may fail, and that sees what is small; other commands as they are."""
+    """A rule that computes nothing on its right side and sees what is small; other commands as they are."""
     egg = bindings()
 
     if not isinstance(command, egg.RuleCommand):
@@ -210,6 +222,9 @@ def bounded(command: Command, source: Source, known: Vocabulary) -> Command:
     head = [moved.action(action) for action in law.head]
     body = [*law.body, *moved.facts]
     sorts = _sorts(body, known)
+    for call in (call for part in body for call in calls(part) if call.name in NUMBERS):
+        if any(sorts.get(_name(argument)) == "String" for argument in call.args):
+            raise source.error(call, "a law computes no texts")
     used = {_name(a) for part in body for call in calls(part) if call.name in FUNCTIONS for a in call.args}
     guards = [guard for name in sorted(used & sorts.keys()) for guard in _guards(law.span, name, sorts[name], known)]
     return egg.RuleCommand(egg.Rule(law.span, head, [*body, *guards], law.name, law.ruleset))
@@ -237,16 +252,16 @@ def _guards(span: Any, name: str, sort: str, known: Vocabulary) -> Iterator[Any]
     def call(function: str, *arguments: Expr) -> Expr:
         return egg.Call(span, function, list(arguments))
 
-    def below(value: Expr, most: int) -> Any:
-        return egg.Fact(call("<", value, egg.Lit(span, egg.Int(most))))
+    def below(value: Expr, most: Expr) -> Any:
+        return egg.Fact(call("<", value, most))
 
-    variable = egg.Var(span, name)
+    variable, bits = egg.Var(span, name), call("bigint", egg.Lit(span, egg.Int(SEEN_BITS)))
     if sort == "BigRat":
-        yield from (below(call("bits", call(part, variable)), SEEN_BITS) for part in ("numer", "denom"))
+        yield from (below(call("bits", call(part, variable)), bits) for part in ("numer", "denom"))
     elif sort == "BigInt":
-        yield below(call("bits", variable), SEEN_BITS)
+        yield below(call("bits", variable), bits)
     elif known.containers.get(sort) in _LENGTHS:
-        yield below(call(_LENGTHS[known.containers[sort]], variable), MOST_MEMBERS)
+        yield below(call(_LENGTHS[known.containers[sort]], variable), egg.Lit(span, egg.Int(MOST_MEMBERS)))
 
 
 class _Moved:
