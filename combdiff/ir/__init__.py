@@ -100,6 +100,7 @@ from combdiff.ir.terms import (
     mul,
     negate,
     number,
+    remembered,
     tidy,
     total,
 )
@@ -210,6 +211,7 @@ __all__ = [
     "readable",
     "register",
     "released",
+    "remembered",
     "settled",
     "share",
     "show_index",

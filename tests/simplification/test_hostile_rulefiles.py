@@ -1,4 +1,4 @@
-"""Rule files that would end the process, hang it or raise another family's exceptions: each is refused or does nothing."""
+"""Rule files that would end the process or hang it are refused, or do nothing."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ HARMLESS = {
 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_cannot_be_is_not_taken(name: str, rule_file: Any) -> None:
-    """Laws that grow meet a bound; what has no meaning is no term. (Several are false: what they print is their doing.)"""
+    """Laws that grow meet a bound; what has no meaning is no term. (What false laws print is their doing.)"""
     path = rule_file(HARMLESS[name])
     try:
         assert simplified(path)

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from combdiff.ir import (
     dtype_of,
     mul,
     negate,
+    remembered,
     substitute,
     subterms,
 )
@@ -105,12 +105,13 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
 
 def _replaced(term: Term, others: Mapping[Term, Var]) -> Term:
     """The term with others in place of some numbers."""
-    if term in others:
-        return others[term]
-    return term.with_children(tuple(_replaced(child, others) for child in term.children))
+    done: dict[Term, Term] = {}
+    for node in subterms(term):  # children first
+        done[node] = others.get(node) or node.with_children(tuple(done[child] for child in node.children))
+    return done[term]
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _unsolved(term: Term) -> int:
     """How many δ's of a term hold an index that is summed around them: a reader expects them to be solved."""
     own = {node for node in subterms(term.body) if isinstance(node, Delta)} if isinstance(term, Sum) else ()
