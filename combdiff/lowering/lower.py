@@ -29,7 +29,7 @@ from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, placement, reads
 from combdiff.lowering.joining import product as joined
 from combdiff.lowering.late import read_late
-from combdiff.lowering.lookups import look_up, ramp
+from combdiff.lowering.lookups import look_up, ramp, read_looked_up
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
 from combdiff.lowering.steps import Read as ReadStep
@@ -272,6 +272,7 @@ class Lowering:
         if product.factor.number is ZERO:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
+        read_looked_up(self.graph, product, self.value)
         apply_masks(self.graph, product, self.names)
         deposit = look_up(self.graph, product, self.value)
         held = deposit.labels if deposit else set()
