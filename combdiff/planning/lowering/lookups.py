@@ -136,7 +136,7 @@ class Deposit:
 def read_looked_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> None:
     """Read operands at the indices that arrays hold, where nothing else is asked of the index that stands for them.
 
-    An operand that is read along the indices of a condition can then be kept where that holds: l[place[i, j]] for j ≤ i.
+    An operand that is read along the indices of a condition can then be kept where it holds: l[place[i, j]] for j ≤ i.
     """
     taken: dict[Var, LabelledStep] = {}
     for condition in dict.fromkeys(product.lookups):
