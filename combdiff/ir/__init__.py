@@ -98,6 +98,7 @@ from combdiff.ir.terms import (
     mul,
     negate,
     number,
+    remembered,
     tidy,
     total,
 )
@@ -206,6 +207,7 @@ __all__ = [
     "readable",
     "register",
     "released",
+    "remembered",
     "settled",
     "share",
     "show_index",
