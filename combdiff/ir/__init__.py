@@ -18,6 +18,8 @@ later stages must compute. Nothing here simplifies or differentiates.
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
+    MOST_INDICES,
+    TYPICAL_SIZE,
     Action,
     Cyclic,
     Domain,
@@ -91,6 +93,7 @@ from combdiff.ir.terms import (
     Type,
     Var,
     add,
+    as_float,
     conj,
     exact,
     is_linear,
@@ -99,6 +102,7 @@ from combdiff.ir.terms import (
     mul,
     negate,
     number,
+    remembered,
     tidy,
     total,
 )
@@ -108,8 +112,10 @@ __all__ = [
     "HALF",
     "MATRIX_TABLE",
     "MINUS_ONE",
+    "MOST_INDICES",
     "ONE",
     "TABLE",
+    "TYPICAL_SIZE",
     "ZERO",
     "Action",
     "Add",
@@ -153,6 +159,7 @@ __all__ = [
     "affine",
     "affine_parts",
     "apply",
+    "as_float",
     "axes_of",
     "base_name",
     "bind_heavy",
@@ -208,6 +215,7 @@ __all__ = [
     "readable",
     "register",
     "released",
+    "remembered",
     "settled",
     "share",
     "show_index",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from combdiff.errors import UnsupportedError
+from combdiff.errors import UnsupportedError, shown
 from combdiff.ir import Scalar, exact
 from combdiff.text.places import Span, TextError, quoted
 from combdiff.text.syntax import (
@@ -146,7 +146,9 @@ def read(text: str) -> Text:
 
 
 def refuse_large(text: str) -> None:
-    """Refuse a text too large or too deeply nested to be worth reading."""
+    """Refuse what is no text, and a text too large or too deeply nested to be worth reading."""
+    if not isinstance(text, str):
+        raise TextError(f"a text is expected, not {shown(text)}", "")
     if len(text) > MOST_CHARACTERS:
         raise TextError(f"the text has {len(text)} characters; {MOST_CHARACTERS} are read", text)
     depth = 0
