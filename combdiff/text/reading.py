@@ -541,7 +541,7 @@ class _Reader:
 
     def _power(self, doc: Superscript, scope: Scope) -> Meaning:
         base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
-        return self.elementwise(doc, power_of, [base, exponent], scalars=True)
+        return self.elementwise(doc, raised, [base, exponent], scalars=True)
 
     # --- accesses and calls ----------------------------------------------------------------------------------------
 
@@ -879,6 +879,12 @@ def _at(value: Meaning, space: Space, point: tuple[Term, ...]) -> Term:
 
 def _negated(term: Term) -> Term:
     return negate(term)
+
+
+def raised(base: Term, exponent: Term) -> Term:
+    """base ** exponent; of a root, such as a norm, the square is what stands under it."""
+    root = isinstance(base, Primitive) and base.name == "sqrt" and exponent is Number(2)
+    return base.children[0] if root else power_of(base, exponent)
 
 
 def inverse(term: Term) -> Term:
