@@ -17,7 +17,7 @@ from combdiff.common import bind_again, bind_common
 from combdiff.domains import Real, Space
 from combdiff.errors import UnsupportedError
 from combdiff.indexing import Coordinate
-from combdiff.pullback import cotangent_space, pull
+from combdiff.pullback import cotangent_space, onto_spaces, pull
 from combdiff.readability import letters_of, readable
 from combdiff.sharing import inline_all, share, split
 from combdiff.simplification import simplify_body, with_matrix_symmetries
@@ -56,7 +56,8 @@ def pulled_back(origin: Lambda, points: tuple[Var, ...], tupled: bool) -> tuple[
         for n, item in enumerate(items(value), start=1)
     ]
     cotangent = Tuple(tuple(cotangents)) if isinstance(value, Tuple) else cotangents[0]
-    backward, results = pull(origin.body, points, cotangent, names)
+    backward, pulled = pull(origin.body, points, cotangent, names)
+    results = onto_spaces(points, pulled, names, backward)
     result = Tuple(tuple(results)) if tupled else results[0]
     return (*origin.parameters, *cotangents), let((*bindings, *backward), result)
 

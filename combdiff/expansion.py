@@ -10,7 +10,7 @@ Invariant: the sum of the products of the addends is the term; every Σ among th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -20,7 +20,24 @@ from combdiff.egraph.contraction import normalise
 from combdiff.indexing import Delta
 from combdiff.sharing import canonical_names
 from combdiff.substitution import Names, substitute, subterms
-from combdiff.terms import ZERO, Add, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, total
+from combdiff.terms import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    Add,
+    Conj,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Var,
+    add,
+    conj,
+    mul,
+    negate,
+    total,
+)
 
 HALF = Number(Fraction(1, 2))
 Addend = tuple[Term, ...]
@@ -67,6 +84,31 @@ def collected(parts: Iterable[Addend]) -> list[Addend]:
 def factors_of(term: Term) -> Addend:
     """The factors of a product, or the term itself."""
     return term.factors if isinstance(term, Mul) else (term,)
+
+
+def weighted(body: Term) -> Iterator[tuple[Number, Term]]:
+    """The terms of a sum with their real coefficients, also of a multiple of a sum."""
+    factor, rest = coefficient_of(body)
+    if isinstance(rest, Add):
+        for part in rest.terms:
+            for inner, term in weighted(part):
+                product = mul(factor, inner)
+                assert isinstance(product, Number)
+                yield product, term
+    else:
+        yield factor, rest
+
+
+def coefficient_of(term: Term) -> tuple[Number, Term]:
+    """A term as an exact real number times the rest; averages are linear over the real numbers only."""
+    first, *rest = term.factors if isinstance(term, Mul) else (term,)
+    if not isinstance(first, Number):
+        return ONE, term
+    if first.exact and not first.imag:
+        return first, mul(*rest)
+    if first.real < 0 or (not first.real and first.imag < 0):
+        return MINUS_ONE, mul(negate(first), *rest)
+    return ONE, term
 
 
 def common_factors(parts: Sequence[Addend]) -> tuple[list[Term], list[Addend]]:

@@ -38,7 +38,7 @@ from combdiff.sparsity import Sparsity
 from combdiff.substitution import Names, apply
 from combdiff.systems import apart, assembled, packed, solved
 from combdiff.terms import Lambda, Term, Tuple, Var, lambda_, let
-from combdiff.transforms import Wrt, cheapest, check_objective, grad, hvp, names_several, points_of, reduced
+from combdiff.transforms import Wrt, cheapest, check_objective, gradient_of, hvp, names_several, points_of, reduced
 
 ITERATIVE = "its structure does not help: use linear_operator(…) with an iterative method, as scipy.sparse.linalg.cg"
 NUMBER_BYTES = {int: 8, float: 8, complex: 16}
@@ -382,7 +382,8 @@ def hessian(
         if mode == "cross-country":
             blocks = hessian_body(fine_gradient(f.term.body, points), points, mode)
         else:
-            blocks = hessian_body(grad(f, names, simplify=simplify, rules=rules).term.body, points, mode)
+            gradient = gradient_of(f, names, "conjugate", simplify, rule_paths(rules), in_spaces=False)
+            blocks = hessian_body(gradient.term.body, points, mode)
         return blocks if names_several(wrt) else let(split(blocks)[0], split(blocks)[1].children[0].children[0])
 
     term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))

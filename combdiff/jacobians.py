@@ -12,13 +12,14 @@ Invariant: a block's axes are those of the result, then those of the variable of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from combdiff.checking import is_complex, type_of
-from combdiff.domains import Space
+from combdiff.domains import Action, Space
 from combdiff.elimination import eliminate
 from combdiff.errors import DifferentiationError
 from combdiff.primitives import function
+from combdiff.projections import average, beside, conjugating, image, mean, plain
 from combdiff.pullback import pull, push
 from combdiff.sharing import bind_heavy, split
 from combdiff.substitution import Names, apply
@@ -76,28 +77,56 @@ def differentiate(body: Term, point: Var, mode: str, names: Names, letters: tupl
 
 
 def jacobian_block(body: Term, point: Var, mode: str, names: Names) -> tuple[Bindings, Term]:
-    """∂body/∂point with the bindings it needs; the pair (∂/∂z, ∂/∂z̄) for a complex point."""
+    """∂body/∂point with the bindings it needs; the pair (∂/∂z, ∂/∂z̄) for a complex point.
+
+    By a point with symmetries it is the derivative along its Space, J P.
+    """
     block = differentiate(body, point, mode, names, ("abcmn", "defgh"))
     parts = (block.map.direct, block.map.mirrored) if is_complex(point) else (block.map.direct,)
-    terms = tuple(lambda_((*block.at, *block.own), part) for part in parts)
-    return block.bindings, Tuple(terms) if is_complex(point) else terms[0]
+    terms = [lambda_((*block.at, *block.own), part) for part in parts]
+    bindings, group = list(block.bindings), [beside(action, len(block.at)) for action in _space(point).group]
+    if turned := conjugating(group):  # dz̄ is one of the dz: ∂/∂z and ∂/∂z̄ are one but for the order of axes
+        turned = replace(turned, conjugate=False)
+        direct, mirrored = (_named(term, "t", names, bindings) for term in terms)
+        terms = [_met(direct, mirrored, turned, names), _met(mirrored, direct, turned, names)]
+    terms = [average(term, plain(group), "t", names, bindings) for term in terms]
+    return bindings, Tuple(tuple(terms)) if is_complex(point) else terms[0]
+
+
+def _met(one: Var, other: Var, action: Action, names: Names, *, conjugated: bool = False) -> Term:
+    """The mean of a tensor and the image of another, which may be conjugated."""
+    indices = names.indices(_space(one).axes)
+    return lambda_(indices, mean([apply(one, indices), image(other, indices, replace(action, conjugate=conjugated))]))
 
 
 def hessian_block(gradient: Term, row: Var, column: Var, mode: str, names: Names) -> tuple[Bindings, tuple[Term, ...]]:
     """The block of second derivatives by `row`, then `column`, from the gradient by `column`; axes of row first.
 
     With a complex variable among them it is the pair (∂²f/∂zᵢ∂z̄ⱼ, ∂²f/∂zᵢ∂zⱼ). The gradient g is 2 ∂f/∂z̄ for a
-    complex column, so the pair is (∂gⱼ/∂zᵢ / 2, conj(∂gⱼ/∂z̄ᵢ) / 2); a real variable is its own conjugate.
+    complex column, so the pair is (∂gⱼ/∂zᵢ / 2, conj(∂gⱼ/∂z̄ᵢ) / 2); a real variable is its own conjugate. The gradient
+    is that of a function of all tensors, and the block is projected on both sides.
     """
     block = differentiate(gradient, row, mode, names, ("defgh", "abcmn"))
-    indices = (*block.own, *block.at)
-    direct, mirrored = block.map.direct, block.map.mirrored
-    if not is_complex(row) and not is_complex(column):
-        return block.bindings, (lambda_(indices, direct),)
+    bindings = list(block.bindings)
+    parts = [lambda_((*block.own, *block.at), part) for part in _second(block.map, row, column)]
+    rows, columns = _space(row), _space(column)
+    by_row = [beside(action, 0, columns.order) for action in rows.group]
+    by_column = [beside(action, rows.order) for action in columns.group]
+    for group, conjugated in ((by_row, True), (by_column, False)):
+        if turned := conjugating(group):
+            direct, twin = (_named(part, "t", names, bindings) for part in parts)
+            pairs = ((direct, twin), (twin, direct))
+            parts = [_met(*pair, turned, names, conjugated=conjugated) for pair in pairs]
+    both = tuple(a.then(b) for a in plain(by_row) for b in plain(by_column))
+    return bindings, tuple(average(part, both, "t", names, bindings) for part in parts)
+
+
+def _second(map_: Linear, row: Var, column: Var) -> tuple[Term, ...]:
+    """The parts of a block of second derivatives from the derivative of a gradient."""
     if not is_complex(column):
-        return block.bindings, (lambda_(indices, direct), lambda_(indices, direct))
-    twin = mirrored if is_complex(row) else direct
-    return block.bindings, (lambda_(indices, mul(HALF, direct)), lambda_(indices, mul(HALF, conj(twin))))
+        return (map_.direct, map_.direct) if is_complex(row) else (map_.direct,)
+    twin = map_.mirrored if is_complex(row) else map_.direct
+    return mul(HALF, map_.direct), mul(HALF, conj(twin))
 
 
 def fine_gradient(objective: Term, points: tuple[Var, ...]) -> Term:

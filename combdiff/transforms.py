@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from combdiff.checking import type_of
-from combdiff.derivation import as_field, derived, pulled_back, space_of
+from combdiff.derivation import as_field, derived, items, pulled_back, space_of
 from combdiff.domains import Function, Space
 from combdiff.egraph.extraction import symbols
 from combdiff.errors import DifferentiationError, UnsupportedError
@@ -27,7 +27,7 @@ from combdiff.lowering.plan import cost
 from combdiff.matrices import is_matrix_function
 from combdiff.primitives import function
 from combdiff.program import Program
-from combdiff.pullback import cotangent_space, pull, push
+from combdiff.pullback import onto_spaces, pull, push
 from combdiff.readability import letters_of, readable
 from combdiff.rulefiles.loading import rule_paths
 from combdiff.sharing import bind_heavy, split
@@ -49,19 +49,31 @@ def grad(
     `convention="jax"` gives the complex conjugate. Raises DifferentiationError when f is not scalar, or is neither of
     real type nor found real by the e-graph.
     """
-    return _gradient(f, wrt, convention, simplify, rule_paths(rules), with_value=False)
+    return gradient_of(f, wrt, convention, simplify, rule_paths(rules))
 
 
 def value_and_grad(
     f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
 ) -> Program:
     """The pair (value, gradient), every intermediate shared; arguments and errors as for `grad`."""
-    return _gradient(f, wrt, convention, simplify, rule_paths(rules), with_value=True)
+    return gradient_of(f, wrt, convention, simplify, rule_paths(rules), with_value=True)
 
 
-def _gradient(
-    f: Program, wrt: Wrt, convention: str, simplified: bool, rules: tuple[str, ...], with_value: bool
+def gradient_of(
+    f: Program,
+    wrt: Wrt,
+    convention: str,
+    simplified: bool,
+    rules: tuple[str, ...],
+    *,
+    with_value: bool = False,
+    in_spaces: bool = True,
 ) -> Program:
+    """The gradient as `grad` and `value_and_grad` give it.
+
+    Without `in_spaces` it is the gradient of f as a function of all tensors, whatever their symmetries: what is to be
+    differentiated again, and projected in the end.
+    """
     if convention not in ("conjugate", "jax"):
         raise DifferentiationError(f"unknown convention {convention!r}", hint='use "conjugate" (the default) or "jax"')
     check_objective(f, rules)
@@ -72,6 +84,8 @@ def _gradient(
     backward, gradients = pull(f.term.body, points, ONE, names)
     if convention == "jax":
         gradients = [_conjugated(g, names) for g in gradients]
+    if in_spaces:
+        gradients = onto_spaces(points, gradients, names, backward)
     result = _result(gradients, wrt)
     if with_value:
         result = Tuple((_real_value(value), result))
@@ -93,20 +107,34 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
 
 
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
-    """The Jacobian-vector product: one more argument, last, for each wrt: its tangent."""
-    points = points_of(f, wrt)
-    names = Names(f.term)
-    tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
-    forward, result = push(f.term.body, tangents, names)
-    body = let((*split(f.term.body)[0], *forward), result)
-    outer = [p for p in f.term.parameters if p.name not in f.inner]
-    parameters = (*outer, *tangents.values(), *f.term.parameters[len(outer) :])
-    return _derived(f, parameters, body, "pushforward", simplify, rule_paths(rules))
+    """The Jacobian-vector product: one more argument, last, for each wrt: its tangent.
+
+    Tangents are trusted to have the symmetries of the arguments that they move.
+    """
+    return _pushed(f, wrt, points_of(f, wrt), simplify, rule_paths(rules))
 
 
 def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
-    """The Hessian-vector product of a real scalar program: the pushforward of its gradient; takes the vector last."""
-    return pushforward(grad(f, wrt, simplify=simplify, rules=rules), wrt, simplify=simplify, rules=rules)
+    """The Hessian-vector product of a real scalar program: the pushforward of its gradient; takes the vector last.
+
+    The product lies in the Space of the argument, and the vector is trusted to.
+    """
+    gradient = gradient_of(f, wrt, "conjugate", simplify, rule_paths(rules), in_spaces=False)
+    return _pushed(gradient, wrt, points_of(f, wrt), simplify, rule_paths(rules), of_gradient=True)
+
+
+def _pushed(
+    f: Program, wrt: Wrt, points: tuple[Var, ...], simplified: bool, rules: tuple[str, ...], of_gradient: bool = False
+) -> Program:
+    names = Names(f.term)
+    tangents = {p: names.fresh(Var(f"{p.name}_dot", p.type)) for p in points}
+    forward, result = push(f.term.body, tangents, names)
+    if of_gradient:
+        result = _result(onto_spaces(points, items(result), names, forward), wrt)
+    body = let((*split(f.term.body)[0], *forward), result)
+    outer = [p for p in f.term.parameters if p.name not in f.inner]
+    parameters = (*outer, *tangents.values(), *f.term.parameters[len(outer) :])
+    return _derived(f, parameters, body, "pushforward", simplified, rules)
 
 
 def jacobian(

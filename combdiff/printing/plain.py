@@ -29,6 +29,7 @@ from combdiff.printing.documents import (
     Norm,
     Power,
     Product,
+    Projected,
     Quotient,
     Remainder,
     Rounded,
@@ -189,6 +190,9 @@ class _Text(Renderer):
         sums = self.bounds(doc.indices, "Σ", lambda names: f"_{names}" if len(names) == 1 else f"_{{{names}}}")
         signs = [*sums, *signs]
         return " ".join([*signs, body, *(f"d{self.render(variable)}" for variable in doc.variables)])
+
+    def projected(self, doc: Projected) -> str:
+        return f"{doc.name}_{{{self.exchanged(doc)}}} {self.bracket(doc.body, Level.BIG)}"
 
     def rounded(self, doc: Rounded) -> str:
         left, right = "⌈⌉" if doc.up else "⌊⌋"

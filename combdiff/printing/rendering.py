@@ -35,6 +35,7 @@ from combdiff.printing.documents import (
     Norm,
     Power,
     Product,
+    Projected,
     Quotient,
     Remainder,
     Rounded,
@@ -98,6 +99,8 @@ class Renderer(ABC):
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
+            case Projected():
+                return self.projected(doc)
             case Rounded():
                 return self.rounded(doc)
             case Kronecker():
@@ -125,7 +128,7 @@ class Renderer(ABC):
                 return Level.PRODUCT
             case Power() | Starred() | ElementPower() | Marked():
                 return Level.POWER
-            case BigSum():
+            case BigSum() | Projected():
                 return Level.BIG
             case Arrow():
                 return Level.ARROW
@@ -167,7 +170,7 @@ class Renderer(ABC):
         """Factors side by side; only the last may reach as far as Σ does."""
         *others, last = doc.factors
         shown = [self.bracket(factor, self._place(n, factor)) for n, factor in enumerate(others)]
-        shown.append(self.bracket(last, Level.BIG if isinstance(last, BigSum) else Level.POWER))
+        shown.append(self.bracket(last, Level.BIG if isinstance(last, BigSum | Projected) else Level.POWER))
         result = shown[0]
         for factor in shown[1:]:
             result += (f" {self.dot} " if factor[0].isdigit() else " ") + factor
@@ -263,6 +266,15 @@ class Renderer(ABC):
     @abstractmethod
     def big_sum(self, doc: BigSum) -> str:
         """Σ and ∫."""
+
+    @abstractmethod
+    def projected(self, doc: Projected) -> str:
+        """An average."""
+
+    def exchanged(self, doc: Projected) -> str:
+        """What an average exchanges: `i,j`, or `(p,q),(r,s)`."""
+        groups = (",".join(map(self.render, group)) for group in doc.groups)
+        return ",".join(f"({g})" if len(doc.groups[0]) > 1 else g for g in groups)
 
     @abstractmethod
     def rounded(self, doc: Rounded) -> str:
