@@ -21,13 +21,13 @@ from itertools import islice, product
 from combdiff.affine import Bounds, Linear, contradictory, eliminate
 from combdiff.checking import is_domain, type_of
 from combdiff.cycles import is_reduced
+from combdiff.describing import access_name, describe, show_index
 from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric, Whole
 from combdiff.errors import IndexingError, Location
 from combdiff.indexing import Delta, Guard, Indicator, Unequal, affine, indicator, is_index, size_form
 from combdiff.ranges import in_domain, linear, premises_of, size_linear, symbol
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import ONE, ZERO, Apply, Lambda, Let, Mul, Sum, Term, Var
-from combdiff.tracing.arrays import access_name, describe, show_index
 
 MOST_POINTS = 100_000  # loops entered in search of an index; beyond, what holds over the rationals decides
 

@@ -40,6 +40,7 @@ from combdiff.terms import (
     Tuple,
     Var,
     add,
+    is_linear,
     mul,
 )
 from combdiff.univariate import (
@@ -53,7 +54,6 @@ from combdiff.univariate import (
     Multiply,
     Translate,
     Univariate,
-    is_linear,
 )
 
 # --- combinator forms of the map x ↦ term --------------------------------------------------------------------------

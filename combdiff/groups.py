@@ -64,7 +64,7 @@ def representatives(group: Sequence[Action], stabiliser: Collection[Action]) -> 
 
 
 def _candidates(actions: frozenset[Action]) -> Iterator[Subgroup]:
-    """The subgroups with a name among some actions: all orders of three or more indices, and pairs with an involution."""
+    """The subgroups with a name among some actions: all orders of three or more indices, then the involutions."""
     order = len(next(iter(actions)).axes)
     identity = identity_action(order)
     for size in range(order, 2, -1):

@@ -13,6 +13,7 @@ Invariant: a block's axes are those of the result, then those of the variable of
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from combdiff.checking import is_complex, type_of
 from combdiff.domains import Action, Space
@@ -87,13 +88,13 @@ def jacobian_block(body: Term, point: Var, mode: str, names: Names) -> tuple[Bin
     bindings, group = list(block.bindings), [beside(action, len(block.at)) for action in _space(point).group]
     if turned := conjugating(group):  # dz̄ is one of the dz: ∂/∂z and ∂/∂z̄ are one but for the order of axes
         turned = replace(turned, conjugate=False)
-        direct, mirrored = (_named(term, "t", names, bindings) for term in terms)
-        terms = [_met(direct, mirrored, turned, names), _met(mirrored, direct, turned, names)]
+        one, two = (_named(term, "t", names, bindings) for term in terms)
+        terms = [_met(one, two, turned, names), _met(two, one, turned, names)]
     terms = [average(term, plain(group), "t", names, bindings) for term in terms]
     return bindings, Tuple(tuple(terms)) if is_complex(point) else terms[0]
 
 
-def _met(one: Var, other: Var, action: Action, names: Names, *, conjugated: bool = False) -> Term:
+def _met(one: Var, other: Var, action: Action, names: Names, conjugated: bool = False) -> Term:
     """The mean of a tensor and the image of another, which may be conjugated."""
     indices = names.indices(_space(one).axes)
     return lambda_(indices, mean([apply(one, indices), image(other, indices, replace(action, conjugate=conjugated))]))
@@ -115,8 +116,8 @@ def hessian_block(gradient: Term, row: Var, column: Var, mode: str, names: Names
     for group, conjugated in ((by_row, True), (by_column, False)):
         if turned := conjugating(group):
             direct, twin = (_named(part, "t", names, bindings) for part in parts)
-            pairs = ((direct, twin), (twin, direct))
-            parts = [_met(*pair, turned, names, conjugated=conjugated) for pair in pairs]
+            met = partial(_met, action=turned, names=names, conjugated=conjugated)
+            parts = [met(direct, twin), met(twin, direct)]
     both = tuple(a.then(b) for a in plain(by_row) for b in plain(by_column))
     return bindings, tuple(average(part, both, "t", names, bindings) for part in parts)
 
@@ -161,7 +162,7 @@ def _block(parts: tuple[Term, ...]) -> Term:
     return parts[0] if len(parts) == 1 else Tuple(parts)
 
 
-def _named(value: Term, name: str, names: Names, bindings: Bindings) -> Term:
+def _named(value: Term, name: str, names: Names, bindings: Bindings) -> Var:
     """A variable that is bound to the value."""
     space = _space(value)
     var = names.fresh(Var(name, Space(*space.axes, dtype=space.dtype)))

@@ -28,6 +28,7 @@ from combdiff.substitution import Names, apply
 from combdiff.terms import (
     MINUS_ONE,
     ONE,
+    ZERO,
     Lambda,
     Number,
     Primitive,
@@ -38,7 +39,6 @@ from combdiff.terms import (
     lambda_,
     mul,
     number,
-    tidy,
 )
 
 WRITTEN_OUT = 2  # terms of an average that are written one by one
@@ -68,7 +68,7 @@ def _plain_indices(tensor: Term, space: Space, names: Names) -> tuple[Var, ...]:
 class _Orbit:
     """A multiple of a term, the images of the term with their signs, and the symmetries that leave it as it is."""
 
-    coefficient: Number
+    coefficient: Term
     term: Term
     images: dict[Term, int]
     stabiliser: frozenset[Action]
@@ -104,8 +104,8 @@ class _Orbits:
         multiple, form = self._form(term)
         for orbit in self.orbits:
             if form in orbit.images:
-                more = _times(coefficient, multiple, Number(orbit.images[form]))
-                orbit.coefficient = Number(tidy(orbit.coefficient.real + more.real))
+                more = mul(coefficient, multiple, Number(orbit.images[form]))
+                orbit.coefficient = add(orbit.coefficient, more)
                 return
         images = self._images(form)
         if len(images) == 1 and multiple in (ONE, MINUS_ONE):  # as it was written
@@ -115,8 +115,8 @@ class _Orbits:
             signs = {other: images[other] * images[first] for other in ordered}
             tensor = lambda_(self.indices, first)
             fixed = (action for action in self.group if self._image(tensor, action)[1] is first)
-            coefficient = _times(coefficient, multiple, Number(images[first]))
-            self.orbits.append(_Orbit(coefficient, first, signs, frozenset(fixed)))
+            share = mul(coefficient, multiple, Number(images[first]))
+            self.orbits.append(_Orbit(share, first, signs, frozenset(fixed)))
 
     def _images(self, form: Term) -> dict[Term, int]:
         """The images of a canonical form with their signs; none where it is its own negative on the Space."""
@@ -136,7 +136,7 @@ class _Orbits:
 
     def sum(self, name: str, bindings: Bindings) -> Term:
         """The average of all, with tensors bound of which several images are to be added."""
-        left = [orbit for orbit in self.orbits if orbit.coefficient.real]
+        left = [orbit for orbit in self.orbits if orbit.coefficient is not ZERO]
         few = sum(len(orbit.images) for orbit in left) <= WRITTEN_OUT
         written = [o for o in left if (few and not o.heavy) or len(o.images) == 1 or holds_delta(o.term)]
         alike: dict[frozenset[Action], list[Term]] = {}
@@ -154,9 +154,3 @@ class _Orbits:
         var = self.names.fresh(Var(name, Space(*space.axes, dtype=space.dtype)))
         bindings.append((var, factored(tensor)))
         return mean([image(var, self.indices, action) for action in representatives(self.group, stabiliser)])
-
-
-def _times(*numbers: Number) -> Number:
-    product = mul(*numbers)
-    assert isinstance(product, Number)
-    return product

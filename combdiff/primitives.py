@@ -29,8 +29,8 @@ class Row:
     holomorphic. `real_partials` replace both where all arguments are real, when given. `real_valued` says that the
     result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that
     h(z̄) = conj(h(z)) away from branch cuts, `parity` is 1 where h(−z) = h(z) and −1 where h(−z) = −h(z).
-    `domain` says where the derivative is valid. `definition` is h in terms of other rows, for a function that NumPy has
-    not.
+    `domain` says where the derivative is valid. `fixed` are numbers that the NumPy function takes after the arguments.
+    `definition` is h in terms of other rows, for a function that NumPy has not.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Row:
     real_only: bool = False
     mirror: bool = True
     parity: int = 0
+    fixed: tuple[float, ...] = ()
     definition: Derivative | None = None
     origin: str = field(default="", compare=False)  # the rule file that declares it, empty for the rows of this module
 
@@ -201,13 +202,22 @@ _ROWS = (
         mirror=False,
         parity=-1,
     ),
-    Row("relu", "maximum", r"\operatorname{relu}", (lambda x: function("step", x),), "x ≠ 0", real_only=True),
-    Row("step", "heaviside", r"\operatorname{step}", (zero,), "x ≠ 0", real_only=True),
+    Row(
+        "relu",
+        "maximum",
+        r"\operatorname{relu}",
+        (lambda x: function("step", x),),
+        "x ≠ 0",
+        real_only=True,
+        fixed=(0,),
+    ),
+    Row("step", "heaviside", r"\operatorname{step}", (zero,), "x ≠ 0", real_only=True, fixed=(0,)),
+    Row("heaviside", "heaviside", r"\operatorname{heaviside}", (zero,), "x ≠ 0", real_only=True, fixed=(0.5,)),
     Row(
         "maximum",
         "maximum",
         r"\max",
-        (lambda x, y: _step_between(x, y), lambda x, y: _step_between(y, x)),
+        (lambda x, y: _is_larger(x, y), lambda x, y: _is_larger(y, x)),
         "x ≠ y",
         real_only=True,
     ),
@@ -223,7 +233,7 @@ _ROWS = (
         "minimum",
         "minimum",
         r"\min",
-        (lambda x, y: _step_between(y, x), lambda x, y: _step_between(x, y)),
+        (lambda x, y: _is_larger(y, x), lambda x, y: _is_larger(x, y)),
         "x ≠ y",
         real_only=True,
     ),
@@ -242,8 +252,9 @@ def _share(one: Term, other: Term) -> Term:
     return function("exp", add(one, negate(function("logaddexp", one, other))))
 
 
-def _step_between(larger: Term, smaller: Term) -> Term:
-    return function("step", add(larger, negate(smaller)))
+def _is_larger(one: Term, other: Term) -> Term:
+    """1 where one number is larger than the other and ½ where they are equal, so that shares at a tie add up to 1."""
+    return function("heaviside", add(one, negate(other)))
 
 
 TABLE: dict[str, Row] = {row.name: row for row in _ROWS}

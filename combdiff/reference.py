@@ -39,12 +39,6 @@ from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive
 
 Scope = Mapping[Var, Any]
 
-# Rows whose NumPy function has an argument that the row has not.
-_FIXED: dict[str, Callable[[Any], Any]] = {
-    "relu": lambda x: np.maximum(x, 0.0),
-    "step": lambda x: np.heaviside(x, 0.0),
-}
-
 
 def _inverse(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     try:
@@ -264,13 +258,12 @@ class _Interpreter:
         return False
 
     def _primitive(self, term: Primitive, scope: Scope) -> Any:
-        definition = TABLE[term.name].definition
-        if definition is not None:
-            return self.value(definition(*term.arguments), scope)
+        row = TABLE[term.name]
+        if row.definition is not None:
+            return self.value(row.definition(*term.arguments), scope)
         arguments = [np.asarray(self.value(argument, scope)) for argument in term.arguments]
         inexact = [a if a.dtype.kind in "fc" else a.astype(float) for a in arguments]
-        function = _FIXED.get(term.name) or attrgetter(TABLE[term.name].numpy)(np)
-        return _unwrap(function(*inexact))
+        return _unwrap(attrgetter(row.numpy)(np)(*inexact, *row.fixed))
 
     def _delta(self, term: Delta, scope: Scope) -> int:
         left, right = self.value(term.left, scope), self.value(term.right, scope)

@@ -47,11 +47,11 @@ from combdiff.terms import (
     Term,
     Var,
     conj,
+    is_linear,
     lambda_,
     let,
     mul,
 )
-from combdiff.univariate import is_linear
 
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front"

@@ -18,7 +18,22 @@ from combdiff.errors import UnsupportedError
 from combdiff.matrices import MATRIX_TABLE, Point
 from combdiff.primitives import TABLE, function
 from combdiff.substitution import Names, apply, fresh
-from combdiff.terms import Add, Apply, Lambda, Number, Primitive, Pullback, Term, Var, add, conj, lambda_, mul, total
+from combdiff.terms import (
+    Add,
+    Apply,
+    Lambda,
+    Number,
+    Primitive,
+    Pullback,
+    Term,
+    Var,
+    add,
+    conj,
+    is_linear,
+    lambda_,
+    mul,
+    total,
+)
 
 Indices = tuple[Var, ...]
 
@@ -260,11 +275,6 @@ class Differential:
         )
 
     pushforward = pullback
-
-
-def is_linear(function: Term) -> bool:
-    """Whether a term is a named map that is declared linear."""
-    return isinstance(function, Var) and isinstance(function.type, Function) and function.type.linear
 
 
 Univariate = Multiply | Translate | Conjugate | Contract | Elementwise | MatrixFunction | Call | Adjoint | Differential

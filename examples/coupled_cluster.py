@@ -1,9 +1,9 @@
 """Coupled cluster: the doubles equations are the gradient of a Lagrangian.
 
 The amplitudes t and the multipliers λ are antisymmetric in both pairs of their indices, and that is all that has to be
-said. The Lagrangian is written with one term for each diagram, nothing antisymmetrised by hand; its gradient by λ lies in the Space of
-λ, so it has the textbook's permutations P(ij) P(ab), which are 2 Alt_{i,j} and 2 Alt_{a,b}. The integrals are blocks of
-⟨pq‖rs⟩, o for occupied and v for virtual spin orbitals.
+said. The Lagrangian is written with one term for each diagram, nothing antisymmetrised by hand; its gradient by λ lies
+in the Space of λ, so it has the textbook's permutations P(ij) P(ab), which are 2 Alt_{i,j} and 2 Alt_{a,b}. The
+integrals are blocks of ⟨pq‖rs⟩, o for occupied and v for virtual spin orbitals.
 """
 
 import numpy as np
@@ -34,16 +34,14 @@ def lagrangian(
         cd.sum(lambda i, j, a, b: λ[i, j, a, b] * Vvvoo[a, b, i, j]) / 4
         + cd.sum(lambda i, j, a, b, c: λ[i, j, a, b] * Fv[b, c] * t[i, j, a, c]) / 2
         - cd.sum(lambda i, j, k, a, b: λ[i, j, a, b] * Fo[k, j] * t[i, k, a, b]) / 2
-        + cd.sum(lambda i, j, k, l, a, b: λ[i, j, a, b] * Voooo[k, l, i, j] * t[k, l, a, b]) / 8
+        + cd.sum(lambda i, j, k, m, a, b: λ[i, j, a, b] * Voooo[k, m, i, j] * t[k, m, a, b]) / 8
         + cd.sum(lambda i, j, a, b, c, d: λ[i, j, a, b] * Vvvvv[a, b, c, d] * t[i, j, c, d]) / 8
         + cd.sum(lambda i, j, k, a, b, c: λ[i, j, a, b] * Vovvo[k, b, c, j] * t[i, k, a, c])
     )
-    ladder = cd.sum(
-        lambda i, j, k, l, a, b, c, d: λ[i, j, a, b] * Voovv[k, l, c, d] * t[i, j, c, d] * t[k, l, a, b]
-    )
-    ring = cd.sum(lambda i, j, k, l, a, b, c, d: λ[i, j, a, b] * Voovv[k, l, c, d] * t[i, k, a, c] * t[l, j, d, b])
-    hole = cd.sum(lambda i, j, k, l, a, b, c, d: λ[i, j, a, b] * Voovv[k, l, c, d] * t[i, k, c, d] * t[l, j, a, b])
-    particle = cd.sum(lambda i, j, k, l, a, b, c, d: λ[i, j, a, b] * Voovv[k, l, c, d] * t[k, l, c, a] * t[i, j, d, b])
+    ladder = cd.sum(lambda i, j, k, m, a, b, c, d: λ[i, j, a, b] * Voovv[k, m, c, d] * t[i, j, c, d] * t[k, m, a, b])
+    ring = cd.sum(lambda i, j, k, m, a, b, c, d: λ[i, j, a, b] * Voovv[k, m, c, d] * t[i, k, a, c] * t[m, j, d, b])
+    hole = cd.sum(lambda i, j, k, m, a, b, c, d: λ[i, j, a, b] * Voovv[k, m, c, d] * t[i, k, c, d] * t[m, j, a, b])
+    particle = cd.sum(lambda i, j, k, m, a, b, c, d: λ[i, j, a, b] * Voovv[k, m, c, d] * t[k, m, c, a] * t[i, j, d, b])
     return energy + linear + ladder / 16 + ring / 2 + hole / 4 - particle / 4
 
 

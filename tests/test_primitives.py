@@ -169,6 +169,41 @@ def test_kinks_have_the_derivative_zero() -> None:
         assert evaluate(derivative, {x: 0.0}, {}) == 0
 
 
+@pytest.mark.parametrize("simplify", [True, False])
+def test_ties_share_the_derivative(simplify: bool) -> None:
+    """At a tie each argument of max and min counts half: the mean of both one-sided slopes."""
+
+    @cd.program
+    def f(x: cd.Space("n")):
+        upper = cd.sum(lambda i, j: cd.maximum(x[i], x[j]) + cd.maximum(x[i], x[i]))
+        return upper + cd.sum(lambda i, j: 3 * cd.minimum(2 * x[i], x[j]) + cd.maximum(0, x[i]) * cd.minimum(x[j], 0))
+
+    slope = cd.grad(f, simplify=simplify)
+    for x in np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=3))):
+        central = [(f(x + step) - f(x - step)) / (2 * STEP) for step in STEP * np.eye(3)]
+        np.testing.assert_allclose(slope(x), central, atol=1e-4)
+
+
+def test_the_larger_of_equals_is_either() -> None:
+    @cd.program
+    def f(x: cd.Space("n"), y: cd.Space("n")):
+        ramps = cd.sum(lambda i: cd.maximum(x[i], 0) ** 2 + cd.minimum(0, y[i]) ** 3)
+        return ramps + cd.sum(lambda i: cd.maximum(x[i], x[i]) * cd.relu(y[i]) ** 2)
+
+    assert str(cd.grad(f)) == "(x, y) ↦\n  t[d] = relu(y[d])\n  d ↦ t[d]² + 2 max(x[d], 0)"
+    assert str(cd.grad(f, wrt="y")) == "(x, y) ↦\n  t[d] = min(0, y[d])\n  d ↦ 3 t[d]² + 2 x[d] relu(y[d])"
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
+def test_every_library_halves_ties(backend: str) -> None:
+    @cd.program
+    def f(x: cd.Space("n"), y: cd.Space("n")):
+        return cd.sum(lambda i: 2 * cd.maximum(x[i], y[i]))
+
+    found = cd.grad(f).compile(backend=backend)(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
+    np.testing.assert_allclose(np.asarray(found), [1.0, 0.0, 2.0])
+
+
 def test_shorthands() -> None:
     x = scalar("x", float)
     assert power(x, ONE) is x

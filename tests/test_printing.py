@@ -26,6 +26,7 @@ from combdiff.printing.outline import outline
 from combdiff.reference import evaluate
 from combdiff.substitution import apply, subterms
 from combdiff.terms import (
+    MINUS_ONE,
     ONE,
     Apply,
     Lambda,
@@ -561,6 +562,28 @@ def test_every_program_prints_with_balanced_brackets(case: Case) -> None:
 def parts_of(terms: Iterable[Term]) -> list[Term]:
     """Every scalar subterm that could be printed alone."""
     return [node for term in terms for node in subterms(term) if not isinstance(node, Affine | Var)]
+
+
+def unbroken(shown: str) -> str:
+    """A print without its blanks and line breaks."""
+    return "".join(shown.split())
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(depth=4), st.integers(20, 200))
+def test_breaking_lines_changes_no_sign(case: Case, width: int) -> None:
+    assert unbroken(text(case.term, width)) == unbroken(text(case.term, 100_000))
+
+
+def test_a_minus_before_a_broken_sum_keeps_its_parentheses() -> None:
+    spaces = [Var(name, Space("n", "n")) for name in "αβ"]
+    long = add(*(total((j,), mul(at(one, i, j), at(two, j, i))) for one in spaces for two in spaces))
+    head = mul(add(a, z), add(a, xi), long)
+    for term in (negate(long), add(z, negate(long)), negate(negate(Mul((MINUS_ONE, long)))), head, Tuple((head, a))):
+        assert unbroken(text(term, 20)) == unbroken(text(term, 100_000))
+    shown = text(Lambda((i,), Mul((MINUS_ONE, long))), 60)
+    assert shown.startswith("i ↦ -(\n")
+    assert shown.endswith("\n)")
 
 
 @settings(max_examples=40, deadline=None)

@@ -41,7 +41,10 @@ from combdiff.terms import Term, Var
 
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
 TOTAL = frozenset(
-    ("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "maximum", "minimum", "logaddexp")
+    {
+        *("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "heaviside"),
+        *("maximum", "minimum", "logaddexp"),
+    }
 )
 
 

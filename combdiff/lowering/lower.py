@@ -29,7 +29,7 @@ from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, placement, reads
 from combdiff.lowering.joining import product as joined
 from combdiff.lowering.late import read_late
-from combdiff.lowering.lookups import look_up, ramp, scatter
+from combdiff.lowering.lookups import look_up, ramp
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
 from combdiff.lowering.steps import Read as ReadStep
@@ -38,7 +38,7 @@ from combdiff.lowering.triangles import apply_masks, kept
 from combdiff.lowering.turns import unwind
 from combdiff.lowering.views import domain_of, extent_form, is_renaming, modulus, solved
 from combdiff.matrices import MATRIX_TABLE, is_matrix_function
-from combdiff.primitives import TABLE
+from combdiff.primitives import TABLE, Row
 from combdiff.substitution import Names, apply, substitute, subterms
 from combdiff.terms import (
     ONE,
@@ -252,7 +252,7 @@ class Lowering:
         operations = [self.graph.steps[value.step].operation for value in values]
         numbers = [operation.number for operation in operations if isinstance(operation, Constant)]
         if len(numbers) == len(values):  # a Python number: it must not widen float32 arrays
-            return self._constant(number(_evaluated(row.numpy, term.name, numbers)))
+            return self._constant(number(_evaluated(row, numbers)))
         kind = join(self.graph.kind(*values), float)
         kind = float if row.real_valued else kind
         found = read_late(self.graph, term.name, values, kind)
@@ -273,16 +273,16 @@ class Lowering:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
         apply_masks(self.graph, product, self.names)
-        scattered = look_up(self.graph, product, self.value)
-        held = set(scattered[1].labels) if scattered else set()
+        deposit = look_up(self.graph, product, self.value)
+        held = deposit.labels if deposit else set()
         present = {label for value in product.operands for label in value.labels}
         absent = tuple(domain_of(index) for index in product.summed if index not in present | held)
         factor = product.factor.times(Factor(extents=absent))
         found = self._constant(ONE)
         if product.operands:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
-        if scattered:
-            factor, found = scatter(self.graph, factor, found, *scattered)
+        if deposit:
+            factor, found = deposit.of(self.graph, factor, found, product.summed)
         return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[Factor, Value] | None:
@@ -389,8 +389,7 @@ def _may_inline(term: Apply) -> bool:
     return all(not isinstance(p.type, Cyclic) or (isinstance(a, Var) and a.type == p.type) for p, a in pairs)
 
 
-def _evaluated(function: str, name: str, numbers: Sequence[Number]) -> Any:
+def _evaluated(row: Row, numbers: Sequence[Number]) -> Any:
     """A function of numbers, as a Python number; NaN, without a warning, where it is not defined."""
-    fixed = {"relu": [0.0], "step": [0.0]}.get(name, [])
     with np.errstate(all="ignore"):
-        return np.asarray(getattr(np, function)(*(value.value() for value in numbers), *fixed)).item()
+        return np.asarray(getattr(np, row.numpy)(*(value.value() for value in numbers), *row.fixed)).item()

@@ -10,7 +10,7 @@ Invariant: brackets balance, and no line break stands inside a product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from combdiff.printing.documents import (
@@ -42,7 +42,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import Level, Renderer
+from combdiff.printing.rendering import TERM, Level, Renderer
 from combdiff.terms import Scalar, Term
 
 LINE = 100  # characters
@@ -51,14 +51,14 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SHOWN_AS = {"real": "Re", "imag": "Im", "maximum": "max", "minimum": "min"}
 
 
-def text(term: Term) -> str:
-    """Any term in index notation as Unicode text; a program usually, on one line where that is short."""
-    return _Text().sheet(sheet(term))
+def text(term: Term, width: int = LINE) -> str:
+    """Any term in index notation as Unicode text; a program usually, on one line where that is at most `width` long."""
+    return _Text(width).sheet(sheet(term))
 
 
-def matrix_text(term: Term) -> str:
+def matrix_text(term: Term, width: int = LINE) -> str:
     """A program in matrix notation as Unicode text, without its parameters; index notation where there is none."""
-    return _Text().sheet(matrix_sheet(term))
+    return _Text(width).sheet(matrix_sheet(term))
 
 
 class _Text(Renderer):
@@ -69,10 +69,13 @@ class _Text(Renderer):
     unequal = "≠"
     element_signs = ("⊙", "⊘")
 
+    def __init__(self, width: int) -> None:
+        self.width = width
+
     def sheet(self, sheet: Sheet) -> str:
         heads = self.heads(sheet)
         line = " ".join([*heads, self.render(sheet.result)])
-        if not sheet.definitions and len(line) <= LINE:
+        if not sheet.definitions and len(line) <= self.width:
             return line
         margin = "  " if heads else ""
         lines = [" ".join(heads)] if heads else []
@@ -80,36 +83,53 @@ class _Text(Renderer):
             lines += self._lines(right, margin, f"{self.render(left)} = ")
         return "\n".join([*lines, *self._lines(sheet.result, margin)])
 
-    def _lines(self, doc: Doc, margin: str, before: str = "", after: str = "") -> Iterator[str]:
-        """A document after `before`, on one line if it fits or cannot be broken."""
-        line = margin + before + self.render(doc) + after
-        deeper = margin + "  "
-        if len(line) <= LINE or not isinstance(doc, Arrow | Row | Signed | Product):
+    def _lines(
+        self, doc: Doc, margin: str, before: str = "", after: str = "", least: Level = Level.ARROW
+    ) -> Iterator[str]:
+        """A document after `before` in a place that asks for `least`, on one line if it fits or cannot be broken.
+
+        Its parentheses are those it has on one line.
+        """
+        line = margin + before + self.bracket(doc, least) + after
+        if len(line) <= self.width or not isinstance(doc, Arrow | Row | Signed | Product | Projected):
             yield line
+        elif self.is_bracketed(doc, least):
+            yield from self._between(f"{margin}{before}(", self._below(doc, margin), f"{margin}){after}")
         elif isinstance(doc, Arrow):
             yield from self._lines(doc.body, margin, f"{before}{self.parameters(doc.parameters)} ↦ ", after)
         elif isinstance(doc, Row):
-            yield f"{margin}{before}("
-            for item in doc.items:
-                yield from self._lines(item, deeper, after="," if item is not doc.items[-1] else "")
-            yield f"{margin}){after}"
+            yield from self._between(f"{margin}{before}(", self._items(doc, margin + "  "), f"{margin}){after}")
         elif isinstance(doc, Product):
             yield from self._product_lines(doc, margin, before, after)
+        elif isinstance(doc, Projected):
+            yield from self._lines(doc.body, margin, f"{before}{self.projector(doc)} ", after, TERM)
         elif len(doc.terms) == 1:
-            yield from self._lines(doc.terms[0][1], margin, f"{before}-", after)
+            yield from self._lines(doc.terms[0][1], margin, f"{before}-", after, TERM)
         else:
             yield from self._terms(doc, margin, before, after)
 
+    def _between(self, first: str, inside: Iterable[str], last: str) -> Iterator[str]:
+        """Lines between two others."""
+        yield first
+        yield from inside
+        yield last
+
+    def _below(self, doc: Doc, margin: str) -> Iterator[str]:
+        """What stands on lines of its own between parentheses."""
+        return self._terms(doc, margin, "", "") if isinstance(doc, Signed) else self._lines(doc, margin + "  ")
+
+    def _items(self, doc: Row, margin: str) -> Iterator[str]:
+        for n, item in enumerate(doc.items, 1):
+            yield from self._lines(item, margin, after="," if n < len(doc.items) else "")
+
     def _product_lines(self, doc: Product, margin: str, before: str, after: str) -> Iterator[str]:
         """A product that ends in a sum, with the terms of that on lines of their own."""
-        *factors, last = doc.factors
-        if isinstance(last, Signed):
-            head = Product(tuple(factors)) if len(factors) > 1 else factors[0]
-            yield f"{margin}{before}{self.render(head)} ("
-            yield from self._terms(last, margin, "", "")
-            yield f"{margin}){after}"
+        *factors, whole = self.factors(doc)
+        if isinstance(last := doc.factors[-1], Signed):
+            head = f"{margin}{before}{self.beside(factors)} ("
+            yield from self._between(head, self._terms(last, margin, "", ""), f"{margin}){after}")
         else:
-            yield margin + before + self.render(doc) + after
+            yield margin + before + self.beside([*factors, whole]) + after
 
     def _terms(self, doc: Signed, margin: str, before: str, after: str) -> Iterator[str]:
         """The terms of a sum below `before`: a Σ on a line of its own, of others as many on a line as fit."""
@@ -117,9 +137,10 @@ class _Text(Renderer):
             yield margin + before.rstrip()
         line, alone = margin + "  ", False
         for n, (negative, term) in enumerate(doc.terms):
-            shown = ("- " if negative else "+ " if n else "") + self.bracket(term, Level.BIG)
+            sign = ("- " if negative else "+ ") if n else "-" if negative else ""
+            shown = sign + self.bracket(term, TERM)
             was_alone, alone = alone, self.level(term) == Level.BIG
-            if n and (alone or was_alone or len(line) + len(shown) + len(after) > LINE):
+            if n and (alone or was_alone or len(line) + len(shown) + len(after) > self.width):
                 yield line.rstrip()
                 line = margin + "  "
             line += shown + " "
@@ -192,7 +213,11 @@ class _Text(Renderer):
         return " ".join([*signs, body, *(f"d{self.render(variable)}" for variable in doc.variables)])
 
     def projected(self, doc: Projected) -> str:
-        return f"{doc.name}_{{{self.exchanged(doc)}}} {self.bracket(doc.body, Level.BIG)}"
+        return f"{self.projector(doc)} {self.bracket(doc.body, TERM)}"
+
+    def projector(self, doc: Projected) -> str:
+        """The name of an average."""
+        return f"{doc.name}_{{{self.exchanged(doc)}}}"
 
     def rounded(self, doc: Rounded) -> str:
         left, right = "⌈⌉" if doc.up else "⌊⌋"

@@ -20,7 +20,24 @@ from combdiff.groups import Subgroup, factors
 from combdiff.inlining import is_call, uses
 from combdiff.projections import image, moved, reading
 from combdiff.substitution import apply
-from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Term, Tuple, Var, add, lambda_, let, mul, number
+from combdiff.terms import (
+    MINUS_ONE,
+    Add,
+    Apply,
+    Conj,
+    Lambda,
+    Let,
+    Number,
+    Term,
+    Tuple,
+    Var,
+    add,
+    lambda_,
+    let,
+    mul,
+    negate,
+    number,
+)
 
 NAMES = {(1, False): "Sym", (-1, False): "Alt", (1, True): "Herm", (-1, True): "SkewHerm"}
 WRITTEN_OUT = 2
@@ -107,11 +124,10 @@ class _Writer:
             indices = tuple(argument for argument in access.arguments if isinstance(argument, Var))
             if isinstance(first, Conj) or len(indices) < len(access.arguments):
                 continue
-            weight = abs(factor.real)
             actions = []
             for other, part in parts:
-                read = reading(mul(number(other.real / weight), part), indices) if weight else None
-                if read is None:
+                read = reading(part if other == factor else mul(MINUS_ONE, part), indices)
+                if read is None or other not in (factor, negate(factor)):
                     return None
                 actions.append(read[1])
             subgroups = factors(actions, ()) if len(set(actions)) == len(actions) else None

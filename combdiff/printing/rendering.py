@@ -11,7 +11,7 @@ Invariant: a string, read with this order of binding, gives back the structure o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from fractions import Fraction
 
@@ -58,6 +58,10 @@ class Level(IntEnum):
     PRODUCT = 3
     POWER = 4
     ATOM = 5
+
+
+TERM = Level.BIG
+"""What a place between + and − asks for."""
 
 
 class Renderer(ABC):
@@ -136,10 +140,14 @@ class Renderer(ABC):
 
     quotient_level: Level
 
+    def is_bracketed(self, doc: Doc, least: Level) -> bool:
+        """Whether a document holds less tightly than its place asks: the one question that decides parentheses."""
+        return self.level(doc) < least
+
     def bracket(self, doc: Doc, least: Level) -> str:
         """A document, in parentheses if it holds less tightly than its place asks."""
         inner = self.render(doc)
-        return inner if self.level(doc) >= least else self.enclosed(inner)
+        return self.enclosed(inner) if self.is_bracketed(doc, least) else inner
 
     def literal_level(self, doc: Literal) -> Level:
         """How tightly a number holds together."""
@@ -163,14 +171,21 @@ class Renderer(ABC):
         parts = []
         for n, (negative, term) in enumerate(doc.terms):
             sign = ("-" if negative else "") if n == 0 else (" - " if negative else " + ")
-            parts.append(sign + self.bracket(term, Level.BIG))
+            parts.append(sign + self.bracket(term, TERM))
         return "".join(parts)
 
     def product(self, doc: Product) -> str:
-        """Factors side by side; only the last may reach as far as Σ does."""
+        """Factors side by side."""
+        return self.beside(self.factors(doc))
+
+    def factors(self, doc: Product) -> list[str]:
+        """The factors of a product as they stand in it; only the last may reach as far as Σ does."""
         *others, last = doc.factors
         shown = [self.bracket(factor, self._place(n, factor)) for n, factor in enumerate(others)]
-        shown.append(self.bracket(last, Level.BIG if isinstance(last, BigSum | Projected) else Level.POWER))
+        return [*shown, self.bracket(last, Level.BIG if isinstance(last, BigSum | Projected) else Level.POWER)]
+
+    def beside(self, shown: Sequence[str]) -> str:
+        """Factors side by side, with a dot before a digit."""
         result = shown[0]
         for factor in shown[1:]:
             result += (f" {self.dot} " if factor[0].isdigit() else " ") + factor

@@ -26,6 +26,7 @@ from combdiff.testing.differences import (
     default_step,
     finite_difference_gradient,
     finite_difference_pullback,
+    unit_moves,
 )
 from combdiff.testing.laws import FalseLaw, Verdict, require, verdicts
 from combdiff.testing.routes import Case, check_routes
@@ -53,6 +54,7 @@ __all__ = [
     "symmetrize",
     "tensors",
     "transform",
+    "unit_moves",
     "verdicts",
 ]
 

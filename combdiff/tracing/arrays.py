@@ -14,40 +14,25 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Sequence
 
-from combdiff.checking import dtype_of, is_domain, type_of
-from combdiff.domains import Domain, Range, Space
+from combdiff.checking import dtype_of
+from combdiff.describing import Axes, axes_of, describe, is_access
+from combdiff.domains import Domain, Range
 from combdiff.errors import TypeMismatchError, UnsupportedError
-from combdiff.indexing import Affine, affine_parts
+from combdiff.indexing import Affine
 from combdiff.substitution import substitute
-from combdiff.terms import Apply, Lambda, Number, Term, Var, lambda_, mul, total
-from combdiff.tracing.context import base_name, current, show_domain
+from combdiff.terms import Apply, Lambda, Term, Var, lambda_, mul, total
+from combdiff.tracing.context import current, show_domain
+from combdiff.tracing.reuse import held, released
 
-Axes = tuple[Domain, ...]
 Combine = Callable[..., Term]
 FIRST = Affine((), 0)
 
 
-def axes_of(term: Term) -> Axes:
-    """The domains of a tensor's axes; none for a number."""
-    space = type_of(term)
-    assert isinstance(space, Space)
-    return space.axes
-
-
 def element(tensor: Term, indices: Sequence[Term]) -> Term:
     """`tensor[indices]`, read through where the tensor only renames the indices of another."""
-    if isinstance(tensor, Lambda) and _is_access(tensor):
+    if isinstance(tensor, Lambda) and is_access(tensor):
         return substitute(tensor.body, dict(zip(tensor.parameters, indices, strict=True)))
-    return Apply(tensor, tuple(indices)) if indices else tensor
-
-
-def _is_access(tensor: Lambda) -> bool:
-    body = tensor.body
-    return isinstance(body, Number) or (
-        isinstance(body, Apply)
-        and all(is_domain(type_of(argument)) for argument in body.arguments)
-        and body.function.free.isdisjoint(tensor.parameters)
-    )
+    return Apply(tensor, tuple(indices)) if indices else held(tensor)
 
 
 def tabulate(indices: Sequence[Var], body: Term) -> Term:
@@ -64,7 +49,7 @@ def elementwise(combine: Combine, *operands: Term) -> Term:
     shapes = [axes_of(operand) for operand in operands]
     indices = current("arithmetic").fresh_indices(broadcast(operands, shapes))
     parts = [element(operand, aligned(shape, indices)) for operand, shape in zip(operands, shapes, strict=True)]
-    return tabulate(indices, combine(*parts))
+    return tabulate(indices, released(combine(*parts)))
 
 
 def broadcast(operands: Sequence[Term], shapes: Sequence[Axes]) -> Axes:
@@ -206,40 +191,3 @@ def expanded(term: Term) -> Term:
         return term
     indices = current("a result").fresh_indices(axes_of(term))
     return Lambda(indices, element(term, indices))
-
-
-# --- names for messages --------------------------------------------------------------------------------------------
-
-
-def describe(term: Term) -> str:
-    """How a message calls a tensor or number: A, R(…), A[i, :], `a tensor of order 2`."""
-    if isinstance(term, Var):
-        return base_name(term) if is_domain(term.type) else term.name
-    if isinstance(term, Apply):
-        if isinstance(type_of(term.function), Space):
-            return f"{describe(term.function)}[{', '.join(show_index(a) for a in term.arguments)}]"
-        return f"{describe(term.function)}(…)"
-    if isinstance(term, Lambda) and _is_access(term) and isinstance(term.body, Apply):
-        left = [argument for argument in term.body.arguments if argument in term.parameters]
-        if left == list(term.parameters):
-            parts = [":" if a in term.parameters else show_index(a) for a in term.body.arguments]
-            return f"{describe(term.body.function)}[{', '.join(parts)}]"
-    order = len(axes_of(term))
-    return f"a tensor of order {order}" if order else "a number"
-
-
-def access_name(tensor: str, axis: int, index: Term) -> str:
-    """What tells an access at one axis from others, as far as a reader can."""
-    return f"axis {axis} of {tensor} at {show_index(index)}"
-
-
-def show_index(term: Term) -> str:
-    """An index expression as the user wrote it: `2*i - j + 1`."""
-    parts, offset = affine_parts(term)
-    text = ""
-    for var, coefficient in parts:
-        factor = "" if abs(coefficient) == 1 else f"{abs(coefficient)}*"
-        text += (" - " if coefficient < 0 else " + ") + factor + base_name(var)
-    if offset or not parts:
-        text += (" - " if offset < 0 else " + ") + str(abs(offset))
-    return text.removeprefix(" + ").replace(" - ", "-", 1) if text.startswith(" - ") else text.removeprefix(" + ")

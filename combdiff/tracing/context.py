@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NoReturn
 
+from combdiff.describing import base_name
 from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric, Whole
 from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError
 from combdiff.substitution import Names
@@ -162,11 +163,6 @@ class Binder:
 
 
 # --- names for messages --------------------------------------------------------------------------------------------
-
-
-def base_name(var: Var) -> str:
-    """The name the user gave a variable."""
-    return var.name.removeprefix("?").split(".")[0]
 
 
 def size_of(domain: Domain) -> Size:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
+from combdiff.describing import axes_of, base_name, describe, show_index
 from combdiff.domains import Cyclic, Space
 from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError
 from combdiff.indexing import Affine, affine_parts
@@ -27,8 +28,8 @@ from combdiff.reference import evaluate
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import ONE, Term, Var, mul, total
-from combdiff.tracing.arrays import axes_of, describe, elementwise, show_index, tabulate
-from combdiff.tracing.context import TracedValue, as_domain, base_name, current, show_domain
+from combdiff.tracing.arrays import elementwise, tabulate
+from combdiff.tracing.context import TracedValue, as_domain, current, show_domain
 from combdiff.tracing.indices import Condition, Index, equality, index_term
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.reading import hit, integer_value

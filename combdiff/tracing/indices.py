@@ -17,12 +17,13 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
+from combdiff.describing import show_index
 from combdiff.domains import Cyclic, Real
 from combdiff.errors import IndexingError, TraceError
 from combdiff.indexing import Affine, Coordinate, affine, affine_parts, indicator, unequal
 from combdiff.indexing import delta as delta_term
 from combdiff.terms import ONE, ZERO, Number, Term, Var, add, mul, negate
-from combdiff.tracing.arrays import FIRST, show_index
+from combdiff.tracing.arrays import FIRST
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
 

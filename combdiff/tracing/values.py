@@ -20,6 +20,7 @@ import numpy as np
 
 import combdiff.tracing.arrays as arrays
 from combdiff.checking import is_complex, join, type_of
+from combdiff.describing import axes_of, describe
 from combdiff.domains import Function, Real, Space, extent
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
 from combdiff.indexing import Coordinate
@@ -28,7 +29,7 @@ from combdiff.primitives import divide, function
 from combdiff.terms import ZERO, Apply, Number, Term, Var, add, mul, negate, tidy
 from combdiff.terms import conj as conj_term
 from combdiff.terms import number as number_term
-from combdiff.tracing.arrays import axes_of, describe, elementwise
+from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
 from combdiff.tracing.indices import Condition, Index
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number

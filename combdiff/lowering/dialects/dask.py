@@ -16,6 +16,7 @@ from combdiff.lowering.regions import REGIONS
 from combdiff.lowering.solvers import DASK_HOST, SOLVERS
 from combdiff.lowering.structured import SPREADS
 from combdiff.matrices import MATRIX_TABLE
+from combdiff.primitives import TABLE
 
 
 class Dask(NumPy):
@@ -95,8 +96,8 @@ class Dask(NumPy):
 
     def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
         """Dask lacks heaviside."""
-        if name == "step" and not numbers[0]:
-            return f"({texts[0]} > 0).astype({texts[0]}.dtype)"
+        if TABLE[name].numpy == "heaviside" and not numbers[0]:
+            return f"{texts[0]}.map_blocks(np.heaviside, {TABLE[name].fixed[0]})"
         return super().function(name, texts, kinds, numbers)
 
     def matrix_function(self, name: str, operand: str, shape: str) -> str:

@@ -34,7 +34,7 @@ _POWERS = {
     Number(Fraction(1, 2)): "{np}.sqrt({0})",
     Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
 }
-_FIXED = {"real": "{0}.real", "imag": "{0}.imag", "relu": "{np}.maximum({0}, 0)", "step": "{np}.heaviside({0}, 0)"}
+_PARTS = ("real", "imag")  # attributes of an array
 
 
 _WRITES = {
@@ -156,9 +156,9 @@ class NumPy:
 
     def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
         """A function of `primitives.TABLE`; `numbers` tells which arguments are Python numbers."""
-        if name in _FIXED:
-            return _FIXED[name].format(*texts, np=self.np)
-        return f"{self.np}.{TABLE[name].numpy}({', '.join(texts)})"
+        if name in _PARTS:
+            return f"{texts[0]}.{name}"
+        return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"
 
     def matrix_function(self, name: str, operand: str, shape: str) -> str:
         """A function of `matrices.MATRIX_TABLE`, whose result has that shape."""

@@ -23,6 +23,7 @@ _TORCH = {
     "imag": "{0}.imag",
     "relu": "torch.relu({0})",
     "step": "({0} > 0).to({0}.dtype)",
+    "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",
     "sign": "torch.sgn({0})",
     "power": "torch.pow({0}, {1})",
 }
