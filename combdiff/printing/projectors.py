@@ -14,30 +14,33 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from combdiff.domains import Action, identity_action
-from combdiff.expansion import coefficient_of, weighted
-from combdiff.groups import Subgroup, factors
-from combdiff.inlining import is_call, uses
-from combdiff.projections import image, moved, reading
-from combdiff.substitution import apply
-from combdiff.terms import (
+from combdiff.differentiation import image, moved, reading
+from combdiff.ir import (
     MINUS_ONE,
+    Action,
     Add,
     Apply,
     Conj,
     Lambda,
     Let,
     Number,
+    Subgroup,
     Term,
     Tuple,
     Var,
     add,
+    apply,
+    factors,
+    identity_action,
+    is_call,
     lambda_,
     let,
     mul,
     negate,
     number,
+    uses,
 )
+from combdiff.simplification import coefficient_of, weighted
 
 NAMES = {(1, False): "Sym", (-1, False): "Alt", (1, True): "Herm", (-1, True): "SkewHerm"}
 WRITTEN_OUT = 2

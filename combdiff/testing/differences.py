@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.domains import Space
-from combdiff.program import Program
+from combdiff.api import Program, grad
+from combdiff.ir import Space
 from combdiff.testing.arrays import MOST_ENTRIES, Array, broken_symmetry, check_arguments, largest, symmetrize
-from combdiff.transforms import grad
 
 PROBES = 24  # directions tried where there are too many entries to move each
 
