@@ -26,7 +26,6 @@ from combdiff.differentiation.combinators import (
 from combdiff.differentiation.derivation import as_field, derived, items, pulled_back, space_of
 from combdiff.differentiation.jacobians import fine_gradient, hessian_body, jacobian_block, modes_of
 from combdiff.differentiation.linearity import check_linear
-from combdiff.differentiation.projections import Bindings, Group, average, averaged, image, mean, moved, reading
 from combdiff.differentiation.pullback import equation_of, onto_spaces, pull, push, zero
 from combdiff.differentiation.univariate import (
     Adjoint,
@@ -43,7 +42,6 @@ from combdiff.differentiation.univariate import (
 
 __all__ = [
     "Adjoint",
-    "Bindings",
     "Call",
     "Compose",
     "Conjugate",
@@ -54,7 +52,6 @@ __all__ = [
     "Exchange",
     "Fork",
     "Form",
-    "Group",
     "Identity",
     "MatrixFunction",
     "Multiply",
@@ -63,25 +60,19 @@ __all__ = [
     "Translate",
     "Univariate",
     "as_field",
-    "average",
-    "averaged",
     "check_linear",
     "derived",
     "eliminate",
     "equation_of",
     "fine_gradient",
     "hessian_body",
-    "image",
     "items",
     "jacobian_block",
-    "mean",
     "modes_of",
-    "moved",
     "onto_spaces",
     "pull",
     "pulled_back",
     "push",
-    "reading",
     "space_of",
     "zero",
 ]

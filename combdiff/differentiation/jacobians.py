@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from combdiff.differentiation.cross_country import eliminate
-from combdiff.differentiation.projections import average, beside, conjugating, image, mean, plain
 from combdiff.differentiation.pullback import pull, push
 from combdiff.differentiation.wirtinger import HALF, WirtingerMap, by_pullback, by_pushforward, unit
 from combdiff.errors import DifferentiationError
@@ -29,13 +28,19 @@ from combdiff.ir import (
     Tuple,
     Var,
     apply,
+    average,
     bind_heavy,
     conj,
+    conjugating_action,
     function,
+    image_under,
     is_complex,
     lambda_,
     let,
+    mean_of,
     mul,
+    on_axes,
+    plain_subgroup,
     split,
     type_of,
 )
@@ -98,19 +103,21 @@ def jacobian_block(body: Term, point: Var, mode: str, names: Names) -> tuple[Bin
     block = differentiate(body, point, mode, names, ("abcmn", "defgh"))
     parts = (block.map.holomorphic, block.map.antiholomorphic) if is_complex(point) else (block.map.holomorphic,)
     terms = [lambda_((*block.at, *block.own), part) for part in parts]
-    bindings, group = list(block.bindings), [beside(action, len(block.at)) for action in _space(point).group]
-    if turned := conjugating(group):  # dz̄ is one of the dz: ∂/∂z and ∂/∂z̄ are one but for the order of axes
+    bindings, group = list(block.bindings), [on_axes(action, len(block.at)) for action in _space(point).group]
+    if turned := conjugating_action(group):  # dz̄ is one of the dz: ∂/∂z and ∂/∂z̄ are one but for the order of axes
         turned = replace(turned, conjugate=False)
         one, two = (_named(term, "t", names, bindings) for term in terms)
         terms = [_met(one, two, turned, names), _met(two, one, turned, names)]
-    terms = [average(term, plain(group), "t", names, bindings) for term in terms]
+    terms = [average(term, plain_subgroup(group), "t", names, bindings) for term in terms]
     return bindings, Tuple(tuple(terms)) if is_complex(point) else terms[0]
 
 
 def _met(one: Var, other: Var, action: Action, names: Names, conjugated: bool = False) -> Term:
     """The mean of a tensor and the image of another, which may be conjugated."""
     indices = names.indices(_space(one).axes)
-    return lambda_(indices, mean([apply(one, indices), image(other, indices, replace(action, conjugate=conjugated))]))
+    return lambda_(
+        indices, mean_of([apply(one, indices), image_under(other, indices, replace(action, conjugate=conjugated))])
+    )
 
 
 def hessian_block(gradient: Term, row: Var, column: Var, mode: str, names: Names) -> tuple[Bindings, tuple[Term, ...]]:
@@ -124,14 +131,14 @@ def hessian_block(gradient: Term, row: Var, column: Var, mode: str, names: Names
     bindings = list(block.bindings)
     parts = [lambda_((*block.own, *block.at), part) for part in _second(block.map, row, column)]
     rows, columns = _space(row), _space(column)
-    by_row = [beside(action, 0, columns.order) for action in rows.group]
-    by_column = [beside(action, rows.order) for action in columns.group]
+    by_row = [on_axes(action, 0, columns.order) for action in rows.group]
+    by_column = [on_axes(action, rows.order) for action in columns.group]
     for group, conjugated in ((by_row, True), (by_column, False)):
-        if turned := conjugating(group):
+        if turned := conjugating_action(group):
             direct, twin = (_named(part, "t", names, bindings) for part in parts)
             met = partial(_met, action=turned, names=names, conjugated=conjugated)
             parts = [met(direct, twin), met(twin, direct)]
-    both = tuple(a.then(b) for a in plain(by_row) for b in plain(by_column))
+    both = tuple(a.then(b) for a in plain_subgroup(by_row) for b in plain_subgroup(by_column))
     return bindings, tuple(average(part, both, "t", names, bindings) for part in parts)
 
 

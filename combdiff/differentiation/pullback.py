@@ -28,7 +28,6 @@ from combdiff.differentiation.combinators import (
     Solve,
     decompose,
 )
-from combdiff.differentiation.projections import average
 from combdiff.ir import (
     ONE,
     ZERO,
@@ -42,6 +41,7 @@ from combdiff.ir import (
     Var,
     add,
     apply,
+    average,
     delta,
     function,
     is_complex,

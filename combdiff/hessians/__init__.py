@@ -12,7 +12,6 @@ Invariant: expanded, the structure is the dense Hessian.
 
 from combdiff.hessians.compression import Structure, compress
 from combdiff.hessians.newton import Operator, PivotError
-from combdiff.hessians.orbits import projected_by_terms
 from combdiff.hessians.real_systems import apart, assembled, packed, solved
 from combdiff.hessians.schur import Coupled
 from combdiff.hessians.sparsity import Sparsity
@@ -27,6 +26,5 @@ __all__ = [
     "assembled",
     "compress",
     "packed",
-    "projected_by_terms",
     "solved",
 ]

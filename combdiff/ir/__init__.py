@@ -7,7 +7,7 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
 (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
 (functions that NumPy lacks), `implicit` (what solves an equation), `types` (every term has one), `cycles`,
-`substitution`, `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what is used twice
+`substitution`, `groups` (of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what is used twice
 is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of
 terms, by naive loops).
 
@@ -15,6 +15,18 @@ Invariant: equal terms are one object, every bound name is unique in a program, 
 later stages must compute. Nothing here simplifies or differentiates.
 """
 
+from combdiff.ir.averages import (
+    SymmetryGroup,
+    average,
+    averaged,
+    conjugating_action,
+    image_under,
+    mean_of,
+    moved_indices,
+    on_axes,
+    plain_subgroup,
+    whole_read,
+)
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
@@ -33,7 +45,7 @@ from combdiff.ir.domains import (
     identity_action,
     parse_symmetry,
 )
-from combdiff.ir.groups import Subgroup, factors, representatives
+from combdiff.ir.groups import Subgroup, representatives, subgroup_factors
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import (
     Affine,
@@ -50,7 +62,6 @@ from combdiff.ir.indices import (
     size_form,
     unequal,
 )
-from combdiff.ir.inlining import free_indices, is_call, uses
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.let_form import (
     bind_heavy,
@@ -101,6 +112,7 @@ from combdiff.ir.terms import (
     mul,
     negate,
     number,
+    remembered,
     tidy,
     total,
 )
@@ -144,6 +156,7 @@ __all__ = [
     "Subgroup",
     "Sum",
     "Symmetric",
+    "SymmetryGroup",
     "Term",
     "Tuple",
     "Unequal",
@@ -155,11 +168,14 @@ __all__ = [
     "affine",
     "affine_parts",
     "apply",
+    "average",
+    "averaged",
     "axes_of",
     "base_name",
     "bind_heavy",
     "canonical_names",
     "conj",
+    "conjugating_action",
     "counts_modulo",
     "delta",
     "describe",
@@ -169,13 +185,13 @@ __all__ = [
     "evaluate",
     "exact",
     "extent",
-    "factors",
     "first_index",
     "free_indices",
     "fresh",
     "function",
     "held",
     "identity_action",
+    "image_under",
     "indicator",
     "inline_all",
     "inverse",
@@ -201,17 +217,22 @@ __all__ = [
     "logdet_positive",
     "logsumexp",
     "matrices_in",
+    "mean_of",
+    "moved_indices",
     "mul",
     "negate",
     "number",
+    "on_axes",
     "parity",
     "parse_symmetry",
+    "plain_subgroup",
     "power",
     "power_of",
     "put_back",
     "readable",
     "register",
     "released",
+    "remembered",
     "representatives",
     "settled",
     "share",
@@ -220,6 +241,7 @@ __all__ = [
     "split",
     "square",
     "squared_modulus",
+    "subgroup_factors",
     "substitute",
     "subterms",
     "tidy",
@@ -229,5 +251,6 @@ __all__ = [
     "uses",
     "values_of",
     "whole_calls",
+    "whole_read",
     "wrapped",
 ]

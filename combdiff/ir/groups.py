@@ -18,7 +18,7 @@ from combdiff.ir.domains import Action, identity_action
 Subgroup = tuple[Action, ...]
 
 
-def factors(group: Collection[Action], stabiliser: Collection[Action]) -> list[Subgroup] | None:
+def subgroup_factors(group: Collection[Action], stabiliser: Collection[Action]) -> list[Subgroup] | None:
     """Subgroups H₁, …, Hᵣ such that every element of the group is h₁.then(… hᵣ.then(k)) for one choice, k stabilising.
 
     The group may be a set that is no group, as long as it is such a product. None where there is no such product.
@@ -51,7 +51,7 @@ def product(subgroups: Sequence[Subgroup], order: int) -> Subgroup:
 def representatives(group: Sequence[Action], stabiliser: Collection[Action]) -> Subgroup:
     """An element of each coset g·stabiliser, the identity first: a product of subgroups with names, where there is."""
     order = len(group[0].axes)
-    subgroups = factors(group, stabiliser)
+    subgroups = subgroup_factors(group, stabiliser)
     if subgroups is not None:
         return product(subgroups, order)
     kept: list[Action] = []

@@ -18,16 +18,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from math import ulp
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from combdiff.ir.domains import Domain, Function, Space, Whole
 
 Type = Domain | Space | Function | Whole
 Scalar = int | Fraction | float
+Result = TypeVar("Result")
 
 _interned: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 _interning = RLock()
@@ -69,6 +70,11 @@ class Term(metaclass=_Interning):
         """The variables that occur free."""
         inside = frozenset().union(*(child.free for child in self.children))
         return inside - frozenset(self.bound)
+
+    @cached_property
+    def levels(self) -> int:
+        """How many variables are bound in one another, at most."""
+        return len(self.bound) + max((child.levels for child in self.children), default=0)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -290,6 +296,21 @@ class Pullback(Term):
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
         return Pullback(children[0], self.position, children[1:-1], children[-1])
+
+
+def remembered(function: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    """A function of one term whose values are kept with the terms: they are there as long as the term is, no longer."""
+    key = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def remembering(term: Any) -> Result:
+        known = term.__dict__
+        if key in known:
+            return known[key]  # type: ignore[no-any-return]
+        value = known[key] = function(term)
+        return value
+
+    return remembering
 
 
 # --- construction --------------------------------------------------------------------------------------------------

@@ -9,8 +9,6 @@ not fit raises TypeMismatchError, naming the parts.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from combdiff.errors import TypeMismatchError
 from combdiff.ir.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.implicit import Implicit
@@ -32,6 +30,7 @@ from combdiff.ir.terms import (
     Tuple,
     Type,
     Var,
+    remembered,
 )
 
 Inferred = Type | tuple["Inferred", ...]
@@ -52,7 +51,7 @@ def join(*dtypes: type) -> type:
     return complex if complex in dtypes else float if float in dtypes else int
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def type_of(term: Term) -> Inferred:
     """The type of a term: a domain for an index, a Space for a tensor or number, a Function for a map, a tuple.
 

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from combdiff.differentiation import image, moved, reading
 from combdiff.ir import (
     MINUS_ONE,
     Action,
@@ -30,15 +29,18 @@ from combdiff.ir import (
     Var,
     add,
     apply,
-    factors,
     identity_action,
+    image_under,
     is_call,
     lambda_,
     let,
+    moved_indices,
     mul,
     negate,
     number,
+    subgroup_factors,
     uses,
+    whole_read,
 )
 from combdiff.simplification import coefficient_of, weighted
 
@@ -129,11 +131,11 @@ class _Writer:
                 continue
             actions = []
             for other, part in parts:
-                read = reading(part if other == factor else mul(MINUS_ONE, part), indices)
+                read = whole_read(part if other == factor else mul(MINUS_ONE, part), indices)
                 if read is None or other not in (factor, negate(factor)):
                     return None
                 actions.append(read[1])
-            subgroups = factors(actions, ()) if len(set(actions)) == len(actions) else None
+            subgroups = subgroup_factors(actions, ()) if len(set(actions)) == len(actions) else None
             if factor.real > 0 and subgroups is not None:
                 inner = self.run(apply(self.definitions[tensor], indices))
                 return mul(factor, _written(inner, indices, subgroups, actions, alone))
@@ -146,7 +148,7 @@ def _written(
     """The sum of the images of a term: two of one term one by one, others as a multiple of an average."""
     if alone and len(actions) == WRITTEN_OUT and not isinstance(coefficient_of(inner)[1], Add):
         tensor = lambda_(indices, inner)
-        return add(*(image(tensor, indices, action) for action in actions))
+        return add(*(image_under(tensor, indices, action) for action in actions))
     outside, result = coefficient_of(inner)
     for subgroup in reversed(subgroups):
         result = Projection(_name(subgroup), _groups(subgroup, indices), result)
@@ -164,6 +166,6 @@ def _groups(subgroup: Subgroup, indices: Indices) -> tuple[tuple[Term, ...], ...
         places = sorted({n for a in subgroup for n, source in enumerate(a.axes) if source != n})
         return tuple((indices[n],) for n in places)
     (action,) = (a for a in subgroup if a != identity_action(len(indices)))
-    images = moved(indices, action)
+    images = moved_indices(indices, action)
     first = [n for n, source in enumerate(action.axes) if source > n or (source == n and action.negated[n])]
     return tuple(indices[n] for n in first), tuple(images[n] for n in first)

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from combdiff.differentiation import Bindings, Group, average, averaged
-from combdiff.hessians import projected_by_terms
 from combdiff.ir import (
     ZERO,
     Apply,
@@ -29,9 +27,12 @@ from combdiff.ir import (
     Primitive,
     Space,
     Sum,
+    SymmetryGroup,
     Term,
     Var,
     apply,
+    average,
+    averaged,
     canonical_names,
     conj,
     dtype_of,
@@ -64,6 +65,7 @@ from combdiff.simplification.laws.loading import load
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
+from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
 
 SHARED = "equal parts computed once"
@@ -74,7 +76,7 @@ NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been app
 MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
 
 _Form = tuple[Any, ...]  # terms without free names, nested
-_Projection = Callable[[Term, Group, str, Names, Bindings], Term]
+_Projection = Callable[[Term, SymmetryGroup, str, Names, list[tuple[Var, Term]]], Term]
 
 
 def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
@@ -103,7 +105,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     return body
 
 
-def _without_averages(body: Term) -> tuple[Term, list[Group]]:
+def _without_averages(body: Term) -> tuple[Term, list[SymmetryGroup]]:
     """A body with each item of its result that is an average over symmetries before that; the group of each item."""
     bindings, result = split(body)
     definitions = dict(bindings)
@@ -114,7 +116,7 @@ def _without_averages(body: Term) -> tuple[Term, list[Group]]:
     return let(bindings, joined(result, items)), [each[1] if each else () for each in found]
 
 
-def _with_averages(body: Term, groups: Sequence[Group], project: _Projection) -> Term:
+def _with_averages(body: Term, groups: Sequence[SymmetryGroup], project: _Projection) -> Term:
     """A body with the items of its result averaged over the groups."""
     if not any(groups):
         return body

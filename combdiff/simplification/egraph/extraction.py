@@ -50,6 +50,7 @@ from combdiff.ir import (
     is_matrix_function,
     matrices_in,
     mul,
+    remembered,
     tidy,
     total,
     type_of,
@@ -67,7 +68,7 @@ Indices = frozenset[Var]
 # --- the cost of a term --------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def extent(var: Var) -> int:
     """A typical number of values of an index."""
     match var.type:
@@ -83,13 +84,13 @@ def volume(indices: Iterable[Var]) -> int:
     return prod(extent(i) for i in indices)
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def index_variables(term: Term) -> Indices:
     """The index variables free in a scalar term; sizes are not among them."""
     return frozenset(v for v in term.free if is_domain(v.type) and not isinstance(v.type, Whole))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     """Multiplications of a greedy pairwise contraction of factors with these indices.
 
@@ -123,7 +124,7 @@ def _left_over(one: Indices, other: Indices, summed: Indices, readers: Mapping[V
     return joined - {i for i in joined & summed if readers[i] == (i in one) + (i in other)}
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def own_cost(term: Term) -> float:
     """The work of the top of a term, its parts given."""
     match term:
@@ -149,7 +150,7 @@ def own_cost(term: Term) -> float:
     return 0.0
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _holds_delta(term: Term) -> bool:
     """Whether a factor is a δ, or a sum with one."""
     parts = term.factors if isinstance(term, Mul) else term.terms if isinstance(term, Add) else ()
@@ -168,7 +169,7 @@ def matrix_axes(term: Primitive) -> list[int]:
     return [extent(Var("", axis)) for axis in space.axes]
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def parts_cost(term: Term) -> Mapping[Term, float]:
     """The work of each distinct part of a term; the product under a Σ is paid with the Σ."""
     costs: dict[Term, float] = {}
@@ -181,7 +182,7 @@ def parts_cost(term: Term) -> Mapping[Term, float]:
     return costs
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def symbols(term: Term) -> int:
     """How many symbols a term takes to print."""
     if isinstance(term, Sum):
@@ -203,7 +204,7 @@ def price(term: Term, context: Context = NOTHING) -> Cost:
     return sum(flops for flops, _ in own), sum(signs for _, signs in own)
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def order_key(term: Term) -> tuple[Any, ...]:
     """A key that orders terms independently of how they were made."""
     match term:

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from combdiff.ir import (
     add,
     mul,
     negate,
+    remembered,
     substitute,
     subterms,
 )
@@ -93,7 +93,7 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         return chosen
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _unsolved(term: Term) -> int:
     """How many δ's of a term hold an index that is summed around them: a reader expects them to be solved."""
     own = {node for node in subterms(term.body) if isinstance(node, Delta)} if isinstance(term, Sum) else ()

@@ -71,7 +71,7 @@ def canonical(term: Term, forms: dict[Key, int] | None = None) -> Term:
     return _Naming({} if forms is None else forms).run(term, {}, 0).signed
 
 
-def order_key(term: Term) -> Key:
+def form_key(term: Term) -> Key:
     """A key that puts canonical forms in order, whatever the names of their bound indices."""
     return _Naming({}).run(term, {}, 0).key
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from combdiff.differentiation import Bindings, Group, average, image, mean
 from combdiff.ir import (
     MINUS_ONE,
     ONE,
@@ -27,33 +26,32 @@ from combdiff.ir import (
     Primitive,
     Space,
     Sum,
+    SymmetryGroup,
     Term,
     Var,
     add,
     apply,
+    average,
     free_indices,
+    image_under,
     is_call,
     lambda_,
+    mean_of,
     mul,
     number,
     representatives,
     type_of,
 )
-from combdiff.simplification import (
-    canonical,
-    coefficient_of,
-    factored,
-    factors_of,
-    holds_delta,
-    normalise,
-    order_key,
-    weighted,
-)
+from combdiff.simplification.normal_form.canonical import canonical, form_key
+from combdiff.simplification.normal_form.common_factors import factored
+from combdiff.simplification.normal_form.contraction import normalise
+from combdiff.simplification.normal_form.expansion import coefficient_of, factors_of, holds_delta, weighted
 
+Bindings = list[tuple[Var, Term]]
 WRITTEN_OUT = 2  # terms of an average that are written one by one
 
 
-def projected_by_terms(tensor: Term, group: Group, name: str, names: Names, bindings: Bindings) -> Term:
+def projected_by_terms(tensor: Term, group: SymmetryGroup, name: str, names: Names, bindings: Bindings) -> Term:
     """The average of a simplified tensor over a group; new bindings are added to those given."""
     space = type_of(tensor)
     assert isinstance(space, Space)
@@ -102,7 +100,7 @@ class _Orbit:
 class _Orbits:
     """Terms at some indices, one for each orbit of a group."""
 
-    group: Group
+    group: SymmetryGroup
     indices: tuple[Var, ...]
     names: Names
     orbits: list[_Orbit] = field(default_factory=list)
@@ -120,7 +118,7 @@ class _Orbits:
         if len(images) == 1 and multiple in (ONE, MINUS_ONE):  # as it was written
             self.orbits.append(_Orbit(coefficient, term, {form: int(multiple.real)}, frozenset(self.group)))
         elif images:
-            first, *_ = ordered = sorted(images, key=order_key)
+            first, *_ = ordered = sorted(images, key=form_key)
             signs = {other: images[other] * images[first] for other in ordered}
             tensor = lambda_(self.indices, first)
             fixed = (action for action in self.group if self._image(tensor, action)[1] is first)
@@ -137,7 +135,7 @@ class _Orbits:
         return images
 
     def _image(self, tensor: Term, action: Action) -> tuple[int, Term]:
-        factor, form = self._form(image(tensor, self.indices, action))
+        factor, form = self._form(image_under(tensor, self.indices, action))
         return (-1, form) if factor is MINUS_ONE else (1, mul(factor, form))
 
     def _form(self, term: Term) -> tuple[Number, Term]:
@@ -162,4 +160,4 @@ class _Orbits:
         assert isinstance(space, Space)
         var = self.names.fresh(Var(name, Space(*space.axes, dtype=space.dtype)))
         bindings.append((var, factored(tensor)))
-        return mean([image(var, self.indices, action) for action in representatives(self.group, stabiliser)])
+        return mean_of([image_under(var, self.indices, action) for action in representatives(self.group, stabiliser)])
