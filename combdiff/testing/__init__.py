@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from combdiff.hessians import transform
 from combdiff.testing.arrays import (
     array_shape,
     broken_symmetry,
@@ -19,7 +20,6 @@ from combdiff.testing.arrays import (
     random_arrays,
     symmetrize,
     tensors,
-    transform,
 )
 from combdiff.testing.differences import (
     check_grad,
