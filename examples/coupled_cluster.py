@@ -45,8 +45,39 @@ def lagrangian(
     return energy + linear + ladder / 16 + ring / 2 + hole / 4 - particle / 4
 
 
+def permuted(tensor: np.ndarray, *axes: int) -> np.ndarray:
+    """1 − P: the tensor minus itself with two axes exchanged."""
+    return tensor - np.swapaxes(tensor, *axes)
+
+
+def textbook(t, Fo, Fv, Vvvoo, Voooo, Vvvvv, Vovvo, Voovv):
+    """The residual of the doubles equations, every permutation written by hand."""
+    residual = np.einsum("abij->ijab", Vvvoo)
+    residual = residual + permuted(np.einsum("bc,ijac->ijab", Fv, t), 2, 3)
+    residual -= permuted(np.einsum("kj,ikab->ijab", Fo, t), 0, 1)
+    residual += np.einsum("klij,klab->ijab", Voooo, t) / 2 + np.einsum("abcd,ijcd->ijab", Vvvvv, t) / 2
+    residual += permuted(permuted(np.einsum("kbcj,ikac->ijab", Vovvo, t), 0, 1), 2, 3)
+    residual += np.einsum("klcd,ijcd,klab->ijab", Voovv, t, t) / 4
+    residual += permuted(np.einsum("klcd,ikac,jlbd->ijab", Voovv, t, t), 0, 1)
+    residual -= permuted(np.einsum("klcd,ikdc,ljab->ijab", Voovv, t, t), 0, 1) / 2
+    return residual - permuted(np.einsum("klcd,lkac,ijdb->ijab", Voovv, t, t), 2, 3) / 2
+
+
+residual = cd.grad(lagrangian, wrt="λ")
+
 if __name__ == "__main__":
-    residual = cd.grad(lagrangian, wrt="λ")
+    print("the doubles equations, a quarter of the textbook's residual:")
     print(residual)
 
     rng = np.random.default_rng(0)
+    sizes = {"o": 4, "v": 6}
+    arrays = {p.name: cd.testing.random_array(p.type, rng, sizes) for p in lagrangian.parameters}
+    found = 4 * residual(**arrays)
+    amplitudes = arrays.pop("t")
+    multipliers = arrays.pop("λ")
+    assert np.allclose(found, textbook(amplitudes, **arrays), rtol=0, atol=1e-12)
+    assert np.allclose(found, -found.swapaxes(0, 1), rtol=0, atol=1e-14)
+    cd.testing.check_grad(lagrangian, "λ", λ=multipliers, t=amplitudes, **arrays)
+    print(
+        "\nfour times it is the residual with every permutation written by hand, and it is antisymmetric in both pairs"
+    )

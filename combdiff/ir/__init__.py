@@ -30,6 +30,8 @@ from combdiff.ir.averages import (
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
+    MOST_INDICES,
+    TYPICAL_SIZE,
     Action,
     Cyclic,
     Domain,
@@ -104,6 +106,7 @@ from combdiff.ir.terms import (
     Tuple,
     Var,
     add,
+    as_float,
     conj,
     exact,
     is_linear,
@@ -122,8 +125,10 @@ __all__ = [
     "HALF",
     "MATRIX_TABLE",
     "MINUS_ONE",
+    "MOST_INDICES",
     "ONE",
     "TABLE",
+    "TYPICAL_SIZE",
     "ZERO",
     "Action",
     "Add",
@@ -168,6 +173,7 @@ __all__ = [
     "affine",
     "affine_parts",
     "apply",
+    "as_float",
     "average",
     "averaged",
     "axes_of",

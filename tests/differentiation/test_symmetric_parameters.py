@@ -245,7 +245,7 @@ def test_a_cotangent_is_only_averaged_over_what_does_not_leave_it_fixed() -> Non
     def f(A: integrals, x: V, y: V, z: V):
         return cd.sum(lambda p, q, r, s: A[p, q, r, s] * x[p] * x[q] * y[r] * z[s])
 
-    assert str(cd.grad(f)).endswith("Sym_{(d,e),(f,g)} Sym_{f,g} x[d] x[e] y[f] z[g]") or "Sym" in str(cd.grad(f))
+    assert str(cd.grad(f)).endswith("(d, e, f, g) ↦ Sym_{(d,e),(f,g)} Sym_{f,g} x[d] x[e] y[f] z[g]")
 
 
 def test_groups_are_products_of_subgroups_with_names() -> None:
@@ -255,7 +255,7 @@ def test_groups_are_products_of_subgroups_with_names() -> None:
         assert found is not None
         assert len(found) == names
         assert np.prod([len(each) for each in found]) == len(group)
-        products = set(itertools.chain.from_iterable([found[0]]))
+        products = set(itertools.chain.from_iterable(found))
         assert products <= set(group)
     assert subgroup_factors(SPACES["rotations"].group, ()) is None
 
