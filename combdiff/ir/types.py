@@ -125,7 +125,8 @@ def _apply_type(term: Apply) -> Inferred:
     if not isinstance(function, Space):
         raise TypeMismatchError(f"{_describe(function)} cannot be applied")
     if len(term.arguments) != function.order:
-        raise TypeMismatchError(f"a tensor of order {function.order} was given {len(term.arguments)} indices")
+        name = f"{term.function.name} has" if isinstance(term.function, Var) else "a tensor has"
+        raise TypeMismatchError(f"{name} order {function.order}, but is read with {len(term.arguments)} indices")
     return scalar(function.dtype)
 
 

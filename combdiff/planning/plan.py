@@ -52,7 +52,6 @@ from combdiff.planning.passes.stacks import stack_elements, stack_of
 from combdiff.planning.sliding import Sliding
 from combdiff.planning.views import IndexCondition
 
-TYPICAL = 24  # of a named size, where a plan is made without arrays
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
 BUFFER = 1 << 13  # elements of an operand that NumPy lays out at a time
 BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for the mask and copies of each

@@ -20,6 +20,8 @@ from typing import Any
 
 from combdiff.ir import (
     MATRIX_TABLE,
+    TABLE,
+    TYPICAL_SIZE,
     Add,
     Affine,
     Apply,
@@ -41,6 +43,7 @@ from combdiff.ir import (
     Whole,
     add,
     affine,
+    axes_of,
     conj,
     delta,
     element,
@@ -59,7 +62,6 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec
 
-TYPICAL_SIZE = 12
 FUNCTION_COST = 8
 
 Cost = tuple[float, int]
@@ -253,8 +255,11 @@ def read(egraph: Any, codec: Codec) -> Classes:
     for inputs, output in rows("Neg"):
         classes.indices.setdefault(output, []).append(("neg", inputs[0]))
     for inputs, output in rows("T"):
-        classes.tensors.setdefault(output, []).append(codec.tensors[egraph.value_to_string(inputs[0])])
+        if (tensor := codec.tensors.get(egraph.value_to_string(inputs[0]))) is not None:  # a law may name others
+            classes.tensors.setdefault(output, []).append(tensor)
     for inputs, output in rows("MatrixFn"):
+        if egraph.value_to_string(inputs[0]) not in MATRIX_TABLE:
+            continue
         classes.tensors.setdefault(output, []).append((egraph.value_to_string(inputs[0]), inputs[1]))
     for name, reader in _READERS.items():
         for inputs, output in rows(name):
@@ -378,12 +383,12 @@ class Extractor:
             case "At" | "Opaque":
                 arguments = [self.index_terms.get(i) for i in payload[1]]
                 tensor = self.tensor_terms.get(payload[0]) if name == "At" else None
-                if all(a is not None for a in arguments) and (tensor or name == "Opaque"):
-                    known = tuple(a for a in arguments if a is not None)
+                known = tuple(a for a in arguments if a is not None)
+                if len(known) == len(arguments) == self._order(name, payload[0], tensor):
                     yield element(tensor, known) if tensor else self.codec.restore(payload[0], known)
             case "Delta":
                 left, right = self.index_terms.get(payload[0]), self.index_terms.get(payload[1])
-                if left is not None and right is not None:
+                if left is not None and right is not None and payload[2] in self.codec.domains:
                     yield delta(left, right, self.codec.domains[payload[2]])
             case "Where":
                 form = self.index_terms.get(payload[0])
@@ -398,6 +403,12 @@ class Extractor:
             case _:
                 yield from self._composite(name, payload)
 
+    def _order(self, name: str, payload: Any, tensor: Term | None) -> int | None:
+        """How many indices a tensor or opaque part has; None for what there is not."""
+        if name == "Opaque":
+            return len(self.codec.opaque[payload][0]) if payload in self.codec.opaque else None
+        return len(axes_of(tensor)) if tensor is not None else None
+
     def _composite(self, name: str, payload: Any) -> Iterable[Term]:
         parts = [self.best.get(c) for c in _parts(name, payload)]
         if any(part is None for part in parts):
@@ -408,7 +419,7 @@ class Extractor:
                 yield conj(terms[0])
             case "Scale":
                 yield mul(Number(tidy(payload[0]), tidy(payload[1])), terms[0])
-            case "Fn":
+            case "Fn" if payload[0] in TABLE and TABLE[payload[0]].arity == len(terms):
                 yield function(payload[0], *terms)
             case "Prod":
                 yield mul(*sorted(terms, key=order_key))
