@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import BACKENDS, double_precision
 
 import combdiff as cd
 from combdiff.reference import evaluate
@@ -82,17 +83,13 @@ def test_the_reference_agrees(f: Any, simplify: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Dask computes later, where none are held back
-@pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_backends_agree(f: Any, backend: str) -> None:
-    pytest.importorskip(backend)
-    if backend == "jax":
-        import jax
-
-        jax.config.update("jax_enable_x64", True)
     given = arrays(4)
     gradient = cd.grad(f, "x")
-    found = np.asarray(gradient.compile(backend=backend)(**given))
+    with double_precision():
+        found = np.asarray(gradient.compile(backend=backend)(**given))
     np.testing.assert_allclose(found, gradient(**given), rtol=1e-6)
 
 
