@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from combdiff.primitives import TABLE
+from combdiff.ir.primitives import TABLE
 
 # What some tests need beyond the packages that `make test` installs, by the name of the module.
 EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matplotlib": "Matplotlib"}
