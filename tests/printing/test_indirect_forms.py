@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -118,15 +119,19 @@ def reference(f: Any, given: dict[str, Any]) -> Any:
     return evaluate(f.term.body, dict(zip(f.term.parameters, arrays, strict=True)), sizes)
 
 
+# Several tests look at one derivative; it is derived once.
+grad, hvp = lru_cache(maxsize=None)(cd.grad), lru_cache(maxsize=None)(cd.hvp)
+
+
 @pytest.mark.parametrize(("f", "given"), CASES)
 def test_every_route_to_second_order(f: Any, given: dict[str, Any]) -> None:
     np.testing.assert_allclose(f(**given), reference(f, given), atol=1e-12)
     cd.testing.check_grad(f, "x", **given)
     direction, step = numbers(*given["x"].shape), 1e-6
     for simplify in (True, False):
-        gradient = cd.grad(f, wrt="x", simplify=simplify)
+        gradient = grad(f, wrt="x", simplify=simplify)
         np.testing.assert_allclose(gradient(**given), reference(gradient, given), atol=1e-10)
-        product = cd.hvp(f, wrt="x", simplify=simplify)
+        product = hvp(f, wrt="x", simplify=simplify)
         ends = [gradient(**{**given, "x": given["x"] + sign * step * direction}) for sign in (1, -1)]
         curved = product(*given.values(), direction)
         np.testing.assert_allclose(curved, (ends[0] - ends[1]) / (2 * step), atol=1e-6)
@@ -142,7 +147,7 @@ def in_library(name: str, given: dict[str, Any]) -> dict[str, Any]:
 def test_values_and_derivatives_on_every_backend(f: Any, given: dict[str, Any], backend: str) -> None:
     direction = numbers(*given["x"].shape)
     exact = {"rtol": 1e-3, "atol": 1e-4} if backend == "jax" else {"rtol": 1e-9, "atol": 1e-10}
-    for program, arrays in ((f, given), (cd.grad(f), given), (cd.hvp(f), {**given, "k": direction})):
+    for program, arrays in ((f, given), (grad(f), given), (hvp(f), {**given, "k": direction})):
         expected = program(*arrays.values())
         found = on(backend, program)(*in_library(backend, arrays).values())
         np.testing.assert_allclose(np.asarray(found), expected, **exact)
