@@ -13,13 +13,14 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # The build of PyTorch for `make test-all`; give another one where this one brings libraries for GPUs along.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all examples lint benchmark clean
+.PHONY: help demo test test-all mutants examples lint benchmark clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo       Hartree-Fock: derive the gradient, compare it with PySCF, minimise the energy'
 	@echo 'make test       the test suite: about four minutes on two cores, 0.9 GB in .venv'
 	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: about five minutes, 2 GB'
+	@echo 'make mutants    whether the tests find 33 breaks made by hand: about fifteen minutes'
 	@echo 'make examples   every script in examples/'
 	@echo 'make lint       ruff and mypy'
 	@echo 'make benchmark  import and derivation times, and their growth with depth'
@@ -43,6 +44,10 @@ lint: $(VENV)/.lint
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+mutants: $(VENV)/.test
+	@echo '== 33 breaks, one at a time; about fifteen minutes'
+	$(RUN) tests/mutants.py
 
 benchmark: $(VENV)/.demo
 	$(RUN) benchmarks/startup.py
