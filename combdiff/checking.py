@@ -15,6 +15,7 @@ from combdiff.domains import Action, Cyclic, Domain, Function, Range, Real, Spac
 from combdiff.errors import TypeMismatchError
 from combdiff.implicit import Implicit
 from combdiff.indexing import Affine, Coordinate, Delta, Indicator, Unequal
+from combdiff.largest import Largest, Masked, Shift
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 from combdiff.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Type, Var
@@ -69,6 +70,8 @@ def type_of(term: Term) -> Inferred:
             return _primitive_type(term)
         case Delta() | Indicator() | Unequal():
             return scalar(int)
+        case Masked() | Largest() | Shift():
+            return scalar(float)
         case Add() | Mul() | Conj() | Sum():
             return scalar(join(*(dtype_of(child) for child in term.children)))
     raise TypeError(f"not a term: {term!r}")

@@ -1,73 +1,57 @@
-"""Logarithms of sums of exponentials, evaluated as a whole.
+"""What exponents are shifted by: the largest of an array, where conditions hold.
 
-    log Σ_i exp(x[i])       LogSumExp(summed=(0,)) of x:  m + log Σ exp(x − m)  with m the largest element
-    log(1 + exp(z))         logaddexp(0, z)
+    Masked((j ≤ i,), x[i, j])     np.where(mask, x, -np.inf)
+    Largest((j,), x[i, j])        x.max(axis=1, initial=-np.inf)
+    Shift((a, b))                 np.nan_to_num(np.maximum(a, b), posinf=0, neginf=0)
 
-Invariant: no exponential that is evaluated is greater than 1.
+Invariant: a condition is one array of truth values, made for the axes that it mentions alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import reduce
-from math import log
 
-from combdiff.exponentials import Part, parts
+from combdiff.indexing import Guard
+from combdiff.largest import Largest, Masked, Shift
+from combdiff.lowering import steps
 from combdiff.lowering.graph import Graph, Value
-from combdiff.lowering.steps import Elementwise, LogSumExp
-from combdiff.substitution import apply
-from combdiff.terms import ONE, Add, Apply, Lambda, Mul, Number, Primitive, Sum, Term, Var, add
+from combdiff.lowering.steps import Elementwise
+from combdiff.lowering.views import mask
+from combdiff.terms import Term
+
+Lower = Callable[[Term], Value]
 
 
-def logarithm(term: Primitive, graph: Graph, value: Callable[[Term], Value], scope: Mapping[Var, Term]) -> Value | None:
-    """The logarithm of a sum of exponentials; None for other functions. `value` lowers terms, `scope` has bindings."""
-    found = parts(_unbound(term.arguments[0], scope, {})) if term.name == "log" else ()
-    if not found:
-        return None
-    return reduce(lambda one, other: _sum(one, other, graph), (_part(part, graph, value) for part in found))
+def masked(term: Masked, graph: Graph, value: Lower) -> Value:
+    """The value where conditions hold, −∞ elsewhere."""
+    conditions = [_condition(condition, graph, value) for condition in term.conditions]
+    return reduce(lambda one, test: _apply("masked", graph, test, one), conditions, value(term.body))
 
 
-def _unbound(term: Term, scope: Mapping[Var, Term], known: dict[Var, bool]) -> Term:
-    """A sum of exponentials with what its variables, or elements of them, are bound to."""
-    var = _bound(term, scope)
-    if var is not None and _is_sum(var, scope, known):
-        return _unbound(apply(scope[var], term.arguments) if isinstance(term, Apply) else scope[var], scope, known)
-    if isinstance(term, Add | Mul | Sum):
-        return term.with_children(tuple(_unbound(child, scope, known) for child in term.children))
-    return term
+def _condition(condition: Term, graph: Graph, value: Lower) -> Value:
+    """What is not 0 where a condition holds."""
+    if not isinstance(condition, Guard):
+        return value(condition)
+    labels, operation = mask(condition)
+    return graph.labelled(operation, (), labels, int)
 
 
-def _bound(term: Term, scope: Mapping[Var, Term]) -> Var | None:
-    """The variable of the scope that a term is, or is an element of."""
-    function = term.function if isinstance(term, Apply) else term
-    return function if isinstance(function, Var) and function in scope else None
+def largest(term: Largest, graph: Graph, value: Lower) -> Value:
+    """The largest value over the indices."""
+    array = value(term.body)
+    missing = [index for index in term.indices if index not in array.labels]
+    array = graph.arrange(array, (*array.labels, *missing))
+    summed = tuple(n for n, label in enumerate(array.labels) if label in term.indices)
+    kept = [label for label in array.labels if label not in term.indices]
+    return graph.labelled(steps.Largest(summed), (array,), kept, float)
 
 
-def _is_sum(term: Term, scope: Mapping[Var, Term], known: dict[Var, bool]) -> bool:
-    """Whether a term may be a sum of exponentials, once variables are replaced; `known` tells of variables."""
-    var = _bound(term, scope)
-    if var is not None:
-        if var not in known:
-            value = scope[var]
-            known[var] = _is_sum(value.body if isinstance(value, Lambda) else value, scope, known)
-        return known[var]
-    if isinstance(term, Add | Mul | Sum):
-        return all(_is_sum(child, scope, known) for child in term.children)
-    return isinstance(term, Number) or (isinstance(term, Primitive) and term.name == "exp")
+def shift(term: Shift, graph: Graph, value: Lower) -> Value:
+    """The largest of the values, 0 where that is not finite."""
+    top = reduce(lambda one, other: _apply("maximum", graph, one, other), map(value, term.terms))
+    return _apply("finite", graph, top)
 
 
-def _part(part: Part, graph: Graph, value: Callable[[Term], Value]) -> Value:
-    """log Σ weight·exp(exponent)."""
-    weight = [] if part.weight is ONE else [Number(log(part.weight.real))]
-    exponent = value(add(part.exponent, *weight))
-    if not part.indices:
-        return exponent
-    missing = [index for index in part.indices if index not in exponent.labels]
-    exponent = graph.arrange(exponent, (*exponent.labels, *missing))
-    summed = tuple(n for n, label in enumerate(exponent.labels) if label in part.indices)
-    kept = [label for label in exponent.labels if label not in part.indices]
-    return graph.labelled(LogSumExp(summed), (exponent,), kept, float)
-
-
-def _sum(one: Value, other: Value, graph: Graph) -> Value:
-    return graph.broadcast(lambda patterns: Elementwise("logaddexp", patterns), [one, other], float)
+def _apply(name: str, graph: Graph, *values: Value) -> Value:
+    return graph.broadcast(lambda patterns: Elementwise(name, patterns), values, float)

@@ -40,8 +40,8 @@ from combdiff.lowering.steps import (
     Fold,
     Gram,
     Keep,
+    Largest,
     LinearSolve,
-    LogSumExp,
     MatrixFunction,
     Pattern,
     Read,
@@ -121,8 +121,8 @@ class Expressions:
             case Reduce(summed=summed):
                 every = len(summed) == len(self.plan.steps[step.operands[0]].axes)
                 return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, summed), single=False)}'})"
-            case LogSumExp(summed=summed):
-                return self.dialect.logsumexp(operands[0], tuple_text(map(str, summed)))
+            case Largest(summed=summed):
+                return self.dialect.largest(operands[0], tuple_text(map(str, summed)))
             case Scale(factor=factor):
                 return self._scaled(factor, operands[0])
             case Combine():

@@ -28,7 +28,7 @@ from combdiff.lowering.steps import (
     Contract,
     Elementwise,
     Keep,
-    LogSumExp,
+    Largest,
     Read,
     Reduce,
     Scale,
@@ -68,7 +68,7 @@ class _Group:
 def _begins(step: Step) -> bool:
     """Whether a step works element by element, or on all of an operand that is longer."""
     outer = isinstance(step.operation, Contract) and not step.operation.summed
-    return step.kind is not int and (outer or isinstance(step.operation, (*_ELEMENTWISE, LogSumExp)))
+    return step.kind is not int and (outer or isinstance(step.operation, (*_ELEMENTWISE, Largest)))
 
 
 def _follows(step: Step) -> bool:
@@ -303,7 +303,7 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Reg
             if isinstance(step.operation, Combine) and len(step.operands) > 1:
                 parts = in_pairs(step, [plan.steps[m].kind for m in old.operands], len(steps))
             for position, (_, pattern) in enumerate(parts, len(steps)):
-                sums = isinstance(step.operation, Contract | Within | Reduce | LogSumExp)
+                sums = isinstance(step.operation, Contract | Within | Reduce | Largest)
                 own = label if sums else place(pattern, label)
                 if own is not None:
                     labels[group][position] = own

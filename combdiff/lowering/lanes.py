@@ -21,7 +21,7 @@ from combdiff.lowering.steps import (
     Contract,
     Elementwise,
     Keep,
-    LogSumExp,
+    Largest,
     Read,
     Reduce,
     Running,
@@ -54,7 +54,7 @@ def lane(step: Step, label: int) -> Lane | None:
         case Running(axis=axis, steps=bounds):
             shift = (len(bounds) - 1) * (label > axis)
             return Lane((label - shift,), label) if not axis <= label < axis + len(bounds) else None
-        case Reduce(summed=summed) | LogSumExp(summed=summed):
+        case Reduce(summed=summed) | Largest(summed=summed):
             if label not in summed:
                 return Lane((label,), label - sum(axis < label for axis in summed))
             return Lane((label,), None) if isinstance(step.operation, Reduce) else None
@@ -72,7 +72,7 @@ def label_of_result(step: Step, axis: int) -> int:
     match step.operation:
         case Contract(out=out) | Within(out=out):
             return out[axis]
-        case Reduce(summed=summed) | LogSumExp(summed=summed):
+        case Reduce(summed=summed) | Largest(summed=summed):
             return [n for n in range(len(step.axes) + len(summed)) if n not in summed][axis]
     return axis
 
@@ -86,7 +86,7 @@ def label_of_operand(step: Step, position: int, axis: int) -> int | None:
             return patterns[position][axis]
         case Within(patterns=patterns):
             return patterns[position][axis]
-        case Conjugate() | Scale() | Reduce() | LogSumExp() | Keep():
+        case Conjugate() | Scale() | Reduce() | Largest() | Keep():
             return axis
         case Running(axis=along, steps=bounds):
             return axis + (len(bounds) - 1) * (axis > along) if axis != along else None

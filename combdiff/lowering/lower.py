@@ -24,7 +24,8 @@ from combdiff.domains import Cyclic, Function, Space
 from combdiff.errors import UnsupportedError
 from combdiff.implicit import Implicit
 from combdiff.indexing import Coordinate, Delta, Indicator, Unequal
-from combdiff.lowering.exponentials import logarithm
+from combdiff.largest import Largest, Masked, Shift
+from combdiff.lowering.exponentials import largest, masked, shift
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, placement, reads
 from combdiff.lowering.joining import product as joined
@@ -227,8 +228,14 @@ class Lowering:
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
             case Coordinate():
                 return UNIT, ramp(self.graph, term.form)
+            case Masked():
+                return UNIT, masked(term, self.graph, self.value)
+            case Largest():
+                return UNIT, largest(term, self.graph, self.value)
+            case Shift():
+                return UNIT, shift(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):
-                return UNIT, logarithm(term, self.graph, self.value, self.scope) or self._primitive(term)
+                return UNIT, self._primitive(term)
             case Apply() if not self._is_call(term):
                 return UNIT, self._access(term)
         return UNIT, self.tensor(term)[0]

@@ -37,7 +37,7 @@ from combdiff.lowering.steps import (
     Deposit,
     Elementwise,
     Keep,
-    LogSumExp,
+    Largest,
     Parameter,
     Read,
     Running,
@@ -304,7 +304,7 @@ class _Writer:
             return False
         for m in self.readers.get(n, ()):
             operation = self.plan.steps[m].operation
-            ends = isinstance(operation, LogSumExp) or getattr(operation, "name", "") in ("exp", "logaddexp")
+            ends = isinstance(operation, Largest) or getattr(operation, "name", "") in ("exp", "logaddexp")
             match operation:
                 case Combine(factors=factors):
                     scaled = [f for f, k in zip(factors, self.plan.steps[m].operands, strict=True) if k == n]

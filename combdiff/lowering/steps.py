@@ -238,8 +238,8 @@ class Reduce:
 
 
 @dataclass(frozen=True)
-class LogSumExp:
-    """log Σ exp over some axes."""
+class Largest:
+    """The largest element along some axes; −∞ of no elements."""
 
     summed: Pattern
 
@@ -261,10 +261,13 @@ class Combine:
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A function of `primitives.TABLE`, each operand broadcast along its pattern."""
+    """A function of `primitives.TABLE`, or one of `SHIFTING`, each operand broadcast along its pattern."""
 
     name: str
     patterns: tuple[Pattern, ...]
+
+
+SHIFTING = ("masked", "finite")  # a condition and a number: −∞ where it is 0; a number, or 0 where it is not finite
 
 
 @dataclass(frozen=True)
@@ -352,7 +355,7 @@ Operation = (
     | Deposit
     | Spread
     | Reduce
-    | LogSumExp
+    | Largest
     | Scale
     | Combine
     | Elementwise

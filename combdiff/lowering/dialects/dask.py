@@ -18,6 +18,14 @@ from combdiff.lowering.structured import SPREADS
 from combdiff.matrices import MATRIX_TABLE
 from combdiff.primitives import TABLE
 
+_LARGEST = """\
+def _largest(array, axes):
+    \"\"\"The largest element along some axes; −∞ of none.\"\"\"
+    if 0 in array.shape:
+        return da.full([n for axis, n in enumerate(array.shape) if axis not in axes], -np.inf)
+    return array.max(axes)
+"""
+
 
 class Dask(NumPy):
     """dask.array: lazy and chunked; contractions run chunk by chunk."""
@@ -46,8 +54,11 @@ class Dask(NumPy):
             "_fold": fold_helper("da"),
         }
         helpers |= matrix_helpers("np")
-        logarithm = helpers["_logsumexp"].replace("np.", "da.")
-        return {**helpers, "_logsumexp": logarithm, **SOLVERS, "_on_host": DASK_HOST}
+        return {**helpers, "_largest": _LARGEST, **SOLVERS, "_on_host": DASK_HOST}
+
+    def largest(self, operand: str, axes: str) -> str:
+        """Dask refuses the largest of no elements."""
+        return f"_largest({operand}, {axes})"
 
     def full(self, shape: str, value: str, dtype: str) -> str:
         """An array of one number."""
