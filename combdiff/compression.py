@@ -175,7 +175,7 @@ class Compressing:
         groups: dict[frozenset[tuple[int, int]], dict[frozenset[Term], list[Addend]]] = {}
         for addend in addends(body, self.names):
             pairs, rest = _paired(addend, indices)
-            conditions = [f for f in rest if isinstance(f, Guard)]
+            conditions = [f for f in rest if isinstance(f, Guard) and not _looks_up(f)]
             others = with_shares((f for f in rest if f not in conditions), self.definitions)
             groups.setdefault(pairs, {}).setdefault(frozenset(conditions), []).append(others)
         most = max(map(len, groups), default=0)
@@ -283,6 +283,11 @@ def _paired(addend: Addend, indices: tuple[Var, ...]) -> tuple[frozenset[tuple[i
 
 def _pairs(factor: Term, indices: tuple[Var, ...]) -> bool:
     return isinstance(factor, Delta) and factor.left in indices and factor.right in indices
+
+
+def _looks_up(factor: Term) -> bool:
+    """Whether a δ compares an axis with what an array holds: a factor like others, not known before there is data."""
+    return isinstance(factor, Delta) and factor.lookup is not None
 
 
 def _absorbed(pieces: Sequence[Term]) -> list[Term]:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from combdiff.common import bind_again, bind_common
 from combdiff.egraph.contraction import normalise
@@ -22,10 +23,11 @@ from combdiff.egraph.history import Event, Found, Place, Prepared, State, record
 from combdiff.egraph.replay import MET, Replay, ordered
 from combdiff.printing import latex, text
 from combdiff.readability import letters_of, readable
+from combdiff.rulefiles.declarations import declared, restored
 from combdiff.sharing import canonical_names
 from combdiff.simplification import simplify_body
 from combdiff.substitution import Names
-from combdiff.terms import Lambda, Term, Var, lambda_
+from combdiff.terms import Lambda, Term, Tuple, Var, lambda_
 
 PREPARED = "own indices named, arguments of calls simplified"
 APART = "every Σ binds indices of its own"
@@ -76,6 +78,11 @@ class Explanation:
             place = f", in {step.place}" if step.place else ""
             lines += [f"{number}. {step.law}{place}", f"     {_indented(text(old))}", f"   → {_indented(text(new))}"]
         return "\n".join([*lines, text(Lambda(self.parameters, self.result))])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as programs are, with the primitives of rule files that its terms need."""
+        terms = (self.raw, self.result, *(term for step in self.steps for term in (step.before, *step.part)))
+        return restored, (declared(Tuple(terms)), type(self), {f.name: getattr(self, f.name) for f in fields(self)})
 
     def _repr_html_(self) -> str:
         rows = []

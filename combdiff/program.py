@@ -24,17 +24,16 @@ from combdiff.accesses import Access, check, doubtful_accesses
 from combdiff.costs import CostTable
 from combdiff.derivation import pulled_back
 from combdiff.domains import Function, Whole
-from combdiff.errors import ArgumentError, Location, RuleError, UnsupportedError
+from combdiff.errors import ArgumentError, Location, UnsupportedError
 from combdiff.execution import Compiled, Runner, checked_sizes, compiled, cost_table, run, source
 from combdiff.explanation import Explanation, explanation
 from combdiff.held import Lookup, lookups
 from combdiff.instantiation import instantiated, resolved
 from combdiff.linearity import check_linear
-from combdiff.primitives import Row, register
 from combdiff.printing import latex, matrix_latex, matrix_text, text
 from combdiff.printing.combinators import combinator_text
 from combdiff.readability import letters_of, readable
-from combdiff.rulefiles.declarations import declared
+from combdiff.rulefiles.declarations import declared, restored
 from combdiff.sharing import canonical_names, share
 from combdiff.simplification import simplify_body
 from combdiff.substitution import Names, subterms
@@ -269,7 +268,8 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled with the primitives of rule files that it needs, so that it runs where the files are not."""
-        return _restored, (declared(self.term), tuple(getattr(self, part.name) for part in fields(self) if part.init))
+        parts = {part.name: getattr(self, part.name) for part in fields(self) if part.init}
+        return restored, (declared(self.term), type(self), parts)
 
 
 @dataclass(frozen=True)
@@ -292,16 +292,6 @@ class Returned:
 def _pullback_term(term: Lambda, point: Var) -> Lambda:
     parameters, body = pulled_back(term, (point,), tupled=False)
     return Lambda(parameters, simplify_body(body, ()))
-
-
-def _restored(rows: Sequence[Row], parts: Sequence[Any]) -> Program:
-    """A Program from its pickle."""
-    for row in rows:
-        if not register(row):
-            raise RuleError(
-                f"a program uses the primitive {row.name} of {row.origin}, which means something else in this process"
-            )
-    return Program(*parts)
 
 
 def program(definition: Callable[..., Any]) -> Program:

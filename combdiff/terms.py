@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from math import ulp
 from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
@@ -294,14 +295,24 @@ class Pullback(Term):
 # --- construction --------------------------------------------------------------------------------------------------
 
 ZERO, ONE, MINUS_ONE = Number(0), Number(1), Number(-1)
+LARGEST_DENOMINATOR = 1000  # of a fraction that a float is taken for; an ulp beside one there are none by chance
+DECIMAL_DIGITS = 12  # of a float, without its point, up to which it was written in decimals
 MOST_JOINED = {Add: 256, Mul: 32}  # parts that joining may give; the n products of a product rule share theirs
 
 
 def exact(value: Scalar) -> Scalar:
-    """An int or Fraction where the float is a small dyadic fraction such as 0.5; other floats stay floats."""
-    if isinstance(value, float) and (value * 1024).is_integer() and abs(value) < 2**53:
-        value = Fraction(value)
-    return value if isinstance(value, float) else tidy(value)
+    """An int or Fraction for a float that is one but for rounding: 0.5 is 1/2, and 4/3 is not 1.3333333333333333.
+
+    Dyadic fractions of up to ten binary digits are exact as they are. Of others, one within an ulp of a fraction with a
+    small denominator is that fraction, unless few decimal digits say it as well: 0.3 stays what the user wrote.
+    """
+    if not isinstance(value, float) or not abs(value) < 2**53:
+        return value if isinstance(value, float) else tidy(value)
+    if (value * 1024).is_integer():
+        return tidy(Fraction(value))
+    near = Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
+    close = near != 0 and abs(near - Fraction(value)) <= Fraction(ulp(value))
+    return near if close and len(repr(value).strip("-0.")) > DECIMAL_DIGITS else value
 
 
 def tidy(value: int | Fraction) -> int | Fraction:

@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -135,10 +137,39 @@ def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path) -> Non
         pytest.skip("JAX is not installed")
     if name == "newton_logistic" and importlib.util.find_spec("sklearn") is None:
         pytest.skip("scikit-learn is not installed")
-    printed, place = run(f"examples/{name}.py", tmp_path), 0
+    printed, place = hartree_fock() if name == "hartree_fock" else run(f"examples/{name}.py", tmp_path), 0
     for part in SHOWN[name]:
         place = printed.find(part, place)
         assert place >= 0, f"{part!r} is missing, or not where it should be, in:\n{printed}"
+
+
+@lru_cache(maxsize=1)
+def hartree_fock() -> str:
+    """What the example prints: the same for the two tests that read it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run("examples/hartree_fock.py", Path(folder))
+
+
+def without_figures(line: str) -> str:
+    """A line without what depends on the machine: decimals, how many steps it took; not the numbers of a formula."""
+    return re.sub(r"^ +\d+(?= #)", "#", re.sub(r"\s*-?\d+\.\d+(e[+-]\d+)?", " #", line))
+
+
+def test_the_readme_shows_what_the_demonstration_prints() -> None:
+    """Line by line, in this order; between two lines with … there may be more."""
+    if importlib.util.find_spec("pyscf") is None:
+        pytest.skip("pyscf is not installed")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(
+        r"hartree-fock output: begin -->\n```\n(.*?)```\n<!-- hartree-fock output: end", readme, re.DOTALL
+    )
+    printed = [without_figures(line) for line in hartree_fock().splitlines()]
+    paragraphs = [[without_figures(line) for line in part.splitlines()] for part in re.split(r"\n\n|\n *…\n", block)]
+    place = 0
+    for part in paragraphs:
+        starts = [n for n in range(place, len(printed)) if printed[n : n + len(part)] == part]
+        assert starts, f"not printed, or not here: {part}"
+        place = starts[0] + len(part)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -543,6 +544,14 @@ def test_the_gradient_through_a_linear_map() -> None:
     assert calls == ["D", "Dᵀ"]
 
 
+def test_powers_that_are_fractions_print_as_fractions() -> None:
+    @cd.program
+    def root(x: Vector, y: Vector):  # type: ignore[valid-type, no-untyped-def]
+        return cd.sum(lambda i: x[i] ** (4 / 3) * y[i] ** 0.3)
+
+    assert str(cd.grad(root, "x")) == "(x, y) ↦ d ↦ 4/3 x[d]^(1/3) y[d]^0.3"
+
+
 # --- equality, pickles, looks --------------------------------------------------------------------------------------
 
 
@@ -573,12 +582,27 @@ def test_partial_programs_with_arrays_are_compared() -> None:
 
 @pytest.mark.parametrize("program", [quadratic, rayleigh, coulomb, residual, several], ids=lambda p: p.name)
 def test_programs_can_be_pickled(program: cd.Program) -> None:
-    copy = pickle.loads(pickle.dumps(program))
-    assert copy == program
-    assert str(copy) == str(program)
-    assert copy.name == program.name
+    again = pickle.loads(pickle.dumps(program))
+    assert again == program
+    assert str(again) == str(program)
+    assert again.name == program.name
     gradient = cd.pullback(program)
     assert pickle.loads(pickle.dumps(gradient)) == gradient
+
+
+def test_what_comes_of_programs_can_be_copied_and_pickled() -> None:
+    several = cd.hessian(quadratic, ("A", "x"))
+    made: list[Any] = [cd.hessian(quadratic, "x"), several, several["A", "x"], cd.hessian(coulomb, "C", mode="reverse")]
+    made += [cd.grad(quadratic, "x").explain(), made[0].explain(), cd.grad(quadratic, "x").cost(n=3)]
+    for one in made:
+        for other in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+            assert type(other) is type(one)
+            assert other == one
+            assert str(other) == str(one)
+    A, x = real(3, 3), real(3)
+    blocks = pickle.loads(pickle.dumps(several))(A, x)
+    same(blocks["A", "x"], several(A, x)["A", "x"])
+    same(copy.deepcopy(made[0]).diag(A, x), made[0].diag(A, x))
 
 
 def test_programs_cannot_be_changed() -> None:

@@ -253,17 +253,24 @@ def test_a_pickled_program_brings_its_primitives(activations: str) -> None:
         return softplus(x).sum()
 
     code = (
-        "import pickle, sys, combdiff as cd; f = pickle.load(sys.stdin.buffer);"
-        "print(f); print(cd.grad(f)); print(float(f([0.0, 0.0])))"
+        "import pickle, sys, combdiff as cd; e = pickle.load(sys.stdin.buffer); print(str(e).splitlines()[0]);"
+        "f, h = pickle.load(sys.stdin.buffer); print(f); print(cd.grad(f)); print(float(f([0.0, 0.0])));"
+        "print(h.diag())"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     run = subprocess.run(
-        [sys.executable, "-c", code], input=pickle.dumps(loss), capture_output=True, check=True, env=environment
+        [sys.executable, "-c", code],
+        input=pickle.dumps(cd.hvp(loss).explain()) + pickle.dumps((loss, cd.hessian(loss))),
+        capture_output=True,
+        check=True,
+        env=environment,
     )
     assert run.stdout.decode().splitlines() == [
+        str(cd.hvp(loss).explain()).splitlines()[0],
         "x ↦ Σ_i softplus(x[i])",
         "x ↦ d ↦ sigmoid(x[d])",
         str(float(np.log(4))),
+        str(cd.hessian(loss).diag()),
     ]
 
 

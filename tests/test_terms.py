@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import pickle
 from fractions import Fraction
 from typing import Any
@@ -38,6 +39,7 @@ from combdiff.terms import (
     Var,
     add,
     conj,
+    exact,
     lambda_,
     let,
     mul,
@@ -361,3 +363,34 @@ def test_rebuilding_through_the_constructors_keeps_the_value(case: Case) -> None
 @given(programs())
 def test_programs_survive_pickling(case: Case) -> None:
     assert pickle.loads(pickle.dumps(case.term)) is case.term
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (4 / 3, Fraction(4, 3)),
+        (-1 / 3, Fraction(-1, 3)),
+        (0.1 + 0.2, Fraction(3, 10)),
+        (100 / 7, Fraction(100, 7)),
+        (0.5, Fraction(1, 2)),
+        (3.0, 3),
+        (0.3, 0.3),
+        (1e-5, 1e-5),
+        (1e-17, 1e-17),
+        (math.pi, math.pi),
+        (2**0.5, 2**0.5),
+        (1 / 3001, 1 / 3001),
+        (5e-324, 5e-324),
+        (math.inf, math.inf),
+    ],
+)
+def test_a_float_beside_a_small_fraction_is_that_fraction(value: float, expected: Any) -> None:
+    found = exact(value)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+@given(st.fractions(max_denominator=1000).filter(lambda f: 0 < abs(f) < 2**20))
+def test_fractions_survive_their_floats(fraction: Fraction) -> None:
+    found = exact(float(fraction))
+    assert found == (fraction if isinstance(found, int | Fraction) else float(fraction))
+    assert isinstance(found, int | Fraction) or len(repr(found).strip("-0.")) <= 12

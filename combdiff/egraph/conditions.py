@@ -3,6 +3,7 @@
     Σ_{i,k} δ(i + k, d)·y[i]·w[k]       becomes  Σ_k [0 ≤ d − k < m]·y[d − k]·w[k]
     Σ_i δ(2i, d)·y[i]                   becomes  [d ≡ 0 (mod 2)]·y[d/2]
     Σ_{i,j} δ(2i + 3j, d)·y[i, j]       becomes  Σ_z [0 ≤ …]·y[3z − d, d − 2z]
+    Σ_{k,i} δ(k, idx[i])·δ(d, idx[i])·x[k]   becomes  x[d]·Σ_i δ(d, idx[i])
 
 All δ's of a network that compare whole numbers are one system Aα = β for the summed indices α, solved for those that
 read tensors of high order: i, j of a result rather than k, l of a sum in it, so that what is left is a sum over the
@@ -25,7 +26,7 @@ from combdiff.affine import NEVER, Linear, contradictory, eliminate, implied, in
 from combdiff.cycles import counts_modulo
 from combdiff.domains import Cyclic, Domain, Range, Real, Symmetric, Whole
 from combdiff.egraph.canonical import canonical_order
-from combdiff.indexing import Delta, Indicator, Unequal, affine, affine_parts, delta, indicator, is_index
+from combdiff.indexing import Delta, Guard, Indicator, Unequal, affine, affine_parts, delta, indicator, is_index
 from combdiff.ranges import in_domain, linear, plain_congruence, premises_of, symbol, term_of
 from combdiff.substitution import Names, substitute, subterms
 from combdiff.terms import ONE, ZERO, Apply, Mul, Number, Sum, Term, Var, mul
@@ -35,6 +36,7 @@ Network = tuple[list[Var], list[Term]]
 
 def solve(indices: list[Var], factors: list[Term], names: Names) -> Network:
     """The network with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
+    indices, factors = _plainly(indices, _looked_up_once(indices, _flat(factors)))
     indices, factors = _one_by_one(indices, factors, names)
     indices, factors = _together(indices, factors, names)
     return indices, plain_conditions(factors)
@@ -43,6 +45,45 @@ def solve(indices: list[Var], factors: list[Term], names: Names) -> Network:
 def _flat(factors: Iterable[Term]) -> list[Term]:
     product = mul(*factors)
     return list(product.factors) if isinstance(product, Mul) else [product]
+
+
+# --- δ's between bare indices, and of integers that arrays hold ----------------------------------------------------
+
+
+def _plainly(indices: list[Var], factors: list[Term]) -> Network:
+    """The network without the δ's that set a summed index equal to another index of its domain."""
+    for factor in factors:
+        if not isinstance(factor, Delta) or not _is_plain(factor):
+            continue
+        for index, value in ((factor.left, factor.right), (factor.right, factor.left)):
+            if index in indices:
+                assert isinstance(index, Var)
+                rest = _flat(substitute(other, {index: value}) for other in factors if other is not factor)
+                left = [other for other in indices if other is not index]
+                return _plainly(left, _looked_up_once(left, rest))
+    return indices, factors
+
+
+def _looked_up_once(indices: list[Var], factors: list[Term]) -> list[Term]:
+    """The factors, in which an integer that an array holds is compared with one index form alone, each guard once.
+
+    δ(k, idx[i]) δ(l, idx[i]) is δ(k, l) δ(k, idx[i]): what is looked up twice is one index.
+    """
+    guards = dict.fromkeys(f for f in factors if isinstance(f, Guard))
+    rest = [f for f in factors if f not in guards]
+    looked_up = {f: pair for f in guards if isinstance(f, Delta) and f.domain and (pair := f.lookup)}
+    plain: list[Term] = [f for f in guards if f not in looked_up]
+    first: dict[tuple[Term, Domain | None], Term] = {}
+    for found in sorted(looked_up, key=lambda f: _preference(looked_up[f][0], indices)):
+        form, value = looked_up[found]
+        other = first.setdefault((value, found.domain), form)
+        plain.append(found if other is form else delta(other, form, found.domain))
+    return _flat([*rest, *dict.fromkeys(plain)])
+
+
+def _preference(form: Term, indices: Sequence[Var]) -> tuple[bool, bool, list[str]]:
+    """What orders index forms, those that are left standing first: those of the result, and bare ones."""
+    return not form.free.isdisjoint(indices), not isinstance(form, Var), sorted(v.name for v in form.free)
 
 
 # --- one δ at a time: on a cycle, on the real line -----------------------------------------------------------------

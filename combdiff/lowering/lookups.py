@@ -10,13 +10,14 @@ Invariant: an index out of its axis is refused before a program runs, so that ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from combdiff.domains import Cyclic, Range, Symmetric
 from combdiff.indexing import Delta
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.indirections import At, Clip, Hit, Ramp, Scatter, Take
+from combdiff.lowering.joining import product as joined
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Factor, Read
 from combdiff.lowering.views import domain_of, extent_form, first_form, mask_of_form
@@ -103,12 +104,36 @@ def _only_here(var: Var, condition: Delta, others: Sequence[Term]) -> bool:
     return all(other is condition or var not in other.free for other in others)
 
 
-def look_up(graph: Graph, product: Product, value_of: Callable[[Term], Value]) -> tuple[tuple[Var, ...], Value] | None:
-    """Read operands at the indices that arrays hold; the indices and array at which the product is to be added up."""
-    places: list[Var] = []
-    indices: list[Value] = []
+@dataclass(frozen=True)
+class Deposit:
+    """What is to be done once the operands of a product are contracted: add up at `index`, and multiply by `beside`.
+
+    `places` are the indices of the result that `index` counts. No operand `beside` shares a summed label with it.
+    """
+
+    places: tuple[Var, ...]
+    index: Value
+    beside: tuple[Value, ...]
+
+    @property
+    def labels(self) -> set[Var]:
+        """The labels of the index and of what stands beside."""
+        return {label for value in (self.index, *self.beside) for label in value.labels}
+
+    def of(self, graph: Graph, factor: Factor, value: Value, summed: Sequence[Var]) -> tuple[Factor, Value]:
+        """factor·value added up at the index and multiplied by what stands beside, as a number times an array."""
+        factor, found = scatter(graph, factor, value, self.places, self.index)
+        if not self.beside:
+            return factor, found
+        kept = {*found.labels, *self.labels}.difference(summed)
+        return factor, joined(graph, [found, *self.beside], kept)
+
+
+def look_up(graph: Graph, product: Product, value_of: Callable[[Term], Value]) -> Deposit | None:
+    """Read operands at the indices that arrays hold; what is left to be added up there."""
     taken: dict[Var, Value] = {}
-    for condition in product.lookups:
+    places: dict[Var, Value] = {}
+    for condition in dict.fromkeys(product.lookups):
         assert condition.lookup
         form, value = condition.lookup
         index, others = _kept_inside(graph, value_of(value), condition), [*product.masks, *product.lookups]
@@ -116,15 +141,42 @@ def look_up(graph: Graph, product: Product, value_of: Callable[[Term], Value]) -
         if bare and isinstance(form, Var) and form in product.summed:
             taken[form] = index
             product.summed.remove(form)
-        elif bare and isinstance(form, Var) and set(index.labels) <= set(product.summed) and _joins(form, places):
-            places.append(form)
-            indices.append(index)
+        elif bare and isinstance(form, Var) and _is_summed(index, product) and _joins(form, places):
+            places[form] = index
         else:
             product.operands.append(hit(graph, condition, form, index))
     product.operands = [take(graph, value, taken) for value in product.operands]
-    pairs = sorted(zip(places, indices, strict=True), key=lambda pair: pair[0].name)  # d, e as in most results
-    places, indices = [place for place, _ in pairs], [index for _, index in pairs]
-    return (tuple(places), _in_a_row(graph, places, indices)) if places else None
+    return _deposit(graph, product, dict(sorted(places.items(), key=lambda pair: pair[0].name)))  # d, e as in results
+
+
+def _is_summed(index: Value, product: Product) -> bool:
+    """Whether an index varies, along labels that are summed alone: one number marks one place."""
+    return bool(index.labels) and set(index.labels) <= set(product.summed)
+
+
+def _deposit(graph: Graph, product: Product, places: Mapping[Var, Value]) -> Deposit | None:
+    """What is to be added up at the places. Their operands are read there, or multiply the result:
+
+    Σ_i δ(a, idx[i])·A[a, i]·y[a]  is  y[a]·Σ_i δ(a, idx[i])·A[idx[i], i].
+    """
+    if not places:
+        return None
+    index = _in_a_row(graph, tuple(places), tuple(places.values()))
+    reached = _connected(index.labels, product)
+    beside = [value for value in product.operands if reached.isdisjoint(value.labels)]
+    inner = [value for value in product.operands if not reached.isdisjoint(value.labels)]
+    product.operands = [take(graph, value, places) for value in inner]
+    return Deposit(tuple(places), index, tuple(beside))
+
+
+def _connected(labels: Iterable[Var], product: Product) -> set[Var]:
+    """The summed labels that operands connect with some."""
+    reached, before = set(labels), 0
+    while len(reached) > before:
+        before = len(reached)
+        near = [value.labels for value in product.operands if not reached.isdisjoint(value.labels)]
+        reached.update(label for found in near for label in found if label in product.summed)
+    return reached
 
 
 def _kept_inside(graph: Graph, index: Value, condition: Delta) -> Value:
@@ -145,6 +197,7 @@ def _may_be_outside(graph: Graph, step: int) -> bool:
     )
 
 
-def _joins(place: Var, places: Sequence[Var]) -> bool:
+def _joins(place: Var, places: Iterable[Var]) -> bool:
     """Whether an index can be counted in a row with those found so far."""
-    return not places or all(isinstance(var.type, Range) for var in (place, *places))
+    several = (place, *places)
+    return len(several) == 1 or all(isinstance(var.type, Range) for var in several)

@@ -30,7 +30,7 @@ from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.guards import Read, placement, reads
 from combdiff.lowering.joining import product as joined
 from combdiff.lowering.late import read_late
-from combdiff.lowering.lookups import look_up, ramp, scatter
+from combdiff.lowering.lookups import look_up, ramp
 from combdiff.lowering.products import Product
 from combdiff.lowering.steps import UNIT, Call, Constant, Elementwise, Factor, MatrixFunction, Parameter, Solve
 from combdiff.lowering.steps import Read as ReadStep
@@ -280,16 +280,16 @@ class Lowering:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
         apply_masks(self.graph, product, self.names)
-        scattered = look_up(self.graph, product, self.value)
-        held = set(scattered[1].labels) if scattered else set()
+        deposit = look_up(self.graph, product, self.value)
+        held = deposit.labels if deposit else set()
         present = {label for value in product.operands for label in value.labels}
         absent = tuple(domain_of(index) for index in product.summed if index not in present | held)
         factor = product.factor.times(Factor(extents=absent))
         found = self._constant(ONE)
         if product.operands:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
-        if scattered:
-            factor, found = scatter(self.graph, factor, found, *scattered)
+        if deposit:
+            factor, found = deposit.of(self.graph, factor, found, product.summed)
         return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[Factor, Value] | None:

@@ -14,17 +14,21 @@ Invariant: a row that a file makes is data: its NumPy name is that of an element
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
 
 from combdiff.domains import Space
-from combdiff.primitives import TABLE, Row
+from combdiff.errors import RuleError
+from combdiff.primitives import TABLE, Row, register
 from combdiff.rulefiles.syntax import Command, Expr, Source, calls
 from combdiff.substitution import substitute, subterms
 from combdiff.terms import Number, Primitive, Term, Var, add, conj, mul, tidy
+
+T = TypeVar("T")
 
 SAID = ("primitive", "numpy", "definition", "derivative", "conjugate-derivative", "real-only", "valid")
 FLAGS = ("mirror", "real-valued")  # facts for the laws too
@@ -118,6 +122,19 @@ def declared(term: Term) -> tuple[Row, ...]:
 
     visit([term])
     return tuple(found[name] for name in sorted(found))
+
+
+def restored(rows: Iterable[Row], kind: Callable[..., T], parts: Mapping[str, Any]) -> T:
+    """An object from its pickle, the rows that its terms need entered first, so that it works where the files are not.
+
+    Raises RuleError where the name of a row means something else in this process.
+    """
+    for row in rows:
+        if not register(row):
+            raise RuleError(
+                f"a pickle uses the primitive {row.name} of {row.origin}, which means something else in this process"
+            )
+    return kind(**parts)
 
 
 def without_declarations(commands: Iterable[Command]) -> list[Command]:
