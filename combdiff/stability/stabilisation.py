@@ -1,0 +1,740 @@
+"""Programs made ready to run without overflow: sums of exponentials are shifted by their largest exponent.
+
+    exp(x[i]) / Σ_j exp(x[j])   →   exp(x[i] − m) / Σ_j exp(x[j] − m)           with m = max_j x[j]
+    log Σ_j exp(x[j])           →   m + log Σ_j exp(x[j] − m)
+    1 / (1 + exp(z))            →   exp(−m) / (exp(−m) + exp(z − m))            with m = max(0, z)
+
+Every number that exponentials make is taken as exp(E)·r, a *scaled* number: products add the exponents E, powers
+multiply them, and a sum takes out the largest of its exponents, so that r is about as large as the number of its terms.
+E is a linear combination of terms that are equal by their form, so that in quotients the large exponents cancel exactly,
+before anything is evaluated. What is under a logarithm, a quotient or a root is taken that way; the rest stays as it is.
+Conditions in front of an exponential (`cd.where(j <= i, cd.exp(x[i, j]), 0)`) go into its exponent, as −∞ where they do
+not hold; so do weights, Σ_j w[j]·exp(x[j]), where they are 0.
+
+Invariant: the value is unchanged where the program has one without overflow. One pass over the bindings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
+from math import log, prod
+
+from combdiff.ir import (
+    HALF,
+    ONE,
+    Add,
+    Apply,
+    Conj,
+    Cyclic,
+    Delta,
+    Guard,
+    Implicit,
+    Lambda,
+    Largest,
+    Let,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Scalar,
+    Shift,
+    Space,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    canonical_names,
+    dtype_of,
+    exact,
+    free_indices,
+    function,
+    is_domain,
+    lambda_,
+    let,
+    masked,
+    mul,
+    negate,
+    share,
+    split,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.simplification import canonical, closed, factors_of, normalise
+from combdiff.stability.exponentials import is_nonnegative, is_positive
+
+LARGEST = 20  # of a number that counts as bounded
+MOST_TERMS = 64  # of a sum over a common denominator
+MOST_PEAKS = 3  # one within another, to see that an exponent is bounded
+
+Exponent = Mapping[Term, Scalar]
+"""A sum as multiples of terms; the term 1 has what is a number."""
+Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
+"""A sum of exponentials with numbers as weights, by their exponents."""
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """exp(exponent)·rest."""
+
+    exponent: Exponent
+    rest: Term
+
+    def __mul__(self, other: Scaled) -> Scaled:
+        return Scaled(_plus(self.exponent, other.exponent), mul(self.rest, other.rest))
+
+    def to(self, power: Number) -> Scaled:
+        """The number to a real power."""
+        rest = self.rest if self.rest is ONE else function("power", self.rest, power)
+        return Scaled(_times(self.exponent, power.real), rest)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One of the terms that a shift is the largest of, over some indices, where conditions hold."""
+
+    indices: tuple[Var, ...]
+    exponent: Exponent
+    conditions: tuple[Term, ...]
+
+    @property
+    def term(self) -> Term:
+        body = masked(self.conditions, _term(self.exponent))
+        return Largest(self.indices, body) if self.indices else body
+
+    def renamed(self, names: Names) -> _Entry:
+        """The same with new names for the indices."""
+        new: dict[Var, Var] = {index: names.fresh(index) for index in self.indices}
+        exponent = _substituted(self.exponent, new)
+        return _Entry(tuple(new.values()), exponent, tuple(substitute(c, new) for c in self.conditions))
+
+
+@lru_cache(maxsize=512)
+def stable(program: Lambda) -> Lambda:
+    """The program with quotients and logarithms of exponentials written so that they do not overflow."""
+    if not any(isinstance(node, Primitive) and node.name in _EXPONENTIAL for node in subterms(program)):
+        return program
+    bindings, result = split(program.body)
+    stabilising = _Stabilising(program, dict(bindings))
+    if not any(map(stabilising.asks, (*(value for _, value in bindings), result))):
+        return program
+    for var, value in bindings:
+        stabilising.bind(var, value)
+    items = result.items if isinstance(result, Tuple) else (result,)
+    found = tuple(map(stabilising.value, items))
+    whole = Tuple(found) if isinstance(result, Tuple) else found[0]
+    return Lambda(program.parameters, share(let(_used(stabilising.kept, whole), whole)))
+
+
+_EXPONENTIAL = ("exp", "cosh", "sinh")
+
+
+def _used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:
+    """The bindings that something needs."""
+    needed, kept = set(result.free), []
+    for var, value in reversed(bindings):
+        if var in needed:
+            needed |= value.free
+            kept.append((var, value))
+    return kept[::-1]
+
+
+class _Stabilising:
+    """Rewrites the bindings of one program in order; `kept` are those made so far."""
+
+    def __init__(self, program: Lambda, scope: Mapping[Var, Term]) -> None:
+        self.names = Names(program)
+        self.scope = scope
+        self.kept: list[tuple[Var, Term]] = []
+        self._bound: dict[Term, Var] = {}
+        self._peaks: dict[Var, tuple[tuple[Var, ...], tuple[_Entry, ...]]] = {}
+        self._grows: dict[Term, bool] = {}
+        self._asks: dict[Term, bool] = {}
+        self._logarithmic: dict[Term, bool] = {}
+        self._values: dict[Term, Term] = {}
+        self._scaled: dict[Term, Scaled] = {}
+        self._pairs: dict[Var, Scaled] = {}
+        self._weights = frozenset(self._named_weights(scope, program))
+
+    def bind(self, var: Var, value: Term) -> None:
+        """The next binding of the program."""
+        self.kept.append((var, self.value(value)))
+
+    # --- what kind a term is
+
+    def grows(self, term: Term) -> bool:
+        """Whether a real number is made of exponentials, by sums, products and powers."""
+        if term not in self._grows:
+            self._grows[term] = self._is_made_of_exponentials(term)
+        return self._grows[term]
+
+    def _is_made_of_exponentials(self, term: Term) -> bool:
+        match term:
+            case Primitive() if term.name in _EXPONENTIAL:
+                return dtype_of(term) is not complex
+            case Primitive(name="sqrt") | Sum() | Conj():
+                return self.grows(term.children[0])
+            case Primitive(name="power", arguments=(base, Number(imag=0))):
+                return self.grows(base)
+            case Add() | Mul():
+                return any(map(self.grows, term.children))
+            case Apply() | Var():
+                found = self._read(term)
+                return found is not None and self.grows(found[1])
+        return False
+
+    def _read(self, term: Term) -> tuple[Mapping[Var, Term], Term] | None:
+        """Of an element of a binding: its indices, by the names they have there, and what the element is."""
+        var = term.function if isinstance(term, Apply) else term
+        if not isinstance(var, Var) or var not in self.scope:
+            return None
+        value, arguments = self.scope[var], term.arguments if isinstance(term, Apply) else ()
+        if not arguments:
+            return None if isinstance(value, Lambda | Tuple) else ({}, value)
+        if not isinstance(value, Lambda) or len(value.parameters) != len(arguments):
+            return None
+        pairs = dict(zip(value.parameters, arguments, strict=True))
+        turned = any(isinstance(p.type, Cyclic) and getattr(a, "type", None) != p.type for p, a in pairs.items())
+        return None if turned else (pairs, value.body)  # on a cycle what is read is reduced first
+
+    def asks(self, term: Term) -> bool:
+        """Whether a term holds a logarithm, a quotient or a root of exponentials, or a product with one."""
+        if term not in self._asks:
+            own = self._is_divided(term) or self._is_logarithm(term) or self._divides(term)
+            self._asks[term] = own or any(map(self.asks, term.children))
+        return self._asks[term]
+
+    def _is_divided(self, term: Term) -> bool:
+        """Whether a term is a power, other than a whole positive one, of what exponentials make."""
+        match term:
+            case Primitive(name="sqrt", arguments=(base,)):
+                return self.grows(base)
+            case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)):
+                return not (isinstance(exponent.real, int) and exponent.real > 0) and self.grows(base)
+        return False
+
+    def _is_logarithm(self, term: Term) -> bool:
+        return (
+            isinstance(term, Primitive)
+            and term.name == "log"
+            and self.grows(term.arguments[0])
+            and dtype_of(term) is not complex
+        )
+
+    def _is_logarithmic(self, term: Term) -> bool:
+        """Whether a sum has a multiple of a logarithm of exponentials."""
+        if term not in self._logarithmic:
+            found = self._read(term)
+            inside = (found[1],) if found else term.children if isinstance(term, Add | Mul) else ()
+            linear = not isinstance(term, Mul) or (isinstance(term.factors[0], Number) and len(term.factors) == 2)
+            held = linear and any(map(self._is_logarithmic, inside))
+            self._logarithmic[term] = self._is_logarithm(term) or held
+        return self._logarithmic[term]
+
+    def _divides(self, term: Term) -> bool:
+        """Whether sums and products have a quotient of exponentials, which may cancel what is beside it."""
+        match term:
+            case Primitive(name="exp", arguments=(exponent,)):
+                return self._is_logarithmic(exponent)
+            case Primitive():
+                return self._is_divided(term) or (
+                    term.name == "power" and self.grows(term) and self._divides(term.arguments[0])
+                )
+            case Mul() | Add() | Sum():
+                return any(map(self._divides, term.children))
+            case Apply() | Var():
+                found = self._read(term)
+                return found is not None and self.grows(found[1]) and self._divides(found[1])
+        return False
+
+    # --- weights of sums of exponentials
+
+    def _named_weights(self, scope: Mapping[Var, Term], program: Lambda) -> set[Term]:
+        """The tensors that are weights of exponentials in a sum under a logarithm, a quotient or a root."""
+        found: set[Term] = set()
+        seen: set[Term] = set()
+        for node in subterms(program):
+            if isinstance(node, Primitive) and (self._is_divided(node) or self._is_logarithm(node)):
+                self._collect_weights(node.arguments[0], found, seen)
+        return found
+
+    def _collect_weights(self, term: Term, found: set[Term], seen: set[Term]) -> None:
+        if term in seen or not self.grows(term):
+            return
+        seen.add(term)
+        if isinstance(term, Mul):
+            found.update(_head(f) for f in term.factors if not self.grows(f) and not self._is_positive(f))
+        inside = self._read(term)
+        for child in (inside[1],) if inside else term.children if isinstance(term, Mul | Add | Sum | Primitive) else ():
+            self._collect_weights(child, found, seen)
+
+    def _conditions(self, rest: Term) -> list[Term]:
+        """The factors beside which a product is 0, where they are 0: conditions, and weights."""
+        found: list[Term] = []
+        for factor in factors_of(rest):
+            if isinstance(factor, Guard):
+                found += [factor] if not (isinstance(factor, Delta) and factor.lookup) else []
+            elif _head(factor) in self._weights and dtype_of(factor) is not complex:
+                found.append(_base(factor))
+        return found
+
+    def _is_positive(self, term: Term) -> bool:
+        match term:
+            case Mul() | Add() | Sum():
+                return all(map(self._is_positive, term.children))
+            case Primitive(name="power", arguments=(base, Number(imag=0))) | Primitive(name="sqrt", arguments=(base,)):
+                return self._is_positive(base)
+            case Apply() | Var():
+                found = self._read(term)
+                return found is not None and self._is_positive(found[1])
+        return isinstance(term, Guard) or is_positive(term)
+
+    # --- terms as numbers
+
+    def value(self, term: Term) -> Term:
+        """A number or tensor, with what may overflow written so that it does not."""
+        if term not in self._values:
+            self._values[term] = self._of_value(term)
+        return self._values[term]
+
+    def _of_value(self, term: Term) -> Term:
+        if not self.asks(term):
+            return term
+        if isinstance(term, Implicit | Let):  # an equation of its own
+            return term
+        if isinstance(term, Lambda):
+            return Lambda(term.parameters, self.value(term.body))
+        if self._is_logarithm(term):
+            return self._logarithm(term.children[0])
+        if self._is_cancelled(term):
+            return self._written(self.scaled(term))
+        children = tuple(map(self.value, term.children))
+        return term if children == term.children else term.with_children(children)
+
+    def _is_cancelled(self, term: Term) -> bool:
+        """Whether exponents cancel in a term that would overflow without."""
+        if isinstance(term, Mul):
+            return self._divides(term) and any(
+                self.grows(f) and not self._is_bounded(self.scaled(f).exponent) for f in term.factors
+            )
+        return self._is_divided(term) or (
+            isinstance(term, Primitive) and term.name == "exp" and self.grows(term) and self._divides(term)
+        )
+
+    def _logarithm(self, argument: Term) -> Term:
+        """log of what exponentials make; of a sum of positive terms by logaddexp, which is exact near 0."""
+        while isinstance(argument, Var | Apply) and (found := self._read(argument)):
+            argument = substitute(found[1], found[0])
+        if isinstance(argument, Add) and self._is_positive(argument):
+            terms = [_log(self.scaled(term)) for term in argument.terms]
+            return reduce(lambda one, other: Primitive("logaddexp", (one, other)), terms)
+        return _log(self.scaled(argument))
+
+    # --- terms as scaled numbers
+
+    def scaled(self, term: Term) -> Scaled:
+        """A number as exp(E)·r."""
+        if term not in self._scaled:
+            self._scaled[term] = self._of_scaled(term) if self.grows(term) else Scaled({}, self.value(term))
+        return self._scaled[term]
+
+    def _of_scaled(self, term: Term) -> Scaled:
+        match term:
+            case Primitive(name="exp", arguments=(argument,)):
+                return self._linear(argument)
+            case Primitive(name="cosh" | "sinh", arguments=(argument,)):
+                return self._hyperbolic(term.name, argument)
+            case Primitive(name="sqrt", arguments=(base,)):
+                return self.scaled(base).to(HALF)
+            case Primitive(name="power", arguments=(base, Number() as exponent)):
+                return self.scaled(base).to(exponent)
+            case Mul():
+                solved = _without_deltas(mul(*map(self._solved, term.factors)))
+                return reduce(Scaled.__mul__, map(self.scaled, factors_of(solved)))
+            case Add():
+                return self._over_one(term) or self._sum([self.scaled(part) for part in term.terms])
+            case Sum():
+                solved = self._solved(term)
+                return self._total(term) if solved is term else self.scaled(solved)
+            case Conj():
+                found = self.scaled(term.body)
+                return Scaled(found.exponent, Conj(found.rest) if dtype_of(found.rest) is complex else found.rest)
+            case Apply() | Var():
+                return self._element(term)
+        raise AssertionError(term)
+
+    def _element(self, term: Term) -> Scaled:
+        """An element of a binding, of which the rest is bound, too."""
+        found = self._read(term)
+        assert found is not None
+        pairs, body = found
+        var = term.children[0] if isinstance(term, Apply) else term
+        assert isinstance(var, Var)
+        if var not in self._pairs:
+            whole = self.scaled(body)
+            guards = [f for f in factors_of(whole.rest) if isinstance(f, Guard)]
+            others = mul(*(f for f in factors_of(whole.rest) if not isinstance(f, Guard)))
+            self._pairs[var] = Scaled(whole.exponent, mul(*guards, self._named(others, var)))
+        own = self._pairs[var]
+        exponent: Exponent = {}
+        for atom, factor in own.exponent.items():
+            exponent = _plus(exponent, {substitute(atom, pairs): factor})
+        return Scaled(exponent, substitute(own.rest, pairs))
+
+    def _named(self, term: Term, like: Var) -> Term:
+        """A term that takes some computing as an element of a binding; equal ones are one."""
+        if isinstance(term, Number | Var) or (isinstance(term, Apply) and isinstance(term.function, Var)):
+            return term
+        indices = free_indices(term)
+        value = lambda_(indices, term)
+        key = canonical_names(value)
+        if key not in self._bound:
+            axes = [index.type for index in indices]
+            new = self.names.fresh(Var(like.name, Space(*axes, dtype=dtype_of(term))))  # type: ignore[arg-type]
+            self._bound[key] = new
+            self.kept.append((new, value))
+        var = self._bound[key]
+        return Apply(var, indices) if indices else var
+
+    def _linear(self, argument: Term) -> Scaled:
+        """exp of a sum: multiples of terms go into the exponent, and of a logarithm of exponentials what it is of."""
+        match argument:
+            case Number(imag=0):
+                return Scaled({ONE: argument.real} if argument.real else {}, ONE)
+            case Add():
+                return reduce(Scaled.__mul__, map(self._linear, argument.terms))
+            case Mul(factors=(Number(imag=0) as number, *rest)):
+                return self._linear(mul(*rest)).to(number)
+        if self._is_logarithm(argument):
+            return self.scaled(argument.children[0])
+        if self._is_logarithmic(argument) and (found := self._read(argument)):
+            return self._linear(substitute(found[1], found[0]))
+        return self._atoms(self.value(argument))
+
+    def _atoms(self, term: Term) -> Scaled:
+        """exp of a number, by its canonical form."""
+        if isinstance(term, Var) or (isinstance(term, Apply) and isinstance(term.function, Var)):
+            return Scaled({term: 1}, ONE)
+        named = canonical(normalise(term, Names(term)))
+        if isinstance(named, Number):
+            return self._linear(named)
+        if isinstance(named, Add):
+            return reduce(Scaled.__mul__, map(self._atoms, named.terms))
+        if isinstance(named, Mul) and isinstance(first := named.factors[0], Number) and not first.imag:
+            return self._atoms(mul(*named.factors[1:])).to(first)
+        heavy = any(isinstance(node, Sum) for node in subterms(named))
+        return Scaled({self._named(named, Var("t", Space())) if heavy else named: 1}, ONE)
+
+    def _hyperbolic(self, name: str, argument: Term) -> Scaled:
+        """cosh z = (exp(z) + exp(−z))/2, and sinh z = tanh(z)·cosh z, which is exact near 0."""
+        both = [self._linear(argument), self._linear(negate(argument))]
+        half = self._sum(both) * Scaled({}, HALF)
+        return half if name == "cosh" else half * Scaled({}, Primitive("tanh", (self.value(argument),)))
+
+    # --- sums
+
+    def _sum(self, parts: Sequence[Scaled]) -> Scaled:
+        """The sum of scaled numbers: what all exponents have in common is taken out, then the largest of the rest."""
+        same: dict[frozenset[tuple[Term, Scalar]], list[Scaled]] = {}
+        for part in parts:
+            same.setdefault(frozenset(part.exponent.items()), []).append(part)
+        joined = [Scaled(group[0].exponent, add(*(part.rest for part in group))) for group in same.values()]
+        if len(joined) == 1:
+            return joined[0]
+        common = _common([part.exponent for part in joined])
+        left = [replace(part, exponent=_plus(part.exponent, _times(common, -1))) for part in joined]
+        if not (all(self._is_bounded(part.exponent) for part in left) and any(not part.exponent for part in left)):
+            entries = [_Entry((), part.exponent, tuple(self._conditions(part.rest))) for part in left]
+            peak = self._peak(entries)
+            common = _plus(common, {peak: 1})
+            left = [replace(part, exponent=_plus(part.exponent, {peak: -1})) for part in left]
+        return Scaled(common, add(*map(self._written, left)))
+
+    def _total(self, term: Sum) -> Scaled:
+        """Σ of a scaled number, the largest of its exponents taken out."""
+        indices = {index: self.names.fresh(index) for index in term.indices}
+        summed = frozenset(indices.values())
+        body = self.scaled(substitute(term.body, indices))
+        inner = {atom: factor for atom, factor in body.exponent.items() if not summed.isdisjoint(atom.free)}
+        outer = {atom: factor for atom, factor in body.exponent.items() if atom not in inner}
+        if not inner:
+            return Scaled(outer, total(indices.values(), body.rest))
+        conditions = tuple(c for c in self._conditions(body.rest) if not summed.isdisjoint(c.free))
+        met = frozenset[Var]().union(*(part.free for part in (*inner, *conditions)))
+        peak = self._peak([_Entry(tuple(i for i in indices.values() if i in met), inner, conditions)])
+        rest = self._written(Scaled(_plus(inner, {peak: -1}), body.rest))
+        return Scaled(_plus(outer, {peak: 1}), total(indices.values(), rest))
+
+    def _peak(self, entries: Sequence[_Entry]) -> Term:
+        """The largest of exponents, as an element of a binding."""
+        entries = [entry.renamed(self.names) for entry in entries]
+        term = Shift(tuple(entry.term for entry in entries))
+        atom = self._named(term, Var("m", Space()))
+        var = atom.children[0] if isinstance(atom, Apply) else atom
+        assert isinstance(var, Var)
+        self._peaks.setdefault(var, (free_indices(term), tuple(entries)))
+        return atom
+
+    def _solved(self, term: Term) -> Term:
+        """A Σ without the δ's that determine one of its indices; other terms as they are."""
+        if not isinstance(term, Sum):
+            return term
+        pairs = [(f.left, f.right) for f in factors_of(term.body) if isinstance(f, Delta)]
+        alike = [(a, b) for a, b in pairs if isinstance(a, Var) and isinstance(b, Var) and a.type == b.type]
+        solvable = any(index in term.indices for pair in alike for index in pair)
+        solved = mul(*closed(term.indices, factors_of(term.body), self.names)) if solvable else term
+        stays = isinstance(solved, Sum) and len(solved.indices) >= len(term.indices)  # on a cycle, δ(i, 3k) may stay
+        return term if stays else solved
+
+    # --- one denominator
+
+    def _over_one(self, term: Add) -> Scaled | None:
+        """Numbers of both signs over a common denominator, if all have one sign then: 1 − 1/(1 + e) is e/(1 + e)."""
+        if self._is_positive(term) or not any(map(self._divides, term.terms)):
+            return None
+        fractions = [self._fraction(part) for part in term.terms]
+        if None in fractions:
+            return None
+        found = [fraction for fraction in fractions if fraction is not None]
+        most: Counter[frozenset[tuple[frozenset[tuple[Term, Scalar]], Scalar]]] = Counter()
+        for _, below in found:
+            most |= below
+        whole: Polynomial = {}
+        for above, below in found:
+            missing = [dict(denominator) for denominator in (most - below).elements()]
+            if prod(map(len, missing)) * len(above) > MOST_TERMS:
+                return None
+            for exponent, factor in reduce(_product, missing, above).items():
+                whole[exponent] = whole.get(exponent, 0) + factor
+        whole = {exponent: factor for exponent, factor in whole.items() if factor}
+        if not whole or len({factor > 0 for factor in whole.values()}) > 1:
+            return None
+        down = [self._polynomial(dict(one)).to(Number(-count)) for one, count in most.items()]
+        return reduce(Scaled.__mul__, down, self._polynomial(whole))
+
+    def _polynomial(self, polynomial: Polynomial) -> Scaled:
+        return self._sum([Scaled(dict(exponent), Number(factor)) for exponent, factor in polynomial.items()])
+
+    def _fraction(
+        self, term: Term
+    ) -> tuple[Polynomial, Counter[frozenset[tuple[frozenset[tuple[Term, Scalar]], Scalar]]]] | None:
+        """A sum of exponentials over others, each with numbers as weights; None for other terms."""
+        while isinstance(term, Var | Apply) and (found := self._read(term)):
+            term = substitute(found[1], found[0])
+        match term:
+            case Number(imag=0):
+                return {frozenset(): term.real}, Counter()
+            case Primitive(name="exp", arguments=(argument,)) if self.grows(term):
+                plain = self._linear(argument)
+                return ({frozenset(plain.exponent.items()): 1}, Counter()) if plain.rest is ONE else None
+            case Primitive(name="power", arguments=(base, Number(real=int() as power, imag=0))) if abs(power) <= 4:
+                inside = self._fraction(base)
+                if inside is None or (power < 0 and inside[1]):
+                    return None
+                if power > 0:
+                    return reduce(_product, [inside[0]] * power), Counter({d: n * power for d, n in inside[1].items()})
+                return {frozenset(): 1}, Counter({frozenset(inside[0].items()): -power})
+            case Mul() | Add():
+                parts = [self._fraction(part) for part in term.children]
+                known = [part for part in parts if part is not None]
+                if len(known) < len(parts):
+                    return None
+                if isinstance(term, Mul):
+                    return reduce(_product, (above for above, _ in known)), sum((b for _, b in known), Counter())
+                if not any(below for _, below in known):
+                    return reduce(_added, (above for above, _ in known)), Counter()
+        return None
+
+    # --- written down
+
+    def _written(self, number: Scaled) -> Term:
+        """exp(E)·r, by exponentials that are bounded; conditions among the factors of r go into their exponents."""
+        if not number.exponent:
+            return number.rest
+        conditions = self._conditions(number.rest)
+        exponentials: list[Term] = []
+        told: set[Term] = set()
+        for group, count in self._groups(number.exponent):
+            peaks = {atom: factor for atom, factor in group.items() if self._peak_of(atom) and factor < 0}
+            own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
+            told.update(own)
+            inner = _term({atom: factor for atom, factor in group.items() if atom not in peaks})
+            power = Primitive("exp", (add(masked(own, inner), _term(peaks)),))
+            exponentials.append(function("power", power, Number(count)))
+        factors = factors_of(number.rest)
+        if all(isinstance(factor, Number) or (isinstance(factor, Guard) and factor in told) for factor in factors):
+            factors = tuple(factor for factor in factors if isinstance(factor, Number))
+        return mul(*exponentials, *factors)
+
+    def _groups(self, exponent: Exponent) -> list[tuple[Exponent, int]]:
+        """An exponent as a sum of such that are bounded, each with how often it occurs; as one where there are none."""
+        found: Counter[frozenset[tuple[Term, Scalar]]] = Counter()
+        left = dict(exponent)
+        for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
+            while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left)) is not None:
+                part = _plus(entry, {peak: -1}) if left[peak] <= -1 else None
+                if part is None:
+                    break
+                found[frozenset(part.items())] += 1
+                left = dict(_plus(left, _times(part, -1)))
+        if not left:
+            return [(dict(part), count) for part, count in found.items()]
+        if found and self._is_low(left):
+            return [*((dict(part), count) for part, count in found.items()), (left, 1)]
+        return [(exponent, 1)]
+
+    def _peak_of(self, atom: Term) -> tuple[tuple[Var, ...], tuple[_Entry, ...]] | None:
+        var = atom.function if isinstance(atom, Apply) else atom
+        return self._peaks.get(var) if isinstance(var, Var) else None
+
+    def _entry_below(self, peak: Term, left: Exponent) -> Exponent | None:
+        """An exponent that is one of those a shift is the largest of, and part of what is left."""
+        entries = self._entries(peak, {v for atom in left for v in _indices(atom)})
+        inside = [e for e in entries if all(_covers(left.get(atom, 0), factor) for atom, factor in e.items())]
+        return max(inside, key=len, default=None)
+
+    def _entries(self, peak: Term, candidates: set[Var]) -> list[Exponent]:
+        """The exponents that a shift is the largest of, at all choices of indices."""
+        found = self._peak_of(peak)
+        assert found is not None
+        parameters, entries = found
+        arguments = peak.arguments if isinstance(peak, Apply) else ()
+        at: dict[Var, Term] = dict(zip(parameters, arguments, strict=True))
+        result: list[Exponent] = []
+        for entry in entries:
+            choices: list[dict[Var, Term]] = [at]
+            for index in entry.indices:
+                fitting = sorted((v for v in candidates if v.type == index.type), key=lambda v: v.name)
+                choices = [{**choice, index: value} for choice in choices for value in fitting]
+            result += [_substituted(entry.exponent, choice) for choice in choices]
+        return result
+
+    def _is_bounded(self, exponent: Exponent, depth: int = MOST_PEAKS) -> bool:
+        """Whether an exponent is at most a small number by its form."""
+        left = dict(exponent)
+        for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
+            while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left)) is not None:
+                if not entry:
+                    break
+                left = dict(_plus(left, _plus(_times(entry, -1), {peak: 1})))
+                if left.get(peak, 0) > 0:
+                    return False
+        if self._is_low(left):
+            return True
+        above = next((atom for atom, factor in left.items() if factor > 0 and self._peak_of(atom)), None)
+        if above is None or not depth:
+            return False
+        factor = left.pop(above)
+        found = self._peak_of(above)
+        assert found is not None
+        at: dict[Var, Term] = dict(zip(found[0], above.arguments if isinstance(above, Apply) else (), strict=True))
+        each = (_plus(left, _times(_substituted(entry.exponent, at), factor)) for entry in found[1])
+        return all(self._is_bounded(one, depth - 1) for one in each)
+
+    def _is_low(self, exponent: Exponent) -> bool:
+        """Whether no term is positive, but for a small number; a shift that has 0 among its terms is not negative."""
+        number = exponent.get(ONE, 0)
+        others = [(atom, factor) for atom, factor in exponent.items() if atom is not ONE]
+        return number <= LARGEST and all(factor < 0 and self._is_nonnegative(atom) for atom, factor in others)
+
+    def _is_nonnegative(self, atom: Term) -> bool:
+        found = self._peak_of(atom)
+        if found is None:
+            return is_nonnegative(atom)
+        return any(not entry.exponent or self._is_low(_times(entry.exponent, -1)) for entry in found[1])
+
+
+# --- exponents -----------------------------------------------------------------------------------------------------
+
+
+def _plus(one: Exponent, other: Exponent) -> Exponent:
+    if not other:
+        return one
+    both = dict(one)
+    for atom, factor in other.items():
+        both[atom] = both.get(atom, 0) + factor
+    return {atom: factor for atom, factor in both.items() if factor}
+
+
+def _times(exponent: Exponent, factor: Scalar) -> Exponent:
+    return {atom: own * factor for atom, own in exponent.items()}
+
+
+def _common(exponents: Sequence[Exponent]) -> Exponent:
+    """What all exponents have as a part."""
+    found: dict[Term, Scalar] = {}
+    for atom in exponents[0]:
+        factors = [exponent.get(atom, 0) for exponent in exponents]
+        if all(factor > 0 for factor in factors) or all(factor < 0 for factor in factors):
+            found[atom] = min(factors, key=lambda factor: abs(factor))
+    return found
+
+
+def _substituted(exponent: Exponent, replacement: Mapping[Var, Term]) -> Exponent:
+    found: Exponent = {}
+    for atom, factor in exponent.items():
+        found = _plus(found, {substitute(atom, replacement): factor})
+    return found
+
+
+def _covers(whole: Scalar, part: Scalar) -> bool:
+    """Whether a multiple is part of another, of the same sign."""
+    return whole * part >= part * part
+
+
+def _term(exponent: Exponent) -> Term:
+    return add(*(mul(Number(exact(factor)), atom) for atom, factor in exponent.items()))
+
+
+def _indices(*terms: Term) -> frozenset[Var]:
+    return frozenset(v for term in terms for v in term.free if is_domain(v.type))
+
+
+def _product(one: Polynomial, other: Polynomial) -> Polynomial:
+    found: Polynomial = {}
+    for left, a in one.items():
+        for right, b in other.items():
+            key = frozenset(_plus(dict(left), dict(right)).items())
+            found[key] = found.get(key, 0) + a * b
+    return {key: factor for key, factor in found.items() if factor}
+
+
+def _added(one: Polynomial, other: Polynomial) -> Polynomial:
+    keys = {**one, **other}
+    return {key: one.get(key, 0) + other.get(key, 0) for key in keys}
+
+
+def _without_deltas(term: Term) -> Term:
+    """δ(i, j)·f(i, j) as δ(i, j)·f(i, i), so that what cancels where the δ is 1 can be seen."""
+    for delta in (f for f in factors_of(term) if isinstance(f, Delta)):
+        left, right = delta.left, delta.right
+        if isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
+            return mul(*(f if f is delta else substitute(f, {right: left}) for f in factors_of(term)))
+    return term
+
+
+def _base(term: Term) -> Term:
+    """w of a positive power wⁿ, which is 0 where w is."""
+    match term:
+        case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)) if exponent.real > 0:
+            return base
+    return term
+
+
+def _head(term: Term) -> Term:
+    """The tensor that a weight is an element of, or a power of one."""
+    base = _base(term)
+    return base.function if isinstance(base, Apply) else base
+
+
+def _log(number: Scaled) -> Term:
+    """log(exp(E)·r) = E + log r, −∞ where a condition among the factors of r does not hold."""
+    factors = factors_of(number.rest)
+    guards = [f for f in factors if isinstance(f, Guard)]
+    rest = mul(*(f for f in factors if not isinstance(f, Guard)))
+    last = Number(log(rest.real)) if isinstance(rest, Number) and rest.real > 0 else Primitive("log", (rest,))
+    return masked(guards, add(_term(number.exponent), *([] if rest is ONE else [last])))
