@@ -39,7 +39,6 @@ from combdiff.planning import (
     IndexCondition,
     IndexEquals,
     Iota,
-    Largest,
     LinearSolve,
     Mask,
     MaskedContract,
@@ -51,6 +50,7 @@ from combdiff.planning import (
     PrefixSum,
     Read,
     Reduce,
+    ReduceMax,
     Scale,
     Scatter,
     SizeFactor,
@@ -127,7 +127,7 @@ class Expressions:
             case Reduce(summed=summed):
                 every = len(summed) == len(self.plan.steps[step.operands[0]].axes)
                 return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, summed), single=False)}'})"
-            case Largest(summed=summed):
+            case ReduceMax(summed=summed):
                 return self.dialect.largest(operands[0], tuple_text(map(str, summed)))
             case Scale(factor=factor):
                 return self._scaled(factor, operands[0])

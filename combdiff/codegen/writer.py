@@ -32,7 +32,6 @@ from combdiff.planning import (
     ConjugateElements,
     ElementwiseStep,
     Fill,
-    Largest,
     Layout,
     Loop,
     Mask,
@@ -41,6 +40,7 @@ from combdiff.planning import (
     Plan,
     PrefixSum,
     Read,
+    ReduceMax,
     Reuse,
     Scale,
     Step,
@@ -297,7 +297,7 @@ class _Writer:
             return False
         for m in self.readers.get(n, ()):
             operation = self.plan.steps[m].operation
-            ends = isinstance(operation, Largest) or getattr(operation, "name", "") in ("exp", "logaddexp")
+            ends = isinstance(operation, ReduceMax) or getattr(operation, "name", "") in ("exp", "logaddexp")
             match operation:
                 case Combine(factors=factors):
                     scaled = [f for f, k in zip(factors, self.plan.steps[m].operands, strict=True) if k == n]

@@ -237,7 +237,7 @@ class Reduce:
 
 
 @dataclass(frozen=True)
-class Largest:
+class ReduceMax:
     """The largest element along some axes; −∞ of no elements."""
 
     summed: Pattern
@@ -354,7 +354,7 @@ Operation = (
     | DiagonalScatterAdd
     | DiagonalEmbed
     | Reduce
-    | Largest
+    | ReduceMax
     | Scale
     | Combine
     | ElementwiseStep

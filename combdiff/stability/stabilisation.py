@@ -6,8 +6,8 @@
 
 Every number that exponentials make is taken as exp(E)·r, a *scaled* number: products add the exponents E, powers
 multiply them, and a sum takes out the largest of its exponents, so that r is about as large as the number of its terms.
-E is a linear combination of terms that are equal by their form, so that in quotients the large exponents cancel exactly,
-before anything is evaluated. What is under a logarithm, a quotient or a root is taken that way; the rest stays as it is.
+E is a linear combination of terms that are equal by their form, so that in quotients the large exponents cancel
+exactly, before anything is evaluated. What is under a logarithm, a quotient or a root is taken that way; the rest is not.
 Conditions in front of an exponential (`cd.where(j <= i, cd.exp(x[i, j]), 0)`) go into its exponent, as −∞ where they do
 not hold; so do weights, Σ_j w[j]·exp(x[j]), where they are 0.
 
@@ -65,7 +65,7 @@ from combdiff.ir import (
     total,
 )
 from combdiff.simplification import canonical, closed, factors_of, normalise
-from combdiff.stability.exponentials import is_nonnegative, is_positive
+from combdiff.stability.positivity import is_nonnegative, is_positive
 
 LARGEST = 20  # of a number that counts as bounded
 MOST_TERMS = 64  # of a sum over a common denominator
@@ -78,19 +78,19 @@ Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
 
 
 @dataclass(frozen=True)
-class Scaled:
+class ScaledNumber:
     """exp(exponent)·rest."""
 
     exponent: Exponent
     rest: Term
 
-    def __mul__(self, other: Scaled) -> Scaled:
-        return Scaled(_plus(self.exponent, other.exponent), mul(self.rest, other.rest))
+    def __mul__(self, other: ScaledNumber) -> ScaledNumber:
+        return ScaledNumber(_plus(self.exponent, other.exponent), mul(self.rest, other.rest))
 
-    def to(self, power: Number) -> Scaled:
+    def to(self, power: Number) -> ScaledNumber:
         """The number to a real power."""
         rest = self.rest if self.rest is ONE else function("power", self.rest, power)
-        return Scaled(_times(self.exponent, power.real), rest)
+        return ScaledNumber(_times(self.exponent, power.real), rest)
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ class _Stabilising:
         self._asks: dict[Term, bool] = {}
         self._logarithmic: dict[Term, bool] = {}
         self._values: dict[Term, Term] = {}
-        self._scaled: dict[Term, Scaled] = {}
-        self._pairs: dict[Var, Scaled] = {}
+        self._scaled: dict[Term, ScaledNumber] = {}
+        self._pairs: dict[Var, ScaledNumber] = {}
         self._weights = frozenset(self._named_weights(scope, program))
 
     def bind(self, var: Var, value: Term) -> None:
@@ -336,13 +336,13 @@ class _Stabilising:
 
     # --- terms as scaled numbers
 
-    def scaled(self, term: Term) -> Scaled:
+    def scaled(self, term: Term) -> ScaledNumber:
         """A number as exp(E)·r."""
         if term not in self._scaled:
-            self._scaled[term] = self._of_scaled(term) if self.grows(term) else Scaled({}, self.value(term))
+            self._scaled[term] = self._of_scaled(term) if self.grows(term) else ScaledNumber({}, self.value(term))
         return self._scaled[term]
 
-    def _of_scaled(self, term: Term) -> Scaled:
+    def _of_scaled(self, term: Term) -> ScaledNumber:
         match term:
             case Primitive(name="exp", arguments=(argument,)):
                 return self._linear(argument)
@@ -354,7 +354,7 @@ class _Stabilising:
                 return self.scaled(base).to(exponent)
             case Mul():
                 solved = _without_deltas(mul(*map(self._solved, term.factors)))
-                return reduce(Scaled.__mul__, map(self.scaled, factors_of(solved)))
+                return reduce(ScaledNumber.__mul__, map(self.scaled, factors_of(solved)))
             case Add():
                 return self._over_one(term) or self._sum([self.scaled(part) for part in term.terms])
             case Sum():
@@ -362,12 +362,12 @@ class _Stabilising:
                 return self._total(term) if solved is term else self.scaled(solved)
             case Conj():
                 found = self.scaled(term.body)
-                return Scaled(found.exponent, Conj(found.rest) if dtype_of(found.rest) is complex else found.rest)
+                return ScaledNumber(found.exponent, Conj(found.rest) if dtype_of(found.rest) is complex else found.rest)
             case Apply() | Var():
                 return self._element(term)
         raise AssertionError(term)
 
-    def _element(self, term: Term) -> Scaled:
+    def _element(self, term: Term) -> ScaledNumber:
         """An element of a binding, of which the rest is bound, too."""
         found = self._read(term)
         assert found is not None
@@ -378,12 +378,12 @@ class _Stabilising:
             whole = self.scaled(body)
             guards = [f for f in factors_of(whole.rest) if isinstance(f, Guard)]
             others = mul(*(f for f in factors_of(whole.rest) if not isinstance(f, Guard)))
-            self._pairs[var] = Scaled(whole.exponent, mul(*guards, self._named(others, var)))
+            self._pairs[var] = ScaledNumber(whole.exponent, mul(*guards, self._named(others, var)))
         own = self._pairs[var]
         exponent: Exponent = {}
         for atom, factor in own.exponent.items():
             exponent = _plus(exponent, {substitute(atom, pairs): factor})
-        return Scaled(exponent, substitute(own.rest, pairs))
+        return ScaledNumber(exponent, substitute(own.rest, pairs))
 
     def _named(self, term: Term, like: Var) -> Term:
         """A term that takes some computing as an element of a binding; equal ones are one."""
@@ -400,13 +400,13 @@ class _Stabilising:
         var = self._bound[key]
         return Apply(var, indices) if indices else var
 
-    def _linear(self, argument: Term) -> Scaled:
+    def _linear(self, argument: Term) -> ScaledNumber:
         """exp of a sum: multiples of terms go into the exponent, and of a logarithm of exponentials what it is of."""
         match argument:
             case Number(imag=0):
-                return Scaled({ONE: argument.real} if argument.real else {}, ONE)
+                return ScaledNumber({ONE: argument.real} if argument.real else {}, ONE)
             case Add():
-                return reduce(Scaled.__mul__, map(self._linear, argument.terms))
+                return reduce(ScaledNumber.__mul__, map(self._linear, argument.terms))
             case Mul(factors=(Number(imag=0) as number, *rest)):
                 return self._linear(mul(*rest)).to(number)
         if self._is_logarithm(argument):
@@ -415,34 +415,34 @@ class _Stabilising:
             return self._linear(substitute(found[1], found[0]))
         return self._atoms(self.value(argument))
 
-    def _atoms(self, term: Term) -> Scaled:
+    def _atoms(self, term: Term) -> ScaledNumber:
         """exp of a number, by its canonical form."""
         if isinstance(term, Var) or (isinstance(term, Apply) and isinstance(term.function, Var)):
-            return Scaled({term: 1}, ONE)
+            return ScaledNumber({term: 1}, ONE)
         named = canonical(normalise(term, Names(term)))
         if isinstance(named, Number):
             return self._linear(named)
         if isinstance(named, Add):
-            return reduce(Scaled.__mul__, map(self._atoms, named.terms))
+            return reduce(ScaledNumber.__mul__, map(self._atoms, named.terms))
         if isinstance(named, Mul) and isinstance(first := named.factors[0], Number) and not first.imag:
             return self._atoms(mul(*named.factors[1:])).to(first)
         heavy = any(isinstance(node, Sum) for node in subterms(named))
-        return Scaled({self._named(named, Var("t", Space())) if heavy else named: 1}, ONE)
+        return ScaledNumber({self._named(named, Var("t", Space())) if heavy else named: 1}, ONE)
 
-    def _hyperbolic(self, name: str, argument: Term) -> Scaled:
+    def _hyperbolic(self, name: str, argument: Term) -> ScaledNumber:
         """cosh z = (exp(z) + exp(−z))/2, and sinh z = tanh(z)·cosh z, which is exact near 0."""
         both = [self._linear(argument), self._linear(negate(argument))]
-        half = self._sum(both) * Scaled({}, HALF)
-        return half if name == "cosh" else half * Scaled({}, Primitive("tanh", (self.value(argument),)))
+        half = self._sum(both) * ScaledNumber({}, HALF)
+        return half if name == "cosh" else half * ScaledNumber({}, Primitive("tanh", (self.value(argument),)))
 
     # --- sums
 
-    def _sum(self, parts: Sequence[Scaled]) -> Scaled:
+    def _sum(self, parts: Sequence[ScaledNumber]) -> ScaledNumber:
         """The sum of scaled numbers: what all exponents have in common is taken out, then the largest of the rest."""
-        same: dict[frozenset[tuple[Term, Scalar]], list[Scaled]] = {}
+        same: dict[frozenset[tuple[Term, Scalar]], list[ScaledNumber]] = {}
         for part in parts:
             same.setdefault(frozenset(part.exponent.items()), []).append(part)
-        joined = [Scaled(group[0].exponent, add(*(part.rest for part in group))) for group in same.values()]
+        joined = [ScaledNumber(group[0].exponent, add(*(part.rest for part in group))) for group in same.values()]
         if len(joined) == 1:
             return joined[0]
         common = _common([part.exponent for part in joined])
@@ -452,9 +452,9 @@ class _Stabilising:
             peak = self._peak(entries)
             common = _plus(common, {peak: 1})
             left = [replace(part, exponent=_plus(part.exponent, {peak: -1})) for part in left]
-        return Scaled(common, add(*map(self._written, left)))
+        return ScaledNumber(common, add(*map(self._written, left)))
 
-    def _total(self, term: Sum) -> Scaled:
+    def _total(self, term: Sum) -> ScaledNumber:
         """Σ of a scaled number, the largest of its exponents taken out."""
         indices = {index: self.names.fresh(index) for index in term.indices}
         summed = frozenset(indices.values())
@@ -462,12 +462,12 @@ class _Stabilising:
         inner = {atom: factor for atom, factor in body.exponent.items() if not summed.isdisjoint(atom.free)}
         outer = {atom: factor for atom, factor in body.exponent.items() if atom not in inner}
         if not inner:
-            return Scaled(outer, total(indices.values(), body.rest))
+            return ScaledNumber(outer, total(indices.values(), body.rest))
         conditions = tuple(c for c in self._conditions(body.rest) if not summed.isdisjoint(c.free))
         met = frozenset[Var]().union(*(part.free for part in (*inner, *conditions)))
         peak = self._peak([_Entry(tuple(i for i in indices.values() if i in met), inner, conditions)])
-        rest = self._written(Scaled(_plus(inner, {peak: -1}), body.rest))
-        return Scaled(_plus(outer, {peak: 1}), total(indices.values(), rest))
+        rest = self._written(ScaledNumber(_plus(inner, {peak: -1}), body.rest))
+        return ScaledNumber(_plus(outer, {peak: 1}), total(indices.values(), rest))
 
     def _peak(self, entries: Sequence[_Entry]) -> Term:
         """The largest of exponents, as an element of a binding."""
@@ -492,7 +492,7 @@ class _Stabilising:
 
     # --- one denominator
 
-    def _over_one(self, term: Add) -> Scaled | None:
+    def _over_one(self, term: Add) -> ScaledNumber | None:
         """Numbers of both signs over a common denominator, if all have one sign then: 1 − 1/(1 + e) is e/(1 + e)."""
         if self._is_positive(term) or not any(map(self._divides, term.terms)):
             return None
@@ -514,10 +514,10 @@ class _Stabilising:
         if not whole or len({factor > 0 for factor in whole.values()}) > 1:
             return None
         down = [self._polynomial(dict(one)).to(Number(-count)) for one, count in most.items()]
-        return reduce(Scaled.__mul__, down, self._polynomial(whole))
+        return reduce(ScaledNumber.__mul__, down, self._polynomial(whole))
 
-    def _polynomial(self, polynomial: Polynomial) -> Scaled:
-        return self._sum([Scaled(dict(exponent), Number(factor)) for exponent, factor in polynomial.items()])
+    def _polynomial(self, polynomial: Polynomial) -> ScaledNumber:
+        return self._sum([ScaledNumber(dict(exponent), Number(factor)) for exponent, factor in polynomial.items()])
 
     def _fraction(
         self, term: Term
@@ -551,7 +551,7 @@ class _Stabilising:
 
     # --- written down
 
-    def _written(self, number: Scaled) -> Term:
+    def _written(self, number: ScaledNumber) -> Term:
         """exp(E)·r, by exponentials that are bounded; conditions among the factors of r go into their exponents."""
         if not number.exponent:
             return number.rest
@@ -670,7 +670,7 @@ def _common(exponents: Sequence[Exponent]) -> Exponent:
     for atom in exponents[0]:
         factors = [exponent.get(atom, 0) for exponent in exponents]
         if all(factor > 0 for factor in factors) or all(factor < 0 for factor in factors):
-            found[atom] = min(factors, key=lambda factor: abs(factor))
+            found[atom] = min(factors) if factors[0] > 0 else max(factors)
     return found
 
 
@@ -731,7 +731,7 @@ def _head(term: Term) -> Term:
     return base.function if isinstance(base, Apply) else base
 
 
-def _log(number: Scaled) -> Term:
+def _log(number: ScaledNumber) -> Term:
     """log(exp(E)·r) = E + log r, −∞ where a condition among the factors of r does not hold."""
     factors = factors_of(number.rest)
     guards = [f for f in factors if isinstance(f, Guard)]

@@ -64,10 +64,10 @@ from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
 from combdiff.planning.lowering.joining import product as joined
-from combdiff.planning.lowering.log_sum_exp import largest, masked, shift
 from combdiff.planning.lowering.lookups import look_up, ramp
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
 from combdiff.planning.lowering.products import Product
+from combdiff.planning.lowering.shifts import largest, masked, shift
 from combdiff.planning.lowering.systems import captures, system
 from combdiff.planning.operations import (
     UNIT,

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from functools import reduce
 
 from combdiff.ir import Guard, Largest, Masked, Shift, Term
-from combdiff.planning import operations as steps
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.operations import ElementwiseStep
+from combdiff.planning.operations import ElementwiseStep, ReduceMax
 from combdiff.planning.views import mask
 
 Lower = Callable[[Term], LabelledStep]
@@ -42,7 +41,7 @@ def largest(term: Largest, graph: Graph, value: Lower) -> LabelledStep:
     array = graph.arrange(array, (*array.labels, *missing))
     summed = tuple(n for n, label in enumerate(array.labels) if label in term.indices)
     kept = [label for label in array.labels if label not in term.indices]
-    return graph.labelled(steps.Largest(summed), (array,), kept, float)
+    return graph.labelled(ReduceMax(summed), (array,), kept, float)
 
 
 def shift(term: Shift, graph: Graph, value: Lower) -> LabelledStep:
