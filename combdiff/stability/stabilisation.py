@@ -7,7 +7,7 @@
 Every number that exponentials make is taken as exp(E)·r, a *scaled* number: products add the exponents E, powers
 multiply them, and a sum takes out the largest of its exponents, so that r is about as large as the number of its terms.
 E is a linear combination of terms that are equal by their form, so that in quotients the large exponents cancel
-exactly, before anything is evaluated. What is under a logarithm, a quotient or a root is taken that way; the rest is not.
+exactly, before anything is evaluated. What is under a logarithm, a quotient or a root is taken that way, nothing else.
 Conditions in front of an exponential (`cd.where(j <= i, cd.exp(x[i, j]), 0)`) go into its exponent, as −∞ where they do
 not hold; so do weights, Σ_j w[j]·exp(x[j]), where they are 0.
 
