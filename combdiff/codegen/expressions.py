@@ -310,12 +310,14 @@ class Expressions:
 
     def _mask(self, mask: IndexCondition, step: Step) -> str:
         rank, plain = len(step.axes), mask.test == "== 0" and mask.start == Linear()
-        if plain and mask.steps in ((1, -1), (-1, 1)):
+        if plain and mask.steps in ((1, -1), (-1, 1)) and not mask.logical:
             return self.dialect.eye(self.extent(step.axes[0]), self.extent(step.axes[1]), self.dtype(int))
         form = grid(self, mask.steps, mask.start, step.axes, full=True)
         modulus = parenthesised(self.form(mask.modulus)) if mask.test.endswith("divisible") else ""
         test = {"divisible": "== 0", "indivisible": "!= 0"}.get(mask.test, mask.test)
         condition = f"({form}) % {modulus} {test}" if modulus else f"{form} {test}"
+        if mask.logical and rank:
+            return condition
         cast = self.dialect.cast if rank else self.dialect.scalar
         return cast(f"({condition})" if rank else condition, self.dtype(int))
 

@@ -45,6 +45,7 @@ from combdiff.ir.indices import (
     delta,
     indicator,
     is_index,
+    opposite,
     size_form,
     unequal,
 )
@@ -202,6 +203,7 @@ __all__ = [
     "mul",
     "negate",
     "number",
+    "opposite",
     "parity",
     "parse_symmetry",
     "power",

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from combdiff.ir.terms import ONE, ZERO, Number, Term, Var
+from combdiff.ir.indices import Guard
+from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Term, Var, add, mul
 
 NOTHING = Number(float("-inf"))  # the largest of no numbers
 
@@ -73,4 +74,13 @@ def masked(conditions: Iterable[Term], body: Term) -> Term:
         return NOTHING
     if isinstance(body, Masked):
         return masked((*kept, *body.conditions), body.body)
-    return Masked(kept, body) if kept else body
+    return Masked(kept, _told(body, kept)) if kept else body
+
+
+def _told(term: Term, conditions: tuple[Term, ...]) -> Term:
+    """A term without the conditions among its factors that are known to hold."""
+    if isinstance(term, Add):
+        return add(*(_told(part, conditions) for part in term.terms))
+    if isinstance(term, Mul):
+        return mul(*(f for f in term.factors if f not in conditions or not isinstance(f, Guard)))
+    return term

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
-from math import log, prod
+from math import isinf, log, prod
 
 from combdiff.ir import (
     HALF,
@@ -58,6 +58,7 @@ from combdiff.ir import (
     masked,
     mul,
     negate,
+    opposite,
     share,
     split,
     substitute,
@@ -73,8 +74,9 @@ MOST_PEAKS = 3  # one within another, to see that an exponent is bounded
 
 Exponent = Mapping[Term, Scalar]
 """A sum as multiples of terms; the term 1 has what is a number."""
-Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
+_Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
 """A sum of exponentials with numbers as weights, by their exponents."""
+_Key = frozenset[tuple[frozenset[tuple[Term, Scalar]], Scalar]]
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,36 @@ class _Entry:
         new: dict[Var, Var] = {index: names.fresh(index) for index in self.indices}
         exponent = _substituted(self.exponent, new)
         return _Entry(tuple(new.values()), exponent, tuple(substitute(c, new) for c in self.conditions))
+
+
+@dataclass(frozen=True)
+class _Fraction:
+    """A sum of exponentials over powers of others."""
+
+    above: _Polynomial
+    below: Counter[_Key]
+
+    def times(self, other: _Fraction) -> _Fraction | None:
+        """The product, where it is not too long."""
+        if len(self.above) * len(other.above) > MOST_TERMS:
+            return None
+        return _Fraction(_product(self.above, other.above), self.below + other.below)
+
+    def to(self, power: int) -> _Fraction | None:
+        """A whole power; of a fraction no negative one."""
+        if power < 0:
+            return None if self.below else _Fraction({frozenset(): 1}, Counter({frozenset(self.above.items()): -power}))
+        found: _Fraction | None = _Fraction({frozenset(): 1}, Counter())
+        for _ in range(power):
+            found = found and found.times(self)
+        return found
+
+    def at(self, replacement: Mapping[Var, Term]) -> _Fraction:
+        """The same at other indices."""
+        below: Counter[_Key] = Counter()
+        for one, count in self.below.items():
+            below[frozenset(_moved(dict(one), replacement).items())] += count
+        return _Fraction(_moved(self.above, replacement), below)
 
 
 @lru_cache(maxsize=512)
@@ -158,6 +190,7 @@ class _Stabilising:
         self._values: dict[Term, Term] = {}
         self._scaled: dict[Term, ScaledNumber] = {}
         self._pairs: dict[Var, ScaledNumber] = {}
+        self._fractions: dict[Term, _Fraction | None] = {}
         self._weights = frozenset(self._named_weights(scope, program))
 
     def bind(self, var: Var, value: Term) -> None:
@@ -405,6 +438,8 @@ class _Stabilising:
         match argument:
             case Number(imag=0):
                 return ScaledNumber({ONE: argument.real} if argument.real else {}, ONE)
+            case Add() if any(map(_is_infinite, argument.terms)):
+                return self._infinite(argument)
             case Add():
                 return reduce(ScaledNumber.__mul__, map(self._linear, argument.terms))
             case Mul(factors=(Number(imag=0) as number, *rest)):
@@ -414,6 +449,15 @@ class _Stabilising:
         if self._is_logarithmic(argument) and (found := self._read(argument)):
             return self._linear(substitute(found[1], found[0]))
         return self._atoms(self.value(argument))
+
+    def _infinite(self, argument: Add) -> ScaledNumber:
+        """exp(a − ∞ [c]) is exp(a) where c does not hold; other infinite sums stay as they are."""
+        parts = [part for part in argument.terms if _is_infinite(part)]
+        outside = [opposite(mul(*factors_of(p)[1:])) for p in parts if factors_of(p)[0].real < 0]  # type: ignore[attr-defined]
+        if len(outside) < len(parts) or None in outside:
+            return ScaledNumber({self._named(self.value(argument), Var("t", Space())): 1}, ONE)
+        rest = add(*(part for part in argument.terms if part not in parts))
+        return self._linear(rest) * ScaledNumber({}, mul(*(c for c in outside if c is not None)))
 
     def _atoms(self, term: Term) -> ScaledNumber:
         """exp of a number, by its canonical form."""
@@ -496,57 +540,65 @@ class _Stabilising:
         """Numbers of both signs over a common denominator, if all have one sign then: 1 − 1/(1 + e) is e/(1 + e)."""
         if self._is_positive(term) or not any(map(self._divides, term.terms)):
             return None
-        fractions = [self._fraction(part) for part in term.terms]
-        if None in fractions:
-            return None
-        found = [fraction for fraction in fractions if fraction is not None]
-        most: Counter[frozenset[tuple[frozenset[tuple[Term, Scalar]], Scalar]]] = Counter()
-        for _, below in found:
-            most |= below
-        whole: Polynomial = {}
-        for above, below in found:
-            missing = [dict(denominator) for denominator in (most - below).elements()]
-            if prod(map(len, missing)) * len(above) > MOST_TERMS:
+        found = [self._fraction(part) for part in term.terms]
+        most: Counter[_Key] = Counter()
+        for fraction in found:
+            if fraction is None:
                 return None
-            for exponent, factor in reduce(_product, missing, above).items():
-                whole[exponent] = whole.get(exponent, 0) + factor
+            most |= fraction.below
+        whole: _Polynomial = {}
+        for fraction in filter(None, found):
+            missing = [dict(denominator) for denominator in (most - fraction.below).elements()]
+            if prod(map(len, missing)) * len(fraction.above) > MOST_TERMS:
+                return None
+            whole = _added(whole, reduce(_product, missing, fraction.above))
         whole = {exponent: factor for exponent, factor in whole.items() if factor}
         if not whole or len({factor > 0 for factor in whole.values()}) > 1:
             return None
         down = [self._polynomial(dict(one)).to(Number(-count)) for one, count in most.items()]
         return reduce(ScaledNumber.__mul__, down, self._polynomial(whole))
 
-    def _polynomial(self, polynomial: Polynomial) -> ScaledNumber:
+    def _polynomial(self, polynomial: _Polynomial) -> ScaledNumber:
         return self._sum([ScaledNumber(dict(exponent), Number(factor)) for exponent, factor in polynomial.items()])
 
-    def _fraction(
-        self, term: Term
-    ) -> tuple[Polynomial, Counter[frozenset[tuple[frozenset[tuple[Term, Scalar]], Scalar]]]] | None:
+    def _fraction(self, term: Term) -> _Fraction | None:
         """A sum of exponentials over others, each with numbers as weights; None for other terms."""
-        while isinstance(term, Var | Apply) and (found := self._read(term)):
-            term = substitute(found[1], found[0])
+        if isinstance(term, Number):
+            return None if term.imag else _Fraction({frozenset(): term.real}, Counter())
+        if not self.grows(term):
+            return None
+        if term not in self._fractions:
+            self._fractions[term] = self._of_fraction(term)
+        return self._fractions[term]
+
+    def _of_fraction(self, term: Term) -> _Fraction | None:
         match term:
-            case Number(imag=0):
-                return {frozenset(): term.real}, Counter()
-            case Primitive(name="exp", arguments=(argument,)) if self.grows(term):
+            case Var() | Apply():
+                found = self._read(term)
+                inside = self._fraction(found[1]) if found else None
+                return inside and found and inside.at(found[0])
+            case Primitive(name="exp", arguments=(argument,)):
                 plain = self._linear(argument)
-                return ({frozenset(plain.exponent.items()): 1}, Counter()) if plain.rest is ONE else None
+                return _Fraction({frozenset(plain.exponent.items()): 1}, Counter()) if plain.rest is ONE else None
             case Primitive(name="power", arguments=(base, Number(real=int() as power, imag=0))) if abs(power) <= 4:
                 inside = self._fraction(base)
-                if inside is None or (power < 0 and inside[1]):
-                    return None
-                if power > 0:
-                    return reduce(_product, [inside[0]] * power), Counter({d: n * power for d, n in inside[1].items()})
-                return {frozenset(): 1}, Counter({frozenset(inside[0].items()): -power})
-            case Mul() | Add():
-                parts = [self._fraction(part) for part in term.children]
-                known = [part for part in parts if part is not None]
-                if len(known) < len(parts):
-                    return None
-                if isinstance(term, Mul):
-                    return reduce(_product, (above for above, _ in known)), sum((b for _, b in known), Counter())
-                if not any(below for _, below in known):
-                    return reduce(_added, (above for above, _ in known)), Counter()
+                return inside and inside.to(power)
+            case Mul() if len(term.factors) <= MOST_TERMS:
+                product: _Fraction | None = _Fraction({frozenset(): 1}, Counter())
+                for factor in term.factors:
+                    inside = self._fraction(factor)
+                    if inside is None or product is None:
+                        return None
+                    product = product.times(inside)
+                return product
+            case Add() if len(term.terms) <= MOST_TERMS:
+                whole: _Polynomial = {}
+                for part in term.terms:
+                    inside = self._fraction(part)
+                    if inside is None or inside.below:
+                        return None
+                    whole = _added(whole, inside.above)
+                return _Fraction(whole, Counter())
         return None
 
     # --- written down
@@ -694,8 +746,8 @@ def _indices(*terms: Term) -> frozenset[Var]:
     return frozenset(v for term in terms for v in term.free if is_domain(v.type))
 
 
-def _product(one: Polynomial, other: Polynomial) -> Polynomial:
-    found: Polynomial = {}
+def _product(one: _Polynomial, other: _Polynomial) -> _Polynomial:
+    found: _Polynomial = {}
     for left, a in one.items():
         for right, b in other.items():
             key = frozenset(_plus(dict(left), dict(right)).items())
@@ -703,7 +755,7 @@ def _product(one: Polynomial, other: Polynomial) -> Polynomial:
     return {key: factor for key, factor in found.items() if factor}
 
 
-def _added(one: Polynomial, other: Polynomial) -> Polynomial:
+def _added(one: _Polynomial, other: _Polynomial) -> _Polynomial:
     keys = {**one, **other}
     return {key: one.get(key, 0) + other.get(key, 0) for key in keys}
 
@@ -715,6 +767,20 @@ def _without_deltas(term: Term) -> Term:
         if isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
             return mul(*(f if f is delta else substitute(f, {right: left}) for f in factors_of(term)))
     return term
+
+
+def _is_infinite(term: Term) -> bool:
+    """Whether a term is an infinite number, or has one as a factor."""
+    first = factors_of(term)[0]
+    return isinstance(first, Number) and isinstance(first.real, float) and isinf(first.real)
+
+
+def _moved(polynomial: _Polynomial, replacement: Mapping[Var, Term]) -> _Polynomial:
+    found: _Polynomial = {}
+    for exponent, factor in polynomial.items():
+        key = frozenset(_substituted(dict(exponent), replacement).items())
+        found[key] = found.get(key, 0) + factor
+    return found
 
 
 def _base(term: Term) -> Term:

@@ -102,8 +102,10 @@ class DaskDialect(NumPyDialect):
         return f'_contract("{subscripts}", {left}, {right})'
 
     def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
-        """Dask lacks heaviside."""
-        if TABLE[name].numpy == "heaviside" and not numbers[0]:
+        """Dask lacks heaviside, and nan_to_num its words."""
+        if name == "finite":
+            return f"{texts[0]}.map_blocks(np.nan_to_num, posinf=0, neginf=0)"
+        if name in TABLE and TABLE[name].numpy == "heaviside" and not numbers[0]:
             return f"{texts[0]}.map_blocks(np.heaviside, {TABLE[name].fixed[0]})"
         return super().function(name, texts, kinds, numbers)
 

@@ -42,7 +42,7 @@ _POWERS = {
     Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
 }
 _PARTS = ("real", "imag")  # attributes of an array
-# What exponents are made ready with: where conditions hold (see `steps.SHIFTING`).
+# What exponents are made ready with: where conditions hold (see `planning.operations`).
 _SHIFTING = {"masked": "{np}.where({0}, {1}, -{np}.inf)", "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)"}
 
 

@@ -28,7 +28,7 @@ _TORCH = {
     "imag": "{0}.imag",
     "relu": "torch.relu({0})",
     "step": "({0} > 0).to({0}.dtype)",
-    "masked": "torch.where({0} != 0, {1}, -torch.inf)",
+    "masked": "torch.where({0}.bool(), {1}, -torch.inf)",
     "finite": "torch.nan_to_num({0}, posinf=0, neginf=0)",
     "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",
     "sign": "torch.sgn({0})",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -312,6 +313,8 @@ class Lowering:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
         if deposit:
             factor, found = deposit.of(self.graph, factor, found, product.summed)
+        if product.masks and not isfinite(abs(factor.number.value())):  # ∞·0 is no number
+            factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:

@@ -10,6 +10,7 @@ Invariant: a condition is one array of truth values, made for the axes that it m
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 
 from combdiff.ir import Guard, Largest, Masked, Shift, Term
@@ -31,7 +32,7 @@ def _condition(condition: Term, graph: Graph, value: Lower) -> LabelledStep:
     if not isinstance(condition, Guard):
         return value(condition)
     labels, operation = mask(condition)
-    return graph.labelled(operation, (), labels, int)
+    return graph.labelled(replace(operation, logical=True), (), labels, int)
 
 
 def largest(term: Largest, graph: Graph, value: Lower) -> LabelledStep:
