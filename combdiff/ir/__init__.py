@@ -18,6 +18,8 @@ later stages must compute. Nothing here simplifies or differentiates.
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
+    MOST_INDICES,
+    TYPICAL_SIZE,
     Action,
     Cyclic,
     Domain,
@@ -92,6 +94,7 @@ from combdiff.ir.terms import (
     Tuple,
     Var,
     add,
+    as_float,
     conj,
     exact,
     is_linear,
@@ -100,6 +103,7 @@ from combdiff.ir.terms import (
     mul,
     negate,
     number,
+    remembered,
     tidy,
     total,
 )
@@ -109,8 +113,10 @@ __all__ = [
     "HALF",
     "MATRIX_TABLE",
     "MINUS_ONE",
+    "MOST_INDICES",
     "ONE",
     "TABLE",
+    "TYPICAL_SIZE",
     "ZERO",
     "Action",
     "Add",
@@ -156,6 +162,7 @@ __all__ = [
     "affine",
     "affine_parts",
     "apply",
+    "as_float",
     "axes_of",
     "base_name",
     "bind_heavy",
@@ -212,6 +219,7 @@ __all__ = [
     "readable",
     "register",
     "released",
+    "remembered",
     "settled",
     "share",
     "show_index",

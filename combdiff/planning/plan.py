@@ -9,6 +9,7 @@ Invariant: a plan is immutable, every step is needed for a result, and steps onl
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from combdiff.planning.operations import (
     UNIT,
     VIEWS,
     Arrange,
-    BlockSlice,
+    Block,
     Choice,
     Collect,
     Combine,
@@ -51,7 +52,6 @@ from combdiff.planning.passes.stacks import stack_elements, stack_of
 from combdiff.planning.sliding import Sliding
 from combdiff.planning.views import IndexCondition
 
-TYPICAL = 24  # of a named size, where a plan is made without arrays
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
 BUFFER = 1 << 13  # elements of an operand that NumPy lays out at a time
 BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for the mask and copies of each
@@ -223,7 +223,7 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case LinearSolve():
             rows, *others = (extent(axis, known) for axis in (*operands[0].axes[:1], *operands[1].axes))
             return max(1, rows**3 // 3 + rows * prod(others))
-        case Parameter() | Fill() | Read() | Arrange() | Choice() | BlockSlice():
+        case Parameter() | Fill() | Read() | Arrange() | Choice() | Block():
             return 0
         case DiagonalScatterAdd():
             return prod(extent(axis, known) for axis in operands[1].axes)
@@ -255,7 +255,7 @@ def describe(step: Step) -> str:
         case Read() as read:
             return "view" if read.diagonal() is None else "diagonal"
         case operation:
-            return type(operation).__name__.lower()
+            return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(operation).__name__).lower()
 
 
 def cost(plan: Plan) -> tuple[StepCost, ...]:

@@ -7,14 +7,12 @@ Invariant: a term that is said to be positive is real, and positive wherever it 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from combdiff.ir import Add, Mul, Number, Primitive, Sum, Term, dtype_of
+from combdiff.ir import Add, Mul, Number, Primitive, Sum, Term, dtype_of, remembered
 
 POSITIVE = ("exp", "cosh")  # for every real argument
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def is_positive(term: Term) -> bool:
     """Whether a term is real and positive by its form, where it has a value."""
     match term:

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,15 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    Space,
     Sum,
     Term,
+    Var,
     add,
+    dtype_of,
     mul,
     negate,
+    remembered,
     substitute,
     subterms,
 )
@@ -42,6 +45,7 @@ from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import Classes, Extractor, price, read
 from combdiff.simplification.egraph.provenance import Found, note
 from combdiff.simplification.laws.loading import load
+from combdiff.simplification.laws.syntax import attempt
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.deltas import thin
@@ -70,7 +74,7 @@ def _base_egraph(rules: Iterable[str | Path], functions: bool) -> Any:
 
 def _run(egraph: Any, text: str) -> list[Any]:
     """Run a program; what its commands report."""
-    outputs: list[Any] = egraph.run_program(*egraph.parse_program(text))
+    outputs: list[Any] = attempt(lambda: egraph.run_program(*egraph.parse_program(text)))
     return outputs
 
 
@@ -79,6 +83,12 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
 
     Forms with a δ inside of a Σ come after those without: where an index can be solved for, it is.
     """
+    if infinite := {node for node in subterms(term) if isinstance(node, Number) and not node.finite}:
+        # The laws hold for finite numbers: 2·∞ = ∞ would make y = 2y of them, and so on without end.
+        ordered = enumerate(sorted(infinite, key=repr))
+        stand_ins: dict[Term, Var] = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in ordered}
+        found = simplify(_replaced(term, stand_ins), rules, budget, context)
+        return substitute(found, {var: number for number, var in stand_ins.items()})
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, best),) = saturation.settle()
@@ -93,7 +103,15 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         return chosen
 
 
-@lru_cache(maxsize=65536)
+def _replaced(term: Term, others: Mapping[Term, Var]) -> Term:
+    """The term with others in place of some numbers."""
+    done: dict[Term, Term] = {}
+    for node in subterms(term):  # children first
+        done[node] = others.get(node) or node.with_children(tuple(done[child] for child in node.children))
+    return done[term]
+
+
+@remembered
 def _unsolved(term: Term) -> int:
     """How many δ's of a term hold an index that is summed around them: a reader expects them to be solved."""
     own = {node for node in subterms(term.body) if isinstance(node, Delta)} if isinstance(term, Sum) else ()
@@ -171,10 +189,11 @@ class _Saturation:
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
         seen: set[tuple[Term, ...]] = set()
-        for _ in range(self.budget.rounds):
+        best = named = tuple(self.written)
+        while len(self.rounds) < self.budget.rounds:
             limit = self._saturate()
             classes = read(self.egraph, self.codec)
-            best = self._best(classes)
+            best = tuple(self._best(classes))
             named = tuple(canonical(normalise(term, self.names), self.forms) for term in best)
             self.rounds.append((best[0], named[0]))
             if named in seen:
