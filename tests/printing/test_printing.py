@@ -658,10 +658,12 @@ def test_printing_is_the_same_under_every_hash_seed() -> None:
 
 
 def assert_mathtext_reads(shown: str) -> None:
-    mathtext = pytest.importorskip("matplotlib.mathtext")
+    from matplotlib import mathtext
+
     mathtext.MathTextParser("path").parse(f"${shown}$")
 
 
+@pytest.mark.needs("matplotlib")
 def test_latex_on_one_line_is_read_by_mathtext() -> None:
     shown = [*(tex for _, tex in WORKED.values()), *(latex(term) for term, _, _ in EXPRESSIONS)]
     for line in shown:
@@ -669,6 +671,7 @@ def test_latex_on_one_line_is_read_by_mathtext() -> None:
             assert_mathtext_reads(line)
 
 
+@pytest.mark.needs("matplotlib")
 @settings(max_examples=30, deadline=None)
 @given(programs())
 def test_latex_of_random_programs_is_read_by_mathtext(case: Case) -> None:
