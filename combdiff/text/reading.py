@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 from combdiff.ir import (
@@ -55,6 +56,7 @@ from combdiff.ir import (
     negate,
     power,
     power_of,
+    substitute,
     total,
     type_of,
     unequal,
@@ -80,6 +82,7 @@ from combdiff.printing import (
     Modulo,
     Name,
     Norm,
+    Projected,
     Ranging,
     ResultRow,
     Rounded,
@@ -386,6 +389,8 @@ class _Reader:
                 raise self.source.error("a derivative is taken at arguments", doc, "write ∇R(u), s'(z) or ∂₁L(q, v)")
             case BigSum():
                 return self._sum(doc, scope)
+            case Projected():
+                return self._average(doc, scope)
             case Iverson():
                 conditions = [c for one in doc.conditions for c in self._conditions(one, scope)]
                 return _number(lambda: mul(*(make() for make in conditions)))
@@ -765,6 +770,26 @@ class _Reader:
         def element() -> Term:
             entered = self.enter(indices)
             return total(entered, mul(*(condition() for condition in conditions), body.element(())))
+
+        return _number(element)
+
+    def _average(self, doc: Projected, scope: Scope) -> Meaning:
+        """`Alt_{i,j} t`: the mean of t over the orders of its groups of indices, with signs and conjugates."""
+        groups = [[self._known_form(index, scope) for index in group] for group in doc.groups]
+        body = self.scalar(doc.body, scope)
+        sign, starred = (-1 if doc.name in ("Alt", "SkewHerm") else 1), doc.name.endswith("Herm")
+
+        def element() -> Term:
+            term = body.element(())
+            terms = []
+            for order in permutations(range(len(groups))):
+                odd = sum(a > b for n, a in enumerate(order) for b in order[n:]) % 2
+                pairs = [
+                    (_bare(f), groups[to][n]) for g, to in zip(groups, order, strict=True) for n, f in enumerate(g)
+                ]
+                image = substitute(term, {_var(index): _form(form) for index, form in pairs if index is not None})
+                terms.append(mul(Number(sign if odd else 1), conj(image) if starred and odd else image))
+            return mul(Number(Fraction(1, len(terms))), add(*terms))
 
         return _number(element)
 
