@@ -411,9 +411,7 @@ class _Builder:
     def _average(self, name: Token, *groups: Doc) -> _Sign:
         each = tuple(group.items if isinstance(group, ResultRow) else (group,) for group in groups)
         if len(each) < 2 or len({len(group) for group in each}) > 1:
-            raise self._error(
-                "an average exchanges two or more indices, or groups of as many", "write Sym_{i,j} A[i,j]"
-            )
+            raise self._error("an average exchanges indices, or groups of as many", "write Sym_{i,j} A[i,j]")
         return _Sign(average=name.rstrip("_"), groups=each)
 
     def _differentials(self, parts: tuple[Any, ...], count: int) -> tuple[tuple[Name, ...], tuple[Any, ...]]:
