@@ -141,7 +141,7 @@ def declarations(text: str) -> tuple[dict[str, Space], str]:
         try:
             found[name] = Space(*axes, dtype=dtype, symmetry=[WORDS[word] for word in words if word in WORDS])
         except SpaceError as problem:
-            raise TextError(f"{name}: {problem}", text, part.start(1)) from None
+            raise TextError(f"{name}: {problem.message}", text, part.start(1), problem.hint) from None
     return found, re.sub(r"[^\n]", " ", line[0]) + text[line.end() :]
 
 
