@@ -2,7 +2,7 @@
 
     Python function ──trace──► term ──share──► let program ──run──► arrays
 
-    @combdiff.api.programs                         # before: a Python function annotated with Spaces
+    @combdiff.program                         # before: a Python function annotated with Spaces
     def double(x: combdiff.Space("n")): return 2 * x
     double(np.ones(3)), str(double)           # after: array([2., 2., 2.]) and 'x ↦ i ↦ 2 x[i]'
 
@@ -53,7 +53,7 @@ class Program:
     `accesses` are those that stay inside their tensors at some sizes alone; a call checks them first.
     `raw` is the body before it was simplified by the laws and `rules`. `inner` names the last parameters where the
     result is a function of them: a call without them gives that function, again a Program. Make one with
-    `combdiff.api.programs`.
+    `combdiff.program`.
     """
 
     term: Lambda
@@ -314,7 +314,7 @@ def program(definition: Callable[..., Any]) -> Program:
     open_: tuple[Access | Lookup, ...] = tuple(access for access in doubtful if not access.is_sized)
     open_ += lookups(traced.term)
     term = readable(term, letters_of(traced.term))
-    return Program(term, traced.name, traced.location, accesses=open_, inner=traced.inner)
+    return Program(term, traced.name, traced.location, traced.constants, open_, inner=traced.inner)
 
 
 def _count(number: int, noun: str) -> str:

@@ -293,10 +293,12 @@ def combined(combine: arrays.Combine, *operands: object) -> Value:
 
 
 def lift(value: object) -> Term:
-    """The term of a traced number or tensor, or of a Python or NumPy number. Raises the error that fits otherwise."""
+    """The term of a traced value, a number, or an array of the surrounding scope; else the error that fits."""
     value = python_number(value)
     if isinstance(value, Value | Condition):
         return value.live()
+    if isinstance(value, np.ndarray):
+        return current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
     if isinstance(value, Index) and value.is_number:
