@@ -91,7 +91,8 @@ class Plan:
     """The steps that compute `results` (step numbers); `sizes` are those the orders were chosen for.
 
     `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
-    of the systems that solvers evaluate, `loops` the steps that are done block by block, in order.
+    of the systems that solvers evaluate, `loops` the steps that are done block by block, in order. `orders` tell of
+    parameters in which order of their axes an array comes, where it is another than theirs.
     """
 
     parameters: tuple[Var, ...]
@@ -102,6 +103,7 @@ class Plan:
     hints: Mapping[int, str]
     inner: Mapping[Lambda, Plan] = field(default_factory=dict)
     loops: tuple[Loop, ...] = ()
+    orders: Mapping[str, Pattern] = field(default_factory=dict)
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:
