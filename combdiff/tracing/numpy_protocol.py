@@ -43,6 +43,9 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.invert: operator.invert,
 }
 
+METHODS: dict[str, Callable[..., Any]] = {}
+"""Methods of arrays that take other arguments than NumPy's function of the same name, or have none."""
+
 
 class NumpyAware(TracedValue):
     """A traced value that NumPy's functions accept."""
