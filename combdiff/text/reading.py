@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -389,10 +390,8 @@ class _Reader:
             case Superscript():
                 return self._power(doc, scope)
             case MatrixProduct():
-                one, *others = (self.value(factor, scope) for factor in doc.factors)
-                for other in others:
-                    one = self._matrix_product(doc, one, other)
-                return one
+                factors = [self.value(factor, scope) for factor in doc.factors]
+                return reduce(lambda one, other: self._matrix_product(doc, one, other), factors)
             case ElementProduct():
                 factors = [self.value(factor, scope) for factor in (*doc.above, *doc.below)]
                 over = len(doc.above)
