@@ -335,7 +335,7 @@ EXPRESSIONS: list[tuple[Term, str, str | None]] = [
     (total((i,), mul(Number(0.3), xi)), "Σ_i 0.3 x[i]", r"\sum_{i} 0.3 x_{i}"),
     (mul(Number(3), power(Number(2), a)), "3 · 2^a", r"3 \cdot 2^{a}"),
     (mul(xi, delta(i, j), indicator(plus(i, affine([(j, -1)])))), "δ(i, j) [i ≥ j] x[i]", None),
-    (Sum((i,), ONE), "Σ_i 1", r"\sum_{i} 1"),
+    (Sum((i,), ONE), "Σ_{i<n} 1", r"\sum_{i < n} 1"),
     (total((row,), Apply(x, (row,))), "Σ_{row} x[row]", r"\sum_{\mathrm{row}} x_{\mathrm{row}}"),
     # fractions and powers
     (divide(a, mul(z, xi)), "a / (z x[i])", r"\frac{a}{z x_{i}}"),
