@@ -33,7 +33,6 @@ from combdiff.planning import (
     ElementwiseStep,
     Fill,
     Layout,
-    LogSumExp,
     Loop,
     Mask,
     MaskedContract,
@@ -41,6 +40,7 @@ from combdiff.planning import (
     Plan,
     PrefixSum,
     Read,
+    ReduceMax,
     Reuse,
     Scale,
     Step,
@@ -266,7 +266,8 @@ class _Writer:
         wanted = set(self.expressions.used_sizes) & self.plan.given_sizes.keys()
         for var in self.plan.parameters:
             axes = var.type.axes if isinstance(var.type, Space) else ()
-            for n, axis in enumerate(axes):
+            order = self.plan.orders.get(var.name) or range(len(axes))
+            for n, axis in enumerate(axes[m] for m in order):
                 size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", None)
                 if size in wanted:
                     wanted.remove(size)
@@ -297,7 +298,7 @@ class _Writer:
             return False
         for m in self.readers.get(n, ()):
             operation = self.plan.steps[m].operation
-            ends = isinstance(operation, LogSumExp) or getattr(operation, "name", "") in ("exp", "logaddexp")
+            ends = isinstance(operation, ReduceMax) or getattr(operation, "name", "") in ("exp", "logaddexp")
             match operation:
                 case Combine(factors=factors):
                     scaled = [f for f, k in zip(factors, self.plan.steps[m].operands, strict=True) if k == n]

@@ -41,6 +41,7 @@ from combdiff.ir import (
     Var,
     add,
     apply,
+    average,
     delta,
     function,
     is_complex,
@@ -209,8 +210,10 @@ def reached(body: Term, wrt: Iterable[Var]) -> list[Var]:
     return points
 
 
-def pull(body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names) -> tuple[list[tuple[Var, Term]], list[Term]]:
-    """The pullback of `wrt ↦ body` for a let program in normal form.
+def pull(
+    body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names, place: Term | None = None
+) -> tuple[list[tuple[Var, Term]], list[Term]]:
+    """The pullback of `wrt ↦ body` for a let program in normal form; `place` is a variable of the body's value, if any.
 
     Returns the bindings of the cotangents of intermediate values (to follow body's own bindings) and, for each wrt
     variable, its cotangent. Each binding is visited once, with its cotangent summed over all of its uses.
@@ -224,7 +227,7 @@ def pull(body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names) -> tup
         for var, contribution in sweep(term, cotangent, place):
             received[var].append(contribution)
 
-    send(result, cotangent)
+    send(result, cotangent, place)
     backward: list[tuple[Var, Term]] = []
     for var, value in reversed(bindings):
         if not received.get(var):
@@ -234,6 +237,17 @@ def pull(body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names) -> tup
         backward.append((bar, collect(names, received[var], space)))
         send(value, bar, var)
     return backward, [collect(names, received[var], cotangent_space(_space(var))) for var in wrt]
+
+
+def onto_spaces(
+    wrt: tuple[Var, ...], cotangents: Iterable[Term], names: Names, bindings: list[tuple[Var, Term]]
+) -> list[Term]:
+    """The cotangents of parameters, each in the Space of its parameter; new bindings are added to those given.
+
+    The pullback of the inclusion of a Space with symmetries into all tensors is the projection onto it.
+    """
+    pairs = zip(wrt, cotangents, strict=True)
+    return [average(each, _space(var).group, f"{var.name}_bar", names, bindings) for var, each in pairs]
 
 
 def _space(var: Var) -> Space:

@@ -88,6 +88,9 @@ class Whole:
     """The type of a size name such as N where it occurs inside an index expression."""
 
 
+TYPICAL_SIZE = 24  # of a named size, where a program is simplified or planned before there are arrays
+
+
 def extent(domain: Domain, sizes: dict[str, int]) -> int:
     """How many indices a finite domain has, named sizes looked up in `sizes`."""
     if isinstance(domain, Real):
@@ -124,6 +127,12 @@ class Action:
             self.sign * other.sign,
             self.conjugate != other.conjugate,
         )
+
+    @property
+    def inverse(self) -> Action:
+        """The action that undoes this one."""
+        axes = tuple(self.axes.index(n) for n in range(len(self.axes)))
+        return Action(axes, tuple(self.negated[a] for a in axes), self.sign, self.conjugate)
 
 
 def identity_action(order: int) -> Action:

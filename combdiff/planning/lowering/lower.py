@@ -13,7 +13,8 @@ Invariant: each distinct subterm is lowered once; the labels of a value are amon
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,16 @@ from combdiff.ir import (
     Implicit,
     Indicator,
     Lambda,
+    Largest,
     Let,
+    Masked,
     Mul,
     Names,
     Number,
     Primitive,
     Pullback,
     Row,
+    Shift,
     Space,
     Sum,
     Term,
@@ -61,10 +65,10 @@ from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
 from combdiff.planning.lowering.joining import product as joined
-from combdiff.planning.lowering.log_sum_exp import logarithm
 from combdiff.planning.lowering.lookups import look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
 from combdiff.planning.lowering.products import Product
+from combdiff.planning.lowering.shifts import largest, masked, shift
 from combdiff.planning.lowering.systems import captures, system
 from combdiff.planning.operations import (
     UNIT,
@@ -85,8 +89,9 @@ _TWO = Number(2)
 class Lowering:
     """Lowers the parts of one program into a graph."""
 
-    def __init__(self, program: Lambda, graph: Graph) -> None:
+    def __init__(self, program: Lambda, graph: Graph, orders: Mapping[str, Sequence[int]]) -> None:
         self.graph = graph
+        self.orders = orders
         self.names = Names(program)
         self.parameters = frozenset(program.parameters)
         self.uses = Counter(child for node in subterms(program) for child in node.children)
@@ -166,9 +171,11 @@ class Lowering:
         assert isinstance(type_, Space), type_
         for axis in type_.axes:
             extent_form(axis)
-        step = self.graph.emit(operation, operands, type_.axes, type_.dtype)
+        order = self.orders.get(name) if isinstance(operation, Parameter) else None
+        order = order or range(type_.order)
+        step = self.graph.emit(operation, operands, [type_.axes[axis] for axis in order], type_.dtype)
         labels = tuple(Var(f"#{name}.{step}.{n}", axis) for n, axis in enumerate(type_.axes))
-        return LabelledStep(step, labels), labels
+        return LabelledStep(step, tuple(labels[axis] for axis in order)), labels
 
     def _unlet(self, term: Let) -> Term:
         """Bring the bindings into scope, lowering each, and give the body."""
@@ -247,8 +254,14 @@ class Lowering:
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
             case Coordinate():
                 return UNIT, ramp(self.graph, term.form)
+            case Masked():
+                return UNIT, masked(term, self.graph, self.value)
+            case Largest():
+                return UNIT, largest(term, self.graph, self.value)
+            case Shift():
+                return UNIT, shift(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):
-                return UNIT, logarithm(term, self.graph, self.value, self.scope) or self._primitive(term)
+                return UNIT, self._primitive(term)
             case Apply() if not self._is_call(term):
                 return UNIT, self._access(term)
         return UNIT, self.tensor(term)[0]
@@ -304,6 +317,8 @@ class Lowering:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
         if deposit:
             factor, found = deposit.of(self.graph, factor, found, product.summed)
+        if product.masks and not isfinite(abs(factor.number.value())):  # ∞·0 is no number
+            factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:
