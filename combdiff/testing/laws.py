@@ -256,7 +256,7 @@ def _notes(command: Command) -> bool:
 
 def _states(command: Command) -> bool:
     """Whether a command states a fact or an equation by itself."""
-    action = getattr(command, "action", None)
+    action: Any = getattr(command, "action", None)
     if type(action).__name__ == "Union":
         return True
     return type(action).__name__ == "Expr_" and getattr(action.expr, "name", "") in _TRUTHS
@@ -351,11 +351,16 @@ def is_undefined(term: Term) -> bool:
     nodes = list(subterms(term))
     matrices = [type_of(node.children[0]) for node in nodes if is_matrix_function(node)]
     reads = [(type_of(n.function), n.arguments) for n in nodes if isinstance(n, Apply) and n.function is not NAMED_MAP]
-    return any(not isinstance(m, Space) or m.order < 2 or m.axes[-1] != m.axes[-2] for m in matrices) or any(
-        isinstance(space, Space)
-        and any(isinstance(i, Var) and i.type != a for i, a in zip(indices, space.axes, strict=False))
+    if any(not isinstance(m, Space) or m.order < 2 or m.axes[-1] != m.axes[-2] for m in matrices):
+        return True
+    pairs = [
+        (index.type, axis)
         for space, indices in reads
-    )
+        if isinstance(space, Space)
+        for index, axis in zip(indices, space.axes, strict=False)
+        if isinstance(index, Var)
+    ]
+    return any(one != other for one, other in pairs)
 
 
 def _equal(one: Term, left: complex, other: Term, right: complex, scope: Assignment) -> bool:
@@ -473,8 +478,8 @@ def _must_be_said(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: n
     row = TABLE.get(inputs[0])
     if row is None:
         return f"({relation} {inputs[0]!r}) is asserted of what is no function"
-    flags = {"mirror": relation == "mirror", "real_valued": relation == "real-valued"}
-    return "" if row.real_only else _said_problem(replace(row, **flags), rng) or ""
+    said = replace(row, mirror=relation == "mirror", real_valued=relation == "real-valued")
+    return "" if row.real_only else _said_problem(said, rng) or ""
 
 
 def _must_be_known(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: np.random.Generator) -> str:
