@@ -111,12 +111,16 @@ def _gram(array, weights=None):
 
     def signed(block):
         if weights is None:
-            return [(1, array[block])]
-        part = weights[block]
-        rows, negative = array[block] * np.sqrt(np.abs(part))[:, None], part < 0
+            yield 1, array[block]
+            return
+        roots, negative = np.sqrt(np.abs(weights[block]))[:, None], weights[block] < 0
         if negative.all() or not negative.any():
-            return [(-1 if negative.any() else 1, rows)]
-        return [(1, rows[~negative]), (-1, rows[negative])]
+            yield -1 if negative.any() else 1, array[block] * roots
+            return
+        for sign, chosen in ((1, ~negative), (-1, negative)):
+            rows = array[block][chosen]
+            yield sign, np.multiply(rows, roots[chosen], out=rows if rows.dtype == kind else None)
+            del rows
 
     if small and (size < 64 or not is_complex):
         result = None
