@@ -7,14 +7,26 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
 (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
 (functions that NumPy lacks), `implicit` (what solves an equation), `types` (every term has one), `cycles`,
-`substitution`, `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what is used twice
-is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of
-terms, by naive loops).
+`substitution`, `groups` (of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for
+messages), `inlining`, `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of
+bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
 """
 
+from combdiff.ir.averages import (
+    SymmetryGroup,
+    average,
+    averaged,
+    conjugating_action,
+    image_under,
+    mean_of,
+    moved_indices,
+    on_axes,
+    plain_subgroup,
+    whole_read,
+)
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
@@ -32,8 +44,10 @@ from combdiff.ir.domains import (
     Whole,
     extent,
     first_index,
+    identity_action,
     parse_symmetry,
 )
+from combdiff.ir.groups import Subgroup, representatives, subgroup_factors
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import (
     Affine,
@@ -144,8 +158,10 @@ __all__ = [
     "Scalar",
     "Size",
     "Space",
+    "Subgroup",
     "Sum",
     "Symmetric",
+    "SymmetryGroup",
     "Term",
     "Tuple",
     "Unequal",
@@ -158,11 +174,14 @@ __all__ = [
     "affine_parts",
     "apply",
     "as_float",
+    "average",
+    "averaged",
     "axes_of",
     "base_name",
     "bind_heavy",
     "canonical_names",
     "conj",
+    "conjugating_action",
     "counts_modulo",
     "delta",
     "describe",
@@ -177,6 +196,8 @@ __all__ = [
     "fresh",
     "function",
     "held",
+    "identity_action",
+    "image_under",
     "indicator",
     "inline_all",
     "inverse",
@@ -202,11 +223,15 @@ __all__ = [
     "logdet_positive",
     "logsumexp",
     "matrices_in",
+    "mean_of",
+    "moved_indices",
     "mul",
     "negate",
     "number",
+    "on_axes",
     "parity",
     "parse_symmetry",
+    "plain_subgroup",
     "power",
     "power_of",
     "put_back",
@@ -214,6 +239,7 @@ __all__ = [
     "register",
     "released",
     "remembered",
+    "representatives",
     "settled",
     "share",
     "show_index",
@@ -221,6 +247,7 @@ __all__ = [
     "split",
     "square",
     "squared_modulus",
+    "subgroup_factors",
     "substitute",
     "subterms",
     "tidy",
@@ -230,5 +257,6 @@ __all__ = [
     "uses",
     "values_of",
     "whole_calls",
+    "whole_read",
     "wrapped",
 ]

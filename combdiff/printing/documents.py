@@ -126,6 +126,15 @@ class BigSum(Doc):
 
 
 @dataclass(frozen=True)
+class Projected(Doc):
+    """`Sym_{groups} body`: an average over the orders of the groups of indices."""
+
+    name: str
+    groups: tuple[tuple[Doc, ...], ...]
+    body: Doc
+
+
+@dataclass(frozen=True)
 class Kronecker(Doc):
     """`δ(left, right)`."""
 

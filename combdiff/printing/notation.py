@@ -54,6 +54,7 @@ from combdiff.printing.documents import (
     Kronecker,
     Literal,
     Name,
+    Projected,
     ResultRow,
     Sheet,
     Signed,
@@ -67,12 +68,13 @@ from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
+from combdiff.printing.projectors import Projection, with_projectors
 from combdiff.printing.signs import negated
 
 
 def sheet(term: Term) -> Sheet:
     """The document of any term: parameters, definitions and result."""
-    parts, layout, scope = opened(term)
+    parts, layout, scope = opened(with_projectors(term))
     return layout.sheet(parts, scope)
 
 
@@ -173,6 +175,9 @@ class Layout:
                 return self._pullback(term, scope)
             case Implicit():
                 return self._implicit(term, scope)
+            case Projection():
+                groups = tuple(self._indices(group, scope) for group in term.groups)
+                return Projected(term.name, groups, self.doc(term.body, scope))
         raise TypeError(f"not a term without lets: {term!r}")
 
     # --- sums and products -----------------------------------------------------------------------------------------
@@ -300,7 +305,7 @@ def _rank(base: Term, exponent: int) -> int:
     """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
     if isinstance(base, Delta | Var):
         return int(isinstance(base, Var))
-    if isinstance(base, Sum):
+    if isinstance(base, Sum | Projection):
         return 4 if exponent == 1 else 3
     return 3 if isinstance(base, Add) else 2
 

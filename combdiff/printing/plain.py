@@ -30,6 +30,7 @@ from combdiff.printing.documents import (
     Marked,
     Modulo,
     Norm,
+    Projected,
     ResultRow,
     Rounded,
     Scaled,
@@ -90,7 +91,7 @@ class _Text(Renderer):
         Its parentheses are those it has on one line.
         """
         line = margin + before + self.bracket(doc, least) + after
-        if len(line) <= self.width or not isinstance(doc, Arrow | ResultRow | Signed | Juxtaposition):
+        if len(line) <= self.width or not isinstance(doc, Arrow | ResultRow | Signed | Juxtaposition | Projected):
             yield line
         elif self.is_bracketed(doc, least):
             yield from self._between(f"{margin}{before}(", self._below(doc, margin), f"{margin}){after}")
@@ -100,6 +101,8 @@ class _Text(Renderer):
             yield from self._between(f"{margin}{before}(", self._items(doc, margin + "  "), f"{margin}){after}")
         elif isinstance(doc, Juxtaposition):
             yield from self._product_lines(doc, margin, before, after)
+        elif isinstance(doc, Projected):
+            yield from self._lines(doc.body, margin, f"{before}{self.projector(doc)} ", after, TERM)
         elif len(doc.terms) == 1:
             yield from self._lines(doc.terms[0][1], margin, f"{before}-", after, TERM)
         else:
@@ -208,6 +211,13 @@ class _Text(Renderer):
         sums = self.bounds(doc.indices, "Σ", lambda names: f"_{names}" if len(names) == 1 else f"_{{{names}}}")
         signs = [*sums, *signs]
         return " ".join([*signs, body, *(f"d{self.render(variable)}" for variable in doc.variables)])
+
+    def projected(self, doc: Projected) -> str:
+        return f"{self.projector(doc)} {self.bracket(doc.body, TERM)}"
+
+    def projector(self, doc: Projected) -> str:
+        """The name of an average."""
+        return f"{doc.name}_{{{self.exchanged(doc)}}}"
 
     def rounded(self, doc: Rounded) -> str:
         left, right = "⌈⌉" if doc.up else "⌊⌋"

@@ -36,6 +36,7 @@ from combdiff.printing.documents import (
     Modulo,
     Name,
     Norm,
+    Projected,
     ResultRow,
     Rounded,
     Scaled,
@@ -102,6 +103,8 @@ class Renderer(ABC):
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
+            case Projected():
+                return self.projected(doc)
             case Rounded():
                 return self.rounded(doc)
             case Kronecker():
@@ -129,7 +132,7 @@ class Renderer(ABC):
                 return Level.PRODUCT
             case Superscript() | Starred() | ElementPower() | Marked():
                 return Level.POWER
-            case BigSum():
+            case BigSum() | Projected():
                 return Level.BIG
             case Arrow():
                 return Level.ARROW
@@ -179,7 +182,7 @@ class Renderer(ABC):
         """The factors of a product as they stand in it; only the last may reach as far as Σ does."""
         *others, last = doc.factors
         shown = [self.bracket(factor, self._place(n, factor)) for n, factor in enumerate(others)]
-        return [*shown, self.bracket(last, Level.BIG if isinstance(last, BigSum) else Level.POWER)]
+        return [*shown, self.bracket(last, Level.BIG if isinstance(last, BigSum | Projected) else Level.POWER)]
 
     def beside(self, shown: Sequence[str]) -> str:
         """Factors side by side, with a dot before a digit."""
@@ -278,6 +281,15 @@ class Renderer(ABC):
     @abstractmethod
     def big_sum(self, doc: BigSum) -> str:
         """Σ and ∫."""
+
+    @abstractmethod
+    def projected(self, doc: Projected) -> str:
+        """An average."""
+
+    def exchanged(self, doc: Projected) -> str:
+        """What an average exchanges: `i,j`, or `(p,q),(r,s)`."""
+        groups = (",".join(map(self.render, group)) for group in doc.groups)
+        return ",".join(f"({g})" if len(doc.groups[0]) > 1 else g for g in groups)
 
     @abstractmethod
     def rounded(self, doc: Rounded) -> str:

@@ -27,6 +27,7 @@ from combdiff.printing.documents import (
     Marked,
     Modulo,
     Norm,
+    Projected,
     ResultRow,
     Rounded,
     Scaled,
@@ -179,6 +180,9 @@ class _Latex(Renderer):
         signs += [r"\int"] * len(doc.variables)
         ends = [rf"\, \mathrm{{d}}{self.render(variable)}" for variable in doc.variables]
         return " ".join([*signs, self.bracket(doc.body, Level.BIG), *ends])
+
+    def projected(self, doc: Projected) -> str:
+        return rf"\operatorname{{{doc.name}}}_{{{self.exchanged(doc)}}} {self.bracket(doc.body, Level.BIG)}"
 
     def rounded(self, doc: Rounded) -> str:
         left, right = (r"\lceil", r"\rceil") if doc.up else (r"\lfloor", r"\rfloor")

@@ -27,6 +27,11 @@ SHOWN = {
         "refused: axis 0 of d is read at i + k = 8 (for i = 3, k = 5), but it has the indices 0 … 7",
     ],
     "antisymmetric": ["(A, x) ↦ 0", "(A, x) ↦ d ↦ 0", "Σ_i A[d,i] y[i]", "agrees with central differences"],
+    "coupled_cluster": [
+        "1/4 Vvvoo[f,g,d,e]",
+        "Alt_{f,g} Alt_{d,e} Σ_{i,a}",
+        "every permutation written by hand",
+    ],
     "cp_decomposition": [
         "T[i,j,k] - Σ_",  # the residual, bound to a name
         "with respect to X equals the closed form",

@@ -372,9 +372,9 @@ def test_the_gradient_of_a_loop_grows_linearly(make: Callable[[int], cd.Program]
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
-@pytest.mark.parametrize("make", [logistic, logistic_elements, pendulum])
+@pytest.mark.parametrize("make", [logistic, pendulum])
 def test_the_hessian_of_a_loop_grows_linearly(make: Callable[[int], cd.Program], mode: str) -> None:
-    lengths = [whole_length(cd.hessian(make(steps), mode=mode, simplify=False)) for steps in (2, 4, 8)]
+    lengths = [whole_length(cd.hessian(make(steps), mode=mode, simplify=False)) for steps in (4, 8, 16)]
     assert lengths[2] - lengths[1] <= 2.5 * (lengths[1] - lengths[0])
 
 
