@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.codegen.dialects.numpy import NumPyDialect
 from combdiff.ir import MATRIX_TABLE, TABLE
-from combdiff.kernels import DASK, DASK_HOST, REGIONS, SOLVERS, fold_helper, matrix_helpers, running
-from combdiff.planning import SPREADS
+from combdiff.kernels import REGIONS, matrix_helpers, texts
 
 
 class DaskDialect(NumPyDialect):
@@ -34,16 +33,11 @@ class DaskDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        helpers = {
-            **DASK,
-            **REGIONS["dask"],
-            "_spread": SPREADS["dask"],
-            "_running": running("da"),
-            "_fold": fold_helper("da"),
-        }
-        helpers |= matrix_helpers("np")
+        helpers = {**REGIONS["dask"], **texts("dask"), **matrix_helpers("np")}
+        for name in ("_gather", "_spread"):
+            helpers[f"{name}_block"] = texts("numpy")[name].replace(f"def {name}(", f"def {name}_block(")
         logarithm = helpers["_logsumexp"].replace("np.", "da.")
-        return {**helpers, "_logsumexp": logarithm, **SOLVERS, "_on_host": DASK_HOST}
+        return {**helpers, "_logsumexp": logarithm, **self.solvers()}
 
     def full(self, shape: str, value: str, dtype: str) -> str:
         """An array of one number."""
