@@ -61,10 +61,12 @@ from combdiff.ir.indices import (
     delta,
     indicator,
     is_index,
+    opposite,
     size_form,
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.largest import Largest, Masked, Shift, masked
 from combdiff.ir.let_form import (
     bind_heavy,
     canonical_names,
@@ -81,7 +83,7 @@ from combdiff.ir.let_form import (
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus
-from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positive, logsumexp, wrapped
+from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positive, wrapped
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import HALF, TABLE, Row, divide, function, is_entire, parity, power, register, square
 from combdiff.ir.readability import letters_of, readable
@@ -104,6 +106,7 @@ from combdiff.ir.terms import (
     Sum,
     Term,
     Tuple,
+    Type,
     Var,
     add,
     as_float,
@@ -145,7 +148,9 @@ __all__ = [
     "Implicit",
     "Indicator",
     "Lambda",
+    "Largest",
     "Let",
+    "Masked",
     "Mul",
     "Names",
     "Number",
@@ -156,6 +161,7 @@ __all__ = [
     "Real",
     "Row",
     "Scalar",
+    "Shift",
     "Size",
     "Space",
     "Subgroup",
@@ -164,6 +170,7 @@ __all__ = [
     "SymmetryGroup",
     "Term",
     "Tuple",
+    "Type",
     "Unequal",
     "Var",
     "Whole",
@@ -221,7 +228,7 @@ __all__ = [
     "letters_of",
     "linear_solve",
     "logdet_positive",
-    "logsumexp",
+    "masked",
     "matrices_in",
     "mean_of",
     "moved_indices",
@@ -229,6 +236,7 @@ __all__ = [
     "negate",
     "number",
     "on_axes",
+    "opposite",
     "parity",
     "parse_symmetry",
     "plain_subgroup",

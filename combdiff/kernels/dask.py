@@ -226,3 +226,10 @@ def _on_host(solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:
         return np.asarray(solver(np.asarray(given), np.dtype(dtype), *captures), dtype)
 
     return da.from_delayed(delayed(found)(given, *captures), np.shape(given), np.dtype(dtype))
+
+
+def _largest(array: Any, axes: Any) -> Any:
+    """The largest element along some axes; −∞ of none."""
+    if 0 in array.shape:
+        return da.full([n for axis, n in enumerate(array.shape) if axis not in axes], -np.inf)
+    return array.max(axes)

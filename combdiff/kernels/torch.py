@@ -99,3 +99,10 @@ def _on_host(solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:
     ]
     found = np.asarray(solver(arrays[0], np.dtype(str(dtype).removeprefix("torch.")), *arrays[1:]))
     return torch.as_tensor(found, dtype=dtype, device=tensors[0].device if tensors else None)
+
+
+def _largest(array: Any, axes: Any) -> Any:
+    """The largest element along some axes; −∞ of none."""
+    if 0 in array.shape:
+        return array.new_full([n for axis, n in enumerate(array.shape) if axis not in axes], -torch.inf)
+    return array.amax(axes)

@@ -31,6 +31,7 @@ from combdiff.printing.documents import (
     Modulo,
     Norm,
     Projected,
+    Ranging,
     ResultRow,
     Rounded,
     Scaled,
@@ -73,6 +74,7 @@ class _Text(Renderer):
         self.width = width
 
     def sheet(self, sheet: Sheet) -> str:
+        self.unit = sheet.unit
         heads = self.heads(sheet)
         line = " ".join([*heads, self.render(sheet.result)])
         if not sheet.definitions and len(line) <= self.width:
@@ -158,7 +160,7 @@ class _Text(Renderer):
     def imaginary(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
             return f"{self.imaginary(value.numerator)}/{value.denominator}"
-        return "i" if value == 1 else f"{self.real(value)}i"
+        return self.unit if value == 1 else f"{self.real(value)}{self.unit}"
 
     def scaled(self, doc: Scaled) -> str:
         name = self.render(doc.name)
@@ -226,11 +228,15 @@ class _Text(Renderer):
     def kronecker(self, doc: Kronecker) -> str:
         return f"δ({self.render(doc.left)}, {self.render(doc.right)})"
 
+    def ranging(self, doc: Ranging) -> str:
+        name, size = self.render(doc.name), self.render(doc.size)
+        return {"≤": f"|{name}|≤{size}", "mod": f"{name} mod {size}"}.get(doc.sign, f"{name}{doc.sign}{size}")
+
     def condition(self, doc: Iverson | Comparison | Modulo) -> str:
         if isinstance(doc, Iverson):
             return f"[{', '.join(map(self.render, doc.conditions))}]"
         if isinstance(doc, Modulo):
-            return f"{self.bracket(doc.form, Level.ATOM)} mod {doc.modulus}"
+            return f"{self.bracket(doc.form, Level.ATOM)} mod {self.render(doc.modulus)}"
         shown = self.render(doc.sides[0])
         for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
             shown += f" {sign} {self.render(side)}"

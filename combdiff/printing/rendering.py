@@ -37,6 +37,7 @@ from combdiff.printing.documents import (
     Name,
     Norm,
     Projected,
+    Ranging,
     ResultRow,
     Rounded,
     Scaled,
@@ -111,6 +112,8 @@ class Renderer(ABC):
                 return self.kronecker(doc)
             case Iverson() | Comparison() | Modulo():
                 return self.condition(doc)
+            case Ranging():
+                return self.ranging(doc)
             case Arrow():
                 return self.arrow(doc)
             case ResultRow():
@@ -217,7 +220,7 @@ class Renderer(ABC):
 
     maps_to: str
 
-    def parameters(self, names: tuple[Name, ...]) -> str:
+    def parameters(self, names: tuple[Doc, ...]) -> str:
         """One name, or several in parentheses."""
         shown = ", ".join(map(self.render, names))
         return shown if len(names) == 1 else self.enclosed(shown)
@@ -304,7 +307,9 @@ class Renderer(ABC):
         for index in indices:
             if index.lower is None or index.upper is None:
                 name = self.render(index.name)
-                names += [f"{name}{self.unequal}{self.render(other)}" for other in index.apart] or [name]
+                plain = self.render(index.name.name) if isinstance(index.name, Ranging) else name
+                apart = [f"{plain}{self.unequal}{self.render(other)}" for other in index.apart]
+                names += [name, *apart] if isinstance(index.name, Ranging) else apart or [name]
                 continue
             if names:
                 yield sign + subscript(",".join(names))
@@ -317,6 +322,10 @@ class Renderer(ABC):
     @abstractmethod
     def kronecker(self, doc: Kronecker) -> str:
         """δ."""
+
+    @abstractmethod
+    def ranging(self, doc: Ranging) -> str:
+        """An index with its domain."""
 
     @abstractmethod
     def condition(self, doc: Iverson | Comparison | Modulo) -> str:

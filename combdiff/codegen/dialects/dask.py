@@ -36,8 +36,11 @@ class DaskDialect(NumPyDialect):
         helpers = {**REGIONS["dask"], **texts("dask"), **matrix_helpers("np")}
         for name in ("_gather", "_spread"):
             helpers[f"{name}_block"] = texts("numpy")[name].replace(f"def {name}(", f"def {name}_block(")
-        logarithm = helpers["_logsumexp"].replace("np.", "da.")
-        return {**helpers, "_logsumexp": logarithm, **self.solvers()}
+        return {**helpers, **self.solvers()}
+
+    def largest(self, operand: str, axes: str) -> str:
+        """Dask refuses the largest of no elements."""
+        return f"_largest({operand}, {axes})"
 
     def full(self, shape: str, value: str, dtype: str) -> str:
         """An array of one number."""
@@ -85,8 +88,10 @@ class DaskDialect(NumPyDialect):
         return f'_contract("{subscripts}", {left}, {right})'
 
     def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
-        """Dask lacks heaviside."""
-        if TABLE[name].numpy == "heaviside" and not numbers[0]:
+        """Dask lacks heaviside, and nan_to_num its words."""
+        if name == "finite":
+            return f"{texts[0]}.map_blocks(np.nan_to_num, posinf=0, neginf=0)"
+        if name in TABLE and TABLE[name].numpy == "heaviside" and not numbers[0]:
             return f"{texts[0]}.map_blocks(np.heaviside, {TABLE[name].fixed[0]})"
         return super().function(name, texts, kinds, numbers)
 

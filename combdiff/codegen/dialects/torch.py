@@ -18,6 +18,8 @@ _TORCH = {
     "imag": "{0}.imag",
     "relu": "torch.relu({0})",
     "step": "({0} > 0).to({0}.dtype)",
+    "masked": "torch.where({0}.bool(), {1}, -torch.inf)",
+    "finite": "torch.nan_to_num({0}, posinf=0, neginf=0)",
     "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",
     "sign": "torch.sgn({0})",
     "power": "torch.pow({0}, {1})",
@@ -129,9 +131,9 @@ class TorchDialect(NumPyDialect):
             return _TORCH[name].format(*texts)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"
 
-    def logsumexp(self, operand: str, axes: str) -> str:
-        """PyTorch's own."""
-        return f"torch.logsumexp({operand}, {axes})"
+    def largest(self, operand: str, axes: str) -> str:
+        """PyTorch refuses the largest of no elements."""
+        return f"_largest({operand}, {axes})"
 
     def integer_power(self, base: str, exponent: str) -> str:
         """A power of integer tensors, as floating point numbers."""
