@@ -212,8 +212,8 @@ def size_of_axis(axis: Domain) -> Term:
     if isinstance(axis, Real):
         raise UnsupportedError("the real line has no number of elements", hint="over it there are integrals")
     if isinstance(axis, Symmetric):
-        return Coordinate(affine([(size_form(axis.bound), 2)], 1))
-    return Coordinate(size_form(axis.size)) if isinstance(axis.size, str) else number(axis.size)
+        return Coordinate(affine([(size_form(axis.bound), 2)], 1), int)
+    return Coordinate(size_form(axis.size), int) if isinstance(axis.size, str) else number(axis.size)
 
 
 def count(tensor: Term, axes: int | Sequence[int] | None = None) -> Term:
