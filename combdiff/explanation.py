@@ -19,7 +19,7 @@ from typing import Any
 
 from combdiff.common import bind_again, bind_common
 from combdiff.egraph.contraction import normalise
-from combdiff.egraph.history import Event, Found, Place, Prepared, State, recording
+from combdiff.egraph.history import Event, Found, Place, Prepared, Solved, State, recording
 from combdiff.egraph.replay import MET, Replay, ordered
 from combdiff.printing import latex, text
 from combdiff.readability import letters_of, readable
@@ -29,6 +29,7 @@ from combdiff.simplification import simplify_body
 from combdiff.substitution import Names
 from combdiff.terms import Lambda, Term, Tuple, Var, lambda_
 
+SOLVED = "δ meets Σ"
 PREPARED = "own indices named, arguments of calls simplified"
 APART = "every Σ binds indices of its own"
 NORMAL = "contraction normal form: connected sums, δ's solved"
@@ -158,6 +159,8 @@ class _Writer:
                 self.step("values put where they are used", "", whole, (self.state, whole))
             case Prepared():
                 self._prepared(event.value)
+            case Solved():
+                self._at(SOLVED, event.term, event.solved)
             case Found():
                 self._found(event)
 

@@ -20,8 +20,9 @@ from combdiff.common import read_bound
 from combdiff.domains import Space
 from combdiff.egraph.budget import current, warn
 from combdiff.egraph.context import Context, Known
+from combdiff.egraph.contraction import without_deltas
 from combdiff.egraph.extraction import symbols
-from combdiff.egraph.history import Place, Prepared, State, note, recording
+from combdiff.egraph.history import Place, Prepared, Solved, State, note, recording
 from combdiff.egraph.saturation import equivalent, simplify
 from combdiff.egraph.sums import MOST_TERMS, simplify_sum, summands
 from combdiff.factors import factored
@@ -205,12 +206,14 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     def one(part: Term) -> Term:
         return _affordable(part, rules, known)
 
-    terms = summands(term)
+    solved = without_deltas(term, Names(term))
+    note(lambda: Solved(term, solved))
+    terms = summands(solved)
     if len(terms) > MOST_TERMS:
         with recording():  # steps in groups of terms are none of the whole
             simple = simplify_sum(terms, one)
     else:
-        simple = one(term)
+        simple = one(solved)
     lost = dtype_of(simple) is complex and dtype_of(term) is not complex
     return function("real", simple) if lost else simple
 

@@ -50,6 +50,19 @@ def _flat(factors: Iterable[Term]) -> list[Term]:
 # --- δ's between bare indices, and of integers that arrays hold ----------------------------------------------------
 
 
+def can_take(indices: Sequence[Var], factor: Delta) -> bool:
+    """Whether Σ over indices can take a δ: it says what one of them is, by the others or by what an array holds."""
+    if factor.domain is None or factor.free.isdisjoint(indices):
+        return False
+    if factor.lookup:
+        index, value = factor.lookup
+        return index in indices and index not in value.free and getattr(index, "type", None) == factor.domain
+    if isinstance(factor.domain, Range | Symmetric):
+        return _is_equation(factor, indices)
+    parts, _ = affine_parts(affine([(factor.left, 1), (factor.right, -1)]))
+    return any(index in indices and index.type == factor.domain and abs(c) == 1 for index, c in parts)
+
+
 def _plainly(indices: list[Var], factors: list[Term]) -> Network:
     """The network without the δ's that set a summed index equal to another index of its domain."""
     for factor in factors:

@@ -2,22 +2,25 @@
 
     Σ_i x[i]·(Σ_i A[i, j]·y[k])        becomes  y[k]·(Σ_i x[i])·(Σ_i A[i, j])
     Σ_k δ(i + k, d)·w[k]               becomes  w[d − i]·[0 ≤ d − i < n]
+    Σ_i A[a, i]·(δ(i, d) − v[i])       becomes  A[a, d] − Σ_i A[a, i]·v[i]
 
-Names of bound indices make these steps awkward for rewriting, so they are done on terms between two saturations of
-the e-graph: sums in a product are joined (their indices renamed apart), δ's between index forms are solved for summed
-indices and conditions made plain (see `conditions`), factors without summed indices are moved out, and what is not
-connected through summed indices is split.
+Names of bound indices make these steps awkward for rewriting, so they are done on terms before, between and after the
+saturations of the e-graph: sums in a product are joined (their indices renamed apart), δ's are solved for summed
+indices and conditions made plain (see `conditions`), a product is distributed over a sum that holds a δ which the Σ can
+take, factors without summed indices are moved out, and what is not connected through summed indices is split.
 
-Invariant: the value of the term is unchanged; in the result no Σ holds a number, a Σ, or two unconnected parts.
+Invariant: the value of the term is unchanged; in the result no Σ holds a number, a Σ, two unconnected parts, or a δ
+that it can take, whatever budgets there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from combdiff.checking import dtype_of
-from combdiff.egraph.conditions import solve
+from combdiff.egraph.conditions import can_take, solve
 from combdiff.egraph.waves import collapsed
+from combdiff.indexing import Delta
 from combdiff.primitives import is_entire
 from combdiff.substitution import Names, substitute
 from combdiff.terms import ZERO, Add, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, total
@@ -54,7 +57,44 @@ def _conjugate(term: Term) -> Term:
 def _network(term: Term, names: Names) -> Term:
     indices, factors = _join(term, names)
     indices, factors = solve(*collapsed(indices, factors), names)
-    return ZERO if ZERO in factors else _split(indices, factors)
+    if ZERO in factors:
+        return ZERO
+    waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, indices)), None)
+    if waiting is None:
+        return _split(indices, factors)
+    rest, parts = [*factors[:waiting], *factors[waiting + 1 :]], factors[waiting].children
+    return add(*(_network(total(indices, mul(part, *rest)), names) for part in parts))
+
+
+def without_deltas(term: Term, names: Names) -> Term:
+    """The term in which no Σ holds a δ that it can take; networks without such a δ stay as they are."""
+    if _is_unsolved(term, ()):
+        return normalise(term, names)
+    if not term.children or isinstance(term, Apply):
+        return term
+    children = tuple(without_deltas(child, names) for child in term.children)
+    return term if children == term.children else term.with_children(children)
+
+
+def _is_unsolved(term: Term, indices: Sequence[Var]) -> bool:
+    """Whether a Σ of a network, or the Σ over indices around it, can take a δ in it. Reads at δ(k, idx[i]) are taken."""
+    match term:
+        case Delta():
+            return not term.lookup and can_take(indices, term)
+        case Sum():
+            return _is_unsolved(term.body, (*indices, *term.indices))
+        case Mul() | Conj():
+            return any(_is_unsolved(child, indices) for child in term.children)
+        case Add():
+            return _waits(term, indices) or any(_is_unsolved(child, ()) for child in term.children)
+    return False
+
+
+def _waits(term: Term, indices: Sequence[Var]) -> bool:
+    """Whether a factor holds a δ that the Σ over indices around it can take."""
+    if isinstance(term, Delta):
+        return can_take(indices, term)
+    return isinstance(term, Sum | Mul | Add | Conj) and any(_waits(child, indices) for child in term.children)
 
 
 def _join(term: Term, names: Names) -> tuple[list[Var], list[Term]]:

@@ -15,20 +15,17 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from combdiff.egraph.budget import Budget, current, warn
 from combdiff.egraph.canonical import canonical
 from combdiff.egraph.context import NOTHING, Context
-from combdiff.egraph.contraction import normalise
-from combdiff.egraph.deltas import thin
+from combdiff.egraph.contraction import normalise, without_deltas
 from combdiff.egraph.encoding import Codec, function_facts
 from combdiff.egraph.extraction import Classes, Extractor, price, read
 from combdiff.egraph.history import Found, note
 from combdiff.engine import bindings
-from combdiff.indexing import Delta
 from combdiff.primitives import TABLE
 from combdiff.rulefiles.loading import load
 from combdiff.substitution import Names, substitute, subterms
@@ -65,28 +62,21 @@ def _run(egraph: Any, text: str) -> list[Any]:
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
     """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget.
 
-    Forms with a δ inside of a Σ come after those without: where an index can be solved for, it is.
+    No Σ of it holds a δ that it can take, whatever the budget (see `contraction`).
     """
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
-        ((named, best),) = saturation.settle()
+        ((named, found),) = saturation.settle()
+        best = without_deltas(found, saturation.names)
 
         def cheapest(*found: Term) -> Term:
-            return min(found, key=lambda one: (_unsolved(one), price(one, context)))
+            return min(found, key=lambda one: price(one, context))
 
         chosen = cheapest(named, best, saturation.written[0], _turned(named), _turned(best))
         if chosen is best or chosen is saturation.written[0]:
             chosen = cheapest(canonical(chosen, saturation.forms), chosen)  # whatever the letters
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
-
-
-@lru_cache(maxsize=65536)
-def _unsolved(term: Term) -> int:
-    """How many δ's of a term hold an index that is summed around them: a reader expects them to be solved."""
-    own = {node for node in subterms(term.body) if isinstance(node, Delta)} if isinstance(term, Sum) else ()
-    held = sum(not delta.free.isdisjoint(term.bound) for delta in own)
-    return held + sum(map(_unsolved, term.children))
 
 
 def _turned(term: Term) -> Term:
@@ -103,7 +93,7 @@ def equivalent(
 ) -> bool:
     """Whether the laws find two scalar terms equal. Often their canonical forms are one before any law is tried."""
     names, forms = Names(one, other), dict[Any, int]()
-    plain, like = (canonical(normalise(thin(apart(term, names)), names), forms) for term in (one, other))
+    plain, like = (canonical(normalise(apart(term, names), names), forms) for term in (one, other))
     if plain is like:
         return True
     with _session(rules, _has_functions(one) or _has_functions(other)) as egraph:
@@ -145,7 +135,7 @@ class _Saturation:
         self.names = Names(*terms)
         self.forms: dict[Any, int] = {}
         self.roots = [f"$root{n}" for n in range(len(terms))]
-        self.written = [thin(apart(term, self.names)) for term in terms]
+        self.written = [apart(term, self.names) for term in terms]
         self.rounds: list[tuple[Term, Term]] = []
         starts = [self.codec.written(term) for term in self.written]
         _run(egraph, self.codec.unsigned_laws())
