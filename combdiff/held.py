@@ -155,18 +155,39 @@ def lookups(program: Lambda) -> tuple[Lookup, ...]:
 
 def _conditions(program: Term) -> Iterator[tuple[Term, Delta, tuple[Term, ...]]]:
     """The δ's that look an index up, each with the product it stands in and the conditions around that."""
+    for node, guards in _visited(program):
+        yield from ((node, condition, guards) for condition in _looked_up(node))
+
+
+def _looked_up(node: Term) -> list[Delta]:
+    factors = node.factors if isinstance(node, Mul) else (node,)
+    return [f for f in factors if isinstance(f, Delta) and f.lookup and f.domain]
+
+
+def _visited(program: Term) -> Iterator[tuple[Term, tuple[Term, ...]]]:
+    """Every part with the conditions on its indices, its own and those around it.
+
+    A condition on an index that a part does not mention says nothing of what is inside: so a tensor that is read in
+    several places is visited once, whatever stands around them.
+    """
     todo: list[tuple[Term, tuple[Term, ...]]] = [(program, ())]
     seen = set(todo)
     while todo:
         node, guards = todo.pop()
+        looked_up = _looked_up(node)
         factors = node.factors if isinstance(node, Mul) else (node,)
-        looked_up = [f for f in factors if isinstance(f, Delta) and f.lookup and f.domain]
         own = [f for f in factors if isinstance(f, Guard) and f not in looked_up]
         guards = tuple(dict.fromkeys((*guards, *own)))
-        yield from ((node, condition, guards) for condition in looked_up)
-        new = [(child, guards) for child in node.children if (child, guards) not in seen]
+        yield node, guards
+        inside = ((child, tuple(guard for guard in guards if _bears_on(guard, child))) for child in node.children)
+        new = [pair for pair in inside if pair not in seen]
         seen.update(new)
         todo += new
+
+
+def _bears_on(guard: Term, part: Term) -> bool:
+    """Whether the indices of a condition are all mentioned in a part."""
+    return all(v in part.free or isinstance(v.type, Whole) for v in guard.free)
 
 
 def _counts(value: Term) -> bool:

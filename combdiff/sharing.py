@@ -46,6 +46,7 @@ from combdiff.terms import (
     lambda_,
     let,
 )
+from combdiff.tracing.reuse import settled
 
 __all__ = [
     "bind_heavy",
@@ -70,6 +71,7 @@ def share(body: Term, names: Mapping[Term, str] | None = None) -> Term:
 
 def bind_heavy(body: Term, names: Mapping[Term, str] | None = None) -> Term:
     """The body with every heavy part bound, those that are used once too; `names` as for `share`."""
+    body = settled(body)
     binder = _Binder(body, names or {})
     binder.prepare(body)
     result = binder.result(body)
@@ -167,8 +169,8 @@ class _Binder:
         if not self._worth_binding(inner):
             return apply(Lambda(function.parameters, inner), arguments)
         outer = free_indices(Lambda(function.parameters, inner))
-        var = self._bind(Lambda((*outer, *function.parameters), inner), self.hints.get(function, "t"))
-        return Apply(var, (*outer, *arguments))
+        var = self._bind(lambda_((*outer, *function.parameters), inner), self.hints.get(function, "t"))
+        return apply(var, (*outer, *arguments))
 
     def _matrix_function(self, term: Term) -> Term:
         """A matrix function of a variable: where its matrix depends on indices around it, of the stack of all of them.

@@ -109,13 +109,31 @@ def test_a_long_row_takes_no_quadratic_memory() -> None:
     np.testing.assert_allclose(cd.grad(rows)(x, y), np.cos(x))
 
 
-def test_windows_that_overlap_are_cut_into_parts_that_do_not() -> None:
+def test_windows_that_overlap_are_added_at_once() -> None:
     gradient = cd.grad(strided)
     assert "δ" not in str(gradient)
-    assert gradient.source().count("= _fold(") == 3
+    assert gradient.source().count("= _fold(") == 2
     sizes = {"l": 6, "c": 2}
     small, large = (int(gradient.cost(n=2 * m + 2, k=20, m=m, **sizes).flops) for m in (100, 400))
     assert large < 5 * small
+
+
+@cd.program
+def named(v: cd.Space("m"), x: cd.Space("n"), w: cd.Space("k")):
+    return cd.sum(lambda i, j: v[i] * x[3 * i + j] * w[j])
+
+
+@pytest.mark.parametrize("k", [1, 5, 60])
+def test_windows_of_a_named_width_take_the_work_of_their_elements(k: int) -> None:
+    gradient, m = cd.grad(named, wrt="x"), 4000
+    sizes = {"m": m, "n": 3 * m + k, "k": k}
+    assert gradient.cost(**sizes).flops <= 6 * m * (k + 3)
+    rng = np.random.default_rng(0)
+    v, w = rng.normal(size=m), rng.normal(size=k)
+    expected = np.zeros(3 * m + k)
+    for j in range(k):
+        expected[j : j + 3 * m : 3] += v * w[j]
+    np.testing.assert_allclose(gradient(v, expected, w), expected, atol=1e-12)
 
 
 def test_no_delta_stays_in_a_sum_over_channels() -> None:

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.held import _visited
+from combdiff.terms import Lambda
+from combdiff.tracing.recording import trace_function
 
 RNG = np.random.default_rng(3)
 K, B = cd.Cyclic("K"), cd.Symmetric("B")
@@ -71,3 +74,23 @@ def test_names_do_not_clash_with_parameters() -> None:
     U, V = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 3))
     expected = sum(np.roll(U, -b, 1) * np.roll(V.T, -b, 1) for b in (-1, 0, 1))
     np.testing.assert_allclose(clash(U, V), expected)
+
+
+@pytest.mark.parametrize("axis", ["n", cd.Cyclic("n")])
+def test_conditions_shifted_in_a_loop_are_visited_once(axis: Any) -> None:
+    def slope(x: Any, y: Any) -> Any:
+        return cd.tensor(lambda i: cd.where(i > 0, x[i] * y[i - 1], x[i]))
+
+    def traced(steps: int) -> Lambda:
+        def f(x, h):
+            y = x
+            for _ in range(steps):
+                k = slope(x, y)
+                y = y + h * (k + slope(x, y + h * k))
+            return y.sum()
+
+        f.__annotations__ = {"x": cd.Space(axis), "h": cd.Space()}
+        return trace_function(f).term
+
+    visited = [sum(1 for _ in _visited(traced(steps))) for steps in (2, 4, 8)]
+    assert visited[2] - visited[1] <= 2.2 * (visited[1] - visited[0])

@@ -178,6 +178,81 @@ def test_messages_about_limits() -> None:
     assert parse_limit("1.5 MiB") == 1572864
 
 
+# --- what is promised ----------------------------------------------------------------------------------------------
+
+Line, Window = cd.Space("n"), cd.Space("k")
+
+
+@cd.program
+def apart(v: cd.Space("m"), x: Line, w: Window):
+    return cd.sum(lambda i, j: v[i] * x[3 * i + j] * w[j])
+
+
+@cd.program
+def sliding(v: cd.Space("m"), x: Line, w: Window):
+    return cd.sum(lambda i, j: v[i] * x[i + j] * w[j])
+
+
+@cd.program
+def channels(x: cd.Space("r", "n", "c"), w: cd.Space("k", "c", "o"), v: cd.Space("r", "m", "o")):
+    return cd.sum(lambda b, i, j, c, o: x[b, 2 * i + j, c] * w[j, c, o] * v[b, i, o])
+
+
+@cd.program
+def around(x: cd.Space(cd.Cyclic("n"), "r"), y: cd.Space(cd.Cyclic("n"), "r")):
+    return cd.sum(lambda i, a: cd.exp(x[2 * i + 3, a]) * y[i, a] * x[i - 1, a])
+
+
+@cd.program
+def scalars(A: cd.Space("n", "n"), s: Line):
+    return cd.sum(lambda i: cd.log(cd.sum(lambda j: cd.exp(A[i, j] * s[i]))))
+
+
+@cd.program
+def copied(A: cd.Space("n", "n"), b: Line):
+    return cd.tensor(lambda i, j: A[j, i]), cd.tensor(lambda i, j: A[i, j]), cd.tensor(lambda i, j: 2.5, i="n", j="n")
+
+
+def promised(f: Any, *arrays: Any, **sizes: int) -> None:
+    """What is measured is within what `cost()` promises, up to the interpreter's own objects."""
+    _, most = measured(lambda: f(*arrays))
+    assert most <= f.cost(**sizes).peak_bytes + 8192, (f.name, sizes)
+
+
+@pytest.mark.parametrize("name", ["v", "x", "w"])
+@pytest.mark.parametrize(("f", "stride"), [(apart, 3), (sliding, 1)], ids=["apart", "sliding"])
+def test_products_of_windows_take_what_is_promised_and_keep_to_limits(f: Any, stride: int, name: str) -> None:
+    gradient = cd.grad(f, wrt=name)
+    for m, k in ((4000, 5), (4000, 300), (300, 4000), (5, 4000), (1, 1)):
+        sizes = {"m": m, "n": stride * m + k, "k": k}
+        arrays = [RNG.normal(size=sizes[axis]) for axis in "mnk"]
+        promised(gradient, *arrays, **sizes)
+        limit = 2 * 10**6
+        try:
+            limited = gradient.compile(memory_limit=limit)
+            assert measured(lambda limited=limited, arrays=arrays: limited(*arrays))[1] <= limit
+        except cd.MemoryLimitError as error:
+            least = int(error.hint.rpartition("=")[2])
+            limited = gradient.compile(memory_limit=least)
+            assert measured(lambda limited=limited, arrays=arrays: limited(*arrays))[1] <= least + 4096
+
+
+@pytest.mark.parametrize("name", ["x", "w", "v"])
+def test_windows_of_images_take_what_is_promised(name: str) -> None:
+    sizes = {"r": 6, "n": 403, "m": 200, "k": 4, "c": 3, "o": 5}
+    arrays = [RNG.normal(size=[sizes[axis] for axis in axes]) for axes in ("rnc", "kco", "rmo")]
+    promised(cd.grad(channels, wrt=name), *arrays, **sizes)
+
+
+def test_reads_around_cycles_and_copies_of_results_take_what_is_promised() -> None:
+    x, y, A = RNG.normal(size=(301, 40)), RNG.normal(size=(301, 40)), RNG.normal(size=(90, 90))
+    for f in (around, cd.grad(around), cd.grad(around, wrt="y")):
+        promised(f, x, y, n=301, r=40)
+    promised(copied, A, A[0], n=90)
+    promised(cd.hessian(scalars, wrt="s"), A, A[0], n=90)
+    promised(cd.grad(scalars, wrt="A"), A, A[0], n=90)
+
+
 # --- costs ---------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from strategies import Case, programs
 
 import combdiff as cd
 from combdiff.domains import Function, Range, Space
+from combdiff.egraph.extraction import symbols
 from combdiff.indexing import Affine, affine
 from combdiff.primitives import function
 from combdiff.reference import evaluate
@@ -26,6 +28,8 @@ from combdiff.sharing import (
 )
 from combdiff.substitution import subterms
 from combdiff.terms import Apply, Lambda, Let, Mul, Number, Term, Tuple, Var, add, let, mul, negate, total
+from combdiff.tracing.recording import trace_function
+from combdiff.tracing.reuse import settled
 
 i, j, p = (Var(name, Range("n")) for name in "ijp")
 x, v = Var("x", Space("n")), Var("v", Space("n"))
@@ -303,3 +307,108 @@ def test_free_indices_come_in_order_of_occurrence() -> None:
 def test_sharing_is_deterministic() -> None:
     body = Lambda((i, j), mul(function("exp", at(A, i, j)), function("exp", at(A, j, i)), function("sin", at(x, i))))
     assert share(body) is share(body)
+
+
+# --- numbers that are used again ---------------------------------------------------------------------------------
+
+
+def logistic(steps: int) -> cd.Program:
+    """x ← r x (1 − x), a loop over a number."""
+
+    @cd.program
+    def f(r: cd.Space(), x: cd.Space()):
+        for _ in range(steps):
+            x = r * x * (1 - x)
+        return x
+
+    return f
+
+
+def logistic_elements(steps: int) -> cd.Program:
+    """The same over the elements of a tensor, in a Σ."""
+
+    @cd.program
+    def f(r: cd.Space(), x: cd.Space("n")):
+        def last(y):
+            for _ in range(steps):
+                y = r * y * (1 - y)
+            return y
+
+        return cd.sum(lambda i: last(x[i]))
+
+    return f
+
+
+def pendulum(steps: int) -> cd.Program:
+    """Semi-implicit Euler steps from the speed v."""
+
+    @cd.program
+    def f(v: cd.Space(), h: cd.Space()):
+        angle = 0.3
+        for _ in range(steps):
+            v = v - h * np.sin(angle)
+            angle = angle + h * v
+        return angle**2
+
+    return f
+
+
+def whole_length(program: cd.Program) -> int:
+    """The symbols that a program takes to print."""
+    bindings, result = split(program.term.body)
+    return sum(symbols(value) for _, value in bindings) + symbols(result)
+
+
+@pytest.mark.parametrize("make", [logistic, logistic_elements, pendulum])
+def test_what_a_loop_makes_of_a_number_grows_linearly(make: Callable[[int], cd.Program]) -> None:
+    short, middle, long = (whole_length(make(steps)) for steps in (10, 20, 40))
+    assert long - middle <= 2.2 * (middle - short)
+
+
+@pytest.mark.parametrize("make", [logistic, pendulum])
+def test_the_gradient_of_a_loop_grows_linearly(make: Callable[[int], cd.Program]) -> None:
+    short, middle, long = (whole_length(cd.grad(make(steps))) for steps in (4, 8, 16))
+    assert long - middle <= 2.5 * (middle - short)
+
+
+def test_the_gradient_of_a_loop_is_that_of_its_steps() -> None:
+    r, x = 3.7, 0.3
+    slope = 1.0
+    for _ in range(12):
+        slope, x = slope * r * (1 - 2 * x), r * x * (1 - x)
+    assert cd.grad(logistic(12), wrt="x")(r, 0.3) == pytest.approx(slope)
+
+
+def test_a_short_number_stands_where_it_is_used() -> None:
+    @cd.program
+    def f(a: cd.Space(), b: cd.Space()):
+        s = a + b
+        return s * np.exp(s)
+
+    assert str(f) == "(a, b) ↦ exp(a + b) (a + b)"
+
+
+def test_a_program_called_in_a_program_keeps_what_it_binds() -> None:
+    def composed(steps: int) -> cd.Program:
+        inner = logistic(5)
+
+        @cd.program
+        def f(r: cd.Space(), x: cd.Space()):
+            for _ in range(steps):
+                x = inner(r, x)
+            return x
+
+        return f
+
+    short, middle, long = (whole_length(composed(steps)) for steps in (2, 4, 8))
+    assert long - middle <= 2.2 * (middle - short)
+
+
+def test_settling_twice_is_settling_once() -> None:
+    def f(r: cd.Space(), x: cd.Space()):
+        for _ in range(7):
+            x = r * x * (1 - x)
+        return x
+
+    once = trace_function(f).term
+    assert settled(once) is once

@@ -12,7 +12,9 @@ one does not, or every third:
 
 Other arrays are laid out so first, some rows at a time, with zeros around or wrapped. More axes may be summed over
 (channels of images, other windows), kept, or come with the weights. Windows of a few elements alone are left to
-`np.correlate` and `np.einsum`.
+`np.correlate` and `np.einsum`. Windows that are longer than the array are mostly zeros: then the weights slide, and the
+array is what they are multiplied by (`_exchanged`); of lags those are computed side by side that are a stride apart
+(`_by_phases`). The work is that of the elements that are there.
 
 Emitted source holds the very text of these functions.
 
@@ -33,12 +35,15 @@ CHUNK = 1 << 17  # elements that are laid out at a time: more fill a cache, of f
 
 
 def block_size(width: int, inner: int, outer: int, stride: int, count: int) -> int:
-    """How many windows to multiply at once: for few, products are narrow; for many, the band is wide."""
+    """How many windows to multiply at once: for few, products are narrow; for many, the band is wide, and too large."""
 
     def price(size: Any) -> Any:
         return ((size - 1) * stride + width) * inner * (outer + 9 / size)
 
-    return min((1 << n for n in range(9) if 1 << n < 2 * count), key=price)
+    def fits(size: Any) -> Any:
+        return size == 1 or ((size - 1) * stride + width) * inner * size * outer <= 4 * CHUNK
+
+    return min((1 << n for n in range(9) if 1 << n < 2 * count and fits(1 << n)), key=price)
 
 
 def _size(axes: Any) -> Any:
@@ -196,6 +201,9 @@ def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weight
     shape, dtype = (*array.shape[:kept], count, *weights.shape[summed:]), np.result_type(array, weights)
     if 0 in (*shape, *array.shape, *weights.shape):
         return np.zeros(shape, dtype)
+    if width > array.shape[kept] and not wrap:
+        result = _exchanged(array, kept, start, stride, weights, count)
+        return result if np.isfinite(result).all() else _plainly(array, kept, start, stride, wrap, weights, count)
     if width <= 7 and summed == weights.ndim == stride == 1 and dtype.kind == "f":
         return _short(array.reshape(-1, array.shape[kept]), start, wrap, weights, count).reshape(shape)
     matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
@@ -208,10 +216,48 @@ def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weight
         for place, rows in blocks:
             np.matmul(rows, band, out=result[place])
     if not np.isfinite(np.vdot(result, result)):
-        lags = _each_lag(array, kept, start, stride, wrap, width, count)
-        return sum(part.reshape(-1, inner) @ each for part, each in zip(lags, matrix, strict=True)).reshape(shape)
+        return _plainly(array, kept, start, stride, wrap, weights, count)
     result = result.reshape(-1)[: total * outer].reshape(*shape[:kept], pitch, outer)
     return result[(slice(None),) * kept + (slice(count),)].reshape(shape)
+
+
+def _plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
+    """_correlate, element by element of a window: what is infinite or nan is in the windows alone that have it."""
+    width, summed = len(weights), array.ndim - kept
+    matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
+    inner, outer = matrix.shape[1:]
+    shape = (*array.shape[:kept], count, *weights.shape[summed:])
+    result = np.zeros((_size(shape[: kept + 1]), outer), np.result_type(array, weights))
+    for part, each in zip(_each_lag(array, kept, start, stride, wrap, width, count), matrix, strict=True):
+        result += part.reshape(-1, inner) @ each
+    return result.reshape(shape)
+
+
+def _exchanged(array: Any, kept: Any, start: Any, stride: Any, weights: Any, count: Any) -> Any:
+    """_correlate with the weights as what the array slides along, backwards, for an array shorter than windows are."""
+    summed = array.ndim - kept
+    outer = weights.ndim - summed
+    along = weights.transpose(*range(summed, weights.ndim), *range(summed))
+    factors = array.transpose(*range(kept, array.ndim), *range(kept))
+    found = _correlate(along, outer, -start - stride * (count - 1), stride, 0, factors, count)
+    found = found[(slice(None),) * outer + (slice(None, None, -1),)]
+    return found.transpose(*range(outer + 1, found.ndim), outer, *range(outer))
+
+
+def _by_phases(array: Any, kept: Any, start: Any, stride: Any, other: Any, width: Any) -> Any:
+    """_lags with k = stride·q + r: the array, some elements of each phase r, multiplies windows of the other one."""
+    size, turns = array.shape[kept], -(-width // stride)
+    first = -((start + stride - 1) // stride)
+    many = max(1, (size - 1 - start) // stride + 1 - first)
+    laid = _stretch(array, kept, start + stride * first, many * stride, 0)
+    laid = laid.reshape(*array.shape[:kept], many, stride, *array.shape[kept + 1 :])
+    weights = laid.transpose(kept, *range(kept), *range(kept + 1, laid.ndim))
+    outer = other.ndim - kept - 1
+    along = other.transpose(*range(kept + 1, other.ndim), kept, *range(kept))
+    found = _correlate(along, outer, first - (turns - 1), 1, 0, weights, turns)
+    found = found[(slice(None),) * outer + (slice(None, None, -1),)]
+    found = found.transpose(*range(outer, found.ndim), *range(outer))
+    return found.reshape(turns * stride, *found.shape[2:])[:width]
 
 
 def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
@@ -222,6 +268,9 @@ def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any,
     shape = (width, *array.shape[kept + 1 :], *other.shape[kept + 1 :])
     if 0 in (*shape, *array.shape, *other.shape):
         return np.zeros(shape, dtype)
+    if not wrap and (array.shape[kept] + 2 * stride) * width < count * width * stride / 2:
+        result = _by_phases(array, kept, start, stride, other, width)
+        return result if np.isfinite(result).all() else _lags_plainly(array, kept, start, stride, wrap, other, width)
     if width <= 11 and len(shape) == 1:
         rows = _stretch(array, kept, start, (count - 1) * stride + width, wrap)
         if count >= 512 and stride == 1 and dtype.kind == "f":
@@ -242,13 +291,22 @@ def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any,
         for place, rows in blocks:
             product += factors[place].T @ rows
     if not np.isfinite(np.vdot(product, product)):
-        lags = _each_lag(array, kept, start, stride, wrap, width, count)
-        return np.stack([part.reshape(-1, inner).T @ other.reshape(-1, outer) for part in lags]).reshape(shape)
+        return _lags_plainly(array, kept, start, stride, wrap, other, width)
     product = product.reshape(block, outer, -1, inner)
     down, two, right, one = product.strides
     strides = (down + stride * right, right, one, two)
     diagonals = np.lib.stride_tricks.as_strided(product, (block, width, inner, outer), strides)
     return diagonals.sum(0, dtype).reshape(shape)
+
+
+def _lags_plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
+    """_lags, each lag by itself: what is infinite or nan is in those alone that have it."""
+    count, dtype = other.shape[kept], np.result_type(array, other)
+    inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
+    result = np.zeros((width, inner, outer), dtype)
+    for each, part in zip(result, _each_lag(array, kept, start, stride, wrap, width, count), strict=True):
+        each += part.reshape(-1, inner).T @ other.reshape(-1, outer)
+    return result.reshape(width, *array.shape[kept + 1 :], *other.shape[kept + 1 :])
 
 
 def _text(function: Any) -> str:
@@ -258,6 +316,6 @@ def _text(function: Any) -> str:
 
 _HELPERS = (
     *(block_size, _size, _lay, _stretch, _band, _windows, _as_they_lie, _in_place, _laid, _copied, _pieces),
-    *(_each_lag, _short, _correlate, _lags),
+    *(_each_lag, _short, _correlate, _plainly, _exchanged, _by_phases, _lags, _lags_plainly),
 )
 BANDS = {function.__name__: _text(function) for function in _HELPERS}

@@ -20,20 +20,49 @@ def _running(array, axis, sign, bound):
 '''
 
 
+NUMPY_FOLD = '''\
+def _fold(array, stride, start, size):
+    """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
+    if stride < 0:
+        array, stride, start = {np}.flip(array, 0), -stride, start + stride * (array.shape[0] - 1)
+    count, width, *rest = array.shape
+    turns = max(1, -(-width // stride))
+    rows = {np}.zeros((count + turns - 1, stride, *rest), array.dtype)
+    for n in range(turns):
+        part = array[:, n * stride : (n + 1) * stride]
+        rows[n : n + count, : part.shape[1]] += part
+    row = rows.reshape((-1, *rest))
+    if start == 0 and size <= len(row):
+        return row[:size]
+    row, result = row[max(0, -start) : max(0, size - start)], {np}.zeros((size, *rest), array.dtype)
+    result[max(0, start) : max(0, start) + len(row)] = row
+    return result
+'''
+
+
 FOLD = '''\
 def _fold(array, stride, start, size):
-    """Elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two; zeros elsewhere."""
-    count, width, *rest = array.shape
+    """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
     if stride < 0:
-        array, stride, start = {np}.flip(array, 0), -stride, start + stride * (count - 1)
-    if stride > width:
-        gap = {np}.zeros((count, stride - width, *rest), dtype=array.dtype{device})
-        array = {np}.concatenate([array, gap], 1)
-    row = array.reshape((count * stride, *rest))[max(0, -start) : max(0, size - start)]
-    before = min(max(0, start), size)
-    lengths = before, size - before - row.shape[0]
-    first, last = ({np}.zeros((length, *rest), dtype=array.dtype{device}) for length in lengths)
-    return {np}.concatenate([first, row, last], 0)
+        array, stride, start = {np}.flip(array, 0), -stride, start + stride * (array.shape[0] - 1)
+
+    def placed(first):  # the columns from there on that lie side by side
+        part = array[:, first : first + stride]
+        count, width, *rest = part.shape
+        if stride > width:
+            gap = {np}.zeros((count, stride - width, *rest), dtype=array.dtype{device})
+            part = {np}.concatenate([part, gap], 1)
+        place = start + first
+        row = part.reshape((count * stride, *rest))[max(0, -place) : max(0, size - place)]
+        before = min(max(0, place), size)
+        lengths = before, size - before - row.shape[0]
+        ends = [{np}.zeros((length, *rest), dtype=array.dtype{device}) for length in lengths]
+        return {np}.concatenate([ends[0], row, ends[1]], 0)
+
+    total = placed(0)
+    for first in range(stride, array.shape[1], stride):
+        total = total + placed(first)
+    return total
 '''
 
 
@@ -54,5 +83,7 @@ def running(np: str) -> str:
 
 def fold_helper(np: str) -> str:
     """The helper in the words of a library."""
+    if np in ("np", "cp"):
+        return NUMPY_FOLD.format(np=np)
     text = FOLD.format(np=np, device=", device=array.device" if np == "torch" else "")
     return text.replace("torch.flip(array, 0)", "torch.flip(array, (0,))")

@@ -99,7 +99,7 @@ class Expressions:
             case Contract() as contraction:
                 return self.contract(contraction, operands, step)
             case Spread(along=along):
-                number = self.is_python(step.operands[0])
+                number = self.plan.is_number(step.operands[0])
                 array = self.dialect.full("()", operands[0], self.dtype(step.kind)) if number else operands[0]
                 return f"_spread({array}, {list(along)}, {self.shape(step.axes)})"
             case Deposit(along=along, owned=owned):
@@ -147,14 +147,6 @@ class Expressions:
         """How a step is referred to: its name, or the number it is."""
         operation = self.plan.steps[n].operation
         return literal(operation.number) if isinstance(operation, Constant) else self.names[n]
-
-    def is_python(self, n: int) -> bool:
-        """Whether a step is a Python number, made of constants and sizes alone."""
-        step = self.plan.steps[n]
-        if isinstance(step.operation, Constant):
-            return True
-        arithmetic = isinstance(step.operation, Scale | Combine | Conjugate | Elementwise | Contract)
-        return arithmetic and not step.axes and all(map(self.is_python, step.operands))
 
     # --- sizes and element types
 
@@ -210,7 +202,7 @@ class Expressions:
         kept = [axis for axis in order if axis is not None]
         if len(kept) == len(order):
             return self.dialect.transposed(operand, kept)
-        if self.is_python(step_operand := step.operands[0]):
+        if self.plan.is_number(step_operand := step.operands[0]):
             return self.dialect.full(self.shape(step.axes), operand, self.dtype(self.plan.steps[step_operand].kind))
         pattern = tuple(order.index(axis) for axis in range(len(kept)))
         return self.dialect.broadcast(self.placed(operand, pattern, len(order)), self.shape(step.axes))
@@ -249,7 +241,7 @@ class Expressions:
         assert isinstance(step.operation, Combine)
         text = ""
         parts = zip(step.operands, step.operation.patterns, step.operation.factors, strict=True)
-        for m, pattern, factor in sorted(parts, key=lambda part: self.is_python(part[0])):
+        for m, pattern, factor in sorted(parts, key=lambda part: self.plan.is_number(part[0])):
             operation = self.plan.steps[m].operation
             number = operation.number if isinstance(operation, Constant) else Number(1)
             total = factor.times(Factor(number))
@@ -273,7 +265,7 @@ class Expressions:
         assert isinstance(step.operation, Elementwise)
         name = step.operation.name
         texts = self._aligned([self.operand(m) for m in step.operands], step.operation.patterns, step)
-        numbers = [self.is_python(m) for m in step.operands]
+        numbers = [self.plan.is_number(m) for m in step.operands]
         text = self._power(step, texts) if name == "power" else None
         if text is None:
             kinds = [self.plan.steps[m].kind for m in step.operands]
@@ -299,7 +291,7 @@ class Expressions:
             whole = isinstance(number.real, int) and not number.imag and number.real < 0
             texts[1] = f"{texts[1]}.0" if whole and base.kind is int else texts[1]
             if written := self.dialect.powers.get(number):
-                of_arrays = "{np}" in written and self.is_python(step.operands[0])
+                of_arrays = "{np}" in written and self.plan.is_number(step.operands[0])
                 return None if of_arrays else written.format(texts[0], np=self.dialect.np)
         elif base.kind is int and exponent.kind is int:
             return self.dialect.integer_power(*texts)
@@ -308,7 +300,7 @@ class Expressions:
         return f"{parenthesised(texts[0])} ** {parenthesised(texts[1])}"
 
     def _conjugate(self, n: int, operand: str) -> str:
-        return f"{operand}.conjugate()" if self.is_python(n) else self.dialect.conjugate(operand)
+        return f"{operand}.conjugate()" if self.plan.is_number(n) else self.dialect.conjugate(operand)
 
     def _mask(self, mask: Mask, step: Step) -> str:
         rank, plain = len(step.axes), mask.test == "== 0" and mask.start == Linear()

@@ -3,7 +3,8 @@
     Σ_i y[i, d − 3i]·u[i]      y has 3 columns: T[i, j] = y[i, j]·u[i] in a row, read as T[⌊d/3⌋, d mod 3]
 
 This is what pulls back `x[3i + j]`. Read as it stands, y would be looked at for all pairs of i and d. Windows longer
-than their distance (of a convolution with a stride) are cut into parts that lie side by side, and these are added.
+than their distance (of a convolution with a stride) overlap, and what they have at the same place is added. How long a
+window is need not be known before the arrays are: its size only decides whether this is worth it.
 
 Invariant: the value of the product is unchanged.
 """
@@ -14,12 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.affine import Linear
-from combdiff.domains import Cyclic, Domain, Range, extent
-from combdiff.indexing import affine
+from combdiff.domains import Cyclic, extent
 from combdiff.lowering.graph import Graph, Value
 from combdiff.lowering.joining import product as joined
 from combdiff.lowering.products import Product
-from combdiff.lowering.steps import UNIT, Fold, Read
+from combdiff.lowering.steps import Fold, Read
 from combdiff.lowering.views import Position, domain_of, extent_form
 from combdiff.substitution import Names
 from combdiff.terms import Var
@@ -57,7 +57,7 @@ def _inner(operands: Sequence[Value], windows: Sequence[_Window]) -> list[Value]
 
 
 def _windows(graph: Graph, product: Product, value: Value, names: Names) -> Iterator[_Window]:
-    """The axes of a view of fixed length that are read at `a·summed ± whole + c`, none much longer than |a|."""
+    """The axes of a view that are read at `a·summed ± whole + c`, none much longer than |a| at the sizes."""
     step = graph.steps[value.step]
     if not isinstance(step.operation, Read) or len(set(value.labels)) < len(value.labels):
         return
@@ -67,20 +67,14 @@ def _windows(graph: Graph, product: Product, value: Value, names: Names) -> Iter
             continue
         for m, n in (used, used[::-1]):
             summed, whole, along, sign = value.labels[m], value.labels[n], position.steps[m], position.steps[n]
-            width = _fixed(axis)
+            form, width = extent_form(axis), extent(axis, graph.sizes)
             free = summed in product.summed and not any(summed in c.free for c in (*product.masks, *product.lookups))
             plain = abs(sign) == 1 and not any(isinstance(domain_of(x), Cyclic) for x in (whole, summed))
-            if not free or not plain or width is None or (abs(along) == 1 and width > 1):
+            if not free or not plain or (abs(along) == 1 and form not in (Linear(), Linear((), 1))):
                 continue
             if width <= min(MOST * abs(along), extent(domain_of(whole), graph.sizes)):
-                start = position.start.scale(-sign) - (width - 1 if sign < 0 else 0)
-                yield _Window(summed, whole, names.fresh(Var("j", Range(width))), -along * sign, start)
-
-
-def _fixed(axis: Domain) -> int | None:
-    """The extent of an axis that is the same at all sizes."""
-    form = extent_form(axis)
-    return None if form.symbols else int(form.constant)
+                start = position.start.scale(-sign) - (form - 1 if sign < 0 else Linear())
+                yield _Window(summed, whole, names.fresh(Var("j", axis)), -along * sign, start)
 
 
 def _apart(windows: Iterator[_Window]) -> list[_Window]:
@@ -111,20 +105,11 @@ def _lay_out(graph: Graph, product: Product, inner: Sequence[Value], windows: Se
 
 
 def _folded(graph: Graph, value: Value, window: _Window) -> Value:
-    """A value over the whole index of a window: windows that overlap are cut into parts that do not, and added."""
+    """A value over the whole index of a window."""
     order = [label for label in value.labels if label not in (window.summed, window.inner)]
-    whole = graph.arrange(value, (window.summed, window.inner, *order))
-    width, stride = _fixed(domain_of(window.inner)) or 0, abs(window.stride)
-    parts = []
-    for first in range(0, max(width, 1), stride):
-        part, label = whole, window.inner
-        if width > stride:
-            label = Var("#j", Range(min(stride, width - first)))
-            part = graph.relabel(whole, window.inner, affine([(label, 1)], first))
-        part = graph.arrange(part, (window.summed, label, *order))
-        operation = Fold(window.stride, window.start + first)
-        parts.append((UNIT, graph.labelled(operation, (part,), (window.whole, *order), graph.kind(part))))
-    return graph.combine(parts) if len(parts) > 1 else parts[0][1]
+    rows = graph.arrange(value, (window.summed, window.inner, *order))
+    operation = Fold(window.stride, window.start)
+    return graph.labelled(operation, (rows,), (window.whole, *order), graph.kind(rows))
 
 
 def _moved(graph: Graph, value: Value, windows: Sequence[_Window]) -> Value:

@@ -10,14 +10,14 @@ Invariant: a plan is immutable, every step is needed for a result, and steps onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
 from combdiff.domains import Domain, extent
-from combdiff.lowering.bands import CHUNK, block_size
 from combdiff.lowering.indirections import Clip, Hit, Ramp, Scatter, Take
+from combdiff.lowering.sliding import Sliding
 from combdiff.lowering.stacks import stack_elements, stack_of
 from combdiff.lowering.steps import (
     UNIT,
@@ -27,20 +27,25 @@ from combdiff.lowering.steps import (
     Choice,
     Collect,
     Combine,
+    Conjugate,
     Constant,
     Contract,
     Correlate,
     Deposit,
     Elementwise,
+    Fold,
     Gram,
     Keep,
     LinearSolve,
+    LogSumExp,
     MatrixFunction,
     Parameter,
     Pattern,
     Read,
     Running,
+    Scale,
     Solve,
+    Spread,
     Step,
     Within,
 )
@@ -50,6 +55,7 @@ from combdiff.terms import Lambda, Var
 
 TYPICAL = 24  # of a named size, where a plan is made without arrays
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
+BUFFER = 1 << 13  # elements of an operand that NumPy lays out at a time
 BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for the mask and copies of each
 GRAM_BLOCK, GRAM_SMALL = 2**18, 2**15  # elements that `_gram` weights at a time, and of arrays weighted as a whole
 
@@ -117,6 +123,39 @@ class Plan:
         """The named sizes of the program, without those of blocks."""
         own = {name for loop in self.loops for name in (loop.size, loop.start)}
         return {name: size for name, size in self.sizes.items() if name not in own}
+
+    def is_number(self, n: int) -> bool:
+        """Whether a step is a Python number, made of constants and sizes alone."""
+        step = self.steps[n]
+        if isinstance(step.operation, Constant):
+            return True
+        arithmetic = isinstance(step.operation, Scale | Combine | Conjugate | Elementwise | Contract)
+        return arithmetic and not step.axes and all(map(self.is_number, step.operands))
+
+    def is_filled(self, n: int) -> bool:
+        """Whether a step is an array of one number."""
+        return isinstance(self.steps[n].operation, Arrange) and self.is_number(self.steps[n].operands[0])
+
+    def owner(self, n: int) -> int | None:
+        """The step that made the memory of a result that may be given away, if there is one."""
+        step = self.steps[n]
+        if isinstance(step.operation, Arrange) and not self.is_filled(n):
+            return None if None in step.operation.order else self.owner(step.operands[0])
+        own = step.fresh or isinstance(step.operation, Deposit)  # owned ones write over what nothing else reads
+        return n if own or self.is_filled(n) else None
+
+    @property
+    def copied(self) -> tuple[int, ...]:
+        """The results that are copied before they are returned, as they share memory with an argument or another."""
+        returned: set[int] = set()
+        found = []
+        for n in self.results:
+            owner = self.owner(n)
+            if owner is None or owner in returned:
+                found.append(n)
+            else:
+                returned.add(owner)
+        return tuple(found)
 
     def shape(self, step: int) -> tuple[int, ...]:
         """The shape of a step's result."""
@@ -191,11 +230,7 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case Collect(axis=axis) if axis is not None:
             return 0
         case Correlate() as op:
-            array, other = operands
-            window = [array.axes[n] for n in op.left[: op.kept] if op.lags]
-            last = (op.kept, op.kept + 1) if op.lags else (0, len(op.left) - op.kept)
-            window += [other.axes[n] for n in op.right[slice(*last)]]
-            return prod(extent(axis, known) for axis in (*window, *step.axes))
+            return _sliding(op, step, operands, sizes).flops
         case Take() | Scatter():
             return prod(
                 extent(axis, known) for axis in (step if isinstance(step.operation, Take) else operands[0]).axes
@@ -241,12 +276,14 @@ def cost(plan: Plan) -> tuple[StepCost, ...]:
 
 
 def _held(plan: Plan, n: int) -> int:
-    """Elements of the new array that a step makes. A read around a cycle copies what it reads, or the longer axes."""
+    """Elements of the new array that a step makes."""
     step = plan.steps[n]
-    if isinstance(step.operation, Read) and any(p.wrap and p.along() is None for p in step.operation.positions):
-        return min(plan.elements(n), 2 * plan.elements(step.operands[0]))
+    if isinstance(step.operation, Read):
+        return _read_elements(plan, n, step.operation)[0]
     if isinstance(step.operation, Collect) and step.operation.pairwise and (loop := _loop(plan, n)):
         return plan.elements(n) * rounds(plan, loop)
+    if plan.is_filled(n):
+        return plan.elements(n)
     written_over = isinstance(step.operation, Deposit) and step.operation.owned
     return 0 if written_over or isinstance(step.operation, (*VIEWS, Constant)) else plan.elements(n)
 
@@ -263,7 +300,8 @@ def peak(plan: Plan) -> int:
         freed[plan.last_use[n]] += spent.bytes
         most = max(most, held + spent.workspace)
         held -= freed[n]
-    return most
+    copies = sum(plan.elements(n) * ITEM_BYTES[plan.steps[n].kind] for n in plan.copied)
+    return max(most, held + copies)
 
 
 def _collects(plan: Plan, n: int) -> bool:
@@ -284,43 +322,98 @@ def _whole_sizes(plan: Plan, n: int) -> Mapping[str, int]:
 def workspace(plan: Plan, n: int) -> int:
     """Bytes that NumPy takes while a step is done and gives back: copies in another layout or element type, terms.
 
-    Arguments count as contiguous. The number is an upper bound, up to buffers of a few kilobytes.
+    Arguments count as contiguous. The number is an upper bound, but for the interpreter's own objects.
     """
     step = plan.steps[n]
-    size = plan.elements(n)
+    size, item = plan.elements(n), ITEM_BYTES[step.kind]
+    held = sum(plan.elements(m) for m in step.operands)
     match step.operation:
         case Contract(in_place="stack") as op:
             stack = stack_of(op)
             assert stack is not None
             sizes = dict(zip(stack.array, plan.shape(step.operands[stack.matrix]), strict=True))
-            return stack_elements(stack, sizes) * ITEM_BYTES[step.kind]
-        case Contract() as op if op.kernel not in ("multiply", "outer", "einsum"):
+            return stack_elements(stack, sizes) * item
+        case Contract() as op if op.kernel in ("multiply", "outer"):
+            return _buffers(plan, n, [tuple(map(op.out.index, p)) for p in (op.left, op.right)])
+        case Contract() as op if op.kernel != "einsum":
             operands = zip(step.operands, (op.left, op.right), (True, False), strict=True)
             return sum(_copied(plan, op, step.kind, *operand) for operand in operands)
-        case Combine(factors=factors):
+        case Contract():
+            return sum(min(BUFFER, plan.elements(m)) for m in step.operands) * item
+        case Combine(factors=factors, patterns=patterns):
             scaled = sum(factor != UNIT for factor in factors)
-            return min(2, scaled + (len(factors) > 2)) * size * ITEM_BYTES[step.kind]
-        case Elementwise(name="power"):  # some are written as two operations
-            return size * ITEM_BYTES[step.kind]
+            return min(2, scaled + (len(factors) > 2)) * size * item + _buffers(plan, n, patterns)
+        case Elementwise(name=name, patterns=patterns):  # some powers are written as two operations
+            return (name == "power") * size * item + _buffers(plan, n, patterns)
+        case LogSumExp():
+            return 2 * held * item + 4 * size * item + _buffers(plan, n, [()])
         case Mask() | Hit() | Clip() | Ramp():
             return 3 * size * ITEM_BYTES[float]
         case Keep():
-            return size // 8 * ITEM_BYTES[step.kind] + BOX_BYTES * min(BOX_ELEMENTS, size)
+            return size // 8 * item + BOX_BYTES * min(BOX_ELEMENTS, size)
         case Within():
-            held = sum(plan.elements(m) for m in step.operands)
-            return (size + held // 2) * ITEM_BYTES[step.kind] + BOX_BYTES * min(BOX_ELEMENTS, size + held)
-        case Read() as read if read.diagonal() is None:
-            whole = plan.elements(step.operands[0]) * ITEM_BYTES[step.kind]
-            return whole + (len(read.positions) + 3) * size * ITEM_BYTES[complex]
+            return (size + held // 2) * item + BOX_BYTES * min(BOX_ELEMENTS, size + held)
+        case Read() as read:
+            copied, places = _read_elements(plan, n, read)
+            return copied * item + places * ITEM_BYTES[int]
+        case Collect(pairwise=True) if loop := _loop(plan, n):  # a list becomes an array before it is added up
+            return rounds(plan, loop) * size * item
         case Gram(axis=axis):
-            return 2 * gram_block(*(plan.shape(step.operands[0])[n] for n in (axis, 1 - axis))) * ITEM_BYTES[step.kind]
+            return 2 * gram_block(*(plan.shape(step.operands[0])[n] for n in (axis, 1 - axis))) * item
         case Deposit(owned=owned):
-            return 0 if owned else size * ITEM_BYTES[step.kind]
+            return (0 if owned else size * item) + min(BUFFER, held) * item
+        case Spread():
+            return min(BUFFER, held) * item
         case Take() as take:  # indices in place on a cycle, or counted along axes that are read too
             return 2 * sum(plan.elements(step.operands[place.operand]) for place in take.read) * ITEM_BYTES[int]
-        case MatrixFunction() | LinearSolve() | Solve() | Correlate() | Scatter() | Running():
-            return 3 * sum(plan.elements(m) for m in step.operands) * ITEM_BYTES[step.kind]
+        case Correlate() as op:
+            return _sliding(op, step, [plan.steps[m] for m in step.operands], plan.sizes).elements * item
+        case Fold(stride=stride):
+            count, width, *rest = plan.shape(step.operands[0])
+            laid = abs(stride) * (count + -(-width // abs(stride))) * prod(rest)
+            return (laid + 2 * min(BUFFER, held)) * item
+        case MatrixFunction() | LinearSolve() | Solve() | Scatter() | Running():
+            return 3 * held * item
     return 0
+
+
+def _read_elements(plan: Plan, n: int, read: Read) -> tuple[int, int]:
+    """The elements that a read copies, and those of arrays of places that it takes.
+
+    A view copies nothing, but where it leaves its operand: that is laid out with zeros, or itself, around it. What
+    wraps is gathered by index arrays where it has not much more elements than that.
+    """
+    source = plan.steps[plan.steps[n].operands[0]]
+    size, shape = plan.elements(n), plan.shape(n)
+    starts = {loop.start for loop in plan.loops}
+    if any(p.divisor > 1 for p in read.positions):
+        return size, (0 if read.places(len(shape)) else (len(read.positions) + 3) * size)
+    longer, places, inside = 1, 0, True
+    for place, axis in zip(read.positions, source.axes, strict=True):
+        length, first = extent(axis, dict(plan.sizes)), int(place.start.evaluate(plan.sizes))
+        low = first + sum(min(0, along * (many - 1)) for along, many in zip(place.steps, shape, strict=True))
+        high = first + sum(max(0, along * (many - 1)) for along, many in zip(place.steps, shape, strict=True))
+        if low < 0 or high >= length or not starts.isdisjoint(place.start.symbols):
+            longer, inside = longer * (high + 1 - low), False
+        else:
+            longer *= length
+        if place.wrap and place.along() is None:
+            places += 3 * prod(many for along, many in zip(place.steps, shape, strict=True) if along)
+    if inside or not size:
+        return 0, 0
+    return (min(size, longer) if places else longer), places
+
+
+def _buffers(plan: Plan, n: int, patterns: Sequence[Pattern]) -> int:
+    """Bytes of the buffers in which NumPy lays out elements of operands, at most two at a time.
+
+    Of those that are repeated along an axis, have another order of axes or another element type.
+    """
+    step = plan.steps[n]
+    rank = tuple(range(len(step.axes)))
+    pairs = [(plan.steps[m], pattern) for m, pattern in zip(step.operands, patterns, strict=True) if pattern]
+    laid = sum(pattern != rank or one.kind is not step.kind or not one.fresh for one, pattern in pairs)
+    return min(2, laid) * min(BUFFER, plan.elements(n)) * ITEM_BYTES[step.kind]
 
 
 def gram_block(rows: int, columns: int) -> int:
@@ -330,20 +423,29 @@ def gram_block(rows: int, columns: int) -> int:
     return columns * min(rows, max(16, min(columns // 2, GRAM_BLOCK // columns)))
 
 
-def _correlating(plan: Plan, n: int, op: Correlate) -> int:
-    """Bytes of the operands and the result laid out anew, of some windows, and of the band with its product."""
-    step = plan.steps[n]
-    left, right = plan.shape(step.operands[0]), plan.shape(step.operands[1])
-    inner = prod(left[axis] for m, axis in enumerate(op.left) if m > op.kept)
-    outer = prod(right[axis] for axis in op.right[op.kept + 1 if op.lags else len(left) - op.kept :])
-    count = right[op.right[op.kept]] if op.lags else plan.shape(n)[op.out.index(op.kept)]
-    width = plan.shape(n)[op.out.index(0)] if op.lags else right[op.right[0]]
-    block = block_size(width, max(inner, 1), max(outer, 1), op.stride, max(count, 1))
-    wide = ((block - 1) * op.stride + width) * inner
-    windows = prod(left[axis] for axis in op.left[: op.kept]) * -(-count // block) * wide
-    room = 4 * min(max(CHUNK, 16 * wide), windows)
-    held = 2 * sum(map(plan.elements, (n, *step.operands))) + room + 3 * wide * block * outer
-    return held * ITEM_BYTES[step.kind]
+def _sliding(op: Correlate, step: Step, operands: Sequence[Step], sizes: Mapping[str, int]) -> Sliding:
+    """The product of a sliding window, with the extents of its groups of axes."""
+    known = dict(sizes)
+    left, right = ([extent(one.axes[n], known) for n in order] for one, order in _ordered(op, operands))
+    result = dict(zip(op.out, (extent(axis, known) for axis in step.axes), strict=True))
+    after = op.kept + 1 if op.lags else len(left) - op.kept
+    return Sliding(
+        rows=prod(left[: op.kept]),
+        size=left[op.kept],
+        inner=prod(left[op.kept + 1 :]),
+        width=result[0] if op.lags else right[0],
+        count=right[op.kept] if op.lags else result[op.kept],
+        outer=prod(right[after:]),
+        stride=op.stride,
+        wrap=op.wrap,
+        lags=op.lags,
+        plain=len(left) == op.kept + 1 and len(right) == after,
+        mixed=operands[0].kind is not operands[1].kind,
+    )
+
+
+def _ordered(op: Correlate, operands: Sequence[Step]) -> Iterator[tuple[Step, Pattern]]:
+    return zip(operands, (op.left, op.right), strict=True)
 
 
 def _copied(plan: Plan, op: Contract, kind: type, operand: int, pattern: Pattern, is_left: bool) -> int:

@@ -34,7 +34,6 @@ from combdiff.lowering.steps import (
     Combine,
     Conjugate,
     Constant,
-    Deposit,
     Elementwise,
     Keep,
     LogSumExp,
@@ -245,26 +244,16 @@ class _Writer:
         """The expression for a result: an array of its own, or a NumPy scalar."""
         step, name = self.plan.steps[n], self.expressions.operand(n)
         if not step.axes:
-            if self.expressions.is_python(n):
+            if self.plan.is_number(n):
                 return self.dialect.scalar(name, self.expressions.dtype(step.kind))
             if self.dialect.item:
                 return f"{name}{self.dialect.item}"
-        owner = self._owner(n)
-        if owner is None or owner in returned:
+        owner = self.plan.owner(n)
+        lazy = owner is not None and isinstance(self.plan.steps[owner].operation, Conjugate)
+        if owner is None or (lazy and self.dialect.lazy_conjugate) or owner in returned:
             return self.dialect.copy(name)
         returned.add(owner)
         return name
-
-    def _owner(self, n: int) -> int | None:
-        """The step that made the memory of a result that may be given away, if there is one."""
-        step = self.plan.steps[n]
-        if isinstance(step.operation, Arrange):
-            if self.expressions.is_python(step.operands[0]):
-                return n
-            return None if None in step.operation.order else self._owner(step.operands[0])
-        lazy = isinstance(step.operation, Conjugate) and self.dialect.lazy_conjugate
-        own = step.fresh or isinstance(step.operation, Deposit)  # owned ones write over what nothing else reads
-        return n if own and not lazy else None
 
     # --- what comes first
 

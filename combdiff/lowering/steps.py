@@ -224,7 +224,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Fold:
-    """Element (i, j, …) of the operand at `stride·i + j + start` along the first axis of the result; 0 elsewhere."""
+    """The sum of the elements (i, j, …) of the operand at `stride·i + j + start` along the first axis of the result."""
 
     stride: int
     start: Linear

@@ -22,6 +22,7 @@ from combdiff.indexing import Affine
 from combdiff.substitution import substitute
 from combdiff.terms import Apply, Lambda, Term, Var, lambda_, mul, total
 from combdiff.tracing.context import current, show_domain
+from combdiff.tracing.reuse import held, released
 
 Combine = Callable[..., Term]
 FIRST = Affine((), 0)
@@ -31,7 +32,7 @@ def element(tensor: Term, indices: Sequence[Term]) -> Term:
     """`tensor[indices]`, read through where the tensor only renames the indices of another."""
     if isinstance(tensor, Lambda) and is_access(tensor):
         return substitute(tensor.body, dict(zip(tensor.parameters, indices, strict=True)))
-    return Apply(tensor, tuple(indices)) if indices else tensor
+    return Apply(tensor, tuple(indices)) if indices else held(tensor)
 
 
 def tabulate(indices: Sequence[Var], body: Term) -> Term:
@@ -48,7 +49,7 @@ def elementwise(combine: Combine, *operands: Term) -> Term:
     shapes = [axes_of(operand) for operand in operands]
     indices = current("arithmetic").fresh_indices(broadcast(operands, shapes))
     parts = [element(operand, aligned(shape, indices)) for operand, shape in zip(operands, shapes, strict=True)]
-    return tabulate(indices, combine(*parts))
+    return tabulate(indices, released(combine(*parts)))
 
 
 def broadcast(operands: Sequence[Term], shapes: Sequence[Axes]) -> Axes:

@@ -23,6 +23,7 @@ from combdiff.substitution import Names, subterms
 from combdiff.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var
 from combdiff.tracing.arrays import element, expanded
 from combdiff.tracing.context import TracedValue, current, show_domain, size_of
+from combdiff.tracing.reuse import held, is_held
 from combdiff.tracing.values import NamedFunction, Value, check_space, lift, wrap
 
 Sizes = dict[str, Size]
@@ -212,7 +213,7 @@ class _Copy:
                 return scope.get(term, term)
             case Let():
                 for var, value in term.bindings:
-                    scope = {**scope, var: self.run(value, scope)}
+                    scope = {**scope, var: held(self.run(value, scope))}
                 return self.run(term.body, scope)
             case Lambda() | Sum():
                 bound = tuple(self._fresh(var) for var in term.bound)
@@ -231,6 +232,8 @@ class _Copy:
     def _apply(self, term: Apply, scope: Scope) -> Term:
         function = self.run(term.function, scope)
         arguments = tuple(self.run(argument, scope) for argument in term.arguments)
+        if is_held(term):
+            return Apply(function, ())
         if isinstance(function, Lambda) and isinstance(type_of(function), Function):
             return called(function, arguments, self.names)
         if isinstance(type_of(function), Function):

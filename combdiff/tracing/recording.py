@@ -23,6 +23,7 @@ from combdiff.tracing.arrays import expanded
 from combdiff.tracing.context import Trace, TracedValue, tracing
 from combdiff.tracing.currying import returned_function
 from combdiff.tracing.indices import Index
+from combdiff.tracing.reuse import settled
 from combdiff.tracing.values import NamedFunction, Value, lift, wrap
 
 
@@ -55,7 +56,7 @@ def trace_function(function: Callable[..., object]) -> Traced:
     with tracing(function.__name__, location, (*parameters, *(Var(name, Whole()) for name in sizes))) as trace:
         returned = function(*(_traced_parameter(parameter, trace) for parameter in parameters))
         inner, returned = returned_function(returned, parameters, trace)
-        term = Lambda((*parameters, *inner), _result(returned, function.__name__, location))
+        term = Lambda((*parameters, *inner), settled(_result(returned, function.__name__, location)))
         return Traced(term, function.__name__, location, tuple(var.name for var in inner), trace.places)
 
 
