@@ -10,7 +10,7 @@ import sys
 import time
 
 import combdiff as cd
-from combdiff.substitution import subterms
+from combdiff.ir.substitution import subterms
 
 
 def numbers(depth: int) -> cd.Program:

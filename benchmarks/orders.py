@@ -15,9 +15,9 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from combdiff.execution import find_paths
-from combdiff.lowering.networks import Network, cost_of, from_path
-from combdiff.lowering.search import trees
+from combdiff.planning.networks import Network, cost_of, from_path
+from combdiff.planning.search import trees
+from combdiff.runtime.execution import find_paths
 
 HYPER = (
     ("ij,jk,kl,jl->il", {"i": 10, "j": 10**4, "k": 10, "l": 10}),

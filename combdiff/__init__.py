@@ -14,28 +14,25 @@ simplified up to the symmetries of the tensors, and run it as tensor contraction
     print(cd.grad(energy, wrt="x"))        # (A, x) ↦ d ↦ 2 Σ_i A[d,i] x[i]
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "domains": "Cyclic Function Range Real Space Symmetric",
-    "egraph.budget": "budget",
+    "api": "Hessian Program derive grad hessian hvp jacobian parse program pullback pushforward simplify"
+    " value_and_grad",
     "errors": "ArgumentError BudgetWarning CombdiffError ConvergenceError DifferentiationError IndexingError"
     " MemoryLimitError RuleError SingularError SpaceError TraceError TypeMismatchError UnsupportedError",
-    "hessians": "Hessian hessian",
-    "program": "Program program",
-    "text": "TextError derive parse",
+    "ir": "Cyclic Function Range Real Space Symmetric",
+    "simplification": "budget",
+    "text": "TextError",
     "tracing": "abs adj arccos arcsin arctan argmin conj cos cosh delta det einsum exp imag inv log logaddexp logdet"
-    " matrix_power maximum minimum primitive real relu root sign sin sinh solve sqrt sum tan tanh tensor trace"
-    " where",
-    "transforms": "grad hvp jacobian pullback pushforward simplify value_and_grad",
+    " matrix_power maximum minimum primitive real relu root sign sin sinh solve sqrt sum tan tanh tensor"
+    " trace where",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
-_MODULES = ("interop", "testing")
+_MODULES = {"interop": "combdiff.api.interop", "testing": "combdiff.testing"}
 
 __all__ = sorted((*_HOMES, *_MODULES))
 
@@ -45,7 +42,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         value = getattr(import_module(f"combdiff.{_HOMES[name]}"), "sum_" if name == "sum" else name)
     elif name in _MODULES:
-        value = import_module(f"combdiff.{name}")
+        value = import_module(_MODULES[name])
     else:
         raise AttributeError(f"module 'combdiff' has no attribute {name!r}")
     globals()[name] = value
@@ -54,14 +51,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """The package, where a public function wins over the module of its name: `combdiff.program` decorates."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

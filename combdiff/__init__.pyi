@@ -1,8 +1,22 @@
 """What type checkers see of the package; `__init__.py` imports each name when it is first used."""
 
-from combdiff import interop, testing
-from combdiff.domains import Cyclic, Function, Range, Real, Space, Symmetric
-from combdiff.egraph.budget import budget
+from combdiff import testing
+from combdiff.api import (
+    Hessian,
+    Program,
+    derive,
+    grad,
+    hessian,
+    hvp,
+    interop,
+    jacobian,
+    parse,
+    program,
+    pullback,
+    pushforward,
+    simplify,
+    value_and_grad,
+)
 from combdiff.errors import (
     ArgumentError,
     BudgetWarning,
@@ -18,9 +32,9 @@ from combdiff.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from combdiff.hessians import Hessian, hessian
-from combdiff.program import Program, program
-from combdiff.text import TextError, derive, parse
+from combdiff.ir import Cyclic, Function, Range, Real, Space, Symmetric
+from combdiff.simplification import budget
+from combdiff.text import TextError
 from combdiff.tracing import (
     abs,
     adj,
@@ -59,7 +73,6 @@ from combdiff.tracing import (
     where,
 )
 from combdiff.tracing import sum_ as sum
-from combdiff.transforms import grad, hvp, jacobian, pullback, pushforward, simplify, value_and_grad
 
 __version__: str
 

@@ -23,8 +23,8 @@ from typing import IO, TYPE_CHECKING, Any
 from combdiff.errors import CombdiffError, RuleError
 
 if TYPE_CHECKING:
-    from combdiff.domains import Space
-    from combdiff.program import Program
+    from combdiff.api import Program
+    from combdiff.ir import Space
     from combdiff.testing import Verdict
 
 EXAMPLES = """examples:
@@ -114,7 +114,7 @@ def _cost_sizes(given: str) -> dict[str, int]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from combdiff.text import derivatives
+    from combdiff.api import derivatives
 
     text = _text(options)
     with warnings.catch_warnings(record=True) as noted:
@@ -201,7 +201,7 @@ def _written(options: argparse.Namespace, program: Program) -> str:
 
 
 def _json(options: argparse.Namespace, text: str, steps: list[Program], error: float | None) -> str:
-    from combdiff.domains import Space
+    from combdiff.ir import Space
 
     expression, derivative = steps[0], steps[-1]
     found: dict[str, Any] = {
@@ -229,15 +229,15 @@ def _json(options: argparse.Namespace, text: str, steps: list[Program], error: f
 
 
 def _sizes(space: Space) -> list[str]:
-    from combdiff.domains import Range
+    from combdiff.ir import Range
 
     return [str(axis.size) for axis in space.axes if isinstance(axis, Range)]
 
 
 def _largest_error(text: str, steps: list[Program]) -> float:
     """The largest error of any of the derivatives against central differences of what stands before it."""
-    from combdiff.text.check import largest_error
-    from combdiff.text.grammar import read
+    from combdiff.testing import largest_error
+    from combdiff.text import read
 
     errors = [
         largest_error(before, after, tuple(wrt.name for wrt in names))

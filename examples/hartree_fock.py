@@ -18,7 +18,7 @@ import time
 import numpy as np
 
 import combdiff as cd
-from combdiff.terms import Add, Lambda, Let
+from combdiff.ir.terms import Add, Lambda, Let
 
 try:
     from pyscf import gto, scf

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 import combdiff as cd
-from combdiff.substitution import subterms
+from combdiff.ir.substitution import subterms
 
 Vector = cd.Space("m")
 Weights = cd.Space("m", "m")

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import combdiff
-from combdiff import cli, text
+from combdiff import api, cli
+from combdiff.api.language import derivatives, derive
+from combdiff.api.programs import Program
 from combdiff.cli import main
-from combdiff.program import Program
-from combdiff.text import derivatives, derive
 
 ROOT = Path(combdiff.__file__).parent.parent
 TEXT = "declare A 2 x 1 expression A *(ij,j->i) sin(x) derivative wrt x"
@@ -108,7 +108,7 @@ def test_a_check_that_fails_has_status_1(capsys: pytest.CaptureFixture[str], mon
         expression, _ = derivatives(text_)
         return [expression, derivatives(text_.replace("sin", "cos"))[-1]]
 
-    monkeypatch.setattr(text, "derivatives", wrong)
+    monkeypatch.setattr(api, "derivatives", wrong)
     assert main(["--check", TEXT]) == 1
     assert capsys.readouterr().err.startswith("combdiff: error: check failed: the derivative differs from central")
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.egraph.conditions import can_take
-from combdiff.indexing import Delta
-from combdiff.substitution import subterms
-from combdiff.terms import Add, Apply, Conj, Mul, Sum, Term, Var
+from combdiff.ir.indices import Delta
+from combdiff.ir.substitution import subterms
+from combdiff.ir.terms import Add, Conj, Mul, Sum, Term, Var
+from combdiff.simplification.normal_form.delta_solver import can_take
 
 Camera, Ints = cd.Space("C", 3), cd.Space("O", dtype=int)
 
@@ -43,9 +43,7 @@ def shifted(a: cd.Space("n"), w: cd.Space("k")):
 
 
 @cd.program
-def bundle(
-    a: Camera, t: Camera, f: cd.Space("C"), P: cd.Space("P", 3), cam: Ints, point: Ints, seen: cd.Space("O", 2)
-):
+def bundle(a: Camera, t: Camera, f: cd.Space("C"), P: cd.Space("P", 3), cam: Ints, point: Ints, seen: cd.Space("O", 2)):
     """Bundle adjustment: points turned by Rodrigues' formula, moved and projected."""
     angle = cd.tensor(lambda o: cd.sqrt(cd.sum(lambda k: a[cam[o], k] ** 2)))
     axis = cd.tensor(lambda o, k: a[cam[o], k] / angle[o])
@@ -62,10 +60,12 @@ def bundle(
     crossed = cd.einsum("ijk,oi,oj->ok", ε, axis, X)
     along = cd.einsum("ok,ok->o", axis, X)
     Y = cd.tensor(
-        lambda o, k: cd.cos(angle[o]) * X[o, k]
-        + cd.sin(angle[o]) * crossed[o, k]
-        + (1 - cd.cos(angle[o])) * along[o] * axis[o, k]
-        + t[cam[o], k]
+        lambda o, k: (
+            cd.cos(angle[o]) * X[o, k]
+            + cd.sin(angle[o]) * crossed[o, k]
+            + (1 - cd.cos(angle[o])) * along[o] * axis[o, k]
+            + t[cam[o], k]
+        )
     )
 
     def missed(n: int) -> Any:

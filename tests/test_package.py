@@ -6,7 +6,6 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -42,11 +41,9 @@ def test_only_what_is_used_is_imported() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["program", "pullback"])
-def test_a_function_wins_over_the_module_of_its_name(name: str) -> None:
-    code = f"import combdiff.{name}, combdiff; import combdiff.text; print(type(combdiff.{name}).__name__)"
-    assert in_own_process(code) == "function\n"
-    assert isinstance(sys.modules[f"combdiff.{name}"], ModuleType)
+def test_no_module_shares_the_name_of_a_public_function() -> None:
+    modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert modules & set(combdiff.__all__) == {"testing"}
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -1,15 +1,25 @@
-"""Programs as people read them: Unicode text and LaTeX.
+"""Programs as people read them: Unicode text and LaTeX, in index notation, matrix notation or combinators.
 
     text(x ↦ Σ_i x[i]·x[i])  = "x ↦ Σ_i x[i]²"
     latex(x ↦ Σ_i x[i]·x[i]) = r"x \\mapsto \\sum_{i} x_{i}^{2}"
 
-One layout decides order, grouping and names (`outline`, `naming`, `monomials`, `conditions`, `notation`, in this
-order), and two renderers write its documents with their signs (`plain`, `tex`).
+In: a term. Out: text. One layout decides order, grouping and names, and two renderers write its documents.
+
+In the order in which data meets them: `documents` (what is written where), `outline` (definitions short enough to
+read), `naming`, `monomials`, `conditions`, `bounds`, `indirect`, `pointfree`, `signs`, `notation` (index notation);
+`chains`, `contraction`, `matrix` (matrix notation); `rendering`, `plain`, `tex` (the renderers); `combinators`.
 
 Invariant: every term can be printed, in time linear in its graph; equal terms print alike in every process.
 """
 
+from combdiff.printing.combinators import combinator_text
 from combdiff.printing.plain import matrix_text, text
 from combdiff.printing.tex import latex, matrix_latex
 
-__all__ = ["latex", "matrix_latex", "matrix_text", "text"]
+__all__ = [
+    "combinator_text",
+    "latex",
+    "matrix_latex",
+    "matrix_text",
+    "text",
+]

@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from combdiff.affine import Bound as LinearBound
-from combdiff.affine import Bounds, Linear, eliminate
-from combdiff.domains import Real, Whole
-from combdiff.indexing import Indicator, Unequal, affine, affine_parts
+from combdiff.ir import Indicator, Mul, Real, Sum, Term, Unequal, Var, Whole, affine, affine_parts, mul
+from combdiff.polyhedra import Bound as LinearBound
+from combdiff.polyhedra import Bounds, Linear, eliminate, in_domain, linear, premises_of, symbol, term_of
 from combdiff.printing.conditions import form_of, write_form
-from combdiff.printing.documents import Bound, Doc, Function, Name, Rounded
+from combdiff.printing.documents import Bound, Doc, FunctionCall, Name, Rounded
 from combdiff.printing.naming import Scope
-from combdiff.ranges import in_domain, linear, premises_of, symbol, term_of
-from combdiff.terms import Mul, Sum, Term, Var, mul
 
 
 def split_bounds(indices: Sequence[Var], body: Term) -> tuple[list[Indicator], Term]:
@@ -104,4 +101,4 @@ def _side(bounds: Sequence[LinearBound], fold: str, variables: Mapping[str, Var]
     for form, divisor in bounds:
         doc = write_form(form_of(term_of(form, variables)), scope)
         docs.append(doc if divisor == 1 else Rounded(doc, divisor, up))
-    return docs[0] if len(docs) == 1 else Function(fold, tuple(docs))
+    return docs[0] if len(docs) == 1 else FunctionCall(fold, tuple(docs))

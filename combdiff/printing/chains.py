@@ -14,22 +14,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from combdiff.domains import Space
+from combdiff.ir import MINUS_ONE, ONE, Number, Space, conj, mul
 from combdiff.printing.documents import (
+    Division,
     Doc,
     ElementPower,
     ElementProduct,
-    Function,
+    FunctionCall,
     Literal,
     Marked,
     MatrixProduct,
     Name,
     Norm,
-    Power,
-    Quotient,
     Signed,
+    Superscript,
 )
-from combdiff.terms import MINUS_ONE, ONE, Number, conj, mul
 
 MARKS = {(False, False): "", (True, True): "†", (True, False): "ᵀ", (False, True): "*"}
 PREFERRED = list(MARKS)
@@ -214,7 +213,7 @@ def trace(first: Chain, *more: Chain) -> Chain:
     whole = times(first, *more) if more else first
     ways = [way for value in (whole, whole.transposed) for way in _rotations(value)]
     best = min(ways, key=lambda way: (way.marks, way.factors[0].mark, repr(way.factors[0].doc)))
-    return scaled(of_atom(Atom(Function("tr", (document(best.bare),)), 0, best.complex)), best.number, best.scalars)
+    return scaled(of_atom(Atom(FunctionCall("tr", (document(best.bare),)), 0, best.complex)), best.number, best.scalars)
 
 
 def _rotations(value: Chain) -> list[Chain]:
@@ -229,13 +228,13 @@ def _squared_norm(value: Chain, kind: str) -> Chain:
 
 def diagonal(vector: Chain) -> Chain:
     """`diag(u)`, the matrix."""
-    return of_atom(Atom(Function("diag", (document(vector),)), 2, vector.complex, ((True, False, 1),)))
+    return of_atom(Atom(FunctionCall("diag", (document(vector),)), 2, vector.complex, ((True, False, 1),)))
 
 
 def diagonal_of(matrix: Chain) -> Chain:
     """`diag(A)`, the vector."""
     ways = min((matrix, matrix.transposed), key=lambda way: way.marks)
-    inside = of_atom(Atom(Function("diag", (document(ways.bare),)), 1, matrix.complex))
+    inside = of_atom(Atom(FunctionCall("diag", (document(ways.bare),)), 1, matrix.complex))
     return scaled(inside, ways.number, ways.scalars)
 
 
@@ -278,7 +277,7 @@ def exponent_document(exponent: Number) -> Doc:
 
 def power(base: Chain, exponent: Doc, is_complex: bool) -> Chain:
     """A power of every element."""
-    kind = ElementPower if base.order else Power
+    kind = ElementPower if base.order else Superscript
     return of_atom(Atom(kind(document(base), exponent), base.order, is_complex))
 
 
@@ -286,7 +285,7 @@ def image(name: str, arguments: Sequence[Chain], order: int, is_complex: bool) -
     """A function of every element; the root of `‖x‖²` is `‖x‖`."""
     if name == "sqrt" and (norm := _norm(arguments[0])) is not None:
         return of_atom(norm)
-    return of_atom(Atom(Function(name, tuple(map(document, arguments))), order, is_complex))
+    return of_atom(Atom(FunctionCall(name, tuple(map(document, arguments))), order, is_complex))
 
 
 def _norm(value: Chain) -> Atom | None:
@@ -347,11 +346,11 @@ def signed_document(value: Chain) -> tuple[bool, Doc]:
     top = above[0] if len(above) == 1 else MatrixProduct(tuple(above))
     if not below:
         return negative, top
-    return negative, Quotient(top, below[0] if len(below) == 1 else MatrixProduct(tuple(below)))
+    return negative, Division(top, below[0] if len(below) == 1 else MatrixProduct(tuple(below)))
 
 
 def _scalar(atom: Atom, exponent: int) -> Doc:
-    return atom.doc if exponent == 1 else Power(atom.doc, Literal(exponent))
+    return atom.doc if exponent == 1 else Superscript(atom.doc, Literal(exponent))
 
 
 def _unsigned(number: Number) -> tuple[bool, Literal]:

@@ -9,24 +9,29 @@ half of the B rule differentiates it.
 
 from __future__ import annotations
 
-from combdiff.checking import is_domain
-from combdiff.combinators import Compose, Constant, Evaluate, Exchange, Fork, Form, Identity, Solve, eliminate
-from combdiff.domains import Space
-from combdiff.printing.plain import text
-from combdiff.sharing import split
-from combdiff.terms import Lambda, Term, Var
-from combdiff.univariate import (
+from combdiff.differentiation import (
     Adjoint,
     Call,
+    Compose,
     Conjugate,
-    Contract,
+    ConstantMap,
     Differential,
     Elementwise,
+    Evaluate,
+    Exchange,
+    Fork,
+    Form,
+    Identity,
     MatrixFunction,
     Multiply,
+    Solve,
+    SumOver,
     Translate,
     Univariate,
+    eliminate,
 )
+from combdiff.ir import Lambda, Space, Term, Var, is_domain, split
+from combdiff.printing.plain import text
 
 
 def combinator_text(program: Lambda) -> str:
@@ -46,7 +51,7 @@ def form_text(form: Form) -> str:
     match step:
         case Identity():
             return step.var.name
-        case Constant():
+        case ConstantMap():
             return f"𝐊 {_bracketed(_line(step.value))}"
         case Exchange():
             return f"𝐂 ({_names(step.parameters)} ↦ {parts[0]})"
@@ -69,7 +74,7 @@ def _univariate(outer: Univariate) -> str:
             return f"({_line(outer.summand)} +)"
         case Conjugate():
             return "conj"
-        case Contract():
+        case SumOver():
             return "Σ"
         case MatrixFunction():
             return outer.name

@@ -18,11 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from combdiff.domains import Real, Symmetric, Whole
-from combdiff.indexing import Indicator, Unequal, affine_parts
-from combdiff.printing.documents import Comparison, Doc, Literal, Name, Remainder, Scaled, Signed
+from combdiff.ir import Indicator, Real, Symmetric, Term, Unequal, Var, Whole, affine_parts
+from combdiff.printing.documents import Comparison, Doc, Literal, Modulo, Name, Scaled, Signed
 from combdiff.printing.naming import Scope
-from combdiff.terms import Term, Var
 
 Rational = int | Fraction
 Form = tuple[dict[Var, Rational], Rational]  # coefficients and offset
@@ -75,7 +73,7 @@ def write_conditions(conditions: Iterable[Indicator | Unequal], scope: Scope) ->
 
 def _congruence(condition: Indicator, scope: Scope) -> Comparison:
     coefficients, offset = form_of(condition.form)
-    rest = Remainder(write_form((coefficients, 0), scope), condition.modulus)
+    rest = Modulo(write_form((coefficients, 0), scope), condition.modulus)
     return Comparison((rest, Literal(-offset % condition.modulus)), ("=",))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from combdiff.ir import ONE, Number, Var, mul
 from combdiff.printing.chains import (
     IDENTITY,
     ONES,
@@ -30,7 +31,6 @@ from combdiff.printing.chains import (
     times,
     trace,
 )
-from combdiff.terms import ONE, Number, Var, mul
 
 Edge = tuple[Var, Var, Chain]
 

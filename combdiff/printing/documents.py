@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from combdiff.terms import Scalar
+from combdiff.ir import Scalar
 
 
 class Doc:
@@ -44,7 +44,7 @@ class Scaled(Doc):
 
 
 @dataclass(frozen=True)
-class Access(Doc):
+class Subscripted(Doc):
     """`A[i,j]`, or `f(x, y)` when round: elements of tensors, values of fields and named maps."""
 
     map: Doc
@@ -53,7 +53,7 @@ class Access(Doc):
 
 
 @dataclass(frozen=True)
-class Function(Doc):
+class FunctionCall(Doc):
     """A primitive of the table, applied: `exp(z)`, `|z|`."""
 
     name: str
@@ -68,14 +68,14 @@ class Signed(Doc):
 
 
 @dataclass(frozen=True)
-class Product(Doc):
+class Juxtaposition(Doc):
     """Two or more factors side by side."""
 
     factors: tuple[Doc, ...]
 
 
 @dataclass(frozen=True)
-class Quotient(Doc):
+class Division(Doc):
     """A fraction."""
 
     numerator: Doc
@@ -83,7 +83,7 @@ class Quotient(Doc):
 
 
 @dataclass(frozen=True)
-class Power(Doc):
+class Superscript(Doc):
     """A base with an exponent."""
 
     base: Doc
@@ -142,7 +142,7 @@ class Comparison(Doc):
 
 
 @dataclass(frozen=True)
-class Remainder(Doc):
+class Modulo(Doc):
     """`form mod modulus`."""
 
     form: Doc
@@ -220,7 +220,7 @@ class Arrow(Doc):
 
 
 @dataclass(frozen=True)
-class Row(Doc):
+class ResultRow(Doc):
     """`(a, b)`: several results."""
 
     items: tuple[Doc, ...]

@@ -9,11 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from combdiff.checking import type_of
-from combdiff.domains import Space
-from combdiff.indexing import Coordinate, Delta, affine_parts
-from combdiff.substitution import substitute, subterms
-from combdiff.terms import Apply, Mul, Number, Sum, Term, Var, add, mul, total
+from combdiff.ir import (
+    Apply,
+    Coordinate,
+    Delta,
+    Mul,
+    Number,
+    Space,
+    Sum,
+    Term,
+    Var,
+    add,
+    affine_parts,
+    mul,
+    substitute,
+    subterms,
+    total,
+    type_of,
+)
 
 
 def read_directly(term: Term) -> Term:

@@ -13,13 +13,38 @@ Invariant: what is written has the value of the program, 𝟏 and 𝐈 of the ri
 
 from __future__ import annotations
 
-from combdiff.checking import dtype_of, is_domain, type_of
-from combdiff.domains import Function as Map
-from combdiff.domains import Real, Space
-from combdiff.egraph.extraction import symbols
-from combdiff.expansion import factors_of
-from combdiff.indexing import Delta
-from combdiff.primitives import TABLE, function
+from combdiff.ir import (
+    TABLE,
+    Add,
+    Apply,
+    Conj,
+    Delta,
+    Lambda,
+    Let,
+    Number,
+    Primitive,
+    Pullback,
+    Real,
+    Space,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    dtype_of,
+    free_indices,
+    function,
+    is_call,
+    is_domain,
+    let,
+    mul,
+    put_back,
+    split,
+    substitute,
+    type_of,
+    uses,
+)
+from combdiff.ir import Function as Map
 from combdiff.printing.chains import (
     IDENTITY,
     Atom,
@@ -36,30 +61,11 @@ from combdiff.printing.chains import (
     total,
 )
 from combdiff.printing.contraction import Contraction, NoMatrixNotation
-from combdiff.printing.documents import Access, Doc, Function, Marked, Row, Sheet
+from combdiff.printing.documents import Doc, FunctionCall, Marked, ResultRow, Sheet, Subscripted
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened
-from combdiff.sharing import free_indices, is_call, put_back, split, uses
-from combdiff.substitution import substitute
-from combdiff.symmetries import with_symmetries
-from combdiff.terms import (
-    Add,
-    Apply,
-    Conj,
-    Lambda,
-    Let,
-    Number,
-    Primitive,
-    Pullback,
-    Sum,
-    Term,
-    Tuple,
-    Var,
-    add,
-    let,
-    mul,
-)
+from combdiff.simplification import factors_of, symbols, with_symmetries
 
 Indices = tuple[Var, ...]
 MOST_PUT_BACK = 28  # symbols of a cotangent that is written where it is used
@@ -125,7 +131,7 @@ class _Notation:
     def result(self, term: Term) -> Doc:
         """A result, or each of several."""
         if isinstance(term, Tuple):
-            return Row(tuple(self.result(item) for item in term.items))
+            return ResultRow(tuple(self.result(item) for item in term.items))
         try:
             return document(self.tensor(term))
         except NoMatrixNotation:
@@ -273,7 +279,7 @@ class _Notation:
         if space.order not in (0, 2) or any(argument.order != 2 for argument in arguments):
             raise NoMatrixNotation("a stack of matrices")
         docs = tuple(argument.doc for argument in arguments)
-        doc = Marked(docs[0], "⁻¹") if term.name == "inv" else Function(term.name, docs)
+        doc = Marked(docs[0], "⁻¹") if term.name == "inv" else FunctionCall(term.name, docs)
         return Atom(doc, space.order, space.dtype is complex, symmetries(space))
 
     def _call(self, term: Apply | Pullback) -> Atom:
@@ -287,7 +293,7 @@ class _Notation:
             cotangent = (document(self.tensor(term.cotangent)),)
             doc = self.layout.pulled_back(term, arguments, cotangent, self.scope)
         else:
-            doc = Access(self.layout.doc(term.function, self.scope), arguments, True)
+            doc = Subscripted(self.layout.doc(term.function, self.scope), arguments, True)
         return Atom(doc, space.order, space.dtype is complex)
 
 

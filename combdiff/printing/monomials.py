@@ -11,9 +11,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.domains import Function
-from combdiff.moduli import squared_modulus
-from combdiff.terms import MINUS_ONE, ONE, Apply, Mul, Number, Primitive, Pullback, Sum, Term, Var, mul, tidy
+from combdiff.ir import (
+    MINUS_ONE,
+    ONE,
+    Apply,
+    Function,
+    Mul,
+    Number,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Var,
+    mul,
+    squared_modulus,
+    tidy,
+)
 
 Factors = dict[Term, int]
 """Bases with their exponents, in order of first occurrence."""

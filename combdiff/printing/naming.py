@@ -17,9 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
-from combdiff.checking import is_domain
-from combdiff.domains import Real
-from combdiff.terms import Var
+from combdiff.ir import Real, Var, is_domain
 
 LETTERS = "abcdefghijklmnpqrstuvwxyz"  # without o, which reads as 0
 REAL_LETTERS = "xyztsuvwrqp"

@@ -15,31 +15,51 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
 
-from combdiff.domains import Function as Map
-from combdiff.domains import Real, Space
-from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Coordinate, Delta, Indicator, Unequal
-from combdiff.moduli import squared_modulus
+from combdiff.ir import (
+    ONE,
+    Add,
+    Affine,
+    Apply,
+    Conj,
+    Coordinate,
+    Delta,
+    Implicit,
+    Indicator,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Pullback,
+    Real,
+    Space,
+    Sum,
+    Term,
+    Tuple,
+    Unequal,
+    Var,
+    squared_modulus,
+)
+from combdiff.ir import Function as Map
 from combdiff.printing.bounds import sizes_of, split_bounds, split_inequalities, write_bounds
 from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
-    Access,
     Arrow,
     BigSum,
     Derivative,
+    Division,
     Doc,
-    Function,
+    FunctionCall,
     Iverson,
+    Juxtaposition,
     Kronecker,
     Literal,
     Name,
-    Power,
-    Product,
-    Quotient,
-    Row,
+    ResultRow,
     Sheet,
     Signed,
     Starred,
+    Subscripted,
+    Superscript,
     Transposed,
 )
 from combdiff.printing.indirect import read_directly
@@ -48,7 +68,6 @@ from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
 from combdiff.printing.signs import negated
-from combdiff.terms import ONE, Add, Apply, Conj, Lambda, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
 
 
 def sheet(term: Term) -> Sheet:
@@ -101,7 +120,7 @@ class Layout:
         if not isinstance(value, Lambda):
             return name, self.doc(value, scope)
         inner = self._enter(scope, value.parameters, value.body)
-        left = Access(name, _names(value.parameters, inner), _is_round(None, value.parameters))
+        left = Subscripted(name, _names(value.parameters, inner), _is_round(None, value.parameters))
         return left, self.doc(value.body, inner)
 
     def doc(self, term: Term, scope: Scope) -> Doc:
@@ -149,7 +168,7 @@ class Layout:
             case Primitive():
                 return self._primitive(term, scope)
             case Tuple():
-                return Row(tuple(self.doc(item, scope) for item in term.items))
+                return ResultRow(tuple(self.doc(item, scope) for item in term.items))
             case Pullback():
                 return self._pullback(term, scope)
             case Implicit():
@@ -179,7 +198,7 @@ class Layout:
         if not above or coefficient != Literal(1) or isinstance(coefficient.real, float):
             above = [coefficient, *above]
         top = _beside(above)
-        return negative, Quotient(top, _beside(below)) if below else top
+        return negative, Division(top, _beside(below)) if below else top
 
     def _side(self, factors: dict[Term, int], scope: Scope) -> list[Doc]:
         """The factors on one side of the fraction bar, in the order in which they are shown."""
@@ -188,7 +207,7 @@ class Layout:
         for base, exponent in factors.items():
             if base not in conditions:
                 doc = self._factor(base, scope)
-                shown.append((_rank(base, exponent), Power(doc, Literal(exponent)) if exponent > 1 else doc))
+                shown.append((_rank(base, exponent), Superscript(doc, Literal(exponent)) if exponent > 1 else doc))
         shown.sort(key=lambda pair: pair[0])
         return [doc for _, doc in shown]
 
@@ -218,12 +237,12 @@ class Layout:
             if squared_modulus(squares) is not None:  # Re Σ z* z = Σ |z|²
                 return self._sum(Sum(sum_.indices, squares), scope)
         arguments = self._arguments(term.arguments, scope)
-        return Power(*arguments) if term.name == "power" else Function(term.name, arguments)
+        return Superscript(*arguments) if term.name == "power" else FunctionCall(term.name, arguments)
 
     def _apply(self, term: Apply, scope: Scope) -> Doc:
         round_ = _is_round(term.function, term.arguments)
         arguments = (self._arguments if round_ else self._indices)(term.arguments, scope)
-        return Access(self.doc(term.function, scope), arguments, round_)
+        return Subscripted(self.doc(term.function, scope), arguments, round_)
 
     def _lambda(self, term: Lambda, scope: Scope) -> Doc:
         unindexed = whole(term)
@@ -241,16 +260,16 @@ class Layout:
         map_ = self.doc(term.function, scope)
         type_ = term.function.type if isinstance(term.function, Var) else None
         if isinstance(type_, Map) and type_.linear:
-            return Access(Transposed(map_), cotangent, True)
+            return Subscripted(Transposed(map_), cotangent, True)
         sign = _derivative_sign(type_, len(term.arguments), term.cotangent)
         position = term.position + 1 if len(term.arguments) > 1 else 0
-        derivative = Access(Derivative(map_, sign, position), arguments, True)
-        return derivative if term.cotangent is ONE else Access(Transposed(derivative), cotangent, True)
+        derivative = Subscripted(Derivative(map_, sign, position), arguments, True)
+        return derivative if term.cotangent is ONE else Subscripted(Transposed(derivative), cotangent, True)
 
     def _implicit(self, term: Implicit, scope: Scope) -> Doc:
         """`root(x ↦ …)`, `argmin(x ↦ …)`, `solve(k ↦ …, b)`: where a search starts is not shown."""
         arguments = [term.map, term.given] if term.kind == "solve" else [term.map]
-        return Function(term.kind, self._arguments(arguments, scope))
+        return FunctionCall(term.kind, self._arguments(arguments, scope))
 
 
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:
@@ -287,7 +306,7 @@ def _rank(base: Term, exponent: int) -> int:
 
 
 def _beside(factors: Sequence[Doc]) -> Doc:
-    return factors[0] if len(factors) == 1 else Product(tuple(factors))
+    return factors[0] if len(factors) == 1 else Juxtaposition(tuple(factors))
 
 
 def _over_denominator(number: Number) -> tuple[Number, int]:

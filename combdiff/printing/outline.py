@@ -18,13 +18,34 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from combdiff.checking import is_domain
-from combdiff.domains import Space
-from combdiff.implicit import Implicit
-from combdiff.indexing import Affine, Delta, Indicator, Unequal
-from combdiff.sharing import is_call, is_field, put_back, uses, whole_calls
-from combdiff.substitution import apply, fresh, substitute, subterms
-from combdiff.terms import Apply, Lambda, Let, Number, Primitive, Sum, Term, Tuple, Var, lambda_
+from combdiff.ir import (
+    Affine,
+    Apply,
+    Delta,
+    Implicit,
+    Indicator,
+    Lambda,
+    Let,
+    Number,
+    Primitive,
+    Space,
+    Sum,
+    Term,
+    Tuple,
+    Unequal,
+    Var,
+    apply,
+    fresh,
+    is_call,
+    is_domain,
+    is_field,
+    lambda_,
+    put_back,
+    substitute,
+    subterms,
+    uses,
+    whole_calls,
+)
 
 # Lengths count operations and accesses; indices, variables and numbers are free.
 SHORT = 3  # a map shorter than this is written out however often it is used

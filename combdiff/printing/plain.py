@@ -13,36 +13,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+from combdiff.ir import Scalar, Term
 from combdiff.printing.documents import (
-    Access,
     Arrow,
     BigSum,
     Comparison,
     Derivative,
+    Division,
     Doc,
     ElementPower,
-    Function,
+    FunctionCall,
     Iverson,
+    Juxtaposition,
     Kronecker,
     Literal,
     Marked,
+    Modulo,
     Norm,
-    Power,
-    Product,
-    Quotient,
-    Remainder,
+    ResultRow,
     Rounded,
-    Row,
     Scaled,
     Sheet,
     Signed,
     Starred,
+    Subscripted,
+    Superscript,
     Transposed,
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
 from combdiff.printing.rendering import TERM, Level, Renderer
-from combdiff.terms import Scalar, Term
 
 LINE = 100  # characters
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -90,15 +90,15 @@ class _Text(Renderer):
         Its parentheses are those it has on one line.
         """
         line = margin + before + self.bracket(doc, least) + after
-        if len(line) <= self.width or not isinstance(doc, Arrow | Row | Signed | Product):
+        if len(line) <= self.width or not isinstance(doc, Arrow | ResultRow | Signed | Juxtaposition):
             yield line
         elif self.is_bracketed(doc, least):
             yield from self._between(f"{margin}{before}(", self._below(doc, margin), f"{margin}){after}")
         elif isinstance(doc, Arrow):
             yield from self._lines(doc.body, margin, f"{before}{self.parameters(doc.parameters)} ↦ ", after)
-        elif isinstance(doc, Row):
+        elif isinstance(doc, ResultRow):
             yield from self._between(f"{margin}{before}(", self._items(doc, margin + "  "), f"{margin}){after}")
-        elif isinstance(doc, Product):
+        elif isinstance(doc, Juxtaposition):
             yield from self._product_lines(doc, margin, before, after)
         elif len(doc.terms) == 1:
             yield from self._lines(doc.terms[0][1], margin, f"{before}-", after, TERM)
@@ -115,11 +115,11 @@ class _Text(Renderer):
         """What stands on lines of its own between parentheses."""
         return self._terms(doc, margin, "", "") if isinstance(doc, Signed) else self._lines(doc, margin + "  ")
 
-    def _items(self, doc: Row, margin: str) -> Iterator[str]:
+    def _items(self, doc: ResultRow, margin: str) -> Iterator[str]:
         for n, item in enumerate(doc.items, 1):
             yield from self._lines(item, margin, after="," if n < len(doc.items) else "")
 
-    def _product_lines(self, doc: Product, margin: str, before: str, after: str) -> Iterator[str]:
+    def _product_lines(self, doc: Juxtaposition, margin: str, before: str, after: str) -> Iterator[str]:
         """A product that ends in a sum, with the terms of that on lines of their own."""
         *factors, whole = self.factors(doc)
         if isinstance(last := doc.factors[-1], Signed):
@@ -165,21 +165,21 @@ class _Text(Renderer):
             return f"{name if top == 1 else f'{top}{tight}'}/{doc.coefficient.denominator}"
         return f"{doc.coefficient}{tight}"
 
-    def access(self, doc: Access) -> str:
+    def access(self, doc: Subscripted) -> str:
         inner = (", " if doc.round else ",").join(map(self.render, doc.arguments))
         map_ = self.bracket(doc.map, Level.ATOM)
         return f"{map_}({inner})" if doc.round else f"{map_}[{inner}]"
 
-    def function(self, doc: Function) -> str:
+    def function(self, doc: FunctionCall) -> str:
         inner = ", ".join(map(self.render, doc.arguments))
         if doc.name == "abs" and "|" not in inner:
             return f"|{inner}|"
         return f"{SHOWN_AS.get(doc.name, doc.name)}({inner})"
 
-    def quotient(self, doc: Quotient) -> str:
+    def quotient(self, doc: Division) -> str:
         return f"{self.bracket(doc.numerator, Level.PRODUCT)} / {self.bracket(doc.denominator, Level.POWER)}"
 
-    def power(self, doc: Power) -> str:
+    def power(self, doc: Superscript) -> str:
         base, exponent = self.bracket(doc.base, Level.ATOM), self.render(doc.exponent)
         if isinstance(doc.exponent, Literal) and exponent.isdigit():
             return base + exponent.translate(SUPERSCRIPTS)
@@ -216,10 +216,10 @@ class _Text(Renderer):
     def kronecker(self, doc: Kronecker) -> str:
         return f"δ({self.render(doc.left)}, {self.render(doc.right)})"
 
-    def condition(self, doc: Iverson | Comparison | Remainder) -> str:
+    def condition(self, doc: Iverson | Comparison | Modulo) -> str:
         if isinstance(doc, Iverson):
             return f"[{', '.join(map(self.render, doc.conditions))}]"
-        if isinstance(doc, Remainder):
+        if isinstance(doc, Modulo):
             return f"{self.bracket(doc.form, Level.ATOM)} mod {doc.modulus}"
         shown = self.render(doc.sides[0])
         for sign, side in zip(doc.signs, doc.sides[1:], strict=True):

@@ -11,10 +11,7 @@ Invariant: what is written holds at every point; the terms made here are laid ou
 
 from __future__ import annotations
 
-from combdiff.domains import Function, Space
-from combdiff.sharing import is_call
-from combdiff.substitution import subterms
-from combdiff.terms import Add, Apply, Lambda, Mul, Pullback, Term, Var
+from combdiff.ir import Add, Apply, Function, Lambda, Mul, Pullback, Space, Term, Var, is_call, subterms
 
 
 def whole(term: Lambda) -> Term | None:

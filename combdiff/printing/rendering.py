@@ -15,37 +15,37 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from fractions import Fraction
 
+from combdiff.ir import Scalar
 from combdiff.printing.documents import (
-    Access,
     Arrow,
     BigSum,
     Bound,
     Comparison,
     Derivative,
+    Division,
     Doc,
     ElementPower,
     ElementProduct,
-    Function,
+    FunctionCall,
     Iverson,
+    Juxtaposition,
     Kronecker,
     Literal,
     Marked,
     MatrixProduct,
+    Modulo,
     Name,
     Norm,
-    Power,
-    Product,
-    Quotient,
-    Remainder,
+    ResultRow,
     Rounded,
-    Row,
     Scaled,
     Sheet,
     Signed,
     Starred,
+    Subscripted,
+    Superscript,
     Transposed,
 )
-from combdiff.terms import Scalar
 
 
 class Level(IntEnum):
@@ -78,17 +78,17 @@ class Renderer(ABC):
                 return self.literal(doc)
             case Scaled():
                 return self.scaled(doc)
-            case Access():
+            case Subscripted():
                 return self.access(doc)
-            case Function():
+            case FunctionCall():
                 return self.function(doc)
             case Signed():
                 return self.signed(doc)
-            case Product():
+            case Juxtaposition():
                 return self.product(doc)
-            case Quotient():
+            case Division():
                 return self.quotient(doc)
-            case Power():
+            case Superscript():
                 return self.power(doc)
             case MatrixProduct():
                 return self.matrix_product(doc)
@@ -106,11 +106,11 @@ class Renderer(ABC):
                 return self.rounded(doc)
             case Kronecker():
                 return self.kronecker(doc)
-            case Iverson() | Comparison() | Remainder():
+            case Iverson() | Comparison() | Modulo():
                 return self.condition(doc)
             case Arrow():
                 return self.arrow(doc)
-            case Row():
+            case ResultRow():
                 return self.enclosed(", ".join(map(self.render, doc.items)))
         raise TypeError(f"not a document: {doc!r}")
 
@@ -121,13 +121,13 @@ class Renderer(ABC):
                 return self.literal_level(doc)
             case Signed():
                 return Level.SUM
-            case Product():
+            case Juxtaposition():
                 return Level.BIG if self.level(doc.factors[-1]) == Level.BIG else Level.PRODUCT
-            case Quotient():
+            case Division():
                 return self.quotient_level
-            case Scaled() | Remainder() | MatrixProduct() | ElementProduct():
+            case Scaled() | Modulo() | MatrixProduct() | ElementProduct():
                 return Level.PRODUCT
-            case Power() | Starred() | ElementPower() | Marked():
+            case Superscript() | Starred() | ElementPower() | Marked():
                 return Level.POWER
             case BigSum():
                 return Level.BIG
@@ -171,11 +171,11 @@ class Renderer(ABC):
             parts.append(sign + self.bracket(term, TERM))
         return "".join(parts)
 
-    def product(self, doc: Product) -> str:
+    def product(self, doc: Juxtaposition) -> str:
         """Factors side by side."""
         return self.beside(self.factors(doc))
 
-    def factors(self, doc: Product) -> list[str]:
+    def factors(self, doc: Juxtaposition) -> list[str]:
         """The factors of a product as they stand in it; only the last may reach as far as Σ does."""
         *others, last = doc.factors
         shown = [self.bracket(factor, self._place(n, factor)) for n, factor in enumerate(others)]
@@ -248,19 +248,19 @@ class Renderer(ABC):
         """`2i` in an index."""
 
     @abstractmethod
-    def access(self, doc: Access) -> str:
+    def access(self, doc: Subscripted) -> str:
         """`A[i,j]` or `f(x)`."""
 
     @abstractmethod
-    def function(self, doc: Function) -> str:
+    def function(self, doc: FunctionCall) -> str:
         """`exp(z)`."""
 
     @abstractmethod
-    def quotient(self, doc: Quotient) -> str:
+    def quotient(self, doc: Division) -> str:
         """A fraction."""
 
     @abstractmethod
-    def power(self, doc: Power) -> str:
+    def power(self, doc: Superscript) -> str:
         """A power."""
 
     @abstractmethod
@@ -307,5 +307,5 @@ class Renderer(ABC):
         """δ."""
 
     @abstractmethod
-    def condition(self, doc: Iverson | Comparison | Remainder) -> str:
+    def condition(self, doc: Iverson | Comparison | Modulo) -> str:
         """Conditions in brackets, or one of their parts."""

@@ -8,7 +8,7 @@ Invariant: the formula that is given back is the negative of the one that was gi
 
 from __future__ import annotations
 
-from combdiff.printing.documents import BigSum, Doc, Product, Quotient, Signed
+from combdiff.printing.documents import BigSum, Division, Doc, Juxtaposition, Signed
 
 
 def negated(doc: Doc) -> Doc | None:
@@ -19,14 +19,14 @@ def negated(doc: Doc) -> Doc | None:
         case BigSum():
             body = negated(doc.body)
             return body and BigSum(doc.indices, doc.variables, body)
-        case Quotient():
+        case Division():
             above, below = negated(doc.numerator), negated(doc.denominator)
             if above or below:
-                return Quotient(above or doc.numerator, doc.denominator if above else below or doc.denominator)
-        case Product():
+                return Division(above or doc.numerator, doc.denominator if above else below or doc.denominator)
+        case Juxtaposition():
             for n, factor in enumerate(doc.factors):
                 if other := negated(factor):
-                    return Product((*doc.factors[:n], other, *doc.factors[n + 1 :]))
+                    return Juxtaposition((*doc.factors[:n], other, *doc.factors[n + 1 :]))
     return None
 
 

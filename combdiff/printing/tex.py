@@ -12,35 +12,33 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from combdiff.matrices import MATRIX_TABLE
-from combdiff.primitives import TABLE
+from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term
 from combdiff.printing.documents import (
-    Access,
     BigSum,
     Comparison,
     Derivative,
+    Division,
     Doc,
     ElementPower,
-    Function,
+    FunctionCall,
     Iverson,
     Kronecker,
     Literal,
     Marked,
+    Modulo,
     Norm,
-    Power,
-    Quotient,
-    Remainder,
+    ResultRow,
     Rounded,
-    Row,
     Scaled,
     Sheet,
     Starred,
+    Subscripted,
+    Superscript,
     Transposed,
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
 from combdiff.printing.rendering import Level, Renderer
-from combdiff.terms import Scalar, Term
 
 _LETTERS = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
 _NAMES = (
@@ -86,7 +84,7 @@ class _Latex(Renderer):
 
     def _result(self, doc: Doc) -> list[str]:
         """Several results stand on a line each."""
-        if not isinstance(doc, Row) or not doc.items:
+        if not isinstance(doc, ResultRow) or not doc.items:
             return [self.render(doc)]
         shown = [self.render(item) for item in doc.items]
         return ["(" + ", \\\\\n& \\quad ".join(shown) + ")"]
@@ -131,7 +129,7 @@ class _Latex(Renderer):
             return f"{name if top == 1 else f'{top} {name}'}/{doc.coefficient.denominator}"
         return f"{doc.coefficient} {name}"
 
-    def access(self, doc: Access) -> str:
+    def access(self, doc: Subscripted) -> str:
         map_ = self.bracket(doc.map, Level.ATOM)
         if doc.round:
             return map_ + self.enclosed(", ".join(map(self.render, doc.arguments)))
@@ -139,7 +137,7 @@ class _Latex(Renderer):
         base = map_ if "_" not in map_ or map_.endswith(")") else f"{{{map_}}}"
         return f"{base}_{{{','.join(map(self.render, doc.arguments))}}}"
 
-    def function(self, doc: Function) -> str:
+    def function(self, doc: FunctionCall) -> str:
         row = TABLE.get(doc.name) or MATRIX_TABLE.get(doc.name)
         sign = row.latex if row and row.latex else rf"\operatorname{{{doc.name}}}"
         inner = ", ".join(map(self.render, doc.arguments))
@@ -147,10 +145,10 @@ class _Latex(Renderer):
             return rf"\sqrt{{{inner}}}"
         return sign.replace("{}", f"{{{inner}}}") if "{}" in sign else sign + self.enclosed(inner)
 
-    def quotient(self, doc: Quotient) -> str:
+    def quotient(self, doc: Division) -> str:
         return rf"\frac{{{self.render(doc.numerator)}}}{{{self.render(doc.denominator)}}}"
 
-    def power(self, doc: Power) -> str:
+    def power(self, doc: Superscript) -> str:
         exponent = self.render(doc.exponent)
         if isinstance(doc.exponent, Literal) and not doc.exponent.imag:
             exponent = str(doc.exponent.real)  # 1/2 on one line
@@ -189,10 +187,10 @@ class _Latex(Renderer):
     def kronecker(self, doc: Kronecker) -> str:
         return rf"\delta_{{{self.render(doc.left)},{self.render(doc.right)}}}"
 
-    def condition(self, doc: Iverson | Comparison | Remainder) -> str:
+    def condition(self, doc: Iverson | Comparison | Modulo) -> str:
         if isinstance(doc, Iverson):
             return rf"[{', '.join(map(self.render, doc.conditions))}]"
-        if isinstance(doc, Remainder):
+        if isinstance(doc, Modulo):
             return rf"{self.bracket(doc.form, Level.ATOM)} \, \mathrm{{mod}} \, {doc.modulus}"
         shown = self.render(doc.sides[0])
         for sign, side in zip(doc.signs, doc.sides[1:], strict=True):

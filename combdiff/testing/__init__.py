@@ -29,6 +29,7 @@ from combdiff.testing.differences import (
 )
 from combdiff.testing.laws import FalseLaw, Verdict, require, verdicts
 from combdiff.testing.routes import Case, check_routes
+from combdiff.testing.text_derivatives import largest_error
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -46,6 +47,7 @@ __all__ = [
     "default_step",
     "finite_difference_gradient",
     "finite_difference_pullback",
+    "largest_error",
     "named_sizes",
     "programs",
     "random_array",

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from combdiff.domains import Action, Cyclic, Domain, Real, Space, Symmetric, extent, parse_symmetry
 from combdiff.errors import ArgumentError
-from combdiff.terms import Var
+from combdiff.ir import Action, Cyclic, Domain, Real, Space, Symmetric, Var, extent, parse_symmetry
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from combdiff.engine import bindings
-from combdiff.rulefiles.syntax import Command, Expr
+from combdiff.simplification import Command, Expr, bindings
 
 
 def signatures(commands: Iterable[Command]) -> dict[str, list[str]]:

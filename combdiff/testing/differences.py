@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.program import Program
+from combdiff.api import Program, grad
 from combdiff.testing.arrays import MOST_ENTRIES, Array, check_arguments, largest
-from combdiff.transforms import grad
 
 PROBES = 24  # directions tried where there are too many entries to move each
 

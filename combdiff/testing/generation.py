@@ -17,11 +17,37 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from combdiff.checking import dtype_of, type_of
-from combdiff.domains import Cyclic, Domain, Range, Space, Symmetric
-from combdiff.indexing import Affine, affine, delta, indicator, size_form, unequal
-from combdiff.primitives import divide, function, power, square
-from combdiff.terms import ONE, Apply, Lambda, Let, Number, Primitive, Term, Var, add, conj, mul, total
+from combdiff.ir import (
+    ONE,
+    Affine,
+    Apply,
+    Cyclic,
+    Domain,
+    Lambda,
+    Let,
+    Number,
+    Primitive,
+    Range,
+    Space,
+    Symmetric,
+    Term,
+    Var,
+    add,
+    affine,
+    conj,
+    delta,
+    divide,
+    dtype_of,
+    function,
+    indicator,
+    mul,
+    power,
+    size_form,
+    square,
+    total,
+    type_of,
+    unequal,
+)
 from combdiff.testing.arrays import random_arrays
 from combdiff.testing.routes import Case
 

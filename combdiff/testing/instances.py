@@ -15,14 +15,25 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
-from combdiff.domains import Cyclic, Domain, Function, Range, Space, Symmetric
-from combdiff.egraph.encoding import Codec
-from combdiff.egraph.vocabulary import domain_key
-from combdiff.indexing import affine
-from combdiff.matrices import MATRIX_TABLE
-from combdiff.primitives import TABLE
-from combdiff.rulefiles.syntax import Expr
-from combdiff.terms import Apply, Number, Primitive, Term, Var, add, mul
+from combdiff.ir import (
+    MATRIX_TABLE,
+    TABLE,
+    Apply,
+    Cyclic,
+    Domain,
+    Function,
+    Number,
+    Primitive,
+    Range,
+    Space,
+    Symmetric,
+    Term,
+    Var,
+    add,
+    affine,
+    mul,
+)
+from combdiff.simplification import Codec, Expr, domain_key
 from combdiff.testing.conditions import Law, is_literal, is_variable, name_of
 
 DOMAINS: tuple[Domain, ...] = (Range(4), Range(4), Cyclic(4), Symmetric(2))

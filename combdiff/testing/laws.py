@@ -21,19 +21,35 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.checking import is_domain, type_of
-from combdiff.domains import Cyclic, Space, Symmetric
-from combdiff.egraph.encoding import Codec, function_facts
-from combdiff.egraph.extraction import order_key, symbols
-from combdiff.engine import bindings
 from combdiff.errors import ArgumentError, Location, RuleError, TypeMismatchError
-from combdiff.primitives import Row, function
+from combdiff.ir import (
+    Apply,
+    Cyclic,
+    Row,
+    Space,
+    Symmetric,
+    Term,
+    Var,
+    evaluate,
+    function,
+    is_domain,
+    subterms,
+    type_of,
+)
 from combdiff.printing import text
-from combdiff.reference import evaluate
-from combdiff.rulefiles.loading import RuleFile, built_in_files, load
-from combdiff.rulefiles.syntax import Command, Source, law_names
-from combdiff.substitution import subterms
-from combdiff.terms import Apply, Term, Var
+from combdiff.simplification import (
+    Codec,
+    Command,
+    RuleFile,
+    Source,
+    bindings,
+    built_in_files,
+    function_facts,
+    law_names,
+    load,
+    order_key,
+    symbols,
+)
 from combdiff.testing.arrays import random_array
 from combdiff.testing.conditions import Law, signatures
 from combdiff.testing.instances import DOMAINS, NAMED_MAP, Instance

@@ -13,13 +13,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from combdiff.checking import type_of
-from combdiff.domains import Domain, Space, Whole
-from combdiff.egraph.encoding import Codec
-from combdiff.egraph.extraction import order_key, symbols
-from combdiff.indexing import affine, delta, indicator, unequal
-from combdiff.substitution import Names, apply, substitute
-from combdiff.terms import ONE, ZERO, Add, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, tidy
+from combdiff.ir import (
+    ONE,
+    ZERO,
+    Add,
+    Conj,
+    Domain,
+    Lambda,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Space,
+    Sum,
+    Term,
+    Var,
+    Whole,
+    affine,
+    apply,
+    delta,
+    indicator,
+    substitute,
+    tidy,
+    type_of,
+    unequal,
+)
+from combdiff.simplification import Codec, order_key, symbols
 
 MOST_TERMS = 12  # of one class
 

@@ -17,15 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.checking import type_of
-from combdiff.domains import Space
+from combdiff.api import Program, pullback, simplify
 from combdiff.errors import UnsupportedError
-from combdiff.program import Program
-from combdiff.reference import evaluate
-from combdiff.terms import Lambda, Var
+from combdiff.ir import Lambda, Space, Var, evaluate, type_of
 from combdiff.testing.arrays import check_arguments, largest, named_sizes, random_array
 from combdiff.testing.differences import finite_difference_pullback
-from combdiff.transforms import pullback, simplify
 
 EXACT, DIFFERENCES = 1e-9, 2e-5  # tolerances, of routes and of central differences
 

@@ -17,19 +17,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from combdiff.errors import UnsupportedError
-from combdiff.terms import Scalar, exact
+from combdiff.ir import Scalar, exact
 from combdiff.text.places import Span, TextError, quoted
 from combdiff.text.syntax import (
     MOST_DEPTH,
-    Constant,
-    Contraction,
     Declaration,
-    Elementwise,
-    MatrixFunction,
+    EinsteinProduct,
+    ElementwiseFunction,
+    ElementwisePower,
+    ElementwiseQuotient,
+    FunctionOfMatrix,
     Node,
+    Numeral,
     Plus,
-    Power,
-    Quotient,
     Reference,
     Text,
     Unit,
@@ -254,10 +254,10 @@ class _Builder:
         for operator, factor in _pairs(rest):
             whole = first.span.through(factor.span)
             if isinstance(operator, str):
-                made: Node = Quotient(whole, result, factor)
+                made: Node = ElementwiseQuotient(whole, result, factor)
             else:
                 inputs, output, place = operator
-                made = Contraction(whole, (result, factor), inputs, output, place)
+                made = EinsteinProduct(whole, (result, factor), inputs, output, place)
             result = self._measured(made)
         return result
 
@@ -265,7 +265,7 @@ class _Builder:
         return (str(left or ""), str(right or "")), str(output or ""), span(star).through(span(close))
 
     def _negative(self, minus: Token, operand: Node) -> Node:
-        return Elementwise(span(minus).through(operand.span), "-", operand)
+        return ElementwiseFunction(span(minus).through(operand.span), "-", operand)
 
     def _rearrangement(
         self, word: Token, indices: Token | None, output: Token | None, close: Token, operand: Node
@@ -278,13 +278,13 @@ class _Builder:
                 span(word).start,
             )
         place = span(word).through(span(close))
-        return Contraction(place.through(operand.span), (operand,), (inside,), outside, place)
+        return EinsteinProduct(place.through(operand.span), (operand,), (inside,), outside, place)
 
     def _raised(self, base: Node, exponent: Node) -> Node:
-        return Power(base.span.through(exponent.span), base, exponent)
+        return ElementwisePower(base.span.through(exponent.span), base, exponent)
 
     def _number(self, token: Token) -> Node:
-        return Constant(span(token), self._value(token))
+        return Numeral(span(token), self._value(token))
 
     def _value(self, token: Token) -> Scalar:
         if token.isdigit() and len(token) < 20:
@@ -299,7 +299,7 @@ class _Builder:
         return Reference(span(token), str(token))
 
     def _function(self, name: Token, operand: Node, close: Token) -> Node:
-        kind: Callable[..., Node] = MatrixFunction if name in MATRIX else Elementwise
+        kind: Callable[..., Node] = FunctionOfMatrix if name in MATRIX else ElementwiseFunction
         return kind(span(name).through(span(close)), str(name), operand)
 
     def _unit(self, word: Token, half: Token, close: Token) -> Node:

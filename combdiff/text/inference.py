@@ -17,14 +17,14 @@ from itertools import count
 
 from combdiff.text.places import TextError, quoted
 from combdiff.text.syntax import (
-    Constant,
-    Contraction,
-    Elementwise,
-    MatrixFunction,
+    EinsteinProduct,
+    ElementwiseFunction,
+    ElementwisePower,
+    ElementwiseQuotient,
+    FunctionOfMatrix,
     Node,
+    Numeral,
     Plus,
-    Power,
-    Quotient,
     Reference,
     Text,
     Unit,
@@ -108,7 +108,7 @@ class Shapes:
 
     of_node: dict[Node, Shape] = field(default_factory=dict)
     of_name: dict[str, Shape] = field(default_factory=dict)
-    inputs: dict[Contraction, tuple[str, ...]] = field(default_factory=dict)
+    inputs: dict[EinsteinProduct, tuple[str, ...]] = field(default_factory=dict)
     names: dict[Axis, str] = field(default_factory=dict)
     _more_names: Iterator[str] = field(default_factory=lambda: iter(()))
 
@@ -151,7 +151,7 @@ class _Inference:
     def __init__(self, text: Text) -> None:
         self.text = text
         self.shapes = Shapes()
-        self.open_powers: list[Power] = []
+        self.open_powers: list[ElementwisePower] = []
 
     def run(self) -> Shapes:
         for declaration in self.text.declarations:
@@ -176,24 +176,24 @@ class _Inference:
 
     def _shape(self, node: Node) -> Shape:
         match node:
-            case Constant():
+            case Numeral():
                 return Shape()
             case Reference():
                 return self._declared(node)
             case Unit():
                 half = new_shape(node.half).axes or ()
                 return Shape((*half, *half))
-            case Elementwise():
+            case ElementwiseFunction():
                 return self.shapes.of_node[node.operand]
-            case MatrixFunction():
+            case FunctionOfMatrix():
                 return self._matrix(node)
             case Plus():
                 return self._alike(node.terms, "the terms of a sum")
-            case Quotient():
+            case ElementwiseQuotient():
                 return self._alike(node.operands, "the two parts of a quotient")
-            case Power():
+            case ElementwisePower():
                 return self._power(node)
-            case Contraction():
+            case EinsteinProduct():
                 return self._contraction(node)
         raise TypeError(f"not an expression: {node!r}")
 
@@ -208,7 +208,7 @@ class _Inference:
         first, *rest = parts
         for part in rest:
             if not unify(self.shapes.of_node[first], self.shapes.of_node[part]):
-                fixed = next((p for p in parts if not isinstance(p, Constant)), first)
+                fixed = next((p for p in parts if not isinstance(p, Numeral)), first)
                 raise self.error(
                     f"{what} have unequal orders: {self.described(fixed)}, {self.described(part)}",
                     part,
@@ -216,7 +216,7 @@ class _Inference:
                 )
         return self.shapes.of_node[first]
 
-    def _matrix(self, node: MatrixFunction) -> Shape:
+    def _matrix(self, node: FunctionOfMatrix) -> Shape:
         operand = self.shapes.of_node[node.operand]
         if not unify(operand, new_shape(2)):
             raise self.error(f"{node.function} takes a matrix, but {self.described(node.operand)}", node.operand)
@@ -225,13 +225,13 @@ class _Inference:
         join(*axes)
         return Shape(()) if node.function == "det" else operand
 
-    def _power(self, node: Power) -> Shape:
+    def _power(self, node: ElementwisePower) -> Shape:
         """The shape of the base; what the exponent is may be known only when all else is."""
         if not self._exponent(node):
             self.open_powers.append(node)
         return self.shapes.of_node[node.base]
 
-    def _exponent(self, node: Power) -> bool:
+    def _exponent(self, node: ElementwisePower) -> bool:
         """Settle an exponent whose order is known."""
         base, exponent = self.shapes.of_node[node.base], self.shapes.of_node[node.exponent]
         if exponent.order is None:
@@ -257,7 +257,7 @@ class _Inference:
             if shape.order is None:
                 unify(shape, Shape(()))
 
-    def _contraction(self, node: Contraction) -> Shape:
+    def _contraction(self, node: EinsteinProduct) -> Shape:
         inputs = self.shapes.inputs[node] = self._read_inputs(node)
         axes: dict[str, Axis] = {}
         for factor, indices in zip(node.factors, inputs, strict=True):
@@ -278,7 +278,7 @@ class _Inference:
                 )
         return Shape(tuple(axes[letter] for letter in node.output))
 
-    def _read_inputs(self, node: Contraction) -> tuple[str, ...]:
+    def _read_inputs(self, node: EinsteinProduct) -> tuple[str, ...]:
         """The index strings; an empty one of a factor that has an order repeats the other's, as in the appendix."""
         if len(node.factors) != 2:
             return node.inputs

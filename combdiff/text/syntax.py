@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from combdiff.terms import Scalar
+from combdiff.ir import Scalar
 from combdiff.text.places import Span
 
 MOST_DEPTH = 1000
@@ -31,7 +31,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Constant(Node):
+class Numeral(Node):
     """A number; it has whatever order fits."""
 
     value: Scalar
@@ -52,7 +52,7 @@ class Unit(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Elementwise(Node):
+class ElementwiseFunction(Node):
     """A function of every element; `function` is a name of the language, or "-" for the unary minus."""
 
     function: str
@@ -64,7 +64,7 @@ class Elementwise(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixFunction(Node):
+class FunctionOfMatrix(Node):
     """det, inv or adj of a matrix."""
 
     function: str
@@ -88,7 +88,7 @@ class Plus(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Quotient(Node):
+class ElementwiseQuotient(Node):
     """An element-wise quotient."""
 
     numerator: Node
@@ -100,7 +100,7 @@ class Quotient(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Power(Node):
+class ElementwisePower(Node):
     """A power of every element; the exponent is a scalar or has the shape of the base."""
 
     base: Node
@@ -112,7 +112,7 @@ class Power(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Contraction(Node):
+class EinsteinProduct(Node):
     """A product of tensors with their indices, summed over those that are not in the output.
 
     A unary sum or a transposition is one with a single factor. `place` is where the indices are written.

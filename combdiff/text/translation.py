@@ -12,24 +12,42 @@ from __future__ import annotations
 
 from collections import Counter
 
-from combdiff.checking import type_of
-from combdiff.domains import Range, Space
-from combdiff.indexing import delta
-from combdiff.moduli import power_of
-from combdiff.primitives import divide, function
-from combdiff.substitution import Names, apply
-from combdiff.terms import ONE, Apply, Lambda, Number, Primitive, Term, Var, add, conj, lambda_, let, mul, negate, total
+from combdiff.ir import (
+    ONE,
+    Apply,
+    Lambda,
+    Names,
+    Number,
+    Primitive,
+    Range,
+    Space,
+    Term,
+    Var,
+    add,
+    apply,
+    conj,
+    delta,
+    divide,
+    function,
+    lambda_,
+    let,
+    mul,
+    negate,
+    power_of,
+    total,
+    type_of,
+)
 from combdiff.text.inference import Shapes, nodes
 from combdiff.text.syntax import (
-    Constant,
-    Contraction,
     Declaration,
-    Elementwise,
-    MatrixFunction,
+    EinsteinProduct,
+    ElementwiseFunction,
+    ElementwisePower,
+    ElementwiseQuotient,
+    FunctionOfMatrix,
     Node,
+    Numeral,
     Plus,
-    Power,
-    Quotient,
     Reference,
     Text,
     Unit,
@@ -88,15 +106,15 @@ class _Translation:
     def _content(self, node: Node) -> object:
         """What distinguishes a node from others with the same operands."""
         match node:
-            case Constant():
+            case Numeral():
                 return type(node.value), node.value
             case Reference():
                 return node.name
-            case Elementwise() | MatrixFunction():
+            case ElementwiseFunction() | FunctionOfMatrix():
                 return node.function
             case Plus():
                 return node.signs
-            case Contraction():
+            case EinsteinProduct():
                 return self.shapes.inputs[node], node.output
         return None
 
@@ -137,7 +155,7 @@ class _Translation:
 
     def _element(self, node: Node, indices: Indices) -> Term:
         match node:
-            case Constant():
+            case Numeral():
                 return Number(node.value)
             case Reference():
                 variable = self.variables[node.name]
@@ -145,24 +163,24 @@ class _Translation:
             case Unit():
                 pairs = zip(indices[: node.half], indices[node.half :], strict=True)
                 return mul(ONE, *(delta(i, j) for i, j in pairs))
-            case Elementwise():
+            case ElementwiseFunction():
                 return elementwise(node.function, self.at(node.operand, indices))
-            case MatrixFunction():
+            case FunctionOfMatrix():
                 own = self._indices(node.operand)
                 return self._matrix(node, lambda_(own, self.at(node.operand, own)), indices)
             case Plus():
                 terms = [self.at(term, indices) for term in node.terms]
                 return add(*(t if sign > 0 else negate(t) for t, sign in zip(terms, node.signs, strict=True)))
-            case Quotient():
+            case ElementwiseQuotient():
                 return divide(self.at(node.numerator, indices), self.at(node.denominator, indices))
-            case Power():
+            case ElementwisePower():
                 scalar = not self.shapes.of_node[node.exponent].order
                 return power_of(self.at(node.base, indices), self.at(node.exponent, () if scalar else indices))
-            case Contraction():
+            case EinsteinProduct():
                 return self._contraction(node, indices)
         raise TypeError(f"not an expression: {node!r}")
 
-    def _contraction(self, node: Contraction, indices: Indices) -> Term:
+    def _contraction(self, node: EinsteinProduct, indices: Indices) -> Term:
         inputs = self.shapes.inputs[node]
         known = dict(zip(node.output, indices, strict=True))
         summed: list[Var] = []
@@ -177,7 +195,7 @@ class _Translation:
         ]
         return total(summed, mul(*factors))
 
-    def _matrix(self, node: MatrixFunction, matrix: Term, indices: Indices) -> Term:
+    def _matrix(self, node: FunctionOfMatrix, matrix: Term, indices: Indices) -> Term:
         value = Primitive(node.function, (matrix,))
         return Apply(value, indices) if indices else value
 

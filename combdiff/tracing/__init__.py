@@ -4,9 +4,12 @@
         y = A @ x                            where A @ x = (i) ↦ Σ_k A[i, k]·x[k] is one object
         return cd.sum(lambda i: y[i] * x[i])
 
-From the bottom up: `context` (the trace under way), `arrays` (whole tensors as terms), `numpy_protocol`, `indices`,
-`values` (what operators act on), `functions` and `linalg` (what a program calls), `inlining` (programs in programs) and
-`recording` (a decorated function).
+In: a decorated function. Out: a `Traced` term.
+
+In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
+terms), `numpy_protocol`, `indices`, `reading`, `values` (what operators act on), `functions` and `linalg` (what a
+program calls), `solutions` (roots and minima), `inlining` (programs in programs), `currying`, `recording` (a
+decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
@@ -41,23 +44,19 @@ from combdiff.tracing.functions import (
     tensor,
     where,
 )
-from combdiff.tracing.inlining import inline
+from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
-from combdiff.tracing.recording import Traced, trace_function
+from combdiff.tracing.recording import trace_function
 from combdiff.tracing.solutions import argmin, root
-from combdiff.tracing.values import NamedFunction, Scalar, Tensor
 
 __all__ = [
-    "NamedFunction",
-    "Scalar",
-    "Tensor",
-    "Traced",
     "abs",
     "adj",
     "arccos",
     "arcsin",
     "arctan",
     "argmin",
+    "called",
     "conj",
     "cos",
     "cosh",
@@ -78,6 +77,7 @@ __all__ = [
     "primitive",
     "real",
     "relu",
+    "renamed_sizes",
     "root",
     "sign",
     "sin",

@@ -18,9 +18,8 @@ from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
-from combdiff.domains import Function, Space
 from combdiff.errors import Location, TraceError
-from combdiff.terms import Var
+from combdiff.ir import Function, Space, Var
 from combdiff.tracing.context import size_of
 
 

@@ -14,15 +14,28 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Sequence
 
-from combdiff.checking import dtype_of
-from combdiff.describing import Axes, axes_of, describe, is_access
-from combdiff.domains import Domain, Range
 from combdiff.errors import TypeMismatchError, UnsupportedError
-from combdiff.indexing import Affine
-from combdiff.substitution import substitute
-from combdiff.terms import Apply, Lambda, Term, Var, lambda_, mul, total
+from combdiff.ir import (
+    Affine,
+    Apply,
+    Axes,
+    Domain,
+    Lambda,
+    Range,
+    Term,
+    Var,
+    axes_of,
+    describe,
+    dtype_of,
+    held,
+    is_access,
+    lambda_,
+    mul,
+    released,
+    substitute,
+    total,
+)
 from combdiff.tracing.context import current, show_domain
-from combdiff.tracing.reuse import held, released
 
 Combine = Callable[..., Term]
 FIRST = Affine((), 0)

@@ -20,11 +20,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NoReturn
 
-from combdiff.describing import base_name
-from combdiff.domains import Cyclic, Domain, Range, Real, Size, Space, Symmetric, Whole
 from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError
-from combdiff.substitution import Names
-from combdiff.terms import Term, Var
+from combdiff.ir import Cyclic, Domain, Names, Range, Real, Size, Space, Symmetric, Term, Var, Whole, base_name
 
 _current: ContextVar[Trace | None] = ContextVar("combdiff_trace", default=None)
 

@@ -17,9 +17,8 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from combdiff.domains import Space
 from combdiff.errors import Location, TraceError
-from combdiff.terms import Var
+from combdiff.ir import Space, Var
 from combdiff.tracing.annotations import parameters_of
 from combdiff.tracing.context import Trace
 from combdiff.tracing.functions import tensor

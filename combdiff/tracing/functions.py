@@ -19,15 +19,29 @@ from typing import Any
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.describing import axes_of, base_name, describe, show_index
-from combdiff.domains import Cyclic, Space
 from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError
-from combdiff.indexing import Affine, affine_parts
-from combdiff.primitives import TABLE, divide, function
-from combdiff.reference import evaluate
-from combdiff.rulefiles.loading import load
-from combdiff.substitution import substitute, subterms
-from combdiff.terms import ONE, Term, Var, mul, total
+from combdiff.ir import (
+    ONE,
+    TABLE,
+    Affine,
+    Cyclic,
+    Space,
+    Term,
+    Var,
+    affine_parts,
+    axes_of,
+    base_name,
+    describe,
+    divide,
+    evaluate,
+    function,
+    mul,
+    show_index,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.simplification import load
 from combdiff.tracing.arrays import elementwise, tabulate
 from combdiff.tracing.context import TracedValue, as_domain, current, show_domain
 from combdiff.tracing.indices import Condition, Index, equality, index_term

@@ -17,12 +17,27 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from combdiff.describing import show_index
-from combdiff.domains import Cyclic, Real
 from combdiff.errors import IndexingError, TraceError
-from combdiff.indexing import Affine, Coordinate, affine, affine_parts, indicator, unequal
-from combdiff.indexing import delta as delta_term
-from combdiff.terms import ONE, ZERO, Number, Term, Var, add, mul, negate
+from combdiff.ir import (
+    ONE,
+    ZERO,
+    Affine,
+    Coordinate,
+    Cyclic,
+    Number,
+    Real,
+    Term,
+    Var,
+    add,
+    affine,
+    affine_parts,
+    indicator,
+    mul,
+    negate,
+    show_index,
+    unequal,
+)
+from combdiff.ir import delta as delta_term
 from combdiff.tracing.arrays import FIRST
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number

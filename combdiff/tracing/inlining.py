@@ -15,15 +15,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from combdiff.checking import is_domain, join, type_of
-from combdiff.domains import Cyclic, Domain, Function, Range, Size, Space, Symmetric, Whole
 from combdiff.errors import TraceError, TypeMismatchError
-from combdiff.indexing import size_form
-from combdiff.substitution import Names, subterms
-from combdiff.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var
+from combdiff.ir import (
+    Apply,
+    Cyclic,
+    Domain,
+    Function,
+    Lambda,
+    Let,
+    Names,
+    Range,
+    Size,
+    Space,
+    Sum,
+    Symmetric,
+    Term,
+    Tuple,
+    Var,
+    Whole,
+    held,
+    is_domain,
+    is_held,
+    join,
+    size_form,
+    subterms,
+    type_of,
+)
 from combdiff.tracing.arrays import element, expanded
 from combdiff.tracing.context import TracedValue, current, show_domain, size_of
-from combdiff.tracing.reuse import held, is_held
 from combdiff.tracing.values import NamedFunction, Value, check_space, lift, wrap
 
 Sizes = dict[str, Size]

@@ -19,12 +19,8 @@ from typing import Any
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.checking import type_of
-from combdiff.describing import axes_of, describe
 from combdiff.errors import ArgumentError, TypeMismatchError
-from combdiff.indexing import delta
-from combdiff.numerics import adjugate, logdet_positive
-from combdiff.terms import Lambda, Primitive, Term
+from combdiff.ir import Lambda, Primitive, Term, adjugate, axes_of, delta, describe, logdet_positive, type_of
 from combdiff.tracing.context import TracedValue, current, show_domain
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.values import lift, wrap

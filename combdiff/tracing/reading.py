@@ -12,13 +12,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import EllipsisType
 
-from combdiff.checking import type_of
-from combdiff.describing import access_name, axes_of, describe
-from combdiff.domains import Domain, Range, Real, Space, Symmetric
 from combdiff.errors import IndexingError, UnsupportedError, user_location
-from combdiff.indexing import affine, affine_parts, size_form
-from combdiff.indexing import delta as delta_term
-from combdiff.terms import Term, Var, lambda_, mul, total
+from combdiff.ir import (
+    Domain,
+    Range,
+    Real,
+    Space,
+    Symmetric,
+    Term,
+    Var,
+    access_name,
+    affine,
+    affine_parts,
+    axes_of,
+    describe,
+    lambda_,
+    mul,
+    size_form,
+    total,
+    type_of,
+)
+from combdiff.ir import delta as delta_term
 from combdiff.tracing.arrays import element
 from combdiff.tracing.context import TracedValue, check_live, current, show_domain
 from combdiff.tracing.indices import Index, binders_of, index_term, is_whole

@@ -15,15 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
 
-from combdiff.domains import Function, Whole
 from combdiff.errors import Location, TraceError
-from combdiff.terms import Lambda, Term, Tuple, Var
+from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled
 from combdiff.tracing.annotations import parameters_of, size_names_in
 from combdiff.tracing.arrays import expanded
 from combdiff.tracing.context import Trace, TracedValue, tracing
 from combdiff.tracing.currying import returned_function
 from combdiff.tracing.indices import Index
-from combdiff.tracing.reuse import settled
 from combdiff.tracing.values import NamedFunction, Value, lift, wrap
 
 

@@ -14,12 +14,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from combdiff.checking import join
-from combdiff.describing import axes_of
-from combdiff.domains import Real, Space
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
-from combdiff.implicit import Implicit
-from combdiff.terms import ZERO, Lambda, Term, Var, lambda_
+from combdiff.ir import ZERO, Implicit, Lambda, Real, Space, Term, Var, axes_of, join, lambda_
 from combdiff.tracing.arrays import expanded
 from combdiff.tracing.context import current, show_domain
 from combdiff.tracing.values import Scalar, Tensor, Value, check_space, lift, wrap

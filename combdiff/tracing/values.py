@@ -19,16 +19,33 @@ from typing import Any, NoReturn, TypeGuard
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.checking import is_complex, join, type_of
-from combdiff.describing import axes_of, describe
-from combdiff.domains import Function, Real, Space, extent
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
-from combdiff.indexing import Coordinate
-from combdiff.moduli import power_of
-from combdiff.primitives import divide, function
-from combdiff.terms import ZERO, Apply, Number, Term, Var, add, mul, negate, tidy
-from combdiff.terms import conj as conj_term
-from combdiff.terms import number as number_term
+from combdiff.ir import (
+    ZERO,
+    Apply,
+    Coordinate,
+    Function,
+    Number,
+    Real,
+    Space,
+    Term,
+    Var,
+    add,
+    axes_of,
+    describe,
+    divide,
+    extent,
+    function,
+    is_complex,
+    join,
+    mul,
+    negate,
+    power_of,
+    tidy,
+    type_of,
+)
+from combdiff.ir import conj as conj_term
+from combdiff.ir import number as number_term
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
 from combdiff.tracing.indices import Condition, Index

@@ -1,0 +1,31 @@
+"""What users hold: Programs, the transforms between them, Hessians, explanations.
+
+In: decorated functions, texts, Programs. Out: Programs.
+
+In the order in which data meets them: `programs` (what a user calls, prints and differentiates), `instantiation`
+(programs in place of named maps), `explanation` (how a program came about), `transforms` (derivatives and
+simplification), `blocks` and `second_derivatives` (Hessians by their structure), `interop` (programs as functions
+of JAX and PyTorch), `language` (the text language: `derive` and `parse`).
+"""
+
+from combdiff.api.language import derivatives, derive, parse
+from combdiff.api.programs import Program, program
+from combdiff.api.second_derivatives import Hessian, hessian
+from combdiff.api.transforms import grad, hvp, jacobian, pullback, pushforward, simplify, value_and_grad
+
+__all__ = [
+    "Hessian",
+    "Program",
+    "derivatives",
+    "derive",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "parse",
+    "program",
+    "pullback",
+    "pushforward",
+    "simplify",
+    "value_and_grad",
+]

@@ -1,0 +1,148 @@
+"""The text language: a second front end to the same terms.
+
+    derive("declare A 2 x 1 expression A *(ij,j->i) x derivative wrt x")
+    = (A, x) ↦ (a, d) ↦ A[a,d]
+
+The language is that of F. Lippmann, Designing and Implementing a Tensor Calculus (Jena, 2022). Where its printed
+grammar and its own examples disagree, the examples decide:
+
+- A sum, a product and a power may have a single part; an order and a number are whole numbers without a point, too.
+- Blanks may stand anywhere between symbols, in `*(ij, ij ->)` and `* (ij,j->i)` as well.
+- A factor whose index string is empty although it has an order repeats the other's: `a *(i,->) b` of two vectors is
+  `a *(i,i->) b`. A number, or a scalar, with an empty string is a scalar.
+- An exponent may be a tensor of the order of its base.
+- The name after `wrt` need not occur, nor be declared: the derivative is then 0.
+
+A minus before a power negates the power; `a ^ b ^ c` is `a ^ (b ^ c)`; products and quotients group from the left.
+
+Extensions, none of which changes the meaning of a text of the thesis:
+
+- `declare A x`: an order that is left out follows from the use of the tensor.
+- `declare A 2 symmetric z 1 complex`: symmetric under every exchange of axes; complex elements. With respect to a
+  complex tensor the derivative is the pair (∂f/∂z, ∂f/∂z̄).
+- `transpose(ijk->kij) X` and `sum(ij->i) X`, which bind like a unary minus; `conj(X)`.
+- `derivative wrt A, x` gives both derivatives; `derivative wrt x wrt y` differentiates the derivative again.
+- A text without `derivative`, for `parse`. Underscores in names. Comments from # to the end of the line.
+
+Invariant: nothing is differentiated here; `derive` is `program.jacobian` of what `parse` gives.
+"""
+
+from __future__ import annotations
+
+from combdiff.api.programs import Program
+from combdiff.api.transforms import jacobian, simplify
+from combdiff.errors import user_location
+from combdiff.ir import (
+    ZERO,
+    Lambda,
+    Names,
+    Space,
+    Term,
+    Tuple,
+    lambda_,
+    let,
+    share,
+    split,
+    subterms,
+    type_of,
+    values_of,
+)
+from combdiff.simplification import groups, symbols
+from combdiff.text import Text, TextError, Wrt, infer, read, translate
+
+__all__ = ["TextError", "derivatives", "derive", "parse"]
+
+MOST_SYMBOLS, MOST_IN_ALL = 2000, 8000  # symbols of a derivative, in one binding and in all, that are simplified
+MOST_IN_GROUP = 200  # symbols of terms of a long sum that are simplified together
+MOST_CROSSED = 150  # nodes up to which the order of elimination is worth a search
+
+
+def parse(text: str) -> Program:
+    """The expression of a text as a program of its declared tensors, in their order.
+
+    Sizes are named n, m, k, …: axes that the expression makes equal have one name. Raises TextError, with line and
+    column, for a text that is not of the language or whose orders contradict each other.
+    """
+    return _program(read(text))
+
+
+def derive(text: str) -> Program:
+    """The derivative that a text asks for: result axes first, then those of the tensor after `wrt`.
+
+    Several names after `wrt` give a tuple of derivatives; a complex tensor gives the pair (∂f/∂z, ∂f/∂z̄). Raises
+    TextError as `parse` does, and for a text without `derivative wrt`.
+    """
+    return derivatives(text)[-1]
+
+
+def derivatives(text: str) -> list[Program]:
+    """The expression of a text, its derivative, and so on through every `wrt`: the last is what `derive` gives."""
+    found = read(text)
+    steps = [_program(found)]
+    if not found.derivatives:
+        raise TextError(
+            "the text does not say what to differentiate by", text, len(text.rstrip()), hint="add: derivative wrt x"
+        )
+    for names in found.derivatives:
+        try:
+            steps.append(_derivative(found, steps[-1], names))
+        except RecursionError:
+            raise TextError("the expression is too large to differentiate", text, names[0].span.start) from None
+    return steps
+
+
+def _program(text: Text) -> Program:
+    try:
+        term = translate(text, infer(text))
+        return Program(Lambda(term.parameters, share(term.body)), "expression", user_location())
+    except RecursionError:
+        raise TextError("the expression is too large", text.source, text.expression.span.start) from None
+
+
+def _derivative(text: Text, program: Program, names: tuple[Wrt, ...]) -> Program:
+    """The derivative by each name; 0 by one that is not declared."""
+    result = split(program.term.body)[1]
+    if isinstance(result, Tuple):
+        raise TextError(
+            "what stands before has several results, which are not differentiated again",
+            text.source,
+            names[0].span.start,
+        )
+    declared = {p.name for p in program.parameters}
+    known = tuple(name.name for name in names if name.name in declared)
+    if not known:
+        zero = _zero(program.term.body)
+        body: Term = Tuple((zero,) * len(names)) if len(names) > 1 else zero
+        return Program(Lambda(program.term.parameters, body), f"jacobian_{program.name}", program.location)
+    points = known if len(names) > 1 else known[0]
+    found = _simplified(jacobian(program, points, _mode(program, known), simplify=False))
+    if len(known) == len(names):
+        return found
+    bindings, blocks = split(found.term.body)
+    assert isinstance(blocks, Tuple)
+    by_name = dict(zip(known, blocks.items, strict=True))
+    items = tuple(by_name.get(name.name) or _zero(program.term.body) for name in names)
+    return Program(Lambda(found.term.parameters, let(bindings, Tuple(items))), found.name, found.location)
+
+
+def _mode(program: Program, wrt: tuple[str, ...]) -> str:
+    """Any mode for a short program; for a long one the sweep, forward or backward, that starts at fewer axes."""
+    if sum(1 for _ in subterms(program.term.body)) <= MOST_CROSSED:
+        return "auto"
+    orders = [p.type.order for p in program.parameters if p.name in wrt and isinstance(p.type, Space)]
+    result = type_of(program.term.body)
+    return "forward" if isinstance(result, Space) and max(orders) < result.order else "reverse"
+
+
+def _simplified(program: Program) -> Program:
+    """The program simplified unless it is so large that this would take minutes."""
+    values = [value.body if isinstance(value, Lambda) else value for value in values_of(program.term.body)]
+    short = all(symbols(v) <= MOST_SYMBOLS or max(map(symbols, groups(v))) <= MOST_IN_GROUP for v in values)
+    return simplify(program) if short and sum(map(symbols, values)) <= MOST_IN_ALL else program
+
+
+def _zero(body: Term) -> Term:
+    """Zeros of the shape of a program's result: the derivative by a number it does not mention."""
+    space = type_of(body)
+    assert isinstance(space, Space)
+    return lambda_(Names(body).indices(space.axes), ZERO)

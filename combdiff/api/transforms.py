@@ -1,0 +1,312 @@
+"""The transforms Program → Program: derivatives and simplification.
+
+    f ──build a term by the B and C rules──► ──share──► let normal form ──simplify──► binding by binding, a Program
+
+    form = (A, x) ↦ Σ_{i,j} x[i] A[i,j] x[j]          # before, A symmetric
+    grad(form, wrt="x")                               # after: (A, x) ↦ d ↦ 2 Σ_i A[d,i] x[i]
+
+Invariant: the parameters of f stay the parameters of the result, in order, and what `partial` fixed stays fixed;
+cotangents and tangents are added last.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from combdiff.api.programs import Program
+from combdiff.differentiation import (
+    as_field,
+    cotangent_space,
+    derived,
+    jacobian_block,
+    modes_of,
+    pull,
+    pulled_back,
+    push,
+    space_of,
+)
+from combdiff.errors import DifferentiationError, UnsupportedError
+from combdiff.ir import (
+    ONE,
+    Function,
+    Lambda,
+    Names,
+    Space,
+    Term,
+    Tuple,
+    Var,
+    apply,
+    bind_heavy,
+    conj,
+    function,
+    is_matrix_function,
+    lambda_,
+    let,
+    letters_of,
+    readable,
+    split,
+    subterms,
+    type_of,
+)
+from combdiff.planning import cost
+from combdiff.runtime import rough_plan
+from combdiff.simplification import is_real, rule_paths, simplify_body, symbols, with_matrix_symmetries
+
+BYTES = 8  # of a number
+ABOUT = 1.1  # times the least cost, to be about as little
+Wrt = str | Sequence[str] | None
+
+
+def grad(
+    f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
+) -> Program:
+    """The gradient of a real scalar program: for complex arguments ∂f/∂Re + i ∂f/∂Im, the steepest ascent.
+
+    `wrt` is a parameter name, a tuple of names (then the result is a tuple), or None for the first parameter.
+    `convention="jax"` gives the complex conjugate. Raises DifferentiationError when f is not scalar, or is neither of
+    real type nor found real by the e-graph.
+    """
+    return _gradient(f, wrt, convention, simplify, rule_paths(rules), with_value=False)
+
+
+def value_and_grad(
+    f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
+) -> Program:
+    """The pair (value, gradient), every intermediate shared; arguments and errors as for `grad`."""
+    return _gradient(f, wrt, convention, simplify, rule_paths(rules), with_value=True)
+
+
+def _gradient(
+    f: Program, wrt: Wrt, convention: str, simplified: bool, rules: tuple[str, ...], with_value: bool
+) -> Program:
+    if convention not in ("conjugate", "jax"):
+        raise DifferentiationError(f"unknown convention {convention!r}", hint='use "conjugate" (the default) or "jax"')
+    check_objective(f, rules)
+    f = reduced(f, simplified, rules)
+    points = points_of(f, wrt)
+    bindings, value = split(f.term.body)
+    names = Names(f.term)
+    backward, gradients = pull(f.term.body, points, ONE, names)
+    if convention == "jax":
+        gradients = [_conjugated(g, names) for g in gradients]
+    result = _result(gradients, wrt)
+    if with_value:
+        result = Tuple((_real_value(value), result))
+    kind = "value_and_grad" if with_value else "grad"
+    return _derived(f, f.term.parameters, let((*bindings, *backward), result), kind, simplified, rules, with_value)
+
+
+def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
+    """The vector-Jacobian product (x…, k) ↦ P f (x, k): one more argument, last, the cotangent, shaped like the result.
+
+    For complex programs k ↦ (∂f/∂z)*·k + (∂f/∂z̄)·k*. A program with several results takes one cotangent for each.
+    That of a function of real numbers is a function, a field over `Real()`, and the pullback an integral. Raises
+    UnsupportedError for a program that returns a function of other tensors.
+    """
+    points = points_of(f, wrt)
+    term = as_field(f.term, f.inner) if f.inner else f.term
+    parameters, body = pulled_back(term, points, names_several(wrt))
+    return _derived(replace(f, term=term, inner=()), parameters, body, "pullback", simplify, rule_paths(rules))
+
+
+def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
+    """The Jacobian-vector product: one more argument, last, for each wrt: its tangent."""
+    points = points_of(f, wrt)
+    names = Names(f.term)
+    tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
+    forward, result = push(f.term.body, tangents, names)
+    body = let((*split(f.term.body)[0], *forward), result)
+    outer = [p for p in f.term.parameters if p.name not in f.inner]
+    parameters = (*outer, *tangents.values(), *f.term.parameters[len(outer) :])
+    return _derived(f, parameters, body, "pushforward", simplify, rule_paths(rules))
+
+
+def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
+    """The Hessian-vector product of a real scalar program: the pushforward of its gradient; takes the vector last."""
+    return pushforward(grad(f, wrt, simplify=simplify, rules=rules), wrt, simplify=simplify, rules=rules)
+
+
+def jacobian(
+    f: Program, wrt: Wrt = None, mode: str = "auto", *, simplify: bool = True, rules: Iterable[str] = ()
+) -> Program:
+    """The derivative of a tensor program: result axes first, then the axes of wrt (a tuple of names gives a tuple).
+
+    With respect to a complex parameter it is the pair (∂f/∂z, ∂f/∂z̄). Of a program with several results it is the tuple
+    of the derivatives of each: the jacobian of a Hessian, or of a jacobian, has their blocks, differentiated. `mode` is
+    "reverse" (unit cotangents pulled back), "forward" (unit tangents pushed forward), "cross-country" (products of the
+    derivatives of the bindings, the cheapest first) or "auto", which takes the one whose plan costs least. Raises
+    DifferentiationError for another mode.
+    """
+    f = reduced(f, simplify, rule_paths(rules))
+    points = points_of(f, wrt)
+
+    def body(mode: str) -> Term:
+        base = bind_heavy(f.term.body) if mode == "cross-country" else f.term.body
+        names = Names(base, *f.term.parameters)
+        bindings, value = split(base)
+        known = dict.fromkeys(bindings)
+
+        def derivative(result: Term) -> Term:
+            if isinstance(result, Tuple):
+                return Tuple(tuple(map(derivative, result.items)))
+            blocks = [jacobian_block(let(bindings, result), point, mode, names) for point in points]
+            known.update(dict.fromkeys(binding for more, _ in blocks for binding in more))
+            return _result([block for _, block in blocks], wrt)
+
+        found = derivative(value)
+        return let(known, found)
+
+    term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
+    return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses, raw, rule_paths(rules), f.inner)
+
+
+def cheapest(
+    f: Program, bodies: Iterable[Term], simplified: bool, rules: tuple[str, ...]
+) -> tuple[Lambda, Term | None]:
+    """The derivative that costs least among equal ones, and the body it was simplified from, None if it was not.
+
+    Of simplified ones that cost about as little the shortest is taken.
+    """
+    found: dict[Lambda, list[warnings.WarningMessage]] = {}
+    raw: dict[Lambda, Term] = {}
+    for body in bodies:
+        with warnings.catch_warnings(record=True) as budgets:
+            warnings.simplefilter("always")
+            term = derived(f.term, f.term.parameters, body, simplified, rules)
+        if term not in found:
+            found[term], raw[term] = budgets, body
+    costs = {term: _total_cost(term) for term in found} if len(found) > 1 else dict.fromkeys(found, 0)
+    least = min(costs.values()) * (ABOUT if simplified else 1)
+    term = min((t for t in costs if costs[t] <= least), key=symbols if simplified else costs.__getitem__)
+    for warning in found[term]:  # a budget met by what is not taken is nobody's business
+        warnings.warn(warning.message, stacklevel=3)
+    return term, raw[term] if simplified else None
+
+
+def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
+    """The program simplified by equality saturation, with more rule files if given."""
+    body = with_matrix_symmetries(simplify_body(f.term.body, rule_paths(rules)))
+    term = readable(Lambda(f.term.parameters, body), letters_of(f.term))
+    return replace(f, term=term, raw=f.term.body, rules=rule_paths(rules))
+
+
+# --- what the transforms share -------------------------------------------------------------------------------------
+
+
+def reduced(f: Program, simplified: bool, rules: tuple[str, ...]) -> Program:
+    """f to be differentiated: matrix functions in it are simplified before, det(A X) to det(A) det(X), so that their
+    derivatives are those of the literature; a product of matrices that is one binding shows its symmetries, too."""
+    _check_program(f)
+    if not simplified or f.raw is not None or not any(map(is_matrix_function, subterms(f.term))):
+        return f
+    return replace(f, term=Lambda(f.term.parameters, simplify_body(f.term.body, rules)))
+
+
+def _derived(
+    f: Program,
+    parameters: tuple[Var, ...],
+    body: Term,
+    kind: str,
+    simplified: bool,
+    rules: tuple[str, ...],
+    with_value: bool = False,
+) -> Program:
+    term = derived(f.term, parameters, body, simplified, rules, with_value)
+    raw = body if simplified else None
+    return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses, raw, rules, f.inner)
+
+
+def _total_cost(term: Lambda) -> int:
+    """Operations on numbers and numbers written, at typical sizes; symbols where arrays cannot express the program."""
+    try:
+        return sum(step.flops + step.bytes // BYTES for step in cost(rough_plan(term)))
+    except UnsupportedError:
+        return symbols(term)
+
+
+def points_of(f: Program, wrt: Wrt) -> tuple[Var, ...]:
+    """The parameters that wrt names."""
+    _check_program(f)
+    known = {p.name: p for p in f.parameters}
+    if wrt is None:
+        wanted: list[Any] = list(known)[:1]
+    else:
+        wanted = list(wrt) if isinstance(wrt, tuple | list) else [wrt]
+    for name in wanted:
+        if not isinstance(name, str):
+            raise DifferentiationError(f"wrt names a parameter by {name!r}", hint='give its name, such as wrt="x"')
+        if name not in known:
+            raise DifferentiationError(
+                f"{f.name} has no parameter {name!r} to differentiate by", hint=f"its parameters are {', '.join(known)}"
+            )
+    if not wanted:
+        raise DifferentiationError(f"nothing to differentiate {f.name} by")
+    twice = [name for n, name in enumerate(wanted) if name in wanted[:n]]
+    if twice:
+        raise DifferentiationError(f"wrt names {twice[0]!r} twice")
+    points = tuple(known[name] for name in wanted)
+    for point in points:
+        if isinstance(point.type, Function):
+            raise UnsupportedError(f"{point.name} is a named map; only derivatives by tensors can be taken")
+        if space_of(point).dtype is int:
+            raise DifferentiationError(
+                f"{point.name} holds integers, which have no derivative", hint="declare it with dtype=float"
+            )
+    return points
+
+
+def _check_program(f: object) -> None:
+    if not isinstance(f, Program):
+        raise DifferentiationError(
+            f"a Program was expected, not {f!r}", hint="decorate the function with @combdiff.api.programs first"
+        )
+
+
+def check_objective(f: Program, rules: tuple[str, ...]) -> None:
+    """Refuse what is no Program with one real scalar result."""
+    _check_program(f)
+    if f.inner:
+        raise DifferentiationError(
+            f"grad needs a program with one scalar result, but {f.name} gives a function of {', '.join(f.inner)}",
+            hint=f"call the function inside a program, or use pullback, pushforward or jacobian of {f.name}",
+        )
+    found = type_of(f.term.body)
+    if not isinstance(found, Space) or found.order:
+        what = (
+            f"{len(found)} results" if isinstance(found, tuple) else f"a tensor of order {getattr(found, 'order', '?')}"
+        )
+        raise DifferentiationError(
+            f"grad needs a program with one scalar result, but {f.name} gives {what}",
+            hint="use pullback or jacobian, or sum the result",
+        )
+    if not is_real(f.term.body, rules):
+        raise DifferentiationError(
+            f"grad needs a real objective, but {f.name} is complex and is not found equal to its conjugate",
+            hint="declare the symmetries that make it real, or return cd.real(…) of it",
+        )
+
+
+def _result(terms: list[Term], wrt: Wrt) -> Term:
+    return Tuple(tuple(terms)) if names_several(wrt) else terms[0]
+
+
+def names_several(wrt: Wrt) -> bool:
+    """Whether the derivative is by a tuple of names, and so a tuple."""
+    return not (wrt is None or isinstance(wrt, str))
+
+
+def _real_value(value: Term) -> Term:
+    """The value of an objective that is real, as a real number."""
+    space = space_of(value)
+    return function("real", value) if space.dtype is complex else value
+
+
+def _conjugated(gradient: Term, names: Names) -> Term:
+    space = space_of(gradient)
+    if space.dtype is not complex:
+        return gradient
+    indices = names.indices(space.axes)
+    return lambda_(indices, conj(apply(gradient, indices)))

@@ -1,0 +1,21 @@
+"""Plans as source: standalone Python that needs one array library, as a person would write it.
+
+    Contract(left=(0, 1), right=(1,), out=(0,))   →   A @ x
+
+In: a `Plan` and the name of a backend. Out: text; what this text says is what runs.
+
+In the order in which data meets them: `fragments` (text that every dialect writes alike), `dialects/` (one class a
+library), `index_arrays`, `bounds`, `wrapped`, `indirect`, `expressions` (one operation), `writer` (the whole plan).
+
+Invariant: the text needs its backend alone, and the same plan gives the same text in every process.
+"""
+
+from combdiff.codegen.dialects import dialect
+from combdiff.codegen.writer import source, specialise, step_names
+
+__all__ = [
+    "dialect",
+    "source",
+    "specialise",
+    "step_names",
+]

@@ -1,0 +1,29 @@
+"""The backends that source can be written for, by name.
+
+    dialect("torch").arange("n")  =  "torch.arange(n, device=device)"
+
+Invariant: a backend is one row of `DIALECTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from combdiff.codegen.dialects.dask import DaskDialect
+from combdiff.codegen.dialects.numpy import CuPyDialect, JaxDialect, NumPyDialect
+from combdiff.codegen.dialects.torch import TorchDialect
+from combdiff.errors import UnsupportedError
+
+__all__ = ["DIALECTS", "NumPyDialect", "dialect"]
+
+DIALECTS: Mapping[str, NumPyDialect] = {
+    dialect.name: dialect for dialect in (NumPyDialect(), CuPyDialect(), JaxDialect(), DaskDialect(), TorchDialect())
+}
+
+
+def dialect(name: str) -> NumPyDialect:
+    """The dialect of a backend. Raises UnsupportedError for a name that there is none of."""
+    if name not in DIALECTS:
+        known = ", ".join(f'"{known}"' for known in DIALECTS)
+        raise UnsupportedError(f"no source can be written for the backend {name!r}", hint=f"use one of {known}")
+    return DIALECTS[name]

@@ -1,0 +1,344 @@
+"""Standalone source of a plan: what this text says is what runs.
+
+    x ↦ Σ_{i,j} x[i]·A[i,j]·x[j]     becomes     def f(A, x):
+                                                     t2 = A @ x  # (N,) matrix-vector
+                                                     t3 = t2 @ x  # () dot
+                                                     return t3
+
+The function holds for arrays of every size and element type; the sizes of the plan only chose the order of the
+contractions. float32 stays float32: constants are Python numbers, arrays of 0 and 1 take the type of the arguments.
+
+Invariant: the text needs its backend alone, never changes an argument, and returns arrays that share no memory with
+one.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import indent
+
+from combdiff.codegen.dialects import dialect
+from combdiff.codegen.dialects.numpy import NumPyDialect
+from combdiff.codegen.expressions import Expressions
+from combdiff.codegen.fragments import parenthesised
+from combdiff.codegen.index_arrays import IndexArrays
+from combdiff.ir import Space, Symmetric
+from combdiff.planning import (
+    Arrange,
+    Collect,
+    Combine,
+    ConjugateElements,
+    ElementwiseStep,
+    Fill,
+    Layout,
+    LogSumExp,
+    Loop,
+    Mask,
+    MaskedContract,
+    Parameter,
+    Plan,
+    PrefixSum,
+    Read,
+    Reuse,
+    Scale,
+    Step,
+    base_name,
+    correlated,
+    describe,
+    fused,
+    structured,
+)
+
+
+def source(plan: Plan, name: str, backend: str = "numpy") -> str:
+    """The source of `def name(parameters): …` with the imports and helpers it needs.
+
+    Raises UnsupportedError for a backend that is none of `dialects.DIALECTS`.
+    """
+    used = dialect(backend)
+    functions = list(_Writer(specialise(plan, backend), name, used).functions())
+    numpy = () if used.solves or not plan.inner else dialect("numpy").imports
+    imports = "\n".join(dict.fromkeys((*used.imports, *numpy)))
+    return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
+
+
+def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
+    """The plan with operations that the backend alone has helpers for; `fuses` tells whether chains go by blocks."""
+    used = dialect(backend)
+    if plan.loops or not used.native:
+        return plan
+    planned = structured(correlated(plan))
+    return fused(planned) if fuses else planned
+
+
+def step_names(plan: Plan, name: str) -> list[str]:
+    """The names that the steps of a plan have in the source of a function of that name."""
+    return _Writer(plan, name, dialect("numpy")).names
+
+
+def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[str]:
+    """The texts of the helpers that functions call, and of those that they call."""
+    used, todo = set[str](), list(functions)
+    while todo:
+        text = todo.pop()
+        called = helpers.keys() & set(re.findall(r"\w+(?=\()", text)) - used
+        used |= called
+        todo += [helpers[name] for name in called]
+    return [text for name, text in helpers.items() if name in used]
+
+
+def _on_numpy_arrays(plan: Plan, name: str) -> str:
+    """The function of a plan for NumPy arrays, with helpers of its own, in the source for another library."""
+    numpy = dialect("numpy")
+    functions = list(_Writer(specialise(plan, numpy.name), name, numpy).functions())
+    parts = [*_used_helpers(numpy.helpers(), functions), *functions, f"return {name}"]
+    head = f'def _{name}():\n    """An equation on NumPy arrays."""\n'
+    return head + indent("\n\n".join(parts), "    ") + f"\n\n\n{name} = _{name}()"
+
+
+class _Writer:
+    """Names for steps and sizes, and the lines of the function."""
+
+    def __init__(self, plan: Plan, name: str, dialect: NumPyDialect, functions: set[str] | None = None) -> None:
+        self.plan = plan
+        self.dialect = dialect
+        self.function = name
+        self.defined = {name} if functions is None else functions
+        fixed = {"np", dialect.np, "real", "device", "start", "stop", "functools", "itertools", "jax"}
+        self.taken = fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
+        self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
+        self.defined.update(self.systems.values())
+        self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
+        starts = {loop.start: "start" for loop in plan.loops}
+        self.sizes = {size: starts.get(size) or self._fresh(size) for size in sorted(plan.sizes)}
+        self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
+        self.reuse = Reuse(plan)
+        self.readers = _readers(plan)
+        self.index_arrays = IndexArrays(self._fresh)
+        self.expressions = Expressions(
+            plan, self.names, self.arguments, self.sizes, self.systems, dialect, self.index_arrays
+        )
+
+    def _fresh(self, name: str) -> str:
+        name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        while name in self.taken or not name.isidentifier():
+            name += "_"
+        self.taken.add(name)
+        return name
+
+    def _name(self, n: int, step: Step) -> str:
+        if isinstance(step.operation, Parameter):
+            return self.arguments[step.operation.name]
+        return self._fresh(self.plan.hints.get(n, f"t{n}"))
+
+    # --- the whole
+
+    def functions(self) -> Iterator[str]:
+        """The functions that the solvers of this one evaluate, and the function itself."""
+        for system, inner in self.plan.inner.items():
+            name = self.systems[system]
+            if self.dialect.solves:
+                plan = specialise(inner, self.dialect.name)
+                yield from _Writer(plan, name, self.dialect, self.defined).functions()
+            else:
+                yield _on_numpy_arrays(inner, name)
+        written = [*self._body(), self._return()]
+        used = self.expressions.used_sizes
+        idle = {self._block_line(loop) for loop in self.plan.loops if loop.size not in used}
+        body = [line for line in written if line not in idle]
+        prelude = [*self._size_lines(), *self._type_lines(any("device=device" in line for line in body))]
+        header = f"def {self.function}({', '.join(self.arguments.values())}):"
+        yield "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
+
+    def _body(self) -> Iterator[str]:
+        guarded = self._guarded()
+        done: dict[int, list[int]] = {}
+        for n in filter(self._temporary, range(len(self.plan.steps))):
+            done.setdefault(self.plan.last_use[n], []).append(n)
+        heads = {loop.first: loop for loop in self.plan.loops}
+        loop: Loop | None = None
+        inside = False
+        for n, step in enumerate(self.plan.steps):
+            if n in heads or (loop and n == loop.last):
+                inside = False
+                loop = heads.get(n)
+                self.index_arrays.forget()
+                yield from self._deleted([m for m in done.get(n, ()) if loop and m < n])
+                yield from self._loop_lines(loop) if loop else ()
+            if isinstance(step.operation, Parameter | Fill):
+                continue
+            indent = "    " * (loop is not None)
+            if (n in guarded) != inside:
+                inside = n in guarded
+                if inside and self.dialect.guard:
+                    yield f"{indent}{self.dialect.guard}  # only masked elements are used"
+            indent += "    " * bool(inside and self.dialect.guard)
+            if isinstance(step.operation, Collect):
+                assert loop is not None
+                yield from (indent + line for line in self._collected(n, step.operation, loop))
+            else:
+                text = self._expression(n)
+                yield from (indent + line for line in self.index_arrays.lines())
+                yield f"{indent}{self.names[n]} = {text}  # {self._comment(step)}"
+            if n + 1 < len(self.plan.steps) or loop:
+                dead = done.get(n, ()) if n not in heads else [m for m in done.get(n, ()) if m >= n]
+                yield from (indent + line for line in self._deleted(dead))
+            yield from self._totals(loop) if loop and n + 1 == loop.last else ()
+
+    def _deleted(self, steps: Sequence[int]) -> Iterator[str]:
+        if steps:
+            yield f"del {', '.join(self.names[n] for n in steps)}"
+
+    def _expression(self, n: int) -> str:
+        text = self.expressions.step(n)
+        return self.reuse.written(self.expressions, n, text, self.dialect.np) if self.dialect.writes_over else text
+
+    def _loop_lines(self, loop: Loop) -> Iterator[str]:
+        """Sums that the loop adds up, and its head: at least one round, which tells the element types."""
+        for name, _, pairwise in self._sums(loop):
+            yield f"{name} = []  # one for each block" if pairwise else f"{name} = 0  # added up block by block"
+        total, block = parenthesised(self.expressions.extent(loop.domain)), self.plan.sizes[loop.size]
+        yield f"for start in range(0, {total} or 1, {block}):"
+        yield f"    stop = min(start + {block}, {total})"
+        yield self._block_line(loop)
+
+    def _block_line(self, loop: Loop) -> str:
+        """The line of a loop that names the length of its block."""
+        return f"    {self.sizes[loop.size]} = stop - start"
+
+    def _sums(self, loop: Loop) -> Iterator[tuple[str, str, bool]]:
+        """The names of sums over the blocks of a loop, their shapes, and whether they are added up after it."""
+        for name, step in list(zip(self.names, self.plan.steps, strict=True))[loop.first : loop.last]:
+            if isinstance(step.operation, Collect) and step.operation.axis is None:
+                yield name, self._comment(step), step.operation.pairwise
+
+    def _collected(self, n: int, collect: Collect, loop: Loop) -> Iterator[str]:
+        """A block added, or put in its place; the first one makes the array for all."""
+        name, part = self.names[n], self.expressions.operand(self.plan.steps[n].operands[0])
+        if collect.axis is None:
+            yield f"{name}.append({part})" if collect.pairwise else f"{name} += {part}"
+            return
+        whole = self.dialect.empty_like(part, self.expressions.shape(self.plan.steps[n].axes))
+        yield "if start == 0:"
+        yield f"    {name} = {whole}  # {self._comment(self.plan.steps[n])}, filled block by block"
+        yield f"{name}[{':, ' * collect.axis}{self.expressions.block}] = {part}"
+
+    def _totals(self, loop: Loop) -> Iterator[str]:
+        """The sums of what was held for each block."""
+        for name, comment, pairwise in self._sums(loop):
+            if pairwise:
+                yield f"{name} = {self.dialect.np}.sum({name}, axis=0)  # {comment}"
+
+    def _temporary(self, n: int) -> bool:
+        step = self.plan.steps[n]
+        return bool(step.axes) and not isinstance(step.operation, Parameter)
+
+    def _comment(self, step: Step) -> str:
+        return f"{self.expressions.comment(step)} {describe(step)}"
+
+    def _return(self) -> str:
+        returned: set[int] = set()
+        results = [self._result(n, returned) for n in self.plan.results]
+        shown = _arranged(self.plan.layout, results)
+        return f"return {shown[1:-1] if isinstance(self.plan.layout, tuple) else shown}"
+
+    def _result(self, n: int, returned: set[int]) -> str:
+        """The expression for a result: an array of its own, or a NumPy scalar."""
+        step, name = self.plan.steps[n], self.expressions.operand(n)
+        if not step.axes:
+            if self.plan.is_number(n):
+                return self.dialect.scalar(name, self.expressions.dtype(step.kind))
+            if self.dialect.item:
+                return f"{name}{self.dialect.item}"
+        owner = self.plan.owner(n)
+        lazy = owner is not None and isinstance(self.plan.steps[owner].operation, ConjugateElements)
+        if owner is None or (lazy and self.dialect.lazy_conjugate) or owner in returned:
+            return self.dialect.copy(name)
+        returned.add(owner)
+        return name
+
+    # --- what comes first
+
+    def _size_lines(self) -> Iterator[str]:
+        """The named sizes that the body uses, read off the arguments."""
+        wanted = set(self.expressions.used_sizes) & self.plan.given_sizes.keys()
+        for var in self.plan.parameters:
+            axes = var.type.axes if isinstance(var.type, Space) else ()
+            for n, axis in enumerate(axes):
+                size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", None)
+                if size in wanted:
+                    wanted.remove(size)
+                    half = " // 2" if isinstance(axis, Symmetric) else ""
+                    yield f"{self.sizes[size]} = {self.arguments[var.name]}.shape[{n}]{half}"
+        for size in sorted(wanted):
+            yield f"{self.sizes[size]} = {self.plan.sizes[size]}  # no argument shows this size"
+
+    def _type_lines(self, uses_device: bool) -> Iterator[str]:
+        """The device of the arguments and their width, if the body uses them; scalars as the backend wants them."""
+        spaces = [(self.arguments[var.name], var.type) for var in self.plan.parameters if isinstance(var.type, Space)]
+        tensors = [text for text, space in spaces if space.order]
+        inexact = [(text, space.dtype is complex, space.order) for text, space in spaces if space.dtype is not int]
+        scalars = [(text, is_complex) for text, is_complex, order in inexact if not order]
+        yield from self.dialect.prelude(uses_device, tensors, scalars)
+        if self.expressions.uses_real:
+            arrays = [(text, is_complex) for text, is_complex, order in inexact if order]
+            if arrays or scalars:  # a Python number decides nothing beside an array
+                yield f"real = {self.dialect.real_type(arrays, scalars)}"
+            else:
+                yield f"real = {self.dialect.default_type('int' if self.expressions.integers else 'float')}"
+
+    # --- elements that are computed only to be masked out
+
+    def _vanishes(self, n: int) -> bool:
+        """Whether only exponentials read a step, alone or in sums with positive factors: they are 0 where it is −∞."""
+        if n in self.plan.results:
+            return False
+        for m in self.readers.get(n, ()):
+            operation = self.plan.steps[m].operation
+            ends = isinstance(operation, LogSumExp) or getattr(operation, "name", "") in ("exp", "logaddexp")
+            match operation:
+                case Combine(factors=factors):
+                    scaled = [f for f, k in zip(factors, self.plan.steps[m].operands, strict=True) if k == n]
+                case Scale(factor=factor):
+                    scaled = [factor]
+                case _:
+                    scaled = []
+            passes = isinstance(operation, Combine | Scale | Arrange) and all(
+                not f.number.imag and f.number.real > 0 for f in scaled
+            )
+            if not ends and not (passes and self._vanishes(m)):
+                return False
+        return True
+
+    def _guarded(self) -> set[int]:
+        """Steps whose undefined elements a bound drops, from the first that may be undefined on."""
+        feeding: set[int] = set()
+        steps = self.plan.steps
+        for n in range(len(steps) - 1, -1, -1):
+            if n in feeding or isinstance(steps[n].operation, Mask | PrefixSum | MaskedContract):
+                feeding.update(steps[n].operands)
+        logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
+        found = set(filter(self._vanishes, logarithms))
+        for n in sorted(feeding):
+            if isinstance(steps[n].operation, ElementwiseStep) or not found.isdisjoint(steps[n].operands):
+                found.add(n)
+        return {n for n in found if not isinstance(steps[n].operation, Read | Arrange)}
+
+
+def _readers(plan: Plan) -> Mapping[int, list[int]]:
+    """The steps that read each step."""
+    found: dict[int, list[int]] = {}
+    for n, step in enumerate(plan.steps):
+        for m in step.operands:
+            found.setdefault(m, []).append(n)
+    return found
+
+
+def _arranged(layout: Layout, results: list[str]) -> str:
+    """The results in the tuples that a call returns them in."""
+    if isinstance(layout, int):
+        return results[layout]
+    inside = [_arranged(part, results) for part in layout]
+    return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"

@@ -1,0 +1,168 @@
+"""Dense derivatives of tensors: forward, reverse or cross-country.
+
+    reverse        pullbacks of the unit cotangents (i ↦ δ(i, o)), from the result to the variables
+    forward        pushforwards of the unit tangents (j ↦ δ(j, d)), from the variables to the result
+    cross-country  products of the derivatives of single bindings, the cheapest first (see `elimination`)
+
+    f = (A, x) ↦ i ↦ Σ_j A[i,j] sin(x[j])            # before
+    ∂f/∂x = (A, x) ↦ (a, d) ↦ A[a,d] cos(x[d])       # after
+
+Invariant: a block's axes are those of the result, then those of the variable of differentiation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from combdiff.differentiation.cross_country import eliminate
+from combdiff.differentiation.pullback import pull, push
+from combdiff.differentiation.wirtinger import HALF, WirtingerMap, by_pullback, by_pushforward, unit
+from combdiff.errors import DifferentiationError
+from combdiff.ir import (
+    ONE,
+    Names,
+    Space,
+    Term,
+    Tuple,
+    Var,
+    apply,
+    bind_heavy,
+    conj,
+    function,
+    is_complex,
+    lambda_,
+    let,
+    mul,
+    split,
+    type_of,
+)
+
+MODES = ("forward", "reverse", "cross-country")
+Bindings = list[tuple[Var, Term]]
+
+
+def modes_of(mode: str) -> tuple[str, ...]:
+    """The modes to try for a mode by name: itself, or all of them for "auto"."""
+    if mode != "auto" and mode not in MODES:
+        known = ", ".join(f'"{name}"' for name in ("auto", *MODES))
+        raise DifferentiationError(f"unknown mode {mode!r}", hint=f"use one of {known}")
+    return MODES if mode == "auto" else (mode,)
+
+
+@dataclass(frozen=True)
+class DerivativeBlock:
+    """A derivative by one variable at result indices `at` and indices `own` of the variable.
+
+    `bindings` are to follow those of the program; the mirrored part is 0 unless the variable is complex.
+    """
+
+    at: tuple[Var, ...]
+    own: tuple[Var, ...]
+    bindings: Bindings
+    map: WirtingerMap
+
+
+def differentiate(body: Term, point: Var, mode: str, names: Names, letters: tuple[str, str]) -> DerivativeBlock:
+    """∂body/∂point of a let program, in one of the MODES; `letters` name the indices of result and point."""
+    at = names.indices(_space(split(body)[1]).axes, letters[0])
+    own = names.indices(_space(point).axes, letters[1])
+    if mode == "cross-country":
+        bindings, map_ = eliminate(body, point, at, own, names)
+        if not is_complex(point) and not is_complex(split(body)[1]) and is_complex(map_.holomorphic):
+            map_ = WirtingerMap(function("real", map_.holomorphic))
+        return DerivativeBlock(at, own, bindings, map_)
+
+    def pulled(size: Term) -> Term:
+        cotangent = unit(names, _space(split(body)[1]), at, size)
+        backward, (result,) = pull(body, (point,), cotangent, names)
+        return let(backward, apply(result, own))
+
+    def pushed(size: Term) -> Term:
+        tangent = unit(names, _space(point), own, size)
+        forward, result = push(body, {point: tangent}, names)
+        return let(forward, apply(result, at))
+
+    if mode == "forward":
+        return DerivativeBlock(at, own, [], by_pushforward(pushed, is_complex(point), names))
+    return DerivativeBlock(at, own, [], by_pullback(pulled, is_complex(point), is_complex(split(body)[1]), names))
+
+
+def jacobian_block(body: Term, point: Var, mode: str, names: Names) -> tuple[Bindings, Term]:
+    """∂body/∂point with the bindings it needs; the pair (∂/∂z, ∂/∂z̄) for a complex point."""
+    block = differentiate(body, point, mode, names, ("abcmn", "defgh"))
+    parts = (block.map.holomorphic, block.map.antiholomorphic) if is_complex(point) else (block.map.holomorphic,)
+    terms = tuple(lambda_((*block.at, *block.own), part) for part in parts)
+    return block.bindings, Tuple(terms) if is_complex(point) else terms[0]
+
+
+def hessian_block(gradient: Term, row: Var, column: Var, mode: str, names: Names) -> tuple[Bindings, tuple[Term, ...]]:
+    """The block of second derivatives by `row`, then `column`, from the gradient by `column`; axes of row first.
+
+    With a complex variable among them it is the pair (∂²f/∂zᵢ∂z̄ⱼ, ∂²f/∂zᵢ∂zⱼ). The gradient g is 2 ∂f/∂z̄ for a
+    complex column, so the pair is (∂gⱼ/∂zᵢ / 2, conj(∂gⱼ/∂z̄ᵢ) / 2); a real variable is its own conjugate.
+    """
+    block = differentiate(gradient, row, mode, names, ("defgh", "abcmn"))
+    indices = (*block.own, *block.at)
+    direct, mirrored = block.map.holomorphic, block.map.antiholomorphic
+    if not is_complex(row) and not is_complex(column):
+        return block.bindings, (lambda_(indices, direct),)
+    if not is_complex(column):
+        return block.bindings, (lambda_(indices, direct), lambda_(indices, direct))
+    twin = mirrored if is_complex(row) else direct
+    return block.bindings, (lambda_(indices, mul(HALF, direct)), lambda_(indices, mul(HALF, conj(twin))))
+
+
+def fine_gradient(objective: Term, points: tuple[Var, ...]) -> Term:
+    """The let program of the gradients by the points as the rules make it, every heavy part a binding of its own."""
+    fine = bind_heavy(objective)
+    backward, gradients = pull(fine, points, ONE, Names(fine, *points))
+    return bind_heavy(let((*split(fine)[0], *backward), Tuple(tuple(gradients))))
+
+
+def hessian_body(gradient: Term, points: tuple[Var, ...], mode: str) -> Term:
+    """The second derivatives from the let program of the gradients by the points: a tuple of rows of blocks.
+
+    Blocks below the diagonal mirror those above: ∂²f/∂v∂u = (∂²f/∂u∂v)ᵀ, conjugated for the part zz̄.
+    """
+    bindings, gradients = split(gradient)
+    assert isinstance(gradients, Tuple)
+    names, more, known = Names(gradient, *points), list(bindings), set(bindings)
+    table: dict[tuple[Var, Var], tuple[Term, ...]] = {}
+    for n, (column, by_column) in enumerate(zip(points, gradients.items, strict=True)):
+        for row in points[: n + 1]:
+            own, parts = hessian_block(let(bindings, by_column), row, column, mode, names)
+            more += [binding for binding in own if binding not in known]
+            known.update(own)
+            if row is not column:
+                parts = tuple(_named(part, f"H_{row.name}{column.name}", names, more) for part in parts)
+                table[column, row] = _mirrored(parts, _space(row).order, names)
+            table[row, column] = parts
+    return let(more, Tuple(tuple(Tuple(tuple(_block(table[r, c]) for c in points)) for r in points)))
+
+
+def _block(parts: tuple[Term, ...]) -> Term:
+    return parts[0] if len(parts) == 1 else Tuple(parts)
+
+
+def _named(value: Term, name: str, names: Names, bindings: Bindings) -> Term:
+    """A variable that is bound to the value."""
+    space = _space(value)
+    var = names.fresh(Var(name, Space(*space.axes, dtype=space.dtype)))
+    bindings.append((var, value))
+    return var
+
+
+def _mirrored(parts: tuple[Term, ...], rows: int, names: Names) -> tuple[Term, ...]:
+    """The parts of a block with the axes of its row and its column exchanged."""
+    found = []
+    for n, part in enumerate(parts):
+        indices = names.indices(_space(part).axes)
+        value = apply(part, indices)
+        found.append(lambda_((*indices[rows:], *indices[:rows]), conj(value) if len(parts) > 1 and not n else value))
+    return tuple(found)
+
+
+def _space(term: Term) -> Space:
+    found = type_of(term)
+    assert isinstance(found, Space)
+    return found

@@ -1,0 +1,220 @@
+"""Putting bindings back: what a let program uses once stands where it is used.
+
+    let t = Σ_i x[i] in exp(t)
+    = exp(Σ_i x[i])
+
+A value goes back as long as the place stays readable, and as cheap: not into a Σ that would compute it again and again.
+
+Invariant: the value of the program is unchanged, and no binding is left that nothing uses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from combdiff.ir.domains import Function, Real, Space, Whole
+from combdiff.ir.implicit import Implicit
+from combdiff.ir.matrix_functions import is_matrix_function, matrices_in
+from combdiff.ir.substitution import apply, subterms
+from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, let
+from combdiff.ir.types import is_domain, type_of
+
+MOST_NESTED = 3  # Σ's and functions in one another up to which a value used once is put back: chains stay readable lets
+MOST_SUMMED = 1  # the same for a tensor that a Σ reads again and again, as each layer of a network reads the one before
+
+Bindings = tuple[tuple[Var, Term], ...]
+
+
+def split(body: Term) -> tuple[Bindings, Term]:
+    """The bindings and the result of a program's body."""
+    return (body.bindings, body.body) if isinstance(body, Let) else ((), body)
+
+
+def is_call(term: Term) -> bool:
+    """Whether a term is the value or the pullback of a named map, or the solution of an equation."""
+    return isinstance(term, Pullback | Implicit) or (
+        isinstance(term, Apply) and isinstance(type_of(term.function), Function)
+    )
+
+
+def free_indices(term: Term) -> tuple[Var, ...]:
+    """The index variables free in a term, in order of first occurrence."""
+    found: dict[Var, None] = {}
+
+    def visit(node: Term) -> None:
+        if isinstance(node, Var) and is_domain(node.type) and node in term.free:
+            found.setdefault(node)
+        for child in node.children:
+            if child.free - found.keys():
+                visit(child)
+
+    visit(term)
+    return tuple(v for v in found if not isinstance(v.type, Whole))
+
+
+# --- putting back what is used once --------------------------------------------------------------------------------
+
+
+def uses(term: Term) -> Counter[Var]:
+    """How often each free variable occurs in a term, read as a tree."""
+    return _count(term, {})
+
+
+def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
+    if isinstance(term, Var):
+        return Counter({term: 1})
+    if term not in done:
+        total: Counter[Var] = Counter()
+        for child in term.children:
+            total.update(_count(child, done))
+        if isinstance(term, Implicit):  # the equation is evaluated again and again
+            total.update(_count(term.map, done))
+        done[term] = total
+    return done[term]
+
+
+def nesting(term: Term) -> int:
+    """How deep Σ's and functions stand in one another."""
+    inside = max((nesting(child) for child in term.children), default=0)
+    return inside + isinstance(term, Sum | Primitive)
+
+
+def inline_single_uses(body: Term) -> Term:
+    """A let program in which no shallow binding is used just once, and none is not used at all.
+
+    What matrix functions are functions of stays bound.
+    """
+    bindings, result = split(body)
+    counts: Counter[Var] = Counter(uses(result))
+    kept: list[tuple[Var, Term]] = []
+    for var, value in reversed(bindings):
+        if counts[var]:
+            counts.update(uses(value))
+            kept.append((var, value))
+    whole = set(_whole(result))
+    summed = set(_summed(result)).union(*(_summed(value) for _, value in kept))
+    passed = {argument for _, value in kept for argument in _passed(value)}.union(_passed(result))
+    held = matrices_in(body)
+    replacement: dict[Var, Term] = {}
+    remaining: list[tuple[Var, Term]] = []
+    for var, value in reversed(kept):
+        value = put_back(value, replacement)
+        deepest = MOST_SUMMED if var in summed and not matrices_in(value) else MOST_NESTED  # A⁻¹x may meet an A
+        once = counts[var] == 1 and (var in whole or _may_stand_inside(value, var in passed, deepest))
+        if var not in held and (once or _is_alias(value)):
+            replacement[var] = value
+        else:
+            remaining.append((var, value))
+    return let(remaining, whole_calls(put_back(result, replacement)))
+
+
+def whole_calls(result: Term) -> Term:
+    """A result with `i ↦ D(x)[i]` written `D(x)`: the cotangent of a tensor that a call gives is a whole one."""
+    if isinstance(result, Tuple):
+        return Tuple(tuple(whole_calls(item) for item in result.items))
+    if isinstance(result, Lambda) and isinstance(inner := result.body, Apply) and is_call(inner.function):
+        return inner.function if inner.arguments == result.parameters else result
+    return result
+
+
+def _may_stand_inside(value: Term, passed: bool, deepest: int) -> bool:
+    """Whether a value used once reads well where it is used.
+
+    A solution of an equation has a line of its own. So has a tensor that a named map gives, unless it is `passed` on
+    whole: read element by element its cotangent would be made for one element at a time.
+    """
+    if isinstance(value, Implicit):
+        return False
+    if is_field(value) and not is_call(value):
+        return True  # nothing over the real line is evaluated: what is used once is read where it is used
+    space = type_of(value)
+    is_tensor = isinstance(space, Space) and space.order > 0
+    return passed if is_call(value) and is_tensor else nesting(value) <= deepest
+
+
+def is_field(value: Term) -> bool:
+    """Whether a value has an axis over the real line."""
+    space = type_of(value)
+    return isinstance(space, Space) and any(isinstance(axis, Real) for axis in space.axes)
+
+
+def _passed(term: Term) -> Iterator[Term]:
+    """The arguments of calls in a term, as far as they are whole tensors with names."""
+    for part in subterms(term):
+        if is_call(part):
+            yield from (argument for argument in part.children if isinstance(argument, Var))
+
+
+def _summed(term: Term) -> Iterator[Term]:
+    """The tensors whose elements a Σ in the term reads again and again: at fewer indices than there are around."""
+    for part in subterms(term):
+        if isinstance(part, Sum):
+            around = set(free_indices(part.body))
+            for access in subterms(part.body):
+                again = around - access.free or len(access.children) - 1 < len(around)
+                if isinstance(access, Apply) and again and not access.free.isdisjoint(part.indices):
+                    yield access.function
+
+
+def _is_alias(value: Term) -> bool:
+    """Whether a value is another tensor, perhaps with its axes permuted."""
+    body = value.body if isinstance(value, Lambda) else value
+    if isinstance(body, Apply) and isinstance(value, Lambda):
+        return isinstance(body.function, Var) and set(body.arguments) <= set(value.parameters)
+    return isinstance(body, Var)
+
+
+def _whole(result: Term) -> Iterator[Term]:
+    """The variables that are all there is to a result, or to an item of it."""
+    if isinstance(result, Tuple):
+        for item in result.items:
+            yield from _whole(item)
+    elif isinstance(result, Lambda) and isinstance(result.body, Apply):
+        yield result.body.function
+    else:
+        yield result
+
+
+def put_back(term: Term, replacement: Mapping[Var, Term], matrices: Mapping[Var, Var] | None = None) -> Term:
+    """term with bound tensors replaced by their values, and the accesses to them reduced.
+
+    Where `matrices` is given, matrix functions stay functions of variables, those that it has in place of theirs.
+    """
+    inside = {v: t for v, t in replacement.items() if v in term.free}
+    return _Reducer(inside, matrices).run(term) if inside else term
+
+
+def inline_all(body: Term) -> Term:
+    """The result of a let program with every binding put where it is used."""
+    bindings, result = split(body)
+    replacement: dict[Var, Term] = {}
+    for var, value in bindings:
+        replacement[var] = put_back(value, replacement)
+    return put_back(result, replacement)
+
+
+class _Reducer:
+    """Substitutes tensors and reduces `(i ↦ e)[j]` on the way; bound names are renamed where they would clash."""
+
+    def __init__(self, replacement: Mapping[Var, Term], matrices: Mapping[Var, Var] | None) -> None:
+        self.replacement = replacement
+        self.matrices = matrices
+        self.done: dict[Term, Term] = {}
+
+    def run(self, term: Term) -> Term:
+        if term.free.isdisjoint(self.replacement):
+            return term
+        if term not in self.done:
+            self.done[term] = self._node(term)
+        return self.done[term]
+
+    def _node(self, term: Term) -> Term:
+        if isinstance(term, Var):
+            return self.replacement[term]
+        if self.matrices is not None and is_matrix_function(term) and isinstance(matrix := term.children[0], Var):
+            return term.with_children((self.matrices.get(matrix, matrix),))
+        children = tuple(self.run(child) for child in term.children)
+        if isinstance(term, Apply):
+            return apply(children[0], children[1:])
+        return term.with_children(children)

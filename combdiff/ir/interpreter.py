@@ -1,0 +1,361 @@
+"""The meaning of terms: a naive interpreter that loops over every index and knows no algebra.
+
+    ⟦Σ_i t⟧ρ = Σ_{v in the domain of i} ⟦t⟧ρ[i = v]        ⟦(i) ↦ t⟧ρ = the array of ⟦t⟧ρ[i = v]
+
+    x, i = Var("x", Space("n")), Var("i", Range("n"))
+    evaluate(Sum((i,), Mul((Number(2), Apply(x, (i,))))), {x: np.array([1.0, 3.0])}, {"n": 2})
+    = 8.0
+
+In a product the indicators and deltas come first: where one is 0 the product is 0 and nothing else in it is
+looked at, so `[i ≥ 1]·x[i - 1]` has a value at i = 0. An index of a Cyclic axis wraps; on any other axis an index
+outside its domain is an error. step(0) is 0.
+
+Invariant: a term has one value in one environment; every later stage is tested against this module.
+"""
+
+from __future__ import annotations
+
+import cmath
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.ir.domains import Cyclic, Domain, Real, Space, Whole, extent, first_index
+from combdiff.ir.equations import solution
+from combdiff.ir.implicit import Implicit
+from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
+from combdiff.ir.matrix_functions import is_matrix_function
+from combdiff.ir.primitives import TABLE
+from combdiff.ir.substitution import subterms
+from combdiff.ir.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
+from combdiff.ir.types import is_domain, type_of
+
+Scope = Mapping[Var, Any]
+
+
+def _inverse(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        raise ArgumentError("the inverse of a singular matrix is asked for") from None
+
+
+def _adjugate(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The transposed cofactors: adj(X)[i, j] is (−1)^(i + j) times the determinant without row j and column i."""
+    n = matrices.shape[-1]
+    found = np.zeros(matrices.shape, np.result_type(matrices, float))
+    for i, j in itertools.product(range(n), range(n)):
+        minor = np.delete(np.delete(matrices, j, axis=-2), i, axis=-1)
+        found[..., i, j] = (-1) ** (i + j) * np.linalg.det(minor)
+    return found
+
+
+def _logdet(matrices: np.ndarray[Any, Any]) -> Any:
+    return np.linalg.slogdet(matrices)[1]
+
+
+_MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
+    "inv": _inverse,
+    "det": np.linalg.det,
+    "adj": _adjugate,
+    "logdet": _logdet,
+    "logdet_positive": _logdet,
+    "signdet": lambda matrices: np.linalg.slogdet(matrices)[0],
+}
+
+
+def evaluate(term: Term, environment: Mapping[Var, object], sizes: Mapping[str, int]) -> Any:
+    """The value of a term, its free variables looked up in `environment` and its size names in `sizes`.
+
+    A number is a Python int, float or complex; a tensor is a NumPy array, one axis per index in stored order (a
+    Symmetric axis begins at −bound); a Tuple is a tuple; a program (a Lambda over tensors) is a Python function of
+    its parameters. A named map is any callable of arrays; its Pullback calls the method
+    `pullback(position, arguments, cotangent)` of that object. Raises ArgumentError for a variable without a value
+    and an index out of range, UnsupportedError for sums, tensors and deltas over the real line and for the
+    pullback of a map that brings none.
+    """
+    return _Interpreter(term, sizes).value(term, environment)
+
+
+class _Binding:
+    """The value of a let binding, computed where it is read and once: under a guard some elements have no value."""
+
+    def __init__(self, interpreter: _Interpreter, term: Term, scope: Scope) -> None:
+        self.interpreter, self.term, self.scope = interpreter, term, scope
+        self.elements: dict[tuple[int, ...], Any] = {}
+
+    @cached_property
+    def whole(self) -> Any:
+        """The number, or the array of all elements."""
+        return self.interpreter.value(self.term, self.scope)
+
+    def element(self, position: tuple[int, ...]) -> Any:
+        """The element stored at a position."""
+        if not isinstance(self.term, Lambda) or len(self.term.parameters) != len(position):
+            return _unwrap(self.whole[position])
+        if position not in self.elements:
+            self.elements[position] = self.interpreter.value(self.term.body, self.scope_at(position))
+        return self.elements[position]
+
+    def scope_at(self, position: tuple[int, ...]) -> Scope:
+        """The scope of the body of a tensor for the element stored at a position."""
+        assert isinstance(self.term, Lambda)
+        starts = (first_index(p.type, self.interpreter.sizes) for p in self.term.parameters)  # type: ignore[arg-type]
+        indices = (start + n for start, n in zip(starts, position, strict=True))
+        return {**self.scope, **dict(zip(self.term.parameters, indices, strict=True))}
+
+
+class _OutsideError(ArgumentError):
+    """An element was read that a tensor does not have."""
+
+
+class _Interpreter:
+    """Values of subterms used often are kept per value of their free variables: the work follows the graph."""
+
+    def __init__(self, term: Term, sizes: Mapping[str, int]) -> None:
+        self.sizes = dict(sizes)
+        self.shared = _used_often(term)
+        self.kept: dict[tuple[object, ...], tuple[Any, list[Any]]] = {}
+        self.sorted: dict[Mul, tuple[list[Guard], list[Term]]] = {}
+
+    def value(self, term: Term, scope: Scope) -> Any:
+        if term not in self.shared:
+            return self._node(term, scope)
+        known = [scope.get(var) for var in term.free]
+        key = (term, *(v if isinstance(v, int) else id(v) for v in known))
+        if key not in self.kept:
+            self.kept[key] = self._node(term, scope), known  # holding `known` keeps the ids from being used again
+        return self.kept[key][0]
+
+    def _node(self, term: Term, scope: Scope) -> Any:
+        match term:
+            case Number():
+                return _plain(term)
+            case Var():
+                return self._variable(term, scope)
+            case Affine():
+                return sum(c * self._variable(var, scope) for var, c in term.coefficients) + term.offset
+            case Coordinate():
+                return self.value(term.form, scope)
+            case Sum():
+                return sum(self.value(term.body, inner) for _, inner in self._points(term.indices, scope))
+            case Add():
+                return sum(self.value(part, scope) for part in term.terms)
+            case Mul():
+                return self._product(term, scope)
+            case Conj():
+                return self.value(term.body, scope).conjugate()
+            case Primitive() if is_matrix_function(term):
+                return _unwrap(_MATRIX_FUNCTIONS[term.name](np.asarray(self.value(term.arguments[0], scope))))
+            case Primitive():
+                return self._primitive(term, scope)
+            case Delta():
+                return self._delta(term, scope)
+            case Indicator():
+                form = self.value(term.form, scope)
+                return int(form % term.modulus == 0 if term.modulus else form >= 0)
+            case Unequal():
+                form = self.value(term.form, scope)
+                return int(form % extent(term.cycle, self.sizes) != 0 if term.cycle else form != 0)
+            case _:
+                return self._structure(term, scope)
+
+    def _structure(self, term: Term, scope: Scope) -> Any:
+        """The value of a term that binds or groups: maps, their calls, lets and tuples."""
+        match term:
+            case Apply():
+                return self._apply(term, scope)
+            case Lambda():
+                return self._lambda(term, scope)
+            case Tuple():
+                return tuple(self.value(item, scope) for item in term.items)
+            case Let():
+                for var, bound in term.bindings:
+                    scope = {**scope, var: _Binding(self, bound, scope)}
+                return self.value(term.body, scope)
+            case Pullback():
+                return self._pullback(term, scope)
+            case Implicit():
+                given: Any = np.asarray(self.value(term.given, scope), term.space.dtype)
+                return _unwrap(solution(term.kind, self.value(term.map, scope), given))
+        raise TypeError(f"not a term: {term!r}")
+
+    def _variable(self, var: Var, scope: Scope) -> Any:
+        if isinstance(scope.get(var), _Binding):
+            return scope[var].whole
+        if var in scope:
+            scalar = isinstance(var.type, Space) and not var.type.order
+            return _unwrap(scope[var]) if scalar else scope[var]
+        if isinstance(var.type, Whole) and var.name in self.sizes:
+            return self.sizes[var.name]
+        raise ArgumentError(f"{var.name} has no value", hint="give every free variable and every size name a value")
+
+    def _points(self, indices: tuple[Var, ...], scope: Scope) -> Iterable[tuple[tuple[int, ...], Scope]]:
+        """Every position in the box of the indices, with the scope in which they have their values there."""
+        ranges = [range(self._extent(index)) for index in indices]
+        starts = [first_index(index.type, self.sizes) for index in indices]  # type: ignore[arg-type]
+        for position in itertools.product(*ranges):
+            values = map(sum, zip(position, starts, strict=True))
+            yield position, {**scope, **dict(zip(indices, values, strict=True))}
+
+    def _extent(self, index: Var) -> int:
+        if isinstance(index.type, Real):
+            raise UnsupportedError(
+                f"{index.name} runs over the real line: arrays cannot be given for it, nor integrals evaluated",
+                hint="declare the axis with a size to compute with it",
+            )
+        return extent(index.type, self.sizes)  # type: ignore[arg-type]
+
+    def _product(self, term: Mul, scope: Scope) -> Any:
+        """Guards first: where a factor is 0, behind a condition, the others may read outside their tensors."""
+        if term not in self.sorted:
+            self.sorted[term] = _guards_first(term)
+        guards, others = self.sorted[term]
+        if not all(self.value(guard, scope) for guard in guards):
+            return 0
+        values, outside = [], None
+        for factor in others:
+            try:
+                values.append(self.value(factor, scope))
+            except _OutsideError as error:
+                outside = error
+        if outside is not None and all(values):
+            raise outside
+        if outside is not None or self._is_guarded(others, values, scope):
+            return 0
+        return math.prod(values)
+
+    def _is_guarded(self, factors: Sequence[Term], values: Sequence[Any], scope: Scope) -> bool:
+        """Whether one factor is 0 by its conditions where another is infinite or undefined."""
+        if all(map(cmath.isfinite, values)):
+            return False
+        zeros = (factor for factor, value in zip(factors, values, strict=True) if value == 0)
+        return any(self._vanishes(factor, scope) for factor in zeros)
+
+    def _vanishes(self, term: Term, scope: Scope) -> bool:
+        """Whether a number is 0 because conditions do not hold, whatever the tensors are."""
+        match term:
+            case Delta() | Indicator() | Unequal():
+                return not self.value(term, scope)
+            case Mul():
+                return any(self._vanishes(factor, scope) for factor in term.factors)
+            case Add():
+                return all(self._vanishes(addend, scope) for addend in term.terms)
+            case Conj():
+                return self._vanishes(term.body, scope)
+            case Sum():
+                return all(self._vanishes(term.body, inner) for _, inner in self._points(term.indices, scope))
+            case Apply(function=Var() as var) if isinstance(binding := scope.get(var), _Binding):
+                if isinstance(binding.term, Lambda) and len(binding.term.parameters) == len(term.arguments):
+                    return self._vanishes(binding.term.body, binding.scope_at(self._places(term, scope)))
+        return False
+
+    def _primitive(self, term: Primitive, scope: Scope) -> Any:
+        row = TABLE[term.name]
+        if row.definition is not None:
+            return self.value(row.definition(*term.arguments), scope)
+        arguments = [np.asarray(self.value(argument, scope)) for argument in term.arguments]
+        inexact = [a if a.dtype.kind in "fc" else a.astype(float) for a in arguments]
+        return _unwrap(attrgetter(row.numpy)(np)(*inexact, *row.fixed))
+
+    def _delta(self, term: Delta, scope: Scope) -> int:
+        left, right = self.value(term.left, scope), self.value(term.right, scope)
+        if isinstance(term.domain, Real):
+            raise UnsupportedError("a delta on the real line is Dirac's: it has no value at a point")
+        if isinstance(term.domain, Cyclic):
+            return int((left - right) % extent(term.domain, self.sizes) == 0)
+        return int(left == right if isinstance(left, int) else np.array_equal(left, right))
+
+    def _places(self, term: Apply, scope: Scope) -> tuple[int, ...]:
+        """Where in a tensor the element is stored that an access reads."""
+        name = term.function.name if isinstance(term.function, Var) else "a tensor"
+        pairs = zip(type_of(term.function).axes, term.arguments, strict=True)  # type: ignore[union-attr]
+        return tuple(self._position(name, n, axis, self.value(a, scope)) for n, (axis, a) in enumerate(pairs))
+
+    def _apply(self, term: Apply, scope: Scope) -> Any:
+        space = type_of(term.function)
+        stored = isinstance(space, Space)
+        arguments = self._places(term, scope) if stored else tuple(self.value(a, scope) for a in term.arguments)
+        binding = scope.get(term.function) if isinstance(term.function, Var) else None
+        if isinstance(binding, _Binding) and isinstance(space, Space):
+            return binding.element(arguments)
+        if not isinstance(term.function, Lambda):
+            function = self.value(term.function, scope)
+            return _unwrap(function[arguments] if isinstance(space, Space) else function(*arguments))
+        if isinstance(space, Space):
+            starts = (first_index(axis, self.sizes) for axis in space.axes)
+            arguments = tuple(start + position for start, position in zip(starts, arguments, strict=True))
+        return self.value(term.function.body, {**scope, **dict(zip(term.function.parameters, arguments, strict=True))})
+
+    def _position(self, name: str, axis: int, domain: Domain, index: Any) -> int:
+        """Where the element of that index is stored."""
+        size = extent(domain, self.sizes)
+        first = first_index(domain, self.sizes)
+        if isinstance(domain, Cyclic) and index % 1 == 0:
+            return int(index) % size
+        if index % 1 or not first <= index < first + size:
+            raise _OutsideError(
+                f"axis {axis} of {name} has the indices {first} … {first + size - 1}, but was read at {index}"
+            )
+        return int(index) - first
+
+    def _lambda(self, term: Lambda, scope: Scope) -> Any:
+        if not all(is_domain(parameter.type) for parameter in term.parameters):
+            return lambda *values: self.value(term.body, {**scope, **dict(zip(term.parameters, values, strict=True))})
+        shape = [self._extent(index) for index in term.parameters]
+        space = type_of(term.body)
+        assert isinstance(space, Space), space
+        inner = [extent(axis, self.sizes) for axis in space.axes]
+        array: np.ndarray[Any, Any] = np.zeros([*shape, *inner], space.dtype)
+        for position, bound in self._points(term.parameters, scope):
+            array[position] = self.value(term.body, bound)
+        return array
+
+    def _pullback(self, term: Pullback, scope: Scope) -> Any:
+        function = self.value(term.function, scope)
+        if not hasattr(function, "pullback"):
+            name = term.function.name if isinstance(term.function, Var) else "a map"
+            raise UnsupportedError(
+                f"the value given for {name} has no pullback",
+                hint="give an object with a method pullback(position, arguments, cotangent)",
+            )
+        arguments = tuple(self.value(argument, scope) for argument in term.arguments)
+        return _unwrap(function.pullback(term.position, arguments, self.value(term.cotangent, scope)))
+
+
+def _guards_first(term: Mul) -> tuple[list[Guard], list[Term]]:
+    """The conditions of a product, those last that may read outside of a tensor, and its other factors."""
+    guards = [factor for factor in term.factors if isinstance(factor, Guard)]
+    guards.sort(key=lambda guard: isinstance(guard, Delta) and guard.lookup is not None)
+    return guards, [factor for factor in term.factors if not isinstance(factor, Guard)]
+
+
+def _used_often(term: Term) -> set[Term]:
+    """Subterms with several uses, and tensors applied or passed on: a loop around may use them at each step."""
+    nodes = list(subterms(term))
+    uses = Counter(child for node in nodes for child in node.children)
+    found = {node for node, count in uses.items() if count > 1 and node.children}
+    for node in nodes:
+        if isinstance(node, Apply):
+            found.update(child for child in node.children if isinstance(child, Lambda | Apply))
+            if isinstance(node.function, Lambda):
+                found.add(node.function.body)
+    return found
+
+
+def _plain(term: Number) -> complex | float | int:
+    """A constant as Python computes with it, an int where it is one."""
+    return term.real if isinstance(term.real, int) and not term.imag else term.value()
+
+
+def _unwrap(value: Any) -> Any:
+    """A Python number in place of an array of order 0."""
+    array = np.asarray(value)
+    return array if array.ndim else array.item()

@@ -1,0 +1,274 @@
+"""Normal form of a program: a let list of tensors, in which whatever is used twice is computed once.
+
+    x ↦ exp(Σ_i x[i]) + sin(Σ_j x[j])
+    = x ↦ let t = Σ_i x[i] in exp(t) + sin(t)
+
+Traced programs and raw derivatives are graphs: the same heavy part (one with a Σ or a function in it) may stand in
+several places, under different names of the indices around it. `share` binds every heavy part, abstracted over the
+indices it mentions, so that equal parts become one binding; then it puts back those that are used only once.
+
+Invariant: the result is a `Let` of bindings whose values are scalars, or abstractions over indices with scalar
+bodies; no let, no tuple and no applied abstraction occurs inside a body, and a matrix function is one of a variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from combdiff.ir.domains import Space
+from combdiff.ir.implicit import Implicit
+from combdiff.ir.inlining import (
+    free_indices,
+    inline_all,
+    inline_single_uses,
+    is_call,
+    is_field,
+    put_back,
+    split,
+    uses,
+    whole_calls,
+)
+from combdiff.ir.matrix_functions import element, is_matrix_function
+from combdiff.ir.reuse import settled
+from combdiff.ir.substitution import Names, apply, substitute, subterms
+from combdiff.ir.terms import Add, Apply, Lambda, Let, Mul, Number, Primitive, Sum, Term, Tuple, Var, lambda_, let
+from combdiff.ir.types import is_domain, type_of
+
+__all__ = [
+    "bind_heavy",
+    "canonical_names",
+    "free_indices",
+    "inline_all",
+    "inline_single_uses",
+    "is_call",
+    "is_field",
+    "put_back",
+    "share",
+    "split",
+    "uses",
+    "whole_calls",
+]
+
+
+def share(body: Term, names: Mapping[Term, str] | None = None) -> Term:
+    """The normal form of a program's body; `names` suggests names for tensors that become bindings."""
+    return inline_single_uses(bind_heavy(body, names))
+
+
+def bind_heavy(body: Term, names: Mapping[Term, str] | None = None) -> Term:
+    """The body with every heavy part bound, those that are used once too; `names` as for `share`."""
+    body = settled(body)
+    binder = _Binder(body, names or {})
+    binder.prepare(body)
+    result = binder.result(body)
+    return let(((var, value) for value, var in binder.bound.items()), result)
+
+
+# --- binding every heavy part --------------------------------------------------------------------------------------
+
+
+class _Binder:
+    """Replaces heavy parts by accesses to bindings; alpha-equal parts get the same one."""
+
+    def __init__(self, body: Term, hints: Mapping[Term, str], names: Names | None = None) -> None:
+        self.names = names or Names(body)
+        self.hints = dict(hints)
+        self.bound: dict[Term, Var] = {}
+        self.by_form: dict[Term, Var] = {}
+        self.done: dict[Term, Term] = {}
+
+    def prepare(self, body: Term) -> None:
+        """Bind parts from the inside out, so that they may be nested deeper than Python's stack."""
+        parts = list(subterms(body))
+        named = {var for part in parts for var in part.bound if not is_domain(var.type)}
+        for part in parts:
+            inner = part.body if isinstance(part, Lambda) else part
+            if isinstance(part, Lambda | Sum | Primitive) and inner.free.isdisjoint(named):
+                self.scalar(inner)
+
+    def result(self, term: Term) -> Term:
+        """A program's result: a tuple of tensors, a tensor, a scalar, perhaps under a let."""
+        if isinstance(term, Let):
+            return self.result(self._unlet(term))
+        if isinstance(term, Tuple):
+            return Tuple(tuple(self.result(item) for item in term.items))
+        if isinstance(term, Lambda):
+            return Lambda(term.parameters, self.scalar(term.body))
+        return self.scalar(term)
+
+    def scalar(self, term: Term) -> Term:
+        """A scalar term with its heavy parts replaced."""
+        if term not in self.done:
+            self.done[term] = self._node(term)
+        return self.done[term]
+
+    def _node(self, term: Term) -> Term:
+        if isinstance(term, Let):
+            return self.scalar(self._unlet(term))
+        if isinstance(term, Apply) and isinstance(term.function, Lambda):
+            return self._applied(term.function, term.arguments)
+        if isinstance(term, Lambda):  # an argument of a named map
+            return Lambda(term.parameters, self.scalar(term.body))
+        if is_matrix_function(term):
+            return self._matrix_function(term)
+        if isinstance(term, Implicit):
+            return self._implicit(term, self.hints.get(term, base_name(term.unknown)))
+        children = tuple(self.scalar(child) for child in term.children)
+        if isinstance(term, Apply) and is_matrix_function(term.function):
+            return apply(children[0], children[1:])
+        new = term.with_children(children)
+        if is_call(new):
+            return self._bind_call(new, self.hints.get(term, _call_name(new)))
+        return self._bind_scalar(new) if self._heavy(new) else new
+
+    def _heavy(self, term: Term) -> bool:
+        if isinstance(term, Primitive):
+            return not is_light_primitive(term) and not is_matrix_function(term)
+        if isinstance(term, Add | Mul) and any(isinstance(child, type(term)) for child in term.children):
+            return True  # a product in a product is a shared one, see `terms.mul`
+        if isinstance(term, Add):
+            return any(self._mentions_binding(child) for child in term.children)
+        return isinstance(term, Sum)
+
+    def _mentions_binding(self, term: Term) -> bool:
+        return not term.free.isdisjoint(self.bound.values())
+
+    def _unlet(self, term: Let) -> Term:
+        """Each binding of an inner let, bound here with its name; the body with the references replaced."""
+        replacement: dict[Var, Term] = {}
+        for var, value in term.bindings:
+            value = substitute(value, replacement)
+            if is_call(value):
+                self.hints.setdefault(value, var.name)
+            if not isinstance(value, Lambda):
+                inner = self.scalar(value)
+                replacement[var] = inner if is_call(value) else self._bind_scalar(inner, var.name)
+                continue
+            parameters, inner = value.parameters, self.scalar(value.body)
+            outer = free_indices(Lambda(parameters, inner))
+            bound = self._bind(Lambda((*outer, *parameters), inner), var.name)
+            replacement[var] = Lambda(parameters, Apply(bound, (*outer, *parameters))) if outer else bound
+        return substitute(term.body, replacement)
+
+    def _applied(self, function: Lambda, arguments: tuple[Term, ...]) -> Term:
+        inner = self.scalar(function.body)
+        if not self._worth_binding(inner):
+            return apply(Lambda(function.parameters, inner), arguments)
+        outer = free_indices(Lambda(function.parameters, inner))
+        var = self._bind(lambda_((*outer, *function.parameters), inner), self.hints.get(function, "t"))
+        return apply(var, (*outer, *arguments))
+
+    def _matrix_function(self, term: Term) -> Term:
+        """A matrix function of a variable: where its matrix depends on indices around it, of the stack of all of them.
+
+        It is not bound itself: lowering computes equal ones once, and laws see what it is a function of.
+        """
+        (matrix,) = term.children
+        if isinstance(matrix, Var):
+            return term
+        indices = self.names.indices(_space_of(matrix).axes)
+        inner = self.scalar(apply(matrix, indices))
+        outer = free_indices(Lambda(indices, inner))
+        whole = isinstance(inner, Apply) and isinstance(inner.function, Var) and inner.arguments == (*outer, *indices)
+        hint = self.hints.get(matrix, "t")
+        var = inner.children[0] if whole else self._bind(Lambda((*outer, *indices), inner), hint)
+        result = term.with_children((var,))
+        if not outer:
+            return result
+        rest = self.names.indices(_space_of(result).axes[len(outer) :])
+        return lambda_(rest, element(result, (*outer, *rest)))
+
+    def _worth_binding(self, term: Term) -> bool:
+        """An access to a tensor, renamed or transposed, needs no binding of its own."""
+        return not isinstance(term, Apply | Number | Var)
+
+    def _bind_call(self, term: Term, name: str) -> Term:
+        """A call of a named map; one that gives a tensor for every index around it cannot be bound as one tensor."""
+        space = type_of(term)
+        assert isinstance(space, Space)
+        if not space.order:
+            return self._bind_scalar(term, name)
+        return term if free_indices(term) else self._bind(term, name)
+
+    def _implicit(self, term: Implicit, name: str) -> Term:
+        """An equation in let normal form; what does not mention the unknown is bound outside, and computed once."""
+        inner = _Binder(term.equation, self.hints, self.names)
+        body = inner.result(term.equation)
+        outside: dict[Var, Term] = {}
+        inside: list[tuple[Var, Term]] = []
+        for value, var in inner.bound.items():
+            value = substitute(value, outside)
+            if value.free.isdisjoint((term.unknown, *(v for v, _ in inside))):
+                outside[var] = self._bind(value, base_name(var))
+            else:
+                inside.append((var, value))
+        equation = inline_single_uses(let(inside, substitute(body, outside)))
+        given = self.scalar(term.given)
+        return self._bind_call(Implicit(term.kind, Lambda((term.unknown,), equation), given), name)
+
+    def _bind_scalar(self, term: Term, name: str = "t") -> Term:
+        indices = free_indices(term)
+        var = self._bind(lambda_(indices, term), name)
+        return Apply(var, indices) if indices else var
+
+    def _bind(self, value: Term, name: str) -> Var:
+        form = canonical_names(value)
+        if form not in self.by_form:
+            space = type_of(value)
+            assert isinstance(space, Space)
+            self.by_form[form] = self.bound[value] = self.names.fresh(Var(name, space))
+        return self.by_form[form]
+
+
+def _call_name(term: Term) -> str:
+    """`Dx` for D(x), t for other calls."""
+    function, *arguments = term.children
+    if isinstance(term, Apply) and len(arguments) == 1 and isinstance(function, Var) and isinstance(arguments[0], Var):
+        return base_name(function) + base_name(arguments[0])
+    return "t"
+
+
+def base_name(var: Var) -> str:
+    """The name of a variable without the suffix that keeps it apart from others."""
+    return var.name.split(".")[0]
+
+
+def is_light_primitive(term: Primitive) -> bool:
+    """A whole power of an access, or a real or imaginary part: not worth an array of its own."""
+    light_function = term.name in ("real", "imag", "conj") or (
+        term.name == "power" and isinstance(term.arguments[1], Number) and isinstance(term.arguments[1].real, int)
+    )
+    return (
+        light_function and isinstance(term.arguments[0], Apply | Var) and not isinstance(term.arguments[0], Primitive)
+    )
+
+
+def _space_of(term: Term) -> Space:
+    found = type_of(term)
+    assert isinstance(found, Space)
+    return found
+
+
+def canonical_names(term: Term) -> Term:
+    """A closed term with every bound name replaced by its position, so that alpha-equal terms become one object."""
+    return _Renaming().run(term, {})
+
+
+class _Renaming:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def run(self, term: Term, scope: dict[Var, Var]) -> Term:
+        if isinstance(term, Var):
+            return scope.get(term, term)
+        if not term.bound:
+            return term.with_children(tuple(self.run(child, scope) for child in term.children))
+        scope = dict(scope)
+        for var in term.bound:
+            scope[var] = Var(f"#{self.count}", var.type)
+            self.count += 1
+        children = tuple(self.run(child, scope) for child in term.children)
+        bound = tuple(scope[var] for var in term.bound)
+        if isinstance(term, Let):
+            return Let(tuple(zip(bound, children[:-1], strict=True)), children[-1])
+        return type(term)(bound, children[0])  # type: ignore[call-arg]

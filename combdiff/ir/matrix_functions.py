@@ -1,0 +1,162 @@
+"""The flat table of matrix functions: what each is, its derivative as a term, its names and where it is valid.
+
+Like `primitives`, adding a function is adding a row. A row gives ∂f[out]/∂X[k, m] as a scalar term in elements of
+matrix functions of X, and with it (theory: Laue, Mitterreiter & Giesen, general unary functions)
+
+    pullback       (X, c) ↦ (k, m) ↦ Σ_out conj(∂f[out]/∂X[k, m])·c[out] + (∂f[out]/∂X̄[k, m])·conj(c[out])
+    pushforward    (X, t) ↦ out ↦ Σ_{k,m} (∂f[out]/∂X[k, m])·t[k, m] + (∂f[out]/∂X̄[k, m])·conj(t[k, m])
+
+    inv(X)[i, j]   has   −inv(X)[i, k]·inv(X)[m, j]          det(X)   has   adj(X)[m, k]
+
+A matrix function is a `Primitive` of one tensor term. It takes the last two axes of the tensor as a matrix and works
+on each matrix of a stack, as NumPy's functions do: inv(X) has the axes of X, det(X) those before the last two.
+
+Invariant: each row has a derivative; a test compares every one with central differences, real and complex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate
+
+HALF, MINUS_HALF = Number(Fraction(1, 2)), Number(Fraction(-1, 2))
+
+
+@dataclass(frozen=True)
+class Point:
+    """The matrix at which a derivative is taken: a tensor term, and which matrix of the stack it is."""
+
+    matrix: Term
+    stack: tuple[Term, ...] = ()
+
+    def __call__(self, name: str, *indices: Term) -> Term:
+        """The element of a matrix function at indices."""
+        return element(Primitive(name, (self.matrix,)), (*self.stack, *indices))
+
+
+def element(tensor: Term, indices: Sequence[Term]) -> Term:
+    """`tensor[indices]`; of a number, itself."""
+    return Apply(tensor, tuple(indices)) if indices else tensor
+
+
+# ∂f[out]/∂X[k, m] as a term, given the point, the indices `out` of the result's matrix, k and m.
+Partial = Callable[[Point, tuple[Term, ...], Term, Term], Term]
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """One matrix function.
+
+    `partial` is ∂f[out]/∂X[k, m]; `conjugate_partial` is ∂f[out]/∂X̄[k, m], None where f is holomorphic; `real_partial`
+    replaces both for real matrices, when given. `scalar` says that the result is a number for each matrix,
+    `real_valued` that it is real for complex matrices too. `numpy` is the expression that computes it, with {0} for the
+    matrix and {np} for the library. `domain` says where the derivative is valid; `cost` is the work for an n × n matrix
+    in units of n³ multiplications.
+    """
+
+    name: str
+    numpy: str
+    latex: str
+    partial: Partial
+    domain: str
+    cost: Fraction
+    scalar: bool = False
+    conjugate_partial: Partial | None = None
+    real_partial: Partial | None = None
+    real_valued: bool = False
+
+    def partials(self, real: bool) -> tuple[Partial, Partial | None]:
+        """∂f/∂X and ∂f/∂X̄ (None where that is 0)."""
+        if real and self.real_partial is not None:
+            return self.real_partial, None
+        return self.partial, self.conjugate_partial
+
+
+def _inverse_transposed(at: Point, _: tuple[Term, ...], k: Term, m: Term) -> Term:
+    return at("inv", m, k)
+
+
+def _inv(at: Point, out: tuple[Term, ...], k: Term, m: Term) -> Term:
+    i, j = out
+    return mul(MINUS_ONE, at("inv", i, k), at("inv", m, j))
+
+
+def _adj(at: Point, out: tuple[Term, ...], k: Term, m: Term) -> Term:
+    """adj = det·inv, differentiated, with det·inv written adj again."""
+    i, j = out
+    return add(mul(at("adj", m, k), at("inv", i, j)), negate(mul(at("adj", i, k), at("inv", m, j))))
+
+
+_LOGDET = MatrixRow(
+    "logdet",
+    "{np}.linalg.slogdet({0})[1]",
+    r"\log\left|\det {}\right|",
+    lambda at, out, k, m: mul(HALF, _inverse_transposed(at, out, k, m)),
+    "X invertible",
+    Fraction(1, 3),
+    scalar=True,
+    conjugate_partial=lambda at, out, k, m: mul(HALF, conj(_inverse_transposed(at, out, k, m))),
+    real_partial=_inverse_transposed,
+    real_valued=True,
+)
+
+_ROWS = (
+    MatrixRow("inv", '_inverse({0}, "{0}")', "{}^{-1}", _inv, "X invertible", Fraction(1)),
+    MatrixRow(
+        "det",
+        "{np}.linalg.det({0})",
+        r"\det",
+        lambda at, _, k, m: at("adj", m, k),
+        "everywhere",
+        Fraction(1, 3),
+        scalar=True,
+    ),
+    MatrixRow("adj", "_adjugate({0})", r"\operatorname{adj}", _adj, "X invertible", Fraction(4, 3)),
+    _LOGDET,
+    replace(
+        _LOGDET,
+        name="logdet_positive",
+        numpy='_logdet_positive({0}, "{0}")',
+        latex=r"\log\det",
+        domain="X positive definite",
+        cost=Fraction(1, 6),
+    ),
+    MatrixRow(
+        "signdet",
+        "{np}.linalg.slogdet({0})[0]",
+        r"\operatorname{sign}\det",
+        lambda at, out, k, m: mul(HALF, at("signdet"), _inverse_transposed(at, out, k, m)),
+        "X invertible",
+        Fraction(1, 3),
+        scalar=True,
+        conjugate_partial=lambda at, out, k, m: mul(
+            MINUS_HALF, at("signdet"), conj(_inverse_transposed(at, out, k, m))
+        ),
+        real_partial=lambda at, out, k, m: Number(0),
+    ),
+)
+
+MATRIX_TABLE: dict[str, MatrixRow] = {row.name: row for row in _ROWS}
+
+
+def is_matrix_function(term: Term) -> bool:
+    """Whether a term is a matrix function of a tensor."""
+    return isinstance(term, Primitive) and term.name in MATRIX_TABLE
+
+
+def matrices_in(*terms: Term) -> set[Var]:
+    """The variables that matrix functions in the terms are functions of."""
+    found: set[Var] = set()
+    seen: set[Term] = set()
+    waiting = list(terms)
+    while waiting:
+        term = waiting.pop()
+        if term not in seen:
+            seen.add(term)
+            waiting += term.children
+            if is_matrix_function(term):
+                found.update(child for child in term.children if isinstance(child, Var))
+    return found

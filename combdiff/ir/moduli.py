@@ -1,0 +1,47 @@
+"""Even powers of absolute values without the absolute value.
+
+    |z|²  →  Re(z* z)        for complex z
+    |x|⁴  →  x⁴              for real x
+
+The absolute value has a kink at 0, its even powers have none: written without it they have every derivative there,
+and derivatives without sign(z) and 1/|z|.
+
+Invariant: the value is unchanged, and of real type.
+"""
+
+from __future__ import annotations
+
+from combdiff.ir.primitives import function, power, whole
+from combdiff.ir.substitution import apply
+from combdiff.ir.terms import Apply, Conj, Lambda, Mul, Number, Primitive, Term, conj, mul
+from combdiff.ir.types import dtype_of
+
+
+def power_of(base: Term, exponent: Term) -> Term:
+    """base ** exponent."""
+    argument = _inside(base)
+    number = whole(exponent)
+    if argument is None or number is None or number <= 0 or number % 2:
+        return power(base, exponent)
+    if dtype_of(argument) is not complex:
+        return power(argument, exponent)
+    return power(function("real", mul(conj(argument), argument)), Number(number // 2))
+
+
+def _inside(term: Term) -> Term | None:
+    """z where a term is |z|, perhaps as an element of a tensor given element by element."""
+    if isinstance(term, Apply) and isinstance(term.function, Lambda) and _inside(term.function.body) is not None:
+        return _inside(apply(term.function, term.arguments))
+    return term.arguments[0] if isinstance(term, Primitive) and term.name == "abs" else None
+
+
+def squared_modulus(term: Term) -> Term | None:
+    """z where a term is Re(z* z), else None."""
+    if not (isinstance(term, Primitive) and term.name == "real" and isinstance(product := term.arguments[0], Mul)):
+        return None
+    if len(product.factors) != 2:
+        return None
+    one, other = product.factors
+    if conj(one) is not other:
+        return None
+    return other if isinstance(one, Conj) else one

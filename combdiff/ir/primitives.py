@@ -1,0 +1,265 @@
+"""The flat table of primitive functions: their derivatives, names and domains of validity.
+
+Adding a function is adding a row. With `∂z` and `∂z̄` of a row, the pullback of any primitive h is
+
+    (z, k) ↦ conj(∂h/∂z)·k + (∂h/∂z̄)·conj(k)
+
+which for real arguments and results is h'(z)·k (theory: Li & Damle, Table 1, extended to functions that are not
+holomorphic). Rows of two arguments are univariate primitives with a capture: one partial derivative per argument.
+
+Invariant: each row has as many derivatives as arguments; a test compares every one with central differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
+
+Derivative = Callable[..., Term]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One primitive.
+
+    `partials[n]` is ∂h/∂zₙ as a term in the arguments; `conjugate_partials[n]` is ∂h/∂z̄ₙ, empty where h is
+    holomorphic. `real_partials` replace both where all arguments are real, when given. `real_valued` says that the
+    result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that
+    h(z̄) = conj(h(z)) away from branch cuts, `parity` is 1 where h(−z) = h(z) and −1 where h(−z) = −h(z).
+    `domain` says where the derivative is valid. `fixed` are numbers that the NumPy function takes after the arguments.
+    `definition` is h in terms of other rows, for a function that NumPy has not.
+    """
+
+    name: str
+    numpy: str
+    latex: str
+    partials: tuple[Derivative, ...]
+    domain: str
+    conjugate_partials: tuple[Derivative, ...] = ()
+    real_partials: tuple[Derivative, ...] = ()
+    real_valued: bool = False
+    real_only: bool = False
+    mirror: bool = True
+    parity: int = 0
+    fixed: tuple[float, ...] = ()
+    definition: Derivative | None = None
+    origin: str = field(default="", compare=False)  # the rule file that declares it, empty for the rows of this module
+
+    @property
+    def arity(self) -> int:
+        """How many arguments the function takes."""
+        return len(self.partials)
+
+
+HALF = Number(Fraction(1, 2))
+
+
+def function(name: str, *arguments: Term) -> Term:
+    """The primitive `name` of the arguments, folded where that is plain: x¹ = x, x⁰ = 1."""
+    if name == "power":
+        if arguments[1] is ONE:
+            return arguments[0]
+        if arguments[1] is ZERO:
+            return ONE
+        if all(isinstance(a, Number) for a in arguments):
+            return _number_power(*arguments)  # type: ignore[arg-type]
+    return Primitive(name, arguments)
+
+
+def _number_power(base: Number, exponent: Number) -> Term:
+    """An exact number to a small whole power, folded; other powers of numbers stay."""
+    whole = isinstance(exponent.real, int) and not exponent.imag and abs(exponent.real) <= 64
+    if whole and base.exact and not base.imag and base.real:
+        return Number(exact(Fraction(base.real) ** exponent.real))
+    return Primitive("power", (base, exponent))
+
+
+def power(base: Term, exponent: Term) -> Term:
+    """base ** exponent."""
+    return function("power", base, exponent)
+
+
+def divide(numerator: Term, denominator: Term) -> Term:
+    """numerator / denominator, as a product with a power −1."""
+    return mul(numerator, power(denominator, Number(-1)))
+
+
+def square(term: Term) -> Term:
+    """term²."""
+    return power(term, Number(2))
+
+
+def zero(*_: Term) -> Term:
+    """The derivative of a piecewise constant function."""
+    return ZERO
+
+
+def parity(term: Term) -> int:
+    """1 where a function of one argument, or a whole power, is even in it, −1 where it is odd, else 0."""
+    if not isinstance(term, Primitive):
+        return 0
+    if term.name != "power":
+        return TABLE[term.name].parity if term.name in TABLE else 0
+    exponent = whole(term.arguments[1])
+    return 0 if exponent is None else -1 if exponent % 2 else 1
+
+
+def is_entire(term: Primitive) -> bool:
+    """Whether h(z̄) = conj(h(z)) for all z: of functions without a branch cut, of whole powers."""
+    if term.name == "power":
+        return whole(term.arguments[1]) is not None
+    row = TABLE.get(term.name)
+    return row is not None and row.mirror and row.domain == "everywhere" and not row.real_valued
+
+
+def whole(term: Term) -> int | None:
+    """The value of an exact whole number, None for other terms."""
+    if isinstance(term, Number) and isinstance(term.real, int) and not term.imag:
+        return term.real
+    return None
+
+
+def _row(name: str, partial: Derivative, domain: str, parity: int = 0) -> Row:
+    """A holomorphic function of one argument."""
+    return Row(name, name, rf"\{name}", (partial,), domain, parity=parity)
+
+
+def _over(name: str, *arguments: Term) -> Term:
+    return divide(ONE, function(name, *arguments))
+
+
+def _one_less_square(z: Term) -> Term:
+    return add(ONE, negate(square(z)))
+
+
+_ROWS = (
+    _row("exp", lambda z: function("exp", z), "everywhere"),
+    _row("log", lambda z: divide(ONE, z), "z ≠ 0, off the negative real axis"),
+    _row("sqrt", lambda z: mul(HALF, _over("sqrt", z)), "z ≠ 0, off the negative real axis"),
+    _row("sin", lambda z: function("cos", z), "everywhere", parity=-1),
+    _row("cos", lambda z: negate(function("sin", z)), "everywhere", parity=1),
+    _row("tan", lambda z: power(function("cos", z), Number(-2)), "cos z ≠ 0", parity=-1),
+    _row("arcsin", lambda z: _over("sqrt", _one_less_square(z)), "off the real rays |z| ≥ 1", parity=-1),
+    _row("arccos", lambda z: negate(_over("sqrt", _one_less_square(z))), "off the real rays |z| ≥ 1"),
+    _row("arctan", lambda z: divide(ONE, add(ONE, square(z))), "off the imaginary rays |z| ≥ 1", parity=-1),
+    _row("sinh", lambda z: function("cosh", z), "everywhere", parity=-1),
+    _row("cosh", lambda z: function("sinh", z), "everywhere", parity=1),
+    _row("tanh", lambda z: add(ONE, negate(square(function("tanh", z)))), "cosh z ≠ 0", parity=-1),
+    Row(
+        "power",
+        "power",
+        "",
+        (
+            lambda z, p: mul(p, power(z, add(p, Number(-1)))),
+            lambda z, p: _by_exponent(z, p),
+        ),
+        "z ≠ 0 off the negative real axis, or a whole exponent",
+    ),
+    Row(
+        "abs",
+        "abs",
+        r"\left|{}\right|",
+        (lambda z: mul(HALF, conj(function("sign", z))),),
+        "z ≠ 0",
+        conjugate_partials=(lambda z: mul(HALF, function("sign", z)),),
+        real_partials=(lambda x: function("sign", x),),
+        real_valued=True,
+        parity=1,
+    ),
+    Row(
+        "sign",
+        "sign",
+        r"\operatorname{sign}",
+        (lambda z: mul(HALF, _over("abs", z)),),
+        "z ≠ 0",
+        conjugate_partials=(lambda z: mul(Number(Fraction(-1, 2)), square(function("sign", z)), _over("abs", z)),),
+        real_partials=(zero,),
+        parity=-1,
+    ),
+    Row(
+        "real",
+        "real",
+        r"\operatorname{Re}",
+        (lambda z: HALF,),
+        "everywhere",
+        (lambda z: HALF,),
+        real_partials=(lambda x: ONE,),
+        real_valued=True,
+        parity=-1,
+    ),
+    Row(
+        "imag",
+        "imag",
+        r"\operatorname{Im}",
+        (lambda z: Number(0, Fraction(-1, 2)),),
+        "everywhere",
+        (lambda z: Number(0, Fraction(1, 2)),),
+        real_partials=(zero,),
+        real_valued=True,
+        mirror=False,
+        parity=-1,
+    ),
+    Row(
+        "relu",
+        "maximum",
+        r"\operatorname{relu}",
+        (lambda x: function("step", x),),
+        "x ≠ 0",
+        real_only=True,
+        fixed=(0,),
+    ),
+    Row("step", "heaviside", r"\operatorname{step}", (zero,), "x ≠ 0", real_only=True, fixed=(0,)),
+    Row("heaviside", "heaviside", r"\operatorname{heaviside}", (zero,), "x ≠ 0", real_only=True, fixed=(0.5,)),
+    Row(
+        "maximum",
+        "maximum",
+        r"\max",
+        (lambda x, y: _is_larger(x, y), lambda x, y: _is_larger(y, x)),
+        "x ≠ y",
+        real_only=True,
+    ),
+    Row(
+        "logaddexp",
+        "logaddexp",
+        r"\operatorname{logaddexp}",
+        (lambda x, y: _share(x, y), lambda x, y: _share(y, x)),
+        "everywhere",
+        real_only=True,
+    ),
+    Row(
+        "minimum",
+        "minimum",
+        r"\min",
+        (lambda x, y: _is_larger(y, x), lambda x, y: _is_larger(x, y)),
+        "x ≠ y",
+        real_only=True,
+    ),
+)
+
+
+def _by_exponent(base: Term, exponent: Term) -> Term:
+    """z^p log z. Of 0^p it is −0^p / p: 0 for p > 0 and −∞ at 0, where 0 · log 0 is no number."""
+    if base is ZERO:
+        return negate(divide(power(base, exponent), exponent))
+    return mul(power(base, exponent), function("log", base))
+
+
+def _share(one: Term, other: Term) -> Term:
+    """exp(one) / (exp(one) + exp(other)), which is at most 1."""
+    return function("exp", add(one, negate(function("logaddexp", one, other))))
+
+
+def _is_larger(one: Term, other: Term) -> Term:
+    """1 where one number is larger than the other and ½ where they are equal, so that shares at a tie add up to 1."""
+    return function("heaviside", add(one, negate(other)))
+
+
+TABLE: dict[str, Row] = {row.name: row for row in _ROWS}
+
+
+def register(row: Row) -> bool:
+    """Enter a row that a rule file declares; whether its name was free or stood for an equal row."""
+    return TABLE.setdefault(row.name, row) == row

@@ -1,0 +1,157 @@
+"""Traversal, fresh names and substitution that avoids capture.
+
+    (i ↦ A[i, j])[j := i]  =  i.1 ↦ A[i.1, i]
+
+Invariant: substituting never lets a binder catch a variable that was free in what is put in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from combdiff.ir.cycles import counts_modulo, is_reduced
+from combdiff.ir.domains import Cyclic, Domain
+from combdiff.ir.indices import delta
+from combdiff.ir.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var, let, mul, total
+
+
+def subterms(term: Term) -> Iterator[Term]:
+    """Every distinct subterm once, children before parents."""
+    seen: set[Term] = {term}
+    path = [(term, iter(term.children))]  # a stack of its own: a deep term would overflow that of calls
+    while path:
+        node, children = path[-1]
+        child = next((c for c in children if c not in seen), None)
+        if child is None:
+            path.pop()
+            yield node
+        else:
+            seen.add(child)
+            path.append((child, iter(child.children)))
+
+
+def fresh(var: Var, taken: Iterable[str]) -> Var:
+    """A variable like var whose name is not among those taken: i, i.1, i.2, …"""
+    taken = taken if isinstance(taken, set) else set(taken)
+    base = var.name.split(".")[0]
+    name, count = var.name, 0
+    while name in taken:
+        count += 1
+        name = f"{base}.{count}"
+    return Var(name, var.type)
+
+
+class Names:
+    """Gives out variables whose names are used nowhere else: i, i.1, i.2, … in order of asking."""
+
+    def __init__(self, *terms: Term) -> None:
+        self._taken = {var.name for term in terms for node in subterms(term) for var in (*node.bound, *node.free)}
+
+    def fresh(self, var: Var) -> Var:
+        """A variable of var's type with a new name of the same base."""
+        new = fresh(var, self._taken)
+        self._taken.add(new.name)
+        return new
+
+    def indices(self, domains: Iterable[Domain], letters: str = "defgh") -> tuple[Var, ...]:
+        """New index variables over the domains, named from the letters in turn."""
+        return tuple(self.fresh(Var(letters[n % len(letters)], domain)) for n, domain in enumerate(domains))
+
+
+def substitute(term: Term, replacement: Mapping[Var, Term]) -> Term:
+    """term with free variables replaced, bound names renamed where they would capture."""
+    return _Substitution().run(term, dict(replacement))
+
+
+class _Substitution:
+    """Memoised per replacement, so that shared subterms are visited once."""
+
+    def __init__(self) -> None:
+        self.done: dict[tuple[Term, frozenset[tuple[Var, Term]]], Term] = {}
+
+    def run(self, term: Term, replacement: dict[Var, Term]) -> Term:
+        active = {v: t for v, t in replacement.items() if v in term.free and t is not v}
+        if not active:
+            return term
+        if isinstance(term, Var):
+            return active[term]
+        key = (term, frozenset(active.items()))
+        if key not in self.done:
+            self.done[key] = self._node(term, active)
+        return self.done[key]
+
+    def _node(self, term: Term, active: dict[Var, Term]) -> Term:
+        if isinstance(term, Let):
+            return self._let(term, active)
+        if term.bound:
+            term, active = self._avoid_capture(term, active)
+        return term.with_children(tuple(self.run(child, active) for child in term.children))
+
+    def _avoid_capture(self, term: Term, active: dict[Var, Term]) -> tuple[Term, dict[Var, Term]]:
+        incoming = frozenset().union(*(t.free for t in active.values()))
+        clashes = [v for v in term.bound if v in incoming]
+        if not clashes:
+            return term, active
+        taken = {v.name for v in incoming | term.free | frozenset(term.bound)}
+        taken |= {v.name for child in term.children for v in child.free}
+        renaming: dict[Var, Term] = {}
+        for var in clashes:
+            renaming[var] = new = fresh(var, taken)
+            taken.add(new.name)
+        bound = tuple(renaming.get(v, v) for v in term.bound)
+        body = self.run(term.children[0], renaming)
+        assert isinstance(term, Lambda | Sum)
+        return type(term)(bound, body), active  # type: ignore[arg-type]
+
+    def _let(self, term: Let, active: dict[Var, Term]) -> Term:
+        """Bindings are sequential: rename a bound variable that clashes as its scope begins."""
+        incoming = frozenset().union(*(t.free for t in active.values()))
+        taken = {v.name for v in incoming | frozenset(term.bound)} | {v.name for t in term.children for v in t.free}
+        scope, bindings = dict(active), []
+        for var, value in term.bindings:
+            value = self.run(value, scope)
+            scope.pop(var, None)
+            new = fresh(var, taken) if var in incoming else var
+            if new is not var:
+                scope[var] = new
+                taken.add(new.name)
+            bindings.append((new, value))
+        return let(bindings, self.run(term.body, scope))
+
+
+def apply(function: Term, arguments: Iterable[Term]) -> Term:
+    """`function(arguments)`; applying an abstraction substitutes, also below a let.
+
+    A cyclic parameter whose value as a number matters in the body stays bound where the argument is not known to be
+    reduced: `(k ↦ [k ≥ 2]·x[k])(j + 1) = Σ_k δ(k, j + 1)·[k ≥ 2]·x[k]`, see `cycles`.
+    """
+    arguments = tuple(arguments)
+    if isinstance(function, Let) and arguments:
+        return let(function.bindings, apply(function.body, arguments))
+    if not isinstance(function, Lambda):
+        return Apply(function, arguments) if arguments else function
+    pairs = list(zip(function.parameters, arguments, strict=True))
+    kept = [(p, a) for p, a in pairs if _stays_bound(p, a, function.body)]
+    if not kept:
+        return substitute(function.body, dict(pairs))
+    taken = {v.name for node in subterms(function.body) for v in (*node.free, *node.bound)}
+    taken |= {v.name for argument in arguments for v in argument.free}
+    renaming: dict[Var, Var] = {}
+    for parameter, _ in kept:
+        renaming[parameter] = new = fresh(parameter, taken)
+        taken.add(new.name)
+    body = substitute(function.body, {**dict(pairs), **renaming})
+    return _reduced(body, [(renaming[parameter], argument) for parameter, argument in kept])
+
+
+def _stays_bound(parameter: Var, argument: Term, body: Term) -> bool:
+    cycle = parameter.type
+    return isinstance(cycle, Cyclic) and not is_reduced(argument, cycle) and not counts_modulo(parameter, body)
+
+
+def _reduced(body: Term, pairs: list[tuple[Var, Term]]) -> Term:
+    """Σ of the body over the indices, each on its cycle equal to its form: exactly one value of each."""
+    if isinstance(body, Lambda | Tuple):
+        return body.with_children(tuple(_reduced(child, pairs) for child in body.children))
+    masses = [delta(index, form, index.type) for index, form in pairs]  # type: ignore[arg-type]
+    return total([index for index, _ in pairs], mul(*masses, body))

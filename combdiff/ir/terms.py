@@ -1,0 +1,436 @@
+"""Terms: the one immutable, hash-consed language that every stage reads and writes.
+
+A tensor is a map from indices, so one application node serves tensors `A[i, j]`, fields `f(r)` and named maps
+`R(u)`. The program `x ↦ Σ_i x[i]·x[i]` is
+
+    x, i = Var("x", Space("n")), Var("i", Range("n"))
+    Lambda((x,), Sum((i,), Mul((Apply(x, (i,)), Apply(x, (i,))))))
+
+Equal terms are one object (construction interns them), so a program is a graph and never a tree that repeats
+itself, and `is` decides equality. Build terms with the lower-case helpers (`add`, `mul`, `total`, …): they fold
+what is trivially foldable, such as products with 0, and nothing else.
+
+Invariant: a binder never binds a name that occurs free around it (`substitution` renames to keep it so).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from math import ulp
+from threading import RLock
+from typing import Any
+from weakref import WeakValueDictionary
+
+from combdiff.ir.domains import Domain, Function, Space, Whole
+
+Type = Domain | Space | Function | Whole
+Scalar = int | Fraction | float
+
+_interned: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+_interning = RLock()
+
+
+class _Interning(type):
+    """Makes construction return the one object that stands for an equal term."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        term = super().__call__(*args, **kwargs)
+        with _interning:  # the dictionary's own setdefault lets two threads make one term twice
+            return _interned.setdefault((cls, *term.identity()), term)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Term(metaclass=_Interning):
+    """Base of all terms."""
+
+    def identity(self) -> tuple[object, ...]:
+        """What makes two terms of one class the same."""
+        return tuple([getattr(self, name) for name in self.__match_args__])  # type: ignore[var-annotated]
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        """The direct subterms, binders' variables not counted."""
+        return ()
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        """The same node over other subterms, given in the order of `children`."""
+        return self
+
+    @property
+    def bound(self) -> tuple[Var, ...]:
+        """The variables this node binds in (some of) its children."""
+        return ()
+
+    @cached_property
+    def free(self) -> frozenset[Var]:
+        """The variables that occur free."""
+        inside = frozenset().union(*(child.free for child in self.children))
+        return inside - frozenset(self.bound)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    def __repr__(self) -> str:
+        return _describe(self, 4)
+
+
+def _describe(value: object, depth: int) -> str:
+    """A term down to a depth: the whole of a graph would repeat what it shares."""
+    if isinstance(value, tuple):
+        return f"({', '.join(_describe(item, depth) for item in value)}{',' if len(value) == 1 else ''})"
+    if not isinstance(value, Term) or isinstance(value, Var):
+        return repr(value)
+    inside = ", ".join(_describe(getattr(value, f.name), depth - 1) for f in fields(value)) if depth else "…"
+    return f"{type(value).__name__}({inside})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Number(Term):
+    """A constant: exact (int or Fraction parts) unless the user wrote a float."""
+
+    real: Scalar
+    imag: Scalar = 0
+
+    def identity(self) -> tuple[object, ...]:
+        return tuple((isinstance(part, float), repr(part)) for part in (self.real, self.imag))
+
+    @property
+    def exact(self) -> bool:
+        """Whether both parts are integers or fractions."""
+        return not isinstance(self.real, float) and not isinstance(self.imag, float)
+
+    def value(self) -> complex | float:
+        """The number as Python computes with it."""
+        return complex(float(self.real), float(self.imag)) if self.imag else float(self.real)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Var(Term):
+    """A variable: a tensor, a scalar, a named map, an index, or (type Whole) a size name."""
+
+    name: str
+    type: Type
+
+    @cached_property
+    def free(self) -> frozenset[Var]:
+        return frozenset({self})
+
+    def __repr__(self) -> str:
+        return f"Var({self.name!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Apply(Term):
+    """`function(arguments)`: an element of a tensor or field, or a call of a named map."""
+
+    function: Term
+    arguments: tuple[Term, ...]
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.function, *self.arguments)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Apply(children[0], children[1:])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lambda(Term):
+    """`(parameters) ↦ body`: a tensor when the parameters are indices, a program otherwise."""
+
+    parameters: tuple[Var, ...]
+    body: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.body,)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Lambda(self.parameters, children[0])
+
+    @property
+    def bound(self) -> tuple[Var, ...]:
+        return self.parameters
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sum(Term):
+    """Σ of body over the domains of the indices: a finite sum, or an integral over the real line."""
+
+    indices: tuple[Var, ...]
+    body: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.body,)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return total(self.indices, children[0])
+
+    @property
+    def bound(self) -> tuple[Var, ...]:
+        return self.indices
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Add(Term):
+    """A sum of two or more terms."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return self.terms
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return add(*children)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mul(Term):
+    """A product of two or more factors."""
+
+    factors: tuple[Term, ...]
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return self.factors
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return mul(*children)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Conj(Term):
+    """The complex conjugate of a scalar."""
+
+    body: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.body,)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return conj(children[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Primitive(Term):
+    """A function of the table in `primitives`, applied: `exp(x)`, `power(x, 2)`, `inv(A)`."""
+
+    name: str
+    arguments: tuple[Term, ...]
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return self.arguments
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Primitive(self.name, children)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuple(Term):
+    """Several results."""
+
+    items: tuple[Term, ...]
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return self.items
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Tuple(children)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Let(Term):
+    """`let v₁ = t₁, v₂ = t₂, … in body`: each variable is visible in the later values and in the body."""
+
+    bindings: tuple[tuple[Var, Term], ...]
+    body: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (*(value for _, value in self.bindings), self.body)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return let(zip(self.bound, children[:-1], strict=True), children[-1])
+
+    @property
+    def bound(self) -> tuple[Var, ...]:
+        return tuple(var for var, _ in self.bindings)
+
+    @cached_property
+    def free(self) -> frozenset[Var]:
+        inside = self.body.free
+        for var, value in reversed(self.bindings):
+            inside = (inside - {var}) | value.free
+        return inside
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pullback(Term):
+    """The pullback of a named map with respect to one argument: `P_position function (arguments, cotangent)`.
+
+    `∇R(u)` is the pullback of R with cotangent 1; for a linear D it is the adjoint Dᵀ of the cotangent.
+    """
+
+    function: Term
+    position: int
+    arguments: tuple[Term, ...]
+    cotangent: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.function, *self.arguments, self.cotangent)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Pullback(children[0], self.position, children[1:-1], children[-1])
+
+
+# --- construction --------------------------------------------------------------------------------------------------
+
+ZERO, ONE, MINUS_ONE = Number(0), Number(1), Number(-1)
+LARGEST_DENOMINATOR = 1000  # of a fraction that a float is taken for; an ulp beside one there are none by chance
+DECIMAL_DIGITS = 12  # of a float, without its point, up to which it was written in decimals
+MOST_JOINED = {Add: 256, Mul: 32}  # parts that joining may give; the n products of a product rule share theirs
+
+
+def exact(value: Scalar) -> Scalar:
+    """An int or Fraction for a float that is one but for rounding: 0.5 is 1/2, and 4/3 is not 1.3333333333333333.
+
+    Dyadic fractions of up to ten binary digits are exact as they are. Of others, one within an ulp of a fraction with a
+    small denominator is that fraction, unless few decimal digits say it as well: 0.3 stays what the user wrote.
+    """
+    if not isinstance(value, float) or not abs(value) < 2**53:
+        return value if isinstance(value, float) else tidy(value)
+    if (value * 1024).is_integer():
+        return tidy(Fraction(value))
+    near = Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
+    close = near != 0 and abs(near - Fraction(value)) <= Fraction(ulp(value))
+    return near if close and len(repr(value).strip("-0.")) > DECIMAL_DIGITS else value
+
+
+def tidy(value: int | Fraction) -> int | Fraction:
+    """An int where a fraction is whole."""
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def number(value: complex | Fraction) -> Number:
+    """The constant term of a Python number."""
+    if isinstance(value, complex):
+        return Number(exact(value.real), exact(value.imag))
+    return Number(exact(value))
+
+
+def total(indices: Iterable[Var], body: Term) -> Term:
+    """Σ of body over indices; sums of sums are joined, sums of 0 and over no index vanish."""
+    indices = tuple(indices)
+    if isinstance(body, Sum):
+        return total((*indices, *body.indices), body.body)
+    return Sum(indices, body) if indices and body is not ZERO else body
+
+
+def add(*terms: Term) -> Term:
+    """The sum of terms: nested sums joined, numbers and exact multiples of one term collected."""
+    constant, rest = _fold(_flatten(terms, Add), ZERO, _plus)
+    kept = [*_collect(rest), *([] if constant is ZERO else [constant])]
+    return Add(tuple(kept)) if len(kept) > 1 else kept[0] if kept else ZERO
+
+
+def mul(*factors: Term) -> Term:
+    """The product of factors: nested products joined, numbers collected in front, 0 absorbs."""
+    constant, rest = _fold(_flatten(factors, Mul), ONE, _multiply)
+    if constant is ZERO:
+        return ZERO
+    kept = rest if constant is ONE else [constant, *rest]
+    return Mul(tuple(kept)) if len(kept) > 1 else kept[0] if kept else ONE
+
+
+def _flatten(parts: tuple[Term, ...], kind: type[Term]) -> list[Term]:
+    """The parts with those of the same kind opened, unless one occurs twice or the result would be long.
+
+    So y·y stays a graph of one shared y, and repeated squaring does not multiply terms.
+    """
+    nested = [part for part in parts if isinstance(part, kind)]
+    flat = [inner for part in parts for inner in (part.children if isinstance(part, kind) else (part,))]
+    return list(parts) if len(set(nested)) < len(nested) or (nested and len(flat) > MOST_JOINED[kind]) else flat
+
+
+def _plus(a: Number, b: Number) -> Number:
+    return Number(a.real + b.real, a.imag + b.imag)
+
+
+def _collect(terms: list[Term]) -> list[Term]:
+    """The terms with exact multiples of the same one added up, each where it stood first."""
+    multiples: dict[Term, list[Number]] = {}
+    for term in terms:
+        factor, rest = _multiple(term)
+        multiples.setdefault(rest, []).append(factor)
+    if len(multiples) == len(terms):
+        return terms
+    sums = ((rest, _fold(factors, ZERO, _plus)[0]) for rest, factors in multiples.items())
+    return [mul(factor, rest) for rest, factor in sums if factor is not ZERO]
+
+
+def _multiple(term: Term) -> tuple[Number, Term]:
+    """A term as an exact number times the rest."""
+    if isinstance(term, Mul) and isinstance(term.factors[0], Number) and term.factors[0].exact:
+        return term.factors[0], mul(*term.factors[1:])
+    return ONE, term
+
+
+def _multiply(a: Number, b: Number) -> Number:
+    if not a.imag and not b.imag:
+        return Number(a.real * b.real) if a.real and b.real else ZERO
+    return Number(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+
+
+def _fold(
+    terms: Iterable[Term], start: Number, combine: Callable[[Number, Number], Number]
+) -> tuple[Number, list[Term]]:
+    """The numbers among the terms combined into one, and the others."""
+    constant, rest = start, []
+    for term in terms:
+        if isinstance(term, Number):
+            constant = combine(constant, term)
+            if constant.exact:
+                constant = Number(tidy(constant.real), tidy(constant.imag))  # type: ignore[arg-type]
+        else:
+            rest.append(term)
+    return constant, rest
+
+
+def negate(term: Term) -> Term:
+    """−term."""
+    return mul(MINUS_ONE, term)
+
+
+def conj(body: Term) -> Term:
+    """The conjugate; of a number, or of a conjugate, it is taken at once."""
+    if isinstance(body, Number):
+        return Number(body.real, -body.imag) if body.imag else body
+    return body.body if isinstance(body, Conj) else Conj(body)
+
+
+def let(bindings: Iterable[tuple[Var, Term]], body: Term) -> Term:
+    """`let bindings in body`; no bindings, no let; a let in the body is joined."""
+    bindings = tuple(bindings)
+    if isinstance(body, Let):
+        return let((*bindings, *body.bindings), body.body)
+    return Let(bindings, body) if bindings else body
+
+
+def lambda_(parameters: Iterable[Var], body: Term) -> Term:
+    """`(parameters) ↦ body`; with no parameters, body itself."""
+    parameters = tuple(parameters)
+    return Lambda(parameters, body) if parameters else body
+
+
+def is_linear(function: Term) -> bool:
+    """Whether a term is a named map that is declared linear."""
+    return isinstance(function, Var) and isinstance(function.type, Function) and function.type.linear

@@ -1,0 +1,321 @@
+"""Convolutions and correlations of emitted NumPy source: windows that slide along an axis, multiplied by blocks.
+
+    y[i] = Σ_k x[i + k]·w[k]      i by blocks of 32:  y[32n : 32n + 32] = x[32n : 32n + 31 + len(w)] @ band
+    band[m, i] = w[m − i]         made once per call, its width chosen by `block_size`
+
+Nothing is copied where rows lie one after the other in memory: all of them slide as one, over the ends of rows too,
+with results there that are left out. Blocks of windows overlap, as rows of matrices for BLAS must not; every second
+one does not, or every third:
+
+    x = 0 1 2 3 4 5 6 7 …      windows of 4, by blocks of 2:    0 1 2 3 4    and    2 3 4 5 6
+                                                                 4 5 6 7 8           6 7 8 9 …
+
+Other arrays are laid out so first, some rows at a time, with zeros around or wrapped. More axes may be summed over
+(channels of images, other windows), kept, or come with the weights. Windows of a few elements alone are left to
+`np.correlate` and `np.einsum`. Windows that are longer than the array are mostly zeros: then the weights slide, and the
+array is what they are multiplied by (`_exchanged`); of lags those are computed side by side that are a stride apart
+(`_by_phases`). The work is that of the elements that are there.
+
+Emitted source holds the very text of these functions.
+
+Invariant: results are those of the plain sums, with infinite elements and nan too, which a band's zeros would spread.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+
+from combdiff.ir import wrapped as _wrapped
+
+CHUNK = 1 << 17  # elements that are laid out at a time: more fill a cache, of fewer products take one thread
+
+
+def block_size(width: int, inner: int, outer: int, stride: int, count: int) -> int:
+    """How many windows to multiply at once: for few, products are narrow; for many, the band is wide, and too large."""
+
+    def price(size: Any) -> Any:
+        return ((size - 1) * stride + width) * inner * (outer + 9 / size)
+
+    def fits(size: Any) -> Any:
+        return size == 1 or ((size - 1) * stride + width) * inner * size * outer <= 4 * CHUNK
+
+    return min((1 << n for n in range(9) if 1 << n < 2 * count and fits(1 << n)), key=price)
+
+
+def _size(axes: Any) -> Any:
+    """How many elements axes of those lengths hold."""
+    size = 1
+    for length in axes:
+        size *= length
+    return size
+
+
+def _lay(room: Any, array: Any, axis: Any, start: Any, wrap: Any) -> Any:
+    """Write the elements from start on along an axis over zeros, or the array again and again where it wraps."""
+    total, size, rest = room.shape[axis], array.shape[axis], (slice(None),) * (array.ndim - 1 - axis)
+    if wrap and total > 4 * size:
+        room[...] = _wrapped(array, axis, start, total)
+        return room
+    turns = range(start // size, (start + total - 1) // size + 1) if wrap else (0,)
+    for first in (turn * size - start for turn in turns):  # where in the room the array begins
+        low, high = min(max(first, 0), total), min(max(first + size, 0), total)
+        room[(..., slice(low, high), *rest)] = array[(..., slice(low - first, high - first), *rest)]
+    return room
+
+
+def _stretch(array: Any, axis: Any, start: Any, total: Any, wrap: Any) -> Any:
+    """total elements along an axis from start on; outside of the array zeros, or the array again where it wraps."""
+    if 0 <= start <= start + total <= array.shape[axis]:
+        return array[(..., slice(start, start + total), *(slice(None),) * (array.ndim - 1 - axis))]
+    return _lay(np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype), array, axis, start, wrap)
+
+
+def _band(weights: Any, block: Any, stride: Any) -> Any:
+    """The matrix that multiplies block windows, stride apart, by weights of axes (k, inner, other)."""
+    width, inner, outer = weights.shape
+    band = np.zeros(((block - 1) * stride + width, inner, block, outer), weights.dtype)
+    down, one, right, two = band.strides
+    strides = (stride * down + right, down, one, two)
+    np.lib.stride_tricks.as_strided(band, (block, *weights.shape), strides)[...] = weights
+    return band.reshape(-1, block * outer)
+
+
+def _windows(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, width: Any, count: Any, block: Any) -> Any:
+    """How many windows rows take, and blocks of them as rows of matrices with their places among all blocks.
+
+    Rows run along the axis after the kept ones. They take more windows than are asked for where all slide as one.
+    """
+    size, inner, rows = array.shape[kept], _size(array.shape[kept + 1 :]), _size(array.shape[:kept])
+    step, span = block * stride * inner, (count - 1) * stride + width
+    wide = ((block - 1) * stride + width) * inner
+
+    def slides(pitch: Any) -> Any:  # where few windows go over an end, and matrices have many rows
+        return 4 * pitch <= 5 * count and rows * pitch * stride * inner >= 8 * wide
+
+    inside = array.flags.c_contiguous and 0 <= start <= start + span <= size and size % stride == 0
+    if inside and slides(size // stride):
+        pitch, flat = size // stride, array.reshape(-1)[start * inner :]
+        return pitch, _in_place(flat, wide, step, block, (rows - 1) * pitch + count)
+    pitch = -(-span // (stride * block)) * block
+    if slides(pitch):
+        return pitch, _laid(array, kept, start, wrap, wide, step, pitch // block)
+    blocks = -(-count // block)
+    return blocks * block, _copied(array, kept, start, wrap, wide, step, blocks)
+
+
+def _as_they_lie(flat: Any, wide: Any, step: Any, first: Any, count: Any) -> Any:
+    """Count windows of wide elements, step apart, with their places from the first on: such as do not overlap."""
+    windows = np.ndarray((count, wide), flat.dtype, flat, 0, (step * flat.itemsize, flat.itemsize))
+    apart = -(-wide // step)
+    return ((slice(first + n, first + count, apart), windows[n::apart]) for n in range(apart))
+
+
+def _in_place(flat: Any, wide: Any, step: Any, block: Any, count: Any) -> Any:
+    """Full blocks of count windows as they lie, and the one that is left, over zeros."""
+    blocks = count // block
+    yield from _as_they_lie(flat, wide, step, 0, blocks)
+    if count % block:
+        last = np.zeros((1, wide), flat.dtype)
+        part = flat[blocks * step :][:wide]
+        last[0, : len(part)] = part
+        yield slice(blocks, blocks + 1), last
+
+
+def _laid(array: Any, kept: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
+    """Blocks of windows as they lie in rows that are laid out end to end, each row as long as its blocks."""
+    length = blocks * step // _size(array.shape[kept + 1 :])
+    for first, rows, flat in _pieces(array, kept, start, wrap, length, max(0, wide - step), blocks * step):
+        yield from _as_they_lie(flat, wide, step, first * blocks, rows * blocks)
+
+
+def _copied(array: Any, kept: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
+    """Blocks of windows of each row on its own, copied where they overlap."""
+    row, few = (blocks - 1) * step + wide, max(16, CHUNK // wide)
+    length = row // _size(array.shape[kept + 1 :])
+    for first, rows, flat in _pieces(array, kept, start, wrap, length, 0, blocks * wide):
+        strides = row * flat.itemsize, step * flat.itemsize, flat.itemsize
+        windows, place = np.ndarray((rows, blocks, wide), flat.dtype, flat, 0, strides), first * blocks
+        for low in range(0, blocks, few):
+            part = windows[:, low : low + few].reshape(-1, wide)
+            yield slice(place, place + len(part)), part
+            place += len(part)
+
+
+def _pieces(array: Any, kept: Any, start: Any, wrap: Any, length: Any, spare: Any, room: Any) -> Any:
+    """Rows of length elements, from start on along the axis after the kept ones, some at a time in the same memory.
+
+    As many as take CHUNK elements, with room for each: the number of the first, how many, and all their elements in
+    order, with spare ones after the last.
+    """
+    split = kept
+    while split > 1 and room * array.shape[split - 1] <= CHUNK:
+        split -= 1
+        room *= array.shape[split]
+    many, shape = min(array.shape[split - 1], max(1, CHUNK // room)), array.shape[split:kept]
+    number, each = 0, _size(shape)
+    shape = (many, *shape, length, *array.shape[kept + 1 :])
+    flat = np.zeros(_size(shape) + spare, array.dtype)
+    rows = flat[: _size(shape)].reshape(shape)
+    for lead in np.ndindex(*array.shape[: split - 1]):
+        for n in range(0, array.shape[split - 1], many):
+            part = array[(*lead, slice(n, n + many))]
+            _lay(rows[: len(part)], part, kept - split + 1, start, wrap)
+            yield number, len(part) * each, flat
+            number += len(part) * each
+
+
+def _each_lag(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, width: Any, count: Any) -> Any:
+    """array[…, start + stride·i + k, …] for each k < width, i < count on the axis after the kept ones."""
+    span = (count - 1) * stride + 1
+    array = _stretch(array, kept, start, span + width - 1, wrap)
+    return (array[(slice(None),) * kept + (slice(k, k + span, stride),)] for k in range(width))
+
+
+def _short(rows: Any, start: Any, wrap: Any, weights: Any, count: Any) -> Any:
+    """Σ rows[:, start + i + k]·weights[k] for i < count, by np.correlate on some rows at a time, laid end to end."""
+    span = count + len(weights) - 1
+
+    def product(part: Any) -> Any:
+        flat = np.correlate(part.reshape(-1), weights, "valid")
+        return np.lib.stride_tricks.as_strided(flat, (len(part), count), (span * flat.itemsize, flat.itemsize))
+
+    if start == 0 and span == rows.shape[1]:
+        return product(rows)
+    result, many = np.empty((len(rows), count), np.result_type(rows, weights)), max(1, CHUNK // 2 // span)
+    room = np.zeros((min(many, len(rows)), span), rows.dtype)
+    for n in range(0, len(rows), many):
+        part = rows[n : n + many]
+        result[n : n + many] = product(_lay(room[: len(part)], part, 1, start, wrap))
+    return result
+
+
+def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
+    """Σ array[…, start + stride·i + k, …]·weights[k, …] over k and the axes after; i < count, after the kept axes."""
+    if not kept:
+        return _correlate(array[None], 1, start, stride, wrap, weights, count)[0]
+    width, summed = len(weights), array.ndim - kept
+    shape, dtype = (*array.shape[:kept], count, *weights.shape[summed:]), np.result_type(array, weights)
+    if 0 in (*shape, *array.shape, *weights.shape):
+        return np.zeros(shape, dtype)
+    if width > array.shape[kept] and not wrap:
+        result = _exchanged(array, kept, start, stride, weights, count)
+        return result if np.isfinite(result).all() else _plainly(array, kept, start, stride, wrap, weights, count)
+    if width <= 7 and summed == weights.ndim == stride == 1 and dtype.kind == "f":
+        return _short(array.reshape(-1, array.shape[kept]), start, wrap, weights, count).reshape(shape)
+    matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
+    inner, outer = matrix.shape[1:]
+    block = block_size(width, inner, outer, stride, count)
+    pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
+    total, band = _size(shape[:kept]) * pitch, _band(matrix, block, stride)
+    result = np.empty((-(-total // block), block * outer), dtype)
+    with np.errstate(invalid="ignore"):
+        for place, rows in blocks:
+            np.matmul(rows, band, out=result[place])
+    if not np.isfinite(np.vdot(result, result)):
+        return _plainly(array, kept, start, stride, wrap, weights, count)
+    result = result.reshape(-1)[: total * outer].reshape(*shape[:kept], pitch, outer)
+    return result[(slice(None),) * kept + (slice(count),)].reshape(shape)
+
+
+def _plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
+    """_correlate, element by element of a window: what is infinite or nan is in the windows alone that have it."""
+    width, summed = len(weights), array.ndim - kept
+    matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
+    inner, outer = matrix.shape[1:]
+    shape = (*array.shape[:kept], count, *weights.shape[summed:])
+    result = np.zeros((_size(shape[: kept + 1]), outer), np.result_type(array, weights))
+    for part, each in zip(_each_lag(array, kept, start, stride, wrap, width, count), matrix, strict=True):
+        result += part.reshape(-1, inner) @ each
+    return result.reshape(shape)
+
+
+def _exchanged(array: Any, kept: Any, start: Any, stride: Any, weights: Any, count: Any) -> Any:
+    """_correlate with the weights as what the array slides along, backwards, for an array shorter than windows are."""
+    summed = array.ndim - kept
+    outer = weights.ndim - summed
+    along = weights.transpose(*range(summed, weights.ndim), *range(summed))
+    factors = array.transpose(*range(kept, array.ndim), *range(kept))
+    found = _correlate(along, outer, -start - stride * (count - 1), stride, 0, factors, count)
+    found = found[(slice(None),) * outer + (slice(None, None, -1),)]
+    return found.transpose(*range(outer + 1, found.ndim), outer, *range(outer))
+
+
+def _by_phases(array: Any, kept: Any, start: Any, stride: Any, other: Any, width: Any) -> Any:
+    """_lags with k = stride·q + r: the array, some elements of each phase r, multiplies windows of the other one."""
+    size, turns = array.shape[kept], -(-width // stride)
+    first = -((start + stride - 1) // stride)
+    many = max(1, (size - 1 - start) // stride + 1 - first)
+    laid = _stretch(array, kept, start + stride * first, many * stride, 0)
+    laid = laid.reshape(*array.shape[:kept], many, stride, *array.shape[kept + 1 :])
+    weights = laid.transpose(kept, *range(kept), *range(kept + 1, laid.ndim))
+    outer = other.ndim - kept - 1
+    along = other.transpose(*range(kept + 1, other.ndim), kept, *range(kept))
+    found = _correlate(along, outer, first - (turns - 1), 1, 0, weights, turns)
+    found = found[(slice(None),) * outer + (slice(None, None, -1),)]
+    found = found.transpose(*range(outer, found.ndim), *range(outer))
+    return found.reshape(turns * stride, *found.shape[2:])[:width]
+
+
+def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
+    """Σ array[…, start + stride·i + k, …]·other[…, i, …] over i and the kept axes, the first of both; k < width."""
+    if not kept:
+        return _lags(array[None], 1, start, stride, wrap, other[None], width)
+    count, dtype = other.shape[kept], np.result_type(array, other)
+    shape = (width, *array.shape[kept + 1 :], *other.shape[kept + 1 :])
+    if 0 in (*shape, *array.shape, *other.shape):
+        return np.zeros(shape, dtype)
+    if not wrap and (array.shape[kept] + 2 * stride) * width < count * width * stride / 2:
+        result = _by_phases(array, kept, start, stride, other, width)
+        return result if np.isfinite(result).all() else _lags_plainly(array, kept, start, stride, wrap, other, width)
+    if width <= 11 and len(shape) == 1:
+        rows = _stretch(array, kept, start, (count - 1) * stride + width, wrap)
+        if count >= 512 and stride == 1 and dtype.kind == "f":
+            pairs = zip(rows.reshape(-1, rows.shape[-1]), other.reshape(-1, count), strict=True)
+            return sum(np.correlate(*pair, "valid") for pair in pairs)
+        strides = (*rows.strides[:-1], stride * rows.strides[-1], rows.strides[-1])
+        windows = np.lib.stride_tricks.as_strided(rows, (*other.shape, width), strides, writeable=False)
+        return np.einsum(windows, list(range(kept + 2)), other, list(range(kept + 1)), [kept + 1])
+    inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
+    block = block_size(width, inner, outer, stride, count)
+    pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
+    total = _size(other.shape[:kept]) * pitch
+    factors = np.zeros((-(-total // block), block * outer), other.dtype)
+    laid = factors.reshape(-1)[: total * outer].reshape(*other.shape[:kept], pitch, *other.shape[kept + 1 :])
+    laid[(slice(None),) * kept + (slice(count),)] = other
+    product = np.zeros((block * outer, ((block - 1) * stride + width) * inner), dtype)
+    with np.errstate(invalid="ignore"):
+        for place, rows in blocks:
+            product += factors[place].T @ rows
+    if not np.isfinite(np.vdot(product, product)):
+        return _lags_plainly(array, kept, start, stride, wrap, other, width)
+    product = product.reshape(block, outer, -1, inner)
+    down, two, right, one = product.strides
+    strides = (down + stride * right, right, one, two)
+    diagonals = np.lib.stride_tricks.as_strided(product, (block, width, inner, outer), strides)
+    return diagonals.sum(0, dtype).reshape(shape)
+
+
+def _lags_plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
+    """_lags, each lag by itself: what is infinite or nan is in those alone that have it."""
+    count, dtype = other.shape[kept], np.result_type(array, other)
+    inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
+    result = np.zeros((width, inner, outer), dtype)
+    for each, part in zip(result, _each_lag(array, kept, start, stride, wrap, width, count), strict=True):
+        each += part.reshape(-1, inner).T @ other.reshape(-1, outer)
+    return result.reshape(width, *array.shape[kept + 1 :], *other.shape[kept + 1 :])
+
+
+def _text(function: Any) -> str:
+    """The text of a function, without types, that stands alone."""
+    return re.sub(r": (Any|int|float)\b| -> \w+", "", inspect.getsource(function)).replace("CHUNK", str(CHUNK))
+
+
+_HELPERS = (
+    *(block_size, _size, _lay, _stretch, _band, _windows, _as_they_lie, _in_place, _laid, _copied, _pieces),
+    *(_each_lag, _short, _correlate, _plainly, _exchanged, _by_phases, _lags, _lags_plainly),
+)
+BANDS = {function.__name__: _text(function) for function in _HELPERS}

@@ -1,0 +1,150 @@
+"""What a program costs: a table of its steps, in numbers and in formulas of the sizes.
+
+    print(f.cost(n=100))
+    step  operation      equation  shape    flops  bytes   share  in sizes
+    t2    matrix-vector  ij,j->i   100     10,000    800   99.0%  n²
+    …
+    print(f.cost())                     # before: numbers for the sizes of arrays
+    t2    matrix-vector  ij,j->i   n           n²    8·n   96.0%
+
+Flops count operations on numbers of the element type, a multiplication with its addition as one. Bytes are those of
+the new array a step makes, at 8 bytes for a real number and 16 for a complex one.
+
+Invariant: the table is that of the plan which a call at these sizes runs; its formulas at these sizes are its numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from combdiff.planning.memory import in_words
+from combdiff.planning.operations import (
+    Arrange,
+    Combine,
+    ConjugateElements,
+    Contract,
+    ElementwiseStep,
+    Fill,
+    MaskedContract,
+    Parameter,
+    Reduce,
+    Scale,
+)
+from combdiff.planning.plan import Plan, cost, peak
+from combdiff.planning.quantities import Quantity, form_of, quantity, symbol
+
+_LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """One step: its result's name in the source, what it does, the equation over its axes, and what that costs.
+
+    `flops` and `bytes` are numbers that know their formula: `row.flops.form`.
+    """
+
+    name: str
+    operation: str
+    equation: str
+    shape: tuple[int, ...]
+    flops: Quantity
+    bytes: Quantity
+    share: float  # of all flops
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """The steps of a program with their flops and bytes; prints as a table.
+
+    `flops` is the total, `peak_bytes` the most memory that is held at one time, arguments not counted. Like the numbers
+    of the rows they know their formulas: `table.flops.form`, which is `table.flops.form.at({"n": 100})` at n = 100.
+    `sizes` are those the plan was made for, `open_sizes` those of them that were not given: it prints formulas of them.
+    """
+
+    rows: tuple[CostRow, ...]
+    flops: Quantity
+    peak_bytes: Quantity
+    sizes: Mapping[str, int]
+    open_sizes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        write = (lambda value: str(form_of(value))) if self.open_sizes else "{:,}".format
+        head = ("step", "operation", "equation", "shape", "flops", "bytes", "share")
+        lines = [head, *(_cells(row, write) for row in self.rows)]
+        if self.sizes and not self.open_sizes:
+            formulas = ["in sizes", *(str(row.flops.form) for row in self.rows)]
+            lines = [(*line, formula) for line, formula in zip(lines, formulas, strict=True)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = ["  ".join(map(_padded, line, widths, range(len(line)))) for line in lines]
+        return "\n".join([*(line.rstrip() for line in table), *self._totals()])
+
+    def _totals(self) -> list[str]:
+        """The last lines: the totals, and the sizes that they hold for."""
+        sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
+        formulas = f"{self.flops.form} flops, peak {self.peak_bytes.form} bytes"
+        if self.open_sizes:
+            call = ", ".join(f"{name}=…" for name in self.open_sizes)
+            return [f"total {formulas}", f"planned for {sizes}; to plan for others: cost({call})"]
+        total = f"total {self.flops:,} flops, peak {in_words(self.peak_bytes)}"
+        return [f"in sizes: {formulas}", f"{total}, at {sizes}"] if sizes else [total]
+
+
+def _padded(cell: str, width: int, column: int) -> str:
+    """Texts stand to the left, numbers to the right."""
+    return cell.rjust(width) if 4 <= column < 7 else cell.ljust(width)
+
+
+def _cells(row: CostRow, write: Callable[[int], str]) -> tuple[str, ...]:
+    shape = "×".join(f"({text})" if " " in (text := write(extent)) else text for extent in row.shape) or "1"
+    return row.name, row.operation, row.equation, shape, write(row.flops), write(row.bytes), f"{row.share:.1%}"
+
+
+def table(plan: Plan, names: Sequence[str], given: Collection[str]) -> CostTable:
+    """The table of a plan; `names` are those of its steps in the source, `given` the sizes that are numbers."""
+    open_sizes = tuple(name for name in plan.given_sizes if name not in given)
+    symbolic = [name for name in plan.given_sizes if name in open_sizes or not open_sizes]
+    sizes = {name: Quantity(size, symbol(name)) if name in symbolic else size for name, size in plan.sizes.items()}
+    measured = replace(plan, sizes=sizes)
+    costs = cost(measured)
+    total = sum(spent.flops for spent in costs)
+    rows = tuple(
+        CostRow(
+            names[spent.step],
+            spent.operation,
+            _equation(plan, spent.step),
+            measured.shape(spent.step),
+            quantity(spent.flops),
+            quantity(spent.bytes),
+            int(spent.flops) / int(total) if total else 0.0,
+        )
+        for spent in costs
+        if not isinstance(plan.steps[spent.step].operation, Parameter | Fill)
+    )
+    return CostTable(rows, quantity(total), quantity(peak(measured)), plan.given_sizes, open_sizes)
+
+
+def _equation(plan: Plan, n: int) -> str:
+    """The labels of each operand and of the result, as einsum writes them."""
+    step = plan.steps[n]
+    operands = [plan.steps[m] for m in step.operands]
+    match step.operation:
+        case Contract(left=left, right=right, out=out):
+            return f"{_text(left)},{_text(right)}->{_text(out)}"
+        case MaskedContract(patterns=patterns, out=out):
+            return f"{','.join(map(_text, patterns))}->{_text(out)}"
+        case Combine(patterns=patterns) | ElementwiseStep(patterns=patterns):
+            return f"{','.join(map(_text, patterns))}->{_text(range(len(step.axes)))}"
+        case Reduce(summed=summed):
+            axes = range(len(operands[0].axes))
+            return f"{_text(axes)}->{_text([axis for axis in axes if axis not in summed])}"
+        case Arrange(order=order):
+            labels = sorted((axis, label) for label, axis in enumerate(order) if axis is not None)
+            return f"{_text([label for _, label in labels])}->{_text(range(len(order)))}"
+        case ConjugateElements() | Scale():
+            return f"{_text(range(len(step.axes)))}->{_text(range(len(step.axes)))}"
+    return f"->{_text(range(len(step.axes)))}"
+
+
+def _text(labels: Sequence[int]) -> str:
+    return "".join(_LETTERS[label % len(_LETTERS)] for label in labels)

@@ -1,0 +1,7 @@
+"""Terms to operations: scalar terms become arrays over their free indices, equal computations one step.
+
+In the order in which data meets them: `guarded_factors` (conditions beside what they guard), `graph` (equal
+computations are one step), `guards`, `products`, `joining`, `folds`, `mask_elimination`, `cyclic_strides`,
+`lookups`, `hoist_through_views`, `log_sum_exp`, `systems` (what a solver evaluates), `lower` (the walk over a
+term).
+"""

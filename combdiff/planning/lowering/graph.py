@@ -1,0 +1,320 @@
+"""The graph of array steps: equal computations are one step, whatever their indices were called.
+
+    D[p, q] = Σ_i conj(C[p, i])·C[q, i]   and   Σ_j C[r, j]·conj(C[s, j])
+    are one contraction, read as D[p, q] and as D[s, r]
+
+A `LabelledStep` is a step with a label on each axis and perhaps a conjugation still to be done. Conjugations travel
+outwards: conj(a)·conj(b) is conj(a·b), and of conj(a)·b the smaller operand is conjugated, so that the same
+contraction is found from either side.
+
+Invariant: steps only refer to earlier steps, and no two steps are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from combdiff.ir import Domain, Term, Var, extent, join
+from combdiff.planning.networks import Network, PathFinder, Tree
+from combdiff.planning.operations import (
+    UNIT,
+    Arrange,
+    Choice,
+    Combine,
+    ConjugateElements,
+    Contract,
+    ElementwiseStep,
+    Operation,
+    Pattern,
+    Read,
+    Reduce,
+    Scale,
+    SizeFactor,
+    Step,
+)
+from combdiff.planning.search import trees
+from combdiff.planning.views import Position, domain_of, extent_form, index_labels, position
+
+# Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
+TOTAL = frozenset(
+    {
+        *("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "heaviside"),
+        *("maximum", "minimum", "logaddexp"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class LabelledStep:
+    """The result of a step with labelled axes; `conj` says that its conjugate is meant."""
+
+    step: int
+    labels: tuple[Var, ...]
+    conj: bool = False
+
+
+class Graph:
+    """Steps so far; `sizes` are the sizes at which contraction orders are chosen."""
+
+    def __init__(self, sizes: Mapping[str, int], find_paths: PathFinder) -> None:
+        self.sizes = dict(sizes)
+        self.find_paths = find_paths
+        self.steps: list[Step] = []
+        self.unsafe: list[bool] = []  # may be infinite or nan at finite arguments
+        self.networks: list[tuple[frozenset[int], ...]] = []  # per network, the contractions of each alternative
+        self._known: dict[tuple[Operation, tuple[int, ...], tuple[Domain, ...]], int] = {}
+
+    # --- single steps
+
+    def emit(self, operation: Operation, operands: tuple[int, ...], axes: Iterable[Domain], kind: type) -> int:
+        """The number of the step, a new one if there is none that is equal."""
+        axes = tuple(axes)
+        key = (operation, operands, axes)
+        if key not in self._known:
+            self._known[key] = len(self.steps)
+            self.steps.append(Step(operation, operands, axes, kind))
+            partial = isinstance(operation, ElementwiseStep) and operation.name not in TOTAL
+            self.unsafe.append(partial or any(self.unsafe[n] for n in operands))
+        return self._known[key]
+
+    def kind(self, *values: LabelledStep) -> type:
+        """The element type that holds them all."""
+        return join(*(self.steps[value.step].kind for value in values))
+
+    def size(self, value: LabelledStep) -> int:
+        """The number of elements, at the sizes of the graph."""
+        return prod(extent(axis, self.sizes) for axis in self.steps[value.step].axes)
+
+    def labelled(
+        self, operation: Operation, operands: tuple[LabelledStep, ...], labels: Sequence[Var], kind: type
+    ) -> LabelledStep:
+        """The step as a value; conjugations of the operands are the caller's to have done."""
+        steps = tuple(value.step for value in operands)
+        return LabelledStep(self.emit(operation, steps, map(domain_of, labels), kind), tuple(labels))
+
+    def conjugate(self, value: LabelledStep) -> LabelledStep:
+        """The conjugate, to be done when needed."""
+        if self.kind(value) is not complex:
+            return value
+        if value.conj:
+            return replace(value, conj=False)
+        return self._mirrored(value) or replace(value, conj=True)
+
+    def _mirrored(self, value: LabelledStep) -> LabelledStep | None:
+        """The conjugate of Σ a·conj(a) where that is the same contraction with labels exchanged, as in C·C†."""
+        step = self.steps[value.step]
+        if not isinstance(step.operation, Contract):
+            return None
+        left, right = step.operands
+        if not (self._conjugates(left, right) or self._conjugates(right, left)):
+            return None
+        axes = self.steps[left].axes
+        names = dict(zip(step.operation.out, value.labels, strict=True))
+        names = {n: Var(f"#{n}", axis) for n, axis in zip(step.operation.left, axes, strict=True)} | names
+        first = LabelledStep(right, tuple(names[n] for n in step.operation.left))
+        second = LabelledStep(left, tuple(names[n] for n in step.operation.right))
+        mirrored = self.contract(first, second, frozenset(value.labels))
+        return mirrored if mirrored.step == value.step else None
+
+    def _conjugates(self, step: int, other: int) -> bool:
+        return self.steps[step].operation == ConjugateElements() and self.steps[step].operands == (other,)
+
+    def plain(self, value: LabelledStep) -> LabelledStep:
+        """The same with the conjugation done."""
+        return self.labelled(ConjugateElements(), (value,), value.labels, complex) if value.conj else value
+
+    def read(self, value: LabelledStep, indices: Sequence[Term]) -> LabelledStep:
+        """Elements of the value at index expressions, one per axis: relabelled where they are bare, else a view."""
+        labels = index_labels(indices)
+        axes = self.steps[value.step].axes
+        positions = tuple(position(index, labels, axis) for index, axis in zip(indices, axes, strict=True))
+        bare = len(labels) == len(indices) and all(
+            index is label and p.along() is not None and _same_extent(domain_of(label), axis)
+            for index, label, p, axis in zip(indices, labels, positions, axes, strict=True)
+        )
+        if bare:
+            return replace(value, labels=labels)
+        source, below = value.step, self.steps[value.step]
+        if isinstance(below.operation, Read) and (
+            joined := _composed(below, positions, list(map(domain_of, labels)), self.steps[below.operands[0]])
+        ):
+            positions, source = joined, below.operands[0]
+        result = self.labelled(Read(positions), (LabelledStep(source, ()),), labels, self.kind(value))
+        return replace(result, conj=value.conj)
+
+    def relabel(self, value: LabelledStep, var: Var, index: Term) -> LabelledStep:
+        """The value with an index expression in place of a label."""
+        if var not in value.labels:
+            return value
+        return self.read(value, [index if label is var else label for label in value.labels])
+
+    def scale(self, value: LabelledStep, factor: SizeFactor) -> LabelledStep:
+        """factor·value."""
+        if factor == UNIT:
+            return value
+        if value.conj:
+            return self.conjugate(self.scale(replace(value, conj=False), factor.conjugate()))
+        kind = complex if factor.number.imag else self.kind(value)
+        kind = kind if isinstance(factor.number.real, int) else join(kind, float)
+        return self.labelled(Scale(factor), (value,), value.labels, kind)
+
+    def reduce(self, value: LabelledStep, kept: Iterable[Var]) -> LabelledStep:
+        """The sum over all labels but those kept."""
+        keep = set(kept)
+        summed = tuple(n for n, label in enumerate(value.labels) if label not in keep)
+        if not summed:
+            return value
+        labels = [label for label in value.labels if label in keep]
+        result = self.labelled(Reduce(summed), (value,), labels, self.kind(value))
+        return replace(result, conj=value.conj)
+
+    def arrange(self, value: LabelledStep, labels: Sequence[Var]) -> LabelledStep:
+        """The value, conjugated if need be, with axes in that order; labels it lacks become broadcast axes."""
+        value = self.plain(value)
+        order = tuple(value.labels.index(label) if label in value.labels else None for label in labels)
+        if order == tuple(range(len(value.labels))):
+            return value
+        return self.labelled(Arrange(order), (value,), labels, self.kind(value))
+
+    def broadcast(
+        self, make: Callable[[tuple[Pattern, ...]], Operation], values: Iterable[LabelledStep], kind: type
+    ) -> LabelledStep:
+        """An element-by-element operation on values, over all of their labels (those of the largest first)."""
+        operands = tuple(self.plain(value) for value in values)
+        largest = max(operands, key=lambda value: len(value.labels))
+        labels = tuple(dict.fromkeys([*largest.labels, *(x for value in operands for x in value.labels)]))
+        patterns = tuple(tuple(labels.index(x) for x in value.labels) for value in operands)
+        return self.labelled(make(patterns), operands, labels, kind)
+
+    def combine(self, parts: Sequence[tuple[SizeFactor, LabelledStep]]) -> LabelledStep:
+        """Σ factor·value."""
+        if all(value.conj for _, value in parts):
+            turned = [(factor.conjugate(), self.conjugate(value)) for factor, value in parts]
+            return self.conjugate(self.combine(turned))
+        factors = tuple(factor for factor, _ in parts)
+        kinds = [complex if f.number.imag else int if isinstance(f.number.real, int) else float for f in factors]
+        kind = join(self.kind(*(value for _, value in parts)), *kinds)
+        return self.broadcast(lambda patterns: Combine(factors, patterns), [value for _, value in parts], kind)
+
+    # --- contractions
+
+    def product(self, values: Sequence[LabelledStep], kept: Iterable[Var]) -> LabelledStep:
+        """Σ of the product of one or more values over all labels but those kept, in the best order found."""
+        labels = tuple(dict.fromkeys(label for value in values for label in value.labels))
+        number = {label: n for n, label in enumerate(labels)}
+        network = Network(
+            tuple(frozenset(number[label] for label in value.labels) for value in values),
+            frozenset(number[label] for label in kept if label in number),
+            {n: extent(domain_of(label), self.sizes) for n, label in enumerate(labels)},
+        )
+        found: list[LabelledStep] = []
+        contractions: list[frozenset[int]] = []
+        for tree in trees(network, self.find_paths):
+            used: set[int] = set()
+            value = _Tree(self, network, values, labels, used)(tree)[0]
+            if value not in found:
+                found.append(value)
+                contractions.append(frozenset(used))
+        self.networks.append(tuple(contractions))
+        return self.choice(found)
+
+    def choice(self, values: Sequence[LabelledStep]) -> LabelledStep:
+        """Any one of equal values, the first if nothing speaks for another."""
+        first = values[0]
+        aligned = [self.arrange(replace(v, conj=v.conj != first.conj), first.labels) for v in values]
+        steps = tuple(dict.fromkeys(value.step for value in aligned))
+        if len(steps) == 1:
+            return first
+        step = self.emit(Choice(), steps, self.steps[first.step].axes, self.kind(first))
+        return LabelledStep(step, first.labels, first.conj)
+
+    def contract(self, a: LabelledStep, b: LabelledStep, kept: frozenset[Var]) -> LabelledStep:
+        """Σ a·b over the labels not kept, each of which is in both."""
+        a, b, conj = self._conjugations(a, b)
+        labels, operation, operands = min(
+            (_canonical(a, b, kept), _canonical(b, a, kept)),
+            key=lambda form: (tuple(value.step for value in form[2]), form[1].left, form[1].right, form[1].out),
+        )
+        result = self.labelled(operation, operands, labels, self.kind(a, b))
+        return self.conjugate(result) if conj else result
+
+    def _conjugations(self, a: LabelledStep, b: LabelledStep) -> tuple[LabelledStep, LabelledStep, bool]:
+        """The operands with conjugations done, and whether the result is to be conjugated."""
+        if not a.conj and not b.conj:
+            return a, b, False
+        real = [value for value in (a, b) if self.kind(value) is not complex]
+        if (a.conj and b.conj) or real:
+            return replace(a, conj=False), replace(b, conj=False), True
+        smaller = min((a, b), key=lambda value: (self.size(value), value.step))
+        if smaller.conj:
+            return self.plain(a), self.plain(b), False
+        return self.plain(self.conjugate(a)), self.plain(self.conjugate(b)), True
+
+
+@dataclass
+class _Tree:
+    """Builds the steps of contraction trees and notes those used."""
+
+    graph: Graph
+    network: Network
+    values: Sequence[LabelledStep]
+    labels: tuple[Var, ...]
+    used: set[int]
+
+    def __call__(self, tree: Tree) -> tuple[LabelledStep, int]:
+        """The value of a tree and the set of its operands."""
+        if isinstance(tree, int):
+            return self.graph.reduce(self.values[tree], self._kept(1 << tree)), 1 << tree
+        (a, left), (b, right) = self(tree[0]), self(tree[1])
+        value = self.graph.contract(a, b, self._kept(left | right))
+        self.used.add(value.step)
+        return value, left | right
+
+    def _kept(self, subset: int) -> frozenset[Var]:
+        return frozenset(self.labels[n] for n in self.network.kept_labels(subset))
+
+
+def _same_extent(a: Domain, b: Domain) -> bool:
+    return extent_form(a) == extent_form(b)
+
+
+def _composed(
+    view: Step, outer: Sequence[Position], axes: Sequence[Domain], source: Step
+) -> tuple[Position, ...] | None:
+    """The positions at which a view of a view, with those axes, reads the source; None where what it leaves is not 0.
+
+    Each axis of the first view is read as a whole, or is one of the source, too.
+    """
+    assert isinstance(view.operation, Read)
+    inner = view.operation.positions
+    for label, (place, axis) in enumerate(zip(outer, view.axes, strict=True)):
+        along = place.along()
+        whole = along is not None and _same_extent(axes[along], axis)
+        ends = (p for p, a in zip(inner, source.axes, strict=True) if p.along() == label and _same_extent(a, axis))
+        if place.divisor > 1 or not (whole or any(p.wrap == place.wrap for p in ends)):
+            return None
+    found = []
+    for each in inner:
+        pairs = list(zip(each.steps, outer, strict=True))
+        steps = tuple(sum(along * place.steps[n] for along, place in pairs) for n in range(len(axes)))
+        start = sum((place.start.scale(along) for along, place in pairs), each.start)
+        found.append(replace(each, steps=steps, start=start))
+    return tuple(found)
+
+
+def _canonical(
+    a: LabelledStep, b: LabelledStep, kept: frozenset[Var]
+) -> tuple[list[Var], Contract, tuple[LabelledStep, LabelledStep]]:
+    """The contraction of a with b in that order: labels numbered as they occur, the natural order of the result."""
+    labels = list(dict.fromkeys((*a.labels, *b.labels)))
+    number = {label: n for n, label in enumerate(labels)}
+    shared = [x for x in a.labels if x in b.labels]
+    if all(x in kept for x in shared):  # no sum: keep the axes of the larger operand in place
+        out = list(dict.fromkeys((*b.labels, *a.labels) if len(b.labels) > len(a.labels) else labels))
+    else:
+        out = [x for x in shared if x in kept]
+        out += [x for x in labels if x not in shared]
+    left, right, result = (tuple(number[x] for x in group) for group in (a.labels, b.labels, out))
+    return out, Contract(left, right, result), (a, b)

@@ -1,0 +1,224 @@
+"""Conditions told beside what they guard: a factor that is 0 where none of its conditions holds, put under each.
+
+    ([i < j] + [i > k])·log(w[i,j])                →  [i < j]·log(w[i,j]) + [i > k]·log(w[i,j])
+    v[i,j]/w[i,j]  with  v[i,j] = [i ≠ j]·P[i,j]   →  [i ≠ j]·v[i,j]/w[i,j]
+
+A product is 0 where a condition among its factors fails, whatever the others are: they may be infinite or undefined
+there, and are not computed. Common factors in front of a sum, or a name for it, must not hide such a condition.
+
+Invariant: the value is unchanged wherever all factors have one; a product without partial functions stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from combdiff.ir import (
+    ZERO,
+    Add,
+    Apply,
+    Conj,
+    Cyclic,
+    Delta,
+    Guard,
+    Implicit,
+    Indicator,
+    Lambda,
+    Let,
+    Mul,
+    Number,
+    Primitive,
+    Range,
+    Sum,
+    Symmetric,
+    Term,
+    Unequal,
+    Var,
+    add,
+    affine,
+    indicator,
+    let,
+    mul,
+    substitute,
+    subterms,
+    unequal,
+)
+from combdiff.planning.lowering.graph import TOTAL
+from combdiff.simplification import plain_conditions
+
+MOST_REGIONS = 8
+Region = tuple[Term, ...]  # conditions that all hold
+
+
+def guard_conditions(program: Lambda) -> Lambda:
+    """The program with conditions beside all partial functions that they guard."""
+    nodes = list(subterms(program))
+    if not any(isinstance(n, Guard) for n in nodes) or not any(map(_is_partial_function, nodes)):
+        return program
+    return Lambda(program.parameters, _Telling().run(program.body))
+
+
+def _is_partial_function(term: Term) -> bool:
+    """Whether a function may be infinite or undefined at some number, by overflow too."""
+    if not isinstance(term, Primitive) or term.name in TOTAL:
+        return False
+    exponent = term.arguments[-1]
+    natural = isinstance(exponent, Number) and isinstance(exponent.real, int) and exponent.real >= 0
+    return not (term.name == "power" and natural and not exponent.imag)  # type: ignore[attr-defined]
+
+
+class _Telling:
+    """Rewrites one program; remembers what its bindings are."""
+
+    def __init__(self) -> None:
+        self.scope: dict[Var, Term] = {}
+        self._known: dict[Term, Term] = {}
+        self._regions: dict[Term, tuple[Region, ...] | None] = {}
+        self._partial: dict[Term, bool] = {}
+
+    def run(self, term: Term) -> Term:
+        """The term with its conditions told."""
+        if term not in self._known:
+            self._known[term] = self._node(term)
+        return self._known[term]
+
+    def _node(self, term: Term) -> Term:
+        match term:
+            case Let():
+                bindings = []
+                for var, value in term.bindings:
+                    self.scope[var] = self.run(value)
+                    bindings.append((var, self.scope[var]))
+                return let(bindings, self.run(term.body))
+            case Mul():
+                return self._product([self.run(factor) for factor in term.factors])
+            case Implicit():
+                return term
+        children = tuple(map(self.run, term.children))
+        return term if children == term.children else term.with_children(children)
+
+    def _product(self, factors: Sequence[Term], done: frozenset[Term] = frozenset()) -> Term:
+        """A product, with the conditions of each factor that are not told yet; those of `done` are."""
+        whole = mul(*factors)
+        parts = whole.factors if isinstance(whole, Mul) else (whole,)
+        conditions = {part for part in parts if isinstance(part, Guard)}
+        for n, part in enumerate(parts):
+            regions = None if part in conditions or part in done else self.regions(part)
+            rest = (*parts[:n], *parts[n + 1 :])
+            if regions == ():
+                return ZERO
+            if regions is None or any(map(conditions.issuperset, regions)) or not any(map(self.is_partial, rest)):
+                continue
+            if isinstance(part, Add):
+                return add(*(self._product((*rest, addend), done) for addend in part.terms))
+            if pieces := _disjoint(regions):
+                return add(*(self._product((*rest, *region, part), done | {part}) for region in pieces))
+        return whole
+
+    def is_partial(self, term: Term) -> bool:
+        """Whether a number or tensor may be infinite or undefined where the parameters are numbers."""
+        if term not in self._partial:
+            inside = (
+                (*term.children, self.scope[term]) if isinstance(term, Var) and term in self.scope else term.children
+            )
+            self._partial[term] = _is_partial_function(term) or any(map(self.is_partial, inside))
+        return self._partial[term]
+
+    def regions(self, term: Term) -> tuple[Region, ...] | None:
+        """Outside of which a number is 0 by its conditions; None where nothing is known."""
+        if term not in self._regions:
+            self._regions[term] = self._found(term)
+        return self._regions[term]
+
+    def _found(self, term: Term) -> tuple[Region, ...] | None:
+        match term:
+            case Delta() | Indicator() | Unequal():
+                return ((term,),)
+            case Mul():
+                return self._of_product(term)
+            case Add():
+                found = [self.regions(addend) for addend in term.terms]
+                every = dict.fromkeys(region for one in found if one is not None for region in one)
+                return tuple(every) if None not in found and len(every) <= MOST_REGIONS else None
+            case Conj():
+                return self.regions(term.body)
+            case Primitive(name="real" | "imag", arguments=(argument,)):
+                return self.regions(argument)
+            case Sum():
+                return self._of_sum(term)
+            case Apply(function=Var() as var) if isinstance(value := self.scope.get(var), Lambda):
+                return self._of_access(value, term.arguments)
+        return None
+
+    def _of_product(self, term: Mul) -> tuple[Region, ...] | None:
+        found: list[Region] = [()]
+        for factor in term.factors:
+            if (more := self.regions(factor)) is not None and len(found) * len(more) <= MOST_REGIONS:
+                found = [(*region, *one) for region in found for one in more]
+        return tuple(found) if found != [()] else None
+
+    def _of_sum(self, term: Sum) -> tuple[Region, ...] | None:
+        inside = self.regions(term.body)
+        if inside is None:
+            return None
+        solved = (_without(term.indices, region) for region in inside)
+        found = tuple(dict.fromkeys(solved))
+        return found if () not in found else None
+
+    def _of_access(self, value: Lambda, arguments: Sequence[Term]) -> tuple[Region, ...] | None:
+        inside = self.regions(value.body)
+        pairs: Mapping[Var, Term] = dict(zip(value.parameters, arguments, strict=True))
+        turned = any(isinstance(p.type, Cyclic) and getattr(a, "type", None) != p.type for p, a in pairs.items())
+        if inside is None or turned:  # on a cycle what is read is reduced first
+            return None
+        read = [tuple(substitute(condition, pairs) for condition in region) for region in inside]
+        return tuple(tuple(c for c in region if not isinstance(c, Number)) for region in read if ZERO not in region)
+
+
+def _without(indices: Sequence[Var], region: Region) -> Region:
+    """The conditions of a region on other indices, those that a δ sets equal to one of them put in its place."""
+    for condition in region:
+        for index, value in _sides(condition):
+            if isinstance(index, Var) and index in indices and index not in value.free:
+                put = (substitute(other, {index: value}) for other in region if other is not condition)
+                return _without(indices, tuple(c for c in put if not isinstance(c, Number)))
+    return tuple(c for c in region if c.free.isdisjoint(indices))
+
+
+def _sides(condition: Term) -> list[tuple[Term, Term]]:
+    """Both sides of a δ between indices that do not wrap, either first."""
+    if not isinstance(condition, Delta) or condition.lookup or not isinstance(condition.domain, Range | Symmetric):
+        return []
+    return [(condition.left, condition.right), (condition.right, condition.left)]
+
+
+def _disjoint(regions: Sequence[Region]) -> list[Region]:
+    """Regions with the same union, no two of which overlap; none where what lies outside of one has no form."""
+    found: list[Region] = []
+    outside: list[Region] = [()]
+    for n, region in enumerate(regions):
+        found += [(*left, *region) for left in outside]
+        if n + 1 < len(regions):
+            complement = _complement(region)
+            if complement is None:
+                return []
+            outside = [(*left, *piece) for left in outside for piece in complement]
+    plain = (tuple(plain_conditions(list(dict.fromkeys(region)))) for region in found)
+    return [region for region in plain if ZERO not in region]
+
+
+def _complement(region: Region) -> list[Region] | None:
+    """Disjoint regions that make up what lies outside of one."""
+    found: list[Region] = []
+    for n, condition in enumerate(region):
+        pieces: list[Term] = []
+        if isinstance(condition, Indicator) and not condition.modulus:
+            pieces = [indicator(affine([(condition.form, -1)], -1))]
+        elif isinstance(condition, Unequal):
+            pieces = [condition.opposite]
+        elif isinstance(condition, Delta) and not condition.lookup:
+            pieces = [unequal(affine([(condition.left, 1), (condition.right, -1)]), condition.domain)]
+        if not pieces:
+            return None
+        found += [(*region[:n], piece) for piece in pieces]
+    return found

@@ -1,0 +1,118 @@
+"""Factors that are read at the same places, multiplied before they are read.
+
+    Σ_k x[i + k]²·w[k]                 u = x·x once for each element of x, then windows of u
+    Σ_{k,j} v[d − k, j]·t[d − k, j]    u[z] = Σ_j v[z, j]·t[z, j], then u[d − k] summed over k
+
+A window has each element of its tensor as often as it is wide, so that a product of windows is that much dearer than
+the window of a product; and an index that only these factors have is summed over before.
+
+Invariant: the value of the product is unchanged: factors that read 0 outside of their axes make a product that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from combdiff.ir import Domain, Var, extent
+from combdiff.planning.lowering.graph import Graph, LabelledStep
+from combdiff.planning.operations import Read
+from combdiff.planning.views import Position, domain_of, extent_form
+from combdiff.polyhedra import Linear
+
+
+class _Window(NamedTuple):
+    """`Σ steps · labels + start` along an axis with a domain."""
+
+    steps: tuple[tuple[Var, int], ...]
+    start: Linear
+    wrap: bool
+    domain: Domain
+
+
+def product(graph: Graph, values: Sequence[LabelledStep], kept: Iterable[Var]) -> LabelledStep:
+    """Σ of the product of values over all labels but those kept; windows that are the same are of one product."""
+    values, kept = list(values), frozenset(kept)
+    while found := _shared(graph, values):
+        window, members = found
+        whole = Var(f"#z{sum(x.name.startswith('#z') for v in values for x in v.labels)}", window.domain)
+        rest = [value for n, value in enumerate(values) if n not in members]
+        needed = kept.union(*(value.labels for value in rest))
+        inner = [_unslid(graph, values[n], axis, window, whole) for n, axis in members.items()]
+        labels = {label for value in inner for label in value.labels}
+        values = [*rest, _slid(graph, product(graph, inner, (labels & needed) | {whole}), window, whole)]
+    return graph.product(values, kept)
+
+
+def _shared(graph: Graph, values: Sequence[LabelledStep]) -> tuple[_Window, dict[int, int]] | None:
+    """A window that several values are, with their numbers and the axes of what they are windows of."""
+    found: dict[_Window, dict[int, int]] = {}
+    for n, value in enumerate(values):
+        for axis, window in _windows(graph, value):
+            found.setdefault(window, {}).setdefault(n, axis)
+    for window, members in found.items():
+        repeated = prod(extent(domain_of(label), graph.sizes) for label, _ in window.steps)
+        if len(members) > 1 and extent(window.domain, graph.sizes) <= repeated:
+            return window, members
+    return None
+
+
+def _windows(graph: Graph, value: LabelledStep) -> Iterator[tuple[int, _Window]]:
+    """The axes that a view reads along several labels, along which it reads no other axis."""
+    step = graph.steps[value.step]
+    if not isinstance(step.operation, Read) or len(set(value.labels)) < len(value.labels):
+        return
+    positions = step.operation.positions
+    for axis, position in enumerate(positions):
+        used = [n for n, size in enumerate(position.steps) if size]
+        others = [p for m, p in enumerate(positions) if m != axis]
+        if len(used) > 1 and position.divisor == 1 and not any(p.steps[n] for p in others for n in used):
+            steps = sorted(((value.labels[n], position.steps[n]) for n in used), key=lambda pair: pair[0].name)
+            domain = graph.steps[step.operands[0]].axes[axis]
+            yield axis, _Window(tuple(steps), position.start, position.wrap, domain)
+
+
+def _unslid(graph: Graph, value: LabelledStep, axis: int, window: _Window, whole: Var) -> LabelledStep:
+    """The view with an axis read whole, along one label in place of those of the window."""
+    step = graph.steps[value.step]
+    assert isinstance(step.operation, Read)
+    gone = {label for label, _ in window.steps}
+    first = next(n for n, label in enumerate(value.labels) if label in gone)
+    kept = [n for n, label in enumerate(value.labels) if n == first or label not in gone]
+    labels = tuple(whole if n == first else value.labels[n] for n in kept)
+    positions = []
+    for m, position in enumerate(step.operation.positions):
+        steps = tuple(int(n == first) if m == axis else position.steps[n] for n in kept)
+        positions.append(Position(steps, Linear()) if m == axis else replace(position, steps=steps))
+    read = Read(tuple(positions))
+    source = graph.steps[step.operands[0]]
+    same = [extent_form(domain_of(label)) for label in labels] == [extent_form(a) for a in source.axes]
+    if read.diagonal() == tuple(range(len(labels))) and same:
+        return LabelledStep(step.operands[0], labels, value.conj)
+    result = graph.labelled(read, (LabelledStep(step.operands[0], ()),), labels, step.kind)
+    return replace(result, conj=value.conj)
+
+
+def _slid(graph: Graph, value: LabelledStep, window: _Window, whole: Var) -> LabelledStep:
+    """The window of a value; of a view that reads the axis whole, the window of what that views."""
+    step, at = graph.steps[value.step], value.labels.index(whole)
+    bare = tuple(
+        Position(tuple(int(n == m) for n in range(len(value.labels))), Linear()) for m in range(len(value.labels))
+    )
+    positions, source = bare, value.step
+    if isinstance(step.operation, Read) and sum(bool(p.steps[at]) for p in step.operation.positions) == 1:
+        (place,) = (p for p in step.operation.positions if p.steps[at])
+        if place.along() == at and not place.wrap:
+            positions, source = step.operation.positions, step.operands[0]
+    new = [label for label, _ in window.steps]
+    labels = (*value.labels[:at], *new, *value.labels[at + 1 :])
+    slid = []
+    for position in positions:
+        own = tuple(size for _, size in window.steps) if position.steps[at] else (0,) * len(new)
+        steps = (*position.steps[:at], *own, *position.steps[at + 1 :])
+        here = replace(position, start=window.start, wrap=window.wrap) if position.steps[at] else position
+        slid.append(replace(here, steps=steps))
+    result = graph.labelled(Read(tuple(slid)), (LabelledStep(source, ()),), labels, step.kind)
+    return replace(result, conj=value.conj)

@@ -1,0 +1,207 @@
+"""Indices held in integer arrays: reading at them, and adding up at them.
+
+    Σ_j δ(j, idx[i])·x[j]       Take: x[idx], of several axes at once: x[a, b]
+    Σ_i δ(d, idx[i])·k[i]       Scatter: result[idx[i]] += k[i]
+    Σ_i δ(d, a[i])·δ(e, b[i])·k[i]     one Scatter at a[i]·n + b[i], for n indices e
+    δ(d, idx[i]) else           Hit: an array of 0 and 1
+
+Invariant: an index out of its axis is refused before a program runs, so that each of them is found exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from combdiff.ir import Cyclic, Delta, Range, Symmetric, Term, Var
+from combdiff.planning.indirections import At, Clip, IndexEquals, Iota, Scatter, Take
+from combdiff.planning.lowering.graph import Graph, LabelledStep
+from combdiff.planning.lowering.joining import product as joined
+from combdiff.planning.lowering.products import Product
+from combdiff.planning.operations import UNIT, Read, SizeFactor
+from combdiff.planning.views import domain_of, extent_form, first_form, mask_of_form
+
+
+def take(graph: Graph, value: LabelledStep, indices: Mapping[Var, LabelledStep]) -> LabelledStep:
+    """The value with the indices held in arrays in place of its labels, all of its axes read at once.
+
+    Libraries differ in where they put axes beside a number as an index, so that numbers are put in place one by one.
+    """
+    for var in (var for var, index in indices.items() if not index.labels and var in value.labels):
+        value = _taken(graph, value, {var: indices[var]})
+    arrays = {var: index for var, index in indices.items() if index.labels and var in value.labels}
+    return _taken(graph, value, arrays) if arrays else value
+
+
+def _taken(graph: Graph, value: LabelledStep, indices: Mapping[Var, LabelledStep]) -> LabelledStep:
+    block = tuple(dict.fromkeys(label for index in indices.values() for label in index.labels))
+    arrays = [n for n, label in enumerate(value.labels) if label in indices or label in block]
+    kept = [label for label in value.labels if label not in indices and label not in block]
+    together = arrays[-1] - arrays[0] < len(arrays)
+    at = arrays[0] if together else 0
+    labels = (*kept[:at], *block, *kept[at:])
+    places: list[At | int] = []
+    for label in value.labels:
+        if label in indices:
+            domain, pattern = domain_of(label), tuple(labels.index(x) for x in indices[label].labels)
+            number = 1 + list(indices).index(label)
+            places.append(At(number, pattern, first_form(domain), isinstance(domain, Cyclic)))
+        else:
+            places.append(labels.index(label))
+    plain = replace(value, conj=False)
+    taken = graph.labelled(Take(tuple(places)), (plain, *indices.values()), labels, graph.kind(value))
+    return replace(taken, conj=value.conj)
+
+
+def ramp(graph: Graph, form: Term) -> LabelledStep:
+    """An index expression as an array of integers."""
+    labels, steps, start = mask_of_form(form)
+    return graph.labelled(Iota(steps, start), (), labels, int)
+
+
+def scatter(
+    graph: Graph, factor: SizeFactor, value: LabelledStep, places: Sequence[Var], index: LabelledStep
+) -> tuple[SizeFactor, LabelledStep]:
+    """factor·value added up at the indices held in an array, whose labels are summed over, as a number times an array.
+
+    Where the value is smaller than the result, it is multiplied by the number before.
+    """
+    result = _scattered(graph, value, places, index)
+    if graph.size(value) >= graph.size(result):
+        return factor, result
+    return UNIT, _scattered(graph, graph.scale(value, factor), places, index)
+
+
+def _scattered(graph: Graph, value: LabelledStep, places: Sequence[Var], index: LabelledStep) -> LabelledStep:
+    rest = [label for label in value.labels if label not in index.labels]
+    arranged = graph.arrange(value, (*index.labels, *rest))
+    domain = domain_of(places[0])
+    operation = Scatter(first_form(domain), isinstance(domain, Cyclic), len(places))
+    return graph.labelled(operation, (arranged, index), (*places, *rest), graph.kind(arranged))
+
+
+def _in_a_row(graph: Graph, places: Sequence[Var], indices: Sequence[LabelledStep]) -> LabelledStep:
+    """The place of several indices among all of them: `a·n + b` for the indices a and b, of n places each."""
+    index = indices[0]
+    for var, other in zip(places[1:], indices[1:], strict=True):
+        index = graph.combine([(SizeFactor(extents=(domain_of(var),)), index), (UNIT, other)])
+    return index
+
+
+def hit(graph: Graph, condition: Delta, form: Term, index: LabelledStep) -> LabelledStep:
+    """1 where an index expression is the index held in an array."""
+    labels, steps, start = mask_of_form(form)
+    out = list(dict.fromkeys((*labels, *index.labels)))
+    along = dict(zip(labels, steps, strict=True))
+    domain = condition.domain
+    modulus = extent_form(domain) if isinstance(domain, Cyclic) else start.scale(0)
+    operation = IndexEquals(
+        tuple(along.get(x, 0) for x in out), start, modulus, tuple(out.index(x) for x in index.labels)
+    )
+    return graph.labelled(operation, (index,), out, int)
+
+
+def _only_here(var: Var, condition: Delta, others: Sequence[Term]) -> bool:
+    """Whether no other condition asks for an index."""
+    return all(other is condition or var not in other.free for other in others)
+
+
+@dataclass(frozen=True)
+class Deposit:
+    """What is to be done once the operands of a product are contracted: add up at `index`, and multiply by `beside`.
+
+    `places` are the indices of the result that `index` counts. No operand `beside` shares a summed label with it.
+    """
+
+    places: tuple[Var, ...]
+    index: LabelledStep
+    beside: tuple[LabelledStep, ...]
+
+    @property
+    def labels(self) -> set[Var]:
+        """The labels of the index and of what stands beside."""
+        return {label for value in (self.index, *self.beside) for label in value.labels}
+
+    def of(
+        self, graph: Graph, factor: SizeFactor, value: LabelledStep, summed: Sequence[Var]
+    ) -> tuple[SizeFactor, LabelledStep]:
+        """factor·value added up at the index and multiplied by what stands beside, as a number times an array."""
+        factor, found = scatter(graph, factor, value, self.places, self.index)
+        if not self.beside:
+            return factor, found
+        kept = {*found.labels, *self.labels}.difference(summed)
+        return factor, joined(graph, [found, *self.beside], kept)
+
+
+def look_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> Deposit | None:
+    """Read operands at the indices that arrays hold; what is left to be added up there."""
+    taken: dict[Var, LabelledStep] = {}
+    places: dict[Var, LabelledStep] = {}
+    for condition in dict.fromkeys(product.lookups):
+        assert condition.lookup
+        form, value = condition.lookup
+        index, others = _kept_inside(graph, value_of(value), condition), [*product.masks, *product.lookups]
+        bare = isinstance(form, Var) and form.type == condition.domain and _only_here(form, condition, others)
+        if bare and isinstance(form, Var) and form in product.summed:
+            taken[form] = index
+            product.summed.remove(form)
+        elif bare and isinstance(form, Var) and _is_summed(index, product) and _joins(form, places):
+            places[form] = index
+        else:
+            product.operands.append(hit(graph, condition, form, index))
+    product.operands = [take(graph, value, taken) for value in product.operands]
+    return _deposit(graph, product, dict(sorted(places.items(), key=lambda pair: pair[0].name)))  # d, e as in results
+
+
+def _is_summed(index: LabelledStep, product: Product) -> bool:
+    """Whether an index varies, along labels that are summed alone: one number marks one place."""
+    return bool(index.labels) and set(index.labels) <= set(product.summed)
+
+
+def _deposit(graph: Graph, product: Product, places: Mapping[Var, LabelledStep]) -> Deposit | None:
+    """What is to be added up at the places. Their operands are read there, or multiply the result:
+
+    Σ_i δ(a, idx[i])·A[a, i]·y[a]  is  y[a]·Σ_i δ(a, idx[i])·A[idx[i], i].
+    """
+    if not places:
+        return None
+    index = _in_a_row(graph, tuple(places), tuple(places.values()))
+    reached = _connected(index.labels, product)
+    beside = [value for value in product.operands if reached.isdisjoint(value.labels)]
+    inner = [value for value in product.operands if not reached.isdisjoint(value.labels)]
+    product.operands = [take(graph, value, places) for value in inner]
+    return Deposit(tuple(places), index, tuple(beside))
+
+
+def _connected(labels: Iterable[Var], product: Product) -> set[Var]:
+    """The summed labels that operands connect with some."""
+    reached, before = set(labels), 0
+    while len(reached) > before:
+        before = len(reached)
+        near = [value.labels for value in product.operands if not reached.isdisjoint(value.labels)]
+        reached.update(label for found in near for label in found if label in product.summed)
+    return reached
+
+
+def _kept_inside(graph: Graph, index: LabelledStep, condition: Delta) -> LabelledStep:
+    """Indices that may be none where nothing is read with them, since a condition does not hold, made any that exist.
+
+    So may be those that count an index, and those computed from reads at index expressions, which find 0 outside.
+    """
+    domain = condition.domain
+    if not _may_be_outside(graph, index.step) or not isinstance(domain, Range | Symmetric):
+        return index
+    return graph.labelled(Clip(first_form(domain), extent_form(domain)), (index,), index.labels, int)
+
+
+def _may_be_outside(graph: Graph, step: int) -> bool:
+    """Whether an index comes from a count of indices or a read at index expressions."""
+    return isinstance(graph.steps[step].operation, Iota | Read) or any(
+        _may_be_outside(graph, operand) for operand in graph.steps[step].operands
+    )
+
+
+def _joins(place: Var, places: Iterable[Var]) -> bool:
+    """Whether an index can be counted in a row with those found so far."""
+    several = (place, *places)
+    return len(several) == 1 or all(isinstance(var.type, Range) for var in several)

@@ -1,0 +1,415 @@
+"""From terms to the graph of array steps: scalar terms become arrays over their free indices.
+
+    Σ_k A[i, k]·(Σ_j B[k, j]·x[j])   with i free
+    = one network of A, B, x with labels (i, k), (k, j), (j): an array with the label i
+
+Σ of a product is a tensor network, Σ of a sum is a sum of networks, everything else works element by element on
+broadcast arrays. A δ that determines a summed index is solved for it; other δ's and conditions become arrays of 0
+and 1 over just their own labels, which *select* from factors that may be infinite or undefined where they are 0.
+
+Invariant: each distinct subterm is lowered once; the labels of a value are among the free indices of its term.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from combdiff.errors import UnsupportedError
+from combdiff.ir import (
+    MATRIX_TABLE,
+    ONE,
+    TABLE,
+    ZERO,
+    Add,
+    Apply,
+    Conj,
+    Coordinate,
+    Cyclic,
+    Delta,
+    Function,
+    Implicit,
+    Indicator,
+    Lambda,
+    Let,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Pullback,
+    Row,
+    Space,
+    Sum,
+    Term,
+    Tuple,
+    Unequal,
+    Var,
+    apply,
+    counts_modulo,
+    is_matrix_function,
+    join,
+    number,
+    substitute,
+    subterms,
+    type_of,
+)
+from combdiff.planning.lowering.cyclic_strides import unwind
+from combdiff.planning.lowering.graph import Graph, LabelledStep
+from combdiff.planning.lowering.guards import Read, placement, reads
+from combdiff.planning.lowering.hoist_through_views import read_late
+from combdiff.planning.lowering.joining import product as joined
+from combdiff.planning.lowering.log_sum_exp import logarithm
+from combdiff.planning.lowering.lookups import look_up, ramp
+from combdiff.planning.lowering.mask_elimination import apply_masks, kept
+from combdiff.planning.lowering.products import Product
+from combdiff.planning.lowering.systems import captures, system
+from combdiff.planning.operations import (
+    UNIT,
+    ElementwiseStep,
+    Fill,
+    MatrixFunctionStep,
+    NamedCall,
+    Parameter,
+    SizeFactor,
+    SolveEquation,
+)
+from combdiff.planning.operations import Read as ReadStep
+from combdiff.planning.views import domain_of, extent_form, is_renaming, modulus, solved
+
+_TWO = Number(2)
+
+
+class Lowering:
+    """Lowers the parts of one program into a graph."""
+
+    def __init__(self, program: Lambda, graph: Graph) -> None:
+        self.graph = graph
+        self.names = Names(program)
+        self.parameters = frozenset(program.parameters)
+        self.uses = Counter(child for node in subterms(program) for child in node.children)
+        self.scope: dict[Var, Term] = {}
+        self.hints: dict[int, str] = {}  # names for steps that hold bindings
+        self._factored: dict[Term, tuple[SizeFactor, LabelledStep]] = {}
+        self._tensors: dict[Term, tuple[LabelledStep, tuple[Var, ...]]] = {}
+
+    # --- results and tensors
+
+    def results(self, body: Term) -> Iterator[int]:
+        """The steps of the results of a program, one per item of a Tuple, nested ones too."""
+        while isinstance(body, Let):
+            body = self._unlet(body)
+        if isinstance(body, Tuple):
+            for item in body.items:
+                yield from self.results(item)
+        else:
+            yield self.dense(body)
+
+    def dense(self, term: Term) -> int:
+        """The step of a closed tensor or number, axes in order."""
+        value, labels = self.tensor(term)
+        outer = [label for label in value.labels if label not in labels]
+        if outer:
+            raise UnsupportedError(
+                f"a named map is called for each index {outer[0].name}: that would be a loop over elements",
+                hint="give the whole tensor to a map of tensors instead",
+            )
+        return self.graph.arrange(value, labels).step
+
+    def tensor(self, term: Term) -> tuple[LabelledStep, tuple[Var, ...]]:
+        """A tensor as an array, and the labels that stand for its axes in order."""
+        if term not in self._tensors:
+            self._tensors[term] = self._tensor(term)
+        return self._tensors[term]
+
+    def _tensor(self, term: Term) -> tuple[LabelledStep, tuple[Var, ...]]:
+        match term:
+            case Let():
+                return self.tensor(self._unlet(term))
+            case Lambda():
+                value, inner = self.tensor(term.body)
+                for label in term.parameters:
+                    extent_form(domain_of(label))
+                return value, (*term.parameters, *inner)
+            case Var() if term in self.scope:
+                return self.tensor(self.scope[term])
+            case Var():
+                return self._source(Parameter(term.name), (), term.name, term.type)
+            case Apply() if self._is_call(term):
+                return self._call(term)
+            case Pullback():
+                return self._pullback(term)
+            case Implicit():
+                return self._solution(term)
+            case Primitive() if is_matrix_function(term):
+                return self._matrix_function(term)
+            case _:
+                return self.value(term), ()
+
+    def _matrix_function(self, term: Primitive) -> tuple[LabelledStep, tuple[Var, ...]]:
+        """A stack of matrices has the indices around it first, then the axes of the tensor itself."""
+        array, own = self.tensor(term.arguments[0])
+        outer = tuple(label for label in array.labels if label not in own)
+        operand = self.graph.arrange(array, (*outer, *own))
+        matrix = () if MATRIX_TABLE[term.name].scalar else tuple(self.names.fresh(label) for label in own[-2:])
+        axes = own[:-2] + matrix
+        space = type_of(term)
+        assert isinstance(space, Space)
+        return self.graph.labelled(MatrixFunctionStep(term.name), (operand,), (*outer, *axes), space.dtype), axes
+
+    def _source(
+        self, operation: Parameter | NamedCall, operands: tuple[int, ...], name: str, type_: object
+    ) -> tuple[LabelledStep, tuple[Var, ...]]:
+        """A value with axes that no index of the program names."""
+        assert isinstance(type_, Space), type_
+        for axis in type_.axes:
+            extent_form(axis)
+        step = self.graph.emit(operation, operands, type_.axes, type_.dtype)
+        labels = tuple(Var(f"#{name}.{step}.{n}", axis) for n, axis in enumerate(type_.axes))
+        return LabelledStep(step, labels), labels
+
+    def _unlet(self, term: Let) -> Term:
+        """Bring the bindings into scope, lowering each, and give the body."""
+        renaming: dict[Var, Term] = {}
+        for var, value in term.bindings:
+            value = substitute(value, renaming)
+            if var in self.parameters or self.scope.get(var, value) is not value:
+                renaming[var] = var = self.names.fresh(var)
+            self.scope[var] = value
+            array, labels = self.tensor(var)
+            if array.labels == labels and not array.conj:
+                self.hints.setdefault(array.step, var.name)
+        return substitute(term.body, renaming)
+
+    # --- named maps
+
+    def _is_call(self, term: Apply) -> bool:
+        return isinstance(type_of(term.function), Function)
+
+    def _named(self, function: Term) -> Var:
+        if isinstance(function, Var) and function in self.parameters:
+            return function
+        raise UnsupportedError("only a map that is a parameter of the program can be called")
+
+    def _call(self, term: Apply) -> tuple[LabelledStep, tuple[Var, ...]]:
+        if isinstance(term.function, Lambda):
+            return self.tensor(apply(term.function, term.arguments))
+        function = self._named(term.function)
+        operands = tuple(self.dense(argument) for argument in term.arguments)
+        assert isinstance(function.type, Function)
+        return self._source(NamedCall(function.name), operands, function.name, function.type.result)
+
+    def _pullback(self, term: Pullback) -> tuple[LabelledStep, tuple[Var, ...]]:
+        function = self._named(term.function)
+        operands = tuple(self.dense(argument) for argument in (*term.arguments, term.cotangent))
+        assert isinstance(function.type, Function)
+        space = function.type.arguments[term.position]
+        return self._source(NamedCall(function.name, term.position), operands, function.name, space)
+
+    def _solution(self, term: Implicit) -> tuple[LabelledStep, tuple[Var, ...]]:
+        """A linear system may have a right side for each of several indices."""
+        tensors = [self.dense(var) for var in captures(term) if isinstance(var.type, Space)]
+        value, inner = self.tensor(term.given)
+        outer = tuple(label for label in value.labels if label not in inner) if term.kind == "solve" else ()
+        given = self.graph.arrange(value, (*outer, *inner)).step if outer else self.dense(term.given)
+        axes = (*map(domain_of, outer), *term.space.axes)
+        step = self.graph.emit(SolveEquation(term.kind, system(term)), (given, *tensors), axes, term.space.dtype)
+        own = tuple(Var(f"#{term.unknown.name}.{step}.{n}", axis) for n, axis in enumerate(term.space.axes))
+        return LabelledStep(step, (*outer, *own)), own
+
+    # --- scalars
+
+    def value(self, term: Term) -> LabelledStep:
+        """A scalar term as an array over its free indices."""
+        factor, value = self.factored(term)
+        return self.graph.scale(value, factor)
+
+    def factored(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
+        """A scalar term as a number times an array."""
+        if term not in self._factored:
+            self._factored[term] = self._scalar(term)
+        return self._factored[term]
+
+    def _scalar(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
+        match term:
+            case Number():
+                return UNIT, self._constant(term)
+            case Let():
+                return self.factored(self._unlet(term))
+            case Mul() | Sum() | Delta() | Indicator() | Unequal():
+                return self._sum_of_products(term)
+            case Conj():
+                factor, value = self.factored(term.body)
+                return factor.conjugate(), self.graph.conjugate(value)
+            case Add():
+                return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
+            case Coordinate():
+                return UNIT, ramp(self.graph, term.form)
+            case Primitive() if not is_matrix_function(term):
+                return UNIT, logarithm(term, self.graph, self.value, self.scope) or self._primitive(term)
+            case Apply() if not self._is_call(term):
+                return UNIT, self._access(term)
+        return UNIT, self.tensor(term)[0]
+
+    def _constant(self, term: Number) -> LabelledStep:
+        kind = complex if term.imag else int if isinstance(term.real, int) else float
+        return self.graph.labelled(Fill(term), (), (), kind)
+
+    def _access(self, term: Apply) -> LabelledStep:
+        value, parameters = self.tensor(term.function)
+        index = dict(zip(parameters, term.arguments, strict=True))
+        return self.graph.read(value, [index.get(label, label) for label in value.labels])
+
+    def _primitive(self, term: Primitive) -> LabelledStep:
+        row = TABLE.get(term.name)
+        if row is None:
+            raise UnsupportedError(f"there is no array operation for {term.name}")
+        if row.definition is not None:
+            return self.value(row.definition(*term.arguments))
+        values = [self.value(argument) for argument in term.arguments]
+        operations = [self.graph.steps[value.step].operation for value in values]
+        numbers = [operation.number for operation in operations if isinstance(operation, Fill)]
+        if len(numbers) == len(values):  # a Python number: it must not widen float32 arrays
+            return self._constant(number(_evaluated(row, numbers)))
+        kind = join(self.graph.kind(*values), float)
+        kind = float if row.real_valued else kind
+        found = read_late(self.graph, term.name, values, kind)
+        return found or self.graph.broadcast(lambda patterns: ElementwiseStep(term.name, patterns), values, kind)
+
+    # --- sums of products
+
+    def _sum_of_products(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
+        if isinstance(term, Sum) and isinstance(term.body, Add):
+            parts = [self.factored(Sum(term.indices, part)) for part in term.body.terms]
+            return UNIT, self.graph.combine(parts)
+        if placed := self._placed(term):
+            return placed
+        product = Product()
+        self._collect(term, product, conj=False, taken=set(term.free), top=True)
+        self._solve_deltas(product)
+        if product.factor.number is ZERO:
+            return UNIT, self._constant(ZERO)
+        unwind(self.graph, product, self.names)
+        apply_masks(self.graph, product, self.names)
+        deposit = look_up(self.graph, product, self.value)
+        held = deposit.labels if deposit else set()
+        present = {label for value in product.operands for label in value.labels}
+        absent = tuple(domain_of(index) for index in product.summed if index not in present | held)
+        factor = product.factor.times(SizeFactor(extents=absent))
+        found = self._constant(ONE)
+        if product.operands:
+            found = joined(self.graph, product.operands, present - (set(product.summed) - held))
+        if deposit:
+            factor, found = deposit.of(self.graph, factor, found, product.summed)
+        return factor, kept(self.graph, found, product.masks)
+
+    def _placed(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:
+        """A product that is 0 but for every n-th value of an index, computed there and read with zeros between."""
+        found = placement(term, self.names)
+        if found is None:
+            return None
+        factor, value = self.factored(found.term)
+        if found.index not in value.labels:
+            return None
+        return factor, self.graph.read(value, [found.position if x is found.index else x for x in value.labels])
+
+    def _reads(self, term: Term) -> tuple[Read, ...]:
+        """The reads of an access outside of which it is 0: not those of axes along which its tensor is constant."""
+        step = self.graph.steps[self.factored(term)[1].step]
+        if isinstance(term, Primitive) and isinstance(step.operation, ReadStep):  # of elements that are read late
+            term = next((one for one in term.arguments if reads(one)), term)
+        if not reads(term):
+            return ()
+        assert isinstance(term, Apply)
+        value, parameters = self.tensor(term.function)
+        return reads(term, [label in value.labels for label in parameters])
+
+    def _collect(self, term: Term, product: Product, *, conj: bool, taken: set[Var], top: bool = False) -> None:
+        """Take a product apart; sums and products inside it join it, unless they are used elsewhere too."""
+        joins = top or self.uses[term] <= 1
+        match term:
+            case Number():
+                product.times(SizeFactor(term).conjugate().number if conj else term)
+            case Delta() if term.lookup:
+                product.lookups.append(term)
+            case Delta() | Indicator() | Unequal():
+                product.masks.append(term)
+            case Mul() if joins:
+                for part in term.factors:
+                    self._collect(part, product, conj=conj, taken=taken)
+            case Sum() if top or (joins and taken.isdisjoint(term.indices) and not isinstance(term.body, Add)):
+                for index in term.indices:
+                    extent_form(domain_of(index))
+                product.summed += term.indices
+                taken.update(term.indices)
+                self._collect(term.body, product, conj=conj, taken=taken, top=top)
+            case Conj() if joins:
+                self._collect(term.body, product, conj=not conj, taken=taken)
+            case Primitive(name="power", arguments=(base, exponent)) if exponent is _TWO:
+                for _ in range(2):
+                    self._operand(base, product, conj)
+            case Apply(function=Lambda()) if joins and self.uses[term.function] <= 1 and _may_inline(term):
+                self._collect(apply(term.function, term.arguments), product, conj=conj, taken=taken)
+            case _:
+                self._operand(term, product, conj)
+
+    def _operand(self, term: Term, product: Product, conj: bool) -> None:
+        factor, value = self.factored(term)
+        product.factor = product.factor.times(factor.conjugate() if conj else factor)
+        operation = self.graph.steps[value.step].operation
+        if isinstance(operation, Fill):
+            constant = SizeFactor(operation.number)
+            product.factor = product.factor.times(constant.conjugate() if value.conj != conj else constant)
+        else:
+            product.operands.append(self.graph.conjugate(value) if conj else value)
+            product.reads.append(self._reads(term))
+
+    def _solve_deltas(self, product: Product) -> None:
+        """Put in place of a summed index what a δ says it is, as often as there is such a δ."""
+        while found := self._solvable(product):
+            delta, var, index = found
+            masks = [term for term in product.masks if term is not delta]
+            product.masks.clear()
+            for term in masks:
+                product.add_condition(substitute(term, {var: index}))
+            product.lookups = [substitute(lookup, {var: index}) for lookup in product.lookups]  # type: ignore[misc]
+            for n, value in enumerate(product.operands):
+                if var in value.labels:
+                    product.operands[n] = self.graph.relabel(value, var, index)
+                    moved = tuple((substitute(form, {var: index}), axis) for form, axis in product.reads[n])
+                    product.reads[n] = moved if isinstance(var.type, Cyclic) else (*moved, (index, domain_of(var)))
+            product.summed.remove(var)
+
+    def _solvable(self, product: Product) -> tuple[Delta, Var, Term] | None:
+        """A δ that determines a summed index, where the solution may be put in place of the index.
+
+        Out of the domain of the index some operand must read 0; on a cycle no condition may ask for the index itself.
+        """
+        for term in product.masks:
+            found = solved(term, product.summed) if isinstance(term, Delta) else None
+            if not isinstance(term, Delta) or found is None:
+                continue
+            var, index = found
+            read = any(var in value.labels for value in product.operands)
+            others = [other for other in product.masks if other is not term and var in other.free]
+            cyclic = isinstance(var.type, Cyclic)
+            wrapped = all(isinstance(other, Delta) and modulus(other) == var.type for other in others)
+            wrapped = wrapped and all(counts_modulo(var, lookup) for lookup in product.lookups)
+            if is_renaming(var, index) or (read and (wrapped or not cyclic)):
+                return term, var, index
+        return None
+
+
+def _may_inline(term: Apply) -> bool:
+    """Whether arguments may stand for the parameters: on a cycle only as they are, as a parameter there is reduced."""
+    assert isinstance(term.function, Lambda)
+    pairs = zip(term.function.parameters, term.arguments, strict=True)
+    return all(not isinstance(p.type, Cyclic) or (isinstance(a, Var) and a.type == p.type) for p, a in pairs)
+
+
+def _evaluated(row: Row, numbers: Sequence[Number]) -> Any:
+    """A function of numbers, as a Python number; NaN, without a warning, where it is not defined."""
+    with np.errstate(all="ignore"):
+        return np.asarray(getattr(np, row.numpy)(*(value.value() for value in numbers), *row.fixed)).item()

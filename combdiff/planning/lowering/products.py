@@ -1,0 +1,45 @@
+"""A Σ of a product, taken apart before it becomes a network.
+
+    Σ_i 2·[i ≥ 1]·x[i - 1]·w[i]     factor 2, masks [i ≥ 1], operands x and w, summed i
+
+Invariant: `reads[n]` belongs to `operands[n]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from combdiff.ir import Delta, Guard, Number, Term, Var
+from combdiff.planning.lowering.graph import LabelledStep
+from combdiff.planning.lowering.guards import Read
+from combdiff.planning.operations import UNIT, SizeFactor
+
+
+@dataclass
+class Product:
+    """A Σ of a product, taken apart."""
+
+    factor: SizeFactor = UNIT
+    operands: list[LabelledStep] = field(default_factory=list)
+    reads: list[tuple[Read, ...]] = field(default_factory=list)  # outside of which each operand is 0
+    masks: list[Guard] = field(default_factory=list)
+    summed: list[Var] = field(default_factory=list)
+    lookups: list[Delta] = field(default_factory=list)
+
+    def times(self, term: Number) -> None:
+        """Multiply by a number."""
+        self.factor = self.factor.times(SizeFactor(term))
+
+    def add_condition(self, term: Term) -> None:
+        """Multiply by a condition, or the number it turned out to be."""
+        if isinstance(term, Number):
+            self.times(term)
+        else:
+            assert isinstance(term, Guard)
+            self.masks.append(term)
+
+    def private(self, labels: set[Var]) -> set[Var]:
+        """Those of the labels that are summed, and that no operand and no condition of the product has."""
+        mentioned = {label for value in self.operands for label in value.labels}
+        mentioned |= {var for condition in (*self.masks, *self.lookups) for var in condition.free}
+        return labels.intersection(self.summed) - mentioned

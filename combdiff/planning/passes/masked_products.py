@@ -1,0 +1,122 @@
+"""Products of arrays that are kept where conditions hold: they are summed over the positions at which these hold alone.
+
+    T = keep(A, j ≤ i);  y = T @ x      becomes     y = the product of A and x within j ≤ i
+
+No array with zeros is made, and no element beside the conditions is multiplied. What is zero wherever a condition fails
+passes that on to what is made of it.
+
+Invariant: a plan gives the same results with and without `within`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from combdiff.planning.operations import (
+    Arrange,
+    ConjugateElements,
+    Contract,
+    Mask,
+    MaskedContract,
+    Pattern,
+    Reduce,
+    Scale,
+    Step,
+)
+from combdiff.planning.plan import Plan, rewritten
+from combdiff.planning.views import IndexCondition
+
+Hosted = list[tuple[IndexCondition, int]]
+
+
+def within(plan: Plan) -> Plan:
+    """The plan with products and sums of kept arrays done within the conditions."""
+    uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
+    steps: list[Step] = []
+    support: list[tuple[IndexCondition, ...]] = []  # conditions on the axes of each step, beside which it is zero
+    number: list[int] = []
+    for old in plan.steps:
+        step = replace(old, operands=tuple(number[m] for m in old.operands))
+        once = bool(old.operands) and uses[old.operands[0]] == 1
+        step = _product(steps, support, step) or (once and _kept(steps, step)) or step
+        number.append(len(steps))
+        steps.append(step)
+        support.append(_support(support, step))
+    return rewritten(plan, steps, number)
+
+
+def _patterns(steps: Sequence[Step], step: Step) -> tuple[tuple[Pattern, ...], Pattern] | None:
+    """The labels along the axes of the operands, and of the result, of a product or a sum."""
+    match step.operation:
+        case Contract(left=left, right=right, out=out):
+            return (left, right), out
+        case Reduce(summed=summed):
+            labels = tuple(range(len(steps[step.operands[0]].axes)))
+            return (labels,), tuple(label for label in labels if label not in summed)
+        case MaskedContract(patterns=patterns, out=out):
+            return patterns, out
+    return None
+
+
+def _product(steps: Sequence[Step], support: Sequence[tuple[IndexCondition, ...]], step: Step) -> Step | None:
+    """A product or sum in which an operand is zero beside some conditions, of the rest alone; not one of scalars."""
+    found = _patterns(steps, step)
+    if found is None or not any(found[0]) or not any(support[m] for m in step.operands):
+        return None
+    patterns, out = found
+    count = 1 + max(label for pattern in patterns for label in pattern)
+    hosted = [
+        (_along(condition, pattern, count), host)
+        for host, (m, pattern) in enumerate(zip(step.operands, patterns, strict=True))
+        for condition in support[m]
+    ]
+    operands = tuple(steps[m].operands[0] if isinstance(steps[m].operation, Mask) else m for m in step.operands)
+    return replace(step, operation=_within(patterns, out, hosted), operands=operands)
+
+
+def _kept(steps: Sequence[Step], step: Step) -> Step | None:
+    """What is kept of a product or sum that nothing else reads, computed there alone."""
+    if not isinstance(step.operation, Mask):
+        return None
+    below = steps[step.operands[0]]
+    found = _patterns(steps, below)
+    if found is None or not any(found[0]):
+        return None
+    patterns, out = found
+    inner = below.operation
+    hosted = list(zip(inner.conditions, inner.hosts, strict=True)) if isinstance(inner, MaskedContract) else []
+    count = 1 + max(label for pattern in (*patterns, out) for label in pattern)
+    hosted += [(_along(condition, out, count), len(patterns)) for condition in step.operation.conditions]
+    return replace(step, operation=_within(patterns, out, hosted), operands=below.operands)
+
+
+def _within(patterns: tuple[Pattern, ...], out: Pattern, hosted: Hosted) -> MaskedContract:
+    """Conditions that several hosts have are told once for each."""
+    pairs = list(dict.fromkeys(hosted))
+    return MaskedContract(patterns, out, tuple(condition for condition, _ in pairs), tuple(host for _, host in pairs))
+
+
+def _along(condition: IndexCondition, pattern: Pattern, count: int) -> IndexCondition:
+    """A condition on the axes of an array as one on labels."""
+    steps = [0] * count
+    for label, step in zip(pattern, condition.steps, strict=True):
+        steps[label] += step
+    return replace(condition, steps=tuple(steps))
+
+
+def _support(support: Sequence[tuple[IndexCondition, ...]], step: Step) -> tuple[IndexCondition, ...]:
+    """Conditions on the axes of a step beside which it is zero."""
+    match step.operation:
+        case Mask(conditions=conditions):
+            return conditions
+        case MaskedContract(out=out, conditions=conditions):
+            whole = [c for c in conditions if all(label in out for label, size in enumerate(c.steps) if size)]
+            return tuple(dict.fromkeys(replace(c, steps=tuple(c.steps[label] for label in out)) for c in whole))
+        case ConjugateElements() | Scale():
+            return support[step.operands[0]]
+        case Arrange(order=order):
+            inner = support[step.operands[0]]
+            return tuple(replace(c, steps=tuple(0 if axis is None else c.steps[axis] for axis in order)) for c in inner)
+    return ()

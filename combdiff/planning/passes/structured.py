@@ -1,0 +1,182 @@
+"""δ's written along a diagonal: no array of zeros and ones is multiplied or added.
+
+    3 * spread(C)                spread(3 * C): zeros with 3 C where two axes coincide
+    X.T @ X + spread(mu)         X.T @ X, and then mu added along its diagonal, in place
+
+A sum with an array of zeros reads and writes as many elements as the result has, most of them 0. (Laue, Mitterreiter
+and Giesen, section 3: unit tensors need never be stored.) Products of an array with itself, weighted by a
+vector, become Gram matrices (`grams`).
+
+Invariant: a plan gives the same results with and without `structured`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from combdiff.planning.operations import (
+    UNIT,
+    Arrange,
+    Combine,
+    DiagonalEmbed,
+    DiagonalScatterAdd,
+    Fill,
+    Pattern,
+    Scale,
+    SizeFactor,
+    Step,
+)
+from combdiff.planning.passes.grams import GRAM, gram, scaled_weight
+from combdiff.planning.passes.scaling import scaled_kind
+from combdiff.planning.plan import Plan, pruned, rewritten
+
+
+def structured(plan: Plan) -> Plan:
+    """The plan with numbers multiplied before arrays are written along diagonals, and weighted Gram matrices."""
+    uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
+    steps: list[Step] = []
+    for step in plan.steps:
+        step = gram(steps, step, plan.sizes) or step
+        below = step.operands[0] if isinstance(step.operation, Scale) else None
+        if below is not None and isinstance(spread := steps[below].operation, DiagonalEmbed) and uses[below] == 1:
+            inner = steps[steps[below].operands[0]]
+            steps[below] = replace(step, operands=steps[below].operands, axes=inner.axes)
+            step = replace(step, operation=spread, operands=(below,))
+        elif below is not None and uses[below] == 1 and (scaled := scaled_weight(steps, step)):
+            steps[below], step = scaled[0], replace(scaled[1], operands=(scaled[1].operands[0], below))
+        steps.append(step)
+    return _Depositing(pruned(replace(plan, steps=tuple(steps)))).plan()
+
+
+class _Depositing:
+    """Sums in which an addend is an array along a diagonal: it is added to the sum of the others."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.old = plan
+        self.uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
+        self.new: list[Step] = []
+        self.number: list[int] = []
+
+    def plan(self) -> Plan:
+        """The plan with these sums."""
+        for step in self.old.steps:
+            moved = replace(step, operands=tuple(self.number[m] for m in step.operands))
+            self.number.append(self._deposited(step) or self._add(moved))
+        return rewritten(self.old, self.new, self.number)
+
+    def _add(self, step: Step) -> int:
+        self.new.append(step)
+        return len(self.new) - 1
+
+    def _deposited(self, step: Step) -> int | None:
+        """The number of a step that is a sum with such addends; None for others."""
+        if not isinstance(step.operation, Combine):
+            return None
+        addends = list(zip(step.operands, step.operation.patterns, step.operation.factors, strict=True))
+        along = [n for n, (m, pattern, _) in enumerate(addends) if self._diagonal(m, pattern, step)]
+        rest = [addend for n, addend in enumerate(addends) if n not in along]
+        if not along or {axis for _, pattern, _ in rest for axis in pattern} != set(range(len(step.axes))):
+            return None
+        total, owned = self._rest(rest, step)
+        for n in along:
+            m, pattern, factor = addends[n]
+            total = self._add(self._deposit(m, pattern, factor, total, owned, step))
+            owned = True
+        return total
+
+    def _diagonal(self, m: int, pattern: Pattern, step: Step) -> bool:
+        """Whether an addend lies along a diagonal of the whole sum and is made for it alone."""
+        addend = self.old.steps[m]
+        if not isinstance(addend.operation, DiagonalEmbed) or len(pattern) < len(step.axes):
+            return False
+        return self.uses[m] == 1 or isinstance(self.old.steps[addend.operands[0]].operation, Fill)
+
+    def _rest(self, rest: list[tuple[int, Pattern, SizeFactor]], step: Step) -> tuple[int, bool]:
+        """The sum of the other addends, and whether it is made for this alone."""
+        (m, pattern, factor), *more = rest
+        operand = self.old.steps[m]
+        own, moved = operand.fresh and self.uses[m] == 1, self.number[m]
+        if not more and own and factor != UNIT:
+            scaled = scaled_weight(self.new, replace(step, operation=Scale(factor), operands=(moved,)))
+            if scaled:
+                weight, made = scaled
+                moved = self._add(replace(made, operands=(made.operands[0], self._add(weight))))
+                factor = UNIT
+        if more or factor != UNIT:
+            operation = Combine(tuple(f for *_, f in rest), tuple(p for _, p, _ in rest))
+            return self._add(replace(step, operation=operation, operands=tuple(self.number[m] for m, *_ in rest))), True
+        if pattern != tuple(range(len(pattern))):
+            order = tuple(pattern.index(axis) for axis in range(len(pattern)))
+            moved = self._add(replace(step, operation=Arrange(order), operands=(moved,)))
+        return moved, own
+
+    def _deposit(self, m: int, pattern: Pattern, factor: SizeFactor, total: int, owned: bool, step: Step) -> Step:
+        """The step that adds an addend along a diagonal to the sum of the others."""
+        addend = self.old.steps[m]
+        assert isinstance(addend.operation, DiagonalEmbed)
+        along, inner = addend.operation.along, self.number[addend.operands[0]]
+        if factor != UNIT:
+            part = self.new[inner]
+            inner = self._add(
+                replace(part, operation=Scale(factor), operands=(inner,), kind=scaled_kind(factor, part.kind))
+            )
+        order = tuple(along[pattern.index(axis)] for axis in range(len(pattern)))
+        return replace(step, operation=DiagonalScatterAdd(order, owned), operands=(total, inner))
+
+
+_SPREAD = '''\
+def _spread(array, along, shape):
+    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
+    result = np.zeros(shape, array.dtype)
+    np.einsum(result, along, list(range(max(along) + 1)))[...] = array
+    return result
+'''
+
+_DEPOSIT = '''\
+def _deposit(total, array, along):
+    """The total, with the array added where the axes that go along one of its axes coincide."""
+    kind = np.result_type(total, array)
+    total = total if total.dtype == kind else total.astype(kind)
+    diagonal = np.einsum(total, along, list(range(max(along) + 1)))
+    diagonal += array
+    return total
+'''
+
+_JAX_SPREAD = '''\
+def _spread(array, along, shape):
+    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
+    sizes = [shape[along.index(n)] for n in range(max(along) + 1)]
+    places = jnp.meshgrid(*map(jnp.arange, sizes), indexing="ij", sparse=True)
+    return jnp.zeros(shape, array.dtype).at[tuple(places[n] for n in along)].set(array)
+'''
+
+_TORCH_SPREAD = '''\
+def _spread(array, along, shape):
+    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
+    sizes = [shape[along.index(n)] for n in range(max(along) + 1)]
+    axes, array = list(range(len(sizes))), array.expand(sizes)
+    for n in axes[:]:
+        for _ in range(along.count(n) - 1):
+            place = axes.index(n)
+            array = torch.diag_embed(array.movedim(place, -1), dim1=place, dim2=len(axes))
+            axes.append(n)
+    order = []
+    for n in along:
+        order.append(next(place for place, axis in enumerate(axes) if axis == n and place not in order))
+    return array.permute(order)
+'''
+
+_DASK_SPREAD = (
+    _SPREAD.replace("_spread(", "_spread_block(")
+    + '''\
+
+
+def _spread(array, along, shape):
+    """_spread_block of an array in one chunk."""
+    return _whole(lambda block: _spread_block(block, along, shape), da.asarray(array), shape)
+'''
+)
+
+SPREADS = {"cupy": _SPREAD.replace("np.", "cp."), "jax": _JAX_SPREAD, "torch": _TORCH_SPREAD, "dask": _DASK_SPREAD}
+STRUCTURED = {"_spread": _SPREAD, "_deposit": _DEPOSIT, "_gram": GRAM}

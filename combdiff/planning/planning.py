@@ -1,0 +1,246 @@
+"""Planning: from a program to the steps that compute all of its results, contraction orders chosen together.
+
+    x ↦ (Σ_{i,j} x[i]·A[i,j]·x[j],  i ↦ Σ_j A[i,j]·x[j])
+    = A @ x once, for both results
+
+Every network comes with several orders of nearly the least cost. They are chosen together, one after the other
+until none can be improved, so that the contractions of all results and bindings that are equal are done once.
+
+Invariant: the plan costs no more than the first orders found, each taken for itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+from combdiff.ir import Cyclic, Function, Lambda, Let, Range, Space, Symmetric, Term, Tuple, Var, Whole, subterms
+from combdiff.planning.lowering.graph import Graph
+from combdiff.planning.lowering.guarded_factors import guard_conditions
+from combdiff.planning.lowering.lower import Lowering
+from combdiff.planning.networks import PathFinder
+from combdiff.planning.operations import (
+    Arrange,
+    Choice,
+    Combine,
+    Contract,
+    ElementwiseStep,
+    Pattern,
+    SolveEquation,
+    Step,
+)
+from combdiff.planning.passes.factoring import factored
+from combdiff.planning.passes.layouts import in_best_layout
+from combdiff.planning.passes.masked_products import within
+from combdiff.planning.passes.scaling import scaled_early
+from combdiff.planning.passes.solves import with_solves
+from combdiff.planning.plan import Layout, Plan, flops, pruned
+
+ROUNDS = 4
+
+
+def make_plan(program: Lambda, sizes: Mapping[str, int], find_paths: PathFinder) -> Plan:
+    """The plan of a program.
+
+    `program` is `Lambda(parameters, body)` with a number, a tensor or a Tuple of them as body, under any lets. `sizes`
+    gives every named size. `find_paths` proposes contraction paths for networks too large to search. Raises
+    UnsupportedError for what arrays cannot express, such as sums over the real line.
+    """
+    program = guard_conditions(program)
+    graph = Graph(sizes, find_paths)
+    lowering = Lowering(program, graph)
+    results = tuple(lowering.results(program.body))
+    chosen = _choose(graph, results)
+    body: Term = program.body
+    while isinstance(body, Let):
+        body = body.body
+    draft = Plan(program.parameters, (), results, _layout(body, count()), dict(sizes), lowering.hints)
+    plan = _extract(graph, chosen, draft)
+    systems = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)]
+    return replace(plan, inner={system: make_plan(system, sizes, find_paths) for system in systems})
+
+
+def _layout(body: Term, positions: Iterator[int]) -> Layout:
+    """Where each result stands in what a call returns, tuples within tuples."""
+    return tuple(_layout(item, positions) for item in body.items) if isinstance(body, Tuple) else next(positions)
+
+
+def size_names(program: Term) -> set[str]:
+    """All names of sizes in a program: of the domains of its variables and in its index expressions."""
+    names: set[str] = set()
+    for term in (*subterms(program), *(var for node in subterms(program) for var in node.bound)):
+        if isinstance(term, Var):
+            names |= _names_in_type(term)
+    return names
+
+
+def _names_in_type(var: Var) -> set[str]:
+    match var.type:
+        case Whole():
+            return {var.name}
+        case Space(axes=axes):
+            domains = set(axes)
+        case Function(arguments=arguments, result=result):
+            domains = {axis for space in (*arguments, result) for axis in space.axes}
+        case domain:
+            domains = {domain}
+    sizes = {domain.size for domain in domains if isinstance(domain, Range | Cyclic)}
+    sizes |= {domain.bound for domain in domains if isinstance(domain, Symmetric)}
+    return {size for size in sizes if isinstance(size, str)}
+
+
+# --- choosing among orders -----------------------------------------------------------------------------------------
+
+
+def _choose(graph: Graph, results: Iterable[int]) -> dict[int, int]:
+    """The alternative taken for each Choice: the combination of least total cost that single changes lead to."""
+    choices = [n for n, step in enumerate(graph.steps) if isinstance(step.operation, Choice)]
+    chosen = {n: graph.steps[n].operands[0] for n in choices}
+    price = [flops(step, [graph.steps[n] for n in step.operands], graph.sizes) for step in graph.steps]
+    contested = _contested(graph)
+    candidates = [n for n in choices if any(_contracted(graph, m) & contested for m in graph.steps[n].operands)]
+    demand = _Demand(graph, price, chosen)
+    for n in results:
+        demand.take(n)
+    for _ in range(ROUNDS):
+        before = dict(chosen)
+        for n in candidates:
+            demand.settle(n)
+        if chosen == before:
+            break
+    return chosen
+
+
+class _Demand:
+    """How often each step is read by what the results need, and what the steps that are read cost together.
+
+    A Choice reads the alternative that is chosen for it. To try another one changes only what is needed by it alone, so
+    that a round over all choices takes about as long as the plan.
+    """
+
+    def __init__(self, graph: Graph, price: list[int], chosen: dict[int, int]) -> None:
+        self.graph = graph
+        self.price = price
+        self.chosen = chosen
+        self.reads = [0] * len(graph.steps)
+        self.total = 0
+
+    def _below(self, n: int) -> tuple[int, ...]:
+        return (self.chosen[n],) if n in self.chosen else self.graph.steps[n].operands
+
+    def take(self, step: int) -> None:
+        """One more reader of a step."""
+        todo = [step]
+        while todo:
+            n = todo.pop()
+            self.reads[n] += 1
+            if self.reads[n] == 1:
+                self.total += 0 if n in self.chosen else self.price[n]
+                todo += self._below(n)
+
+    def drop(self, step: int) -> None:
+        """One reader of a step less."""
+        todo = [step]
+        while todo:
+            n = todo.pop()
+            self.reads[n] -= 1
+            if not self.reads[n]:
+                self.total -= 0 if n in self.chosen else self.price[n]
+                todo += self._below(n)
+
+    def settle(self, n: int) -> None:
+        """Take the first alternative of a Choice with which all that is needed costs least."""
+        alternatives = self.graph.steps[n].operands
+        self._switch(n, min(alternatives, key=partial(self._total_with, n)))
+
+    def _total_with(self, n: int, alternative: int) -> int:
+        self._switch(n, alternative)
+        return self.total
+
+    def _switch(self, n: int, alternative: int) -> None:
+        if self.reads[n]:
+            self.drop(self.chosen[n])
+            self.take(alternative)
+        self.chosen[n] = alternative
+
+
+def _contested(graph: Graph) -> set[int]:
+    """Contractions that occur in the orders of more than one network."""
+    count = Counter(n for network in graph.networks for n in frozenset().union(*network))
+    return {n for n, networks in count.items() if networks > 1}
+
+
+def _contracted(graph: Graph, step: int) -> set[int]:
+    """The contractions below a step, as far as the next choice."""
+    found, todo = set(), [step]
+    while todo:
+        n = todo.pop()
+        operation = graph.steps[n].operation
+        if n not in found and not isinstance(operation, Choice):
+            found.add(n)
+            todo += graph.steps[n].operands
+    return found
+
+
+def _needed(graph: Graph, results: Iterable[int], chosen: Mapping[int, int]) -> list[int]:
+    """The steps that the results need, in order; a Choice stands for the alternative taken."""
+    needed = {chosen.get(n, n) for n in results}
+    for n in range(len(graph.steps) - 1, -1, -1):
+        if n in needed:
+            needed |= {chosen.get(m, m) for m in graph.steps[n].operands}
+    return sorted(needed)
+
+
+# --- the chosen steps as a list ------------------------------------------------------------------------------------
+
+
+def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
+    """The needed steps, numbered anew; transposed operands are read in place."""
+    number: dict[int, int] = {}
+    steps: list[Step] = []
+    for n in _needed(graph, draft.results, chosen):
+        step = _absorbed(graph, graph.steps[n], chosen)
+        number[n] = len(steps)
+        steps.append(step)
+    hints = {number[m]: name for n, name in draft.hints.items() if (m := chosen.get(n, n)) in number}
+    renumbered = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in steps]
+    results = tuple(number[chosen.get(n, n)] for n in draft.results)
+    solved = with_solves(renumbered, results)
+    plan = scaled_early(factored(pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))))
+    return within(replace(plan, steps=tuple(in_best_layout(plan.steps, plan.parameters, plan.sizes))))
+
+
+def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:
+    """The step on the array under each operand that is only a transposition."""
+    operands = [chosen.get(n, n) for n in step.operands]
+    patterns = patterns_of(step)
+    for position, n in enumerate(operands):
+        below = graph.steps[n]
+        if patterns and isinstance(below.operation, Arrange) and None not in below.operation.order:
+            inverse = dict(zip(below.operation.order, patterns[position], strict=True))
+            patterns[position] = tuple(inverse[axis] for axis in range(len(inverse)))
+            operands[position] = chosen.get(below.operands[0], below.operands[0])
+    return replace(with_patterns(step, patterns), operands=tuple(operands))
+
+
+def patterns_of(step: Step) -> list[Pattern]:
+    """The label or axis number along each axis of each operand, for operations that have such patterns."""
+    match step.operation:
+        case Contract(left=left, right=right):
+            return [left, right]
+        case Combine(patterns=patterns) | ElementwiseStep(patterns=patterns):
+            return list(patterns)
+    return []
+
+
+def with_patterns(step: Step, patterns: list[Pattern]) -> Step:
+    """The step with other patterns."""
+    match step.operation:
+        case Contract():
+            return replace(step, operation=replace(step.operation, left=patterns[0], right=patterns[1]))
+        case Combine() | ElementwiseStep():
+            return replace(step, operation=replace(step.operation, patterns=tuple(patterns)))
+    return step

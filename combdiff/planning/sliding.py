@@ -1,0 +1,114 @@
+"""What a product with a sliding window costs: its multiplications, and the memory that it takes while it is done.
+
+    Σ_k x[i + k]·w[k]      len(y)·len(w) products; for the time being a band of weights and some windows beside x and y
+
+The functions count what those of `bands` do, case by case; where a case depends on how an array lies in memory, the
+dearer one counts. So does the way that infinite elements take, which costs arrays of the operands' sizes.
+
+Invariant: no product takes more memory than `Sliding.elements` and its result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from combdiff.kernels import CHUNK, block_size
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """A product of an array of axes (rows, size, inner) by windows of `width` elements, `count` of them in each row.
+
+    For `lags`, `count` elements of each row are summed over and there are `width` results; `outer` counts the elements
+    of the other operand for each element of a window. `plain` says that inner and outer axes there are none. `mixed`
+    says that the element types of the operands differ.
+    """
+
+    rows: int
+    size: int
+    inner: int
+    width: int
+    count: int
+    outer: int
+    stride: int
+    wrap: bool
+    lags: bool
+    plain: bool
+    mixed: bool
+
+    @property
+    def flops(self) -> int:
+        """How many elements are multiplied."""
+        other = self._other()
+        return other.flops if other else self.rows * self.count * self.width * self.inner * self.outer
+
+    @property
+    def elements(self) -> int:
+        """The elements of arrays beside the operands and the result, at most."""
+        other = self._other()
+        if other and self.lags:
+            many = other.width * self.stride * self.rows * self.inner
+            return 2 * many + other.elements + 2 * other.results + self._plainly()
+        if other:
+            return other.elements + self.rows * self.size * self.inner + self._plainly()
+        if not all((self.rows, self.size, self.inner, self.width, self.count, self.outer)):
+            return 0
+        return max(self._few(), self._blocks()) + self._plainly()
+
+    @property
+    def results(self) -> int:
+        """The elements of the result."""
+        return (self.width * self.inner if self.lags else self.rows * self.count) * self.outer
+
+    def _other(self) -> Sliding | None:
+        """The product that is done instead, where most of the windows lies outside of the array; else None."""
+        if self.wrap or self.size == 0:
+            return None
+        if not self.lags and self.width > self.size:
+            return Sliding(
+                *(self.outer, self.width, self.inner, self.size, self.count, self.rows, self.stride),
+                *(False, False, False, self.mixed),
+            )
+        if self.lags and (self.size + 2 * self.stride) * 2 < self.count * self.stride:
+            many, turns = -(-self.size // self.stride) + 1, -(-self.width // self.stride)
+            outer = self.stride * self.inner
+            return Sliding(
+                *(self.outer, self.count, self.rows, many, turns, outer, 1),
+                *(False, False, False, self.mixed),
+            )
+        return None
+
+    @property
+    def _span(self) -> int:
+        """The elements that the windows of a row reach over."""
+        return (self.count - 1) * self.stride + self.width
+
+    def _few(self) -> int:
+        """What windows of a few elements take, which `np.correlate` or `np.einsum` multiplies."""
+        if not self.plain or self.width > (11 if self.lags else 7):
+            return 0
+        return self.rows * (self.size + 3 * self._span) + self.results
+
+    def _blocks(self) -> int:
+        """What blocks of windows take: a band or sums along its diagonals, the windows, and results laid out."""
+        block = block_size(self.width, self.inner, self.outer, self.stride, self.count)
+        wide = ((block - 1) * self.stride + self.width) * self.inner
+        step = block * self.stride * self.inner
+        blocks = -(-max(self._span, self.count) // (self.stride * block))  # in a row that is laid out with others
+        blocks = blocks if 4 * blocks * block <= 5 * self.count else -(-self.count // block)
+        row = blocks * step + wide
+        windows = min(self.rows * row, max(CHUNK, row)) + wide
+        windows += 2 * min(self.rows * blocks * wide, max(CHUNK, 16 * wide))
+        if self.mixed:
+            windows += self.rows * blocks * wide
+        laid = (self.rows * max(blocks * block, 5 * self.count // 4) + block) * self.outer
+        band = wide * block * self.outer
+        if self.lags:
+            return windows + laid * (1 + self.mixed) + 2 * band + self.results
+        return windows + laid + band * (1 + self.mixed) + self.width * self.inner * self.outer
+
+    def _plainly(self) -> int:
+        """What is taken beside where an element is infinite: each lag by itself."""
+        stretched = self.rows * self._span * self.inner
+        lag = self.rows * self.count * self.inner * (1 + self.mixed)
+        return stretched + lag + self.results + (self.rows * self.count * self.outer if self.lags else 0)

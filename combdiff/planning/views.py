@@ -1,0 +1,152 @@
+"""Index expressions as positions in arrays, and index conditions as masks.
+
+An index that reads an axis becomes a `Position`: with t the zero-based positions along the labels,
+
+    stored position = (steps · t + start) / divisor,   wrapped on a Cyclic axis, reading 0 outside any other
+
+    x[i + k − 1]                  x: Range("N"), labels (i, k)
+    = Position(steps=(1, 1), start=−1)
+
+A sum over an index that a δ determines, `Σ_i δ(i, j + 1)·x[i]`, is solved for the index: `x[j + 1]`.
+
+Invariant: sizes stay symbolic (`affine.Linear` forms in size names), so positions hold for arrays of every size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from combdiff.errors import UnsupportedError
+from combdiff.ir import Cyclic, Delta, Domain, Guard, Real, Symmetric, Term, Unequal, Var, Whole, affine, affine_parts
+from combdiff.polyhedra import Linear, as_linear
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where an index expression points: `(Σ steps[n]·t[n] + start) / divisor`, all integers."""
+
+    steps: tuple[int, ...]
+    start: Linear
+    divisor: int = 1
+    wrap: bool = False
+
+    def along(self) -> int | None:
+        """The label whose position this is, step 1 from 0; None if it is anything else."""
+        plain = self.start == Linear() and self.divisor == 1 and sorted(self.steps) == [0] * (len(self.steps) - 1) + [1]
+        return self.steps.index(1) if plain else None
+
+
+@dataclass(frozen=True)
+class IndexCondition:
+    """1 where `form = steps · t + start` is ≥ 0, = 0, ≠ 0, or divisible by `modulus` or not; 0 elsewhere."""
+
+    steps: tuple[int, ...]
+    start: Linear
+    test: str  # ">= 0", "== 0", "!= 0", "divisible" or "indivisible"
+    modulus: Linear
+
+
+def extent_form(domain: Domain) -> Linear:
+    """The number of indices of a domain. Raises UnsupportedError for the real line."""
+    if isinstance(domain, Real):
+        raise UnsupportedError(
+            "nothing over the real line can be evaluated with arrays",
+            hint="declare the axis with a size, or look at the program as a formula only",
+        )
+    if isinstance(domain, Symmetric):
+        return as_linear(domain.bound).scale(2) + 1
+    return as_linear(domain.size)
+
+
+def first_form(domain: Domain) -> Linear:
+    """The index stored first."""
+    return as_linear(domain.bound).scale(-1) if isinstance(domain, Symmetric) else Linear()
+
+
+def index_labels(indices: Iterable[Term]) -> tuple[Var, ...]:
+    """The index variables of index expressions, in order of first occurrence."""
+    found = (var for index in indices for var, _ in affine_parts(index)[0] if not isinstance(var.type, Whole))
+    return tuple(dict.fromkeys(found))
+
+
+def domain_of(label: Var) -> Domain:
+    """The domain of an index variable."""
+    assert not isinstance(label.type, Whole), label
+    return label.type  # type: ignore[return-value]
+
+
+def position(index: Term, labels: Sequence[Var], axis: Domain) -> Position:
+    """Where `index` reads an axis with that domain, in terms of zero-based positions along the labels."""
+    steps, start, divisor = _form(index, labels, first_form(axis))
+    return Position(steps, start, divisor, isinstance(axis, Cyclic))
+
+
+def _form(index: Term, labels: Sequence[Var], origin: Linear) -> tuple[tuple[int, ...], Linear, int]:
+    """Integer steps and start with their common divisor, of the index expression less `origin`."""
+    parts, offset = affine_parts(index)
+    steps: dict[Var, int | Fraction] = {}
+    start = as_linear(offset) - origin
+    for var, coefficient in parts:
+        if isinstance(var.type, Whole):
+            start += Linear(((var.name, coefficient),))
+        else:
+            steps[var] = coefficient
+            start += first_form(domain_of(var)).scale(coefficient)
+    numbers = [*steps.values(), start.constant, *(value for _, value in start.coefficients)]
+    divisor = lcm(*(Fraction(number).denominator for number in numbers))
+    return tuple(int(steps.get(label, 0) * divisor) for label in labels), start.scale(divisor), divisor
+
+
+def modulus(condition: Delta) -> Cyclic | None:
+    """The cycle on which a δ compares, if it does."""
+    return condition.domain if isinstance(condition.domain, Cyclic) else None
+
+
+def mask_of_form(form: Term) -> tuple[tuple[Var, ...], tuple[int, ...], Linear]:
+    """The labels of a whole index expression, its steps along them and its start, from zero-based positions."""
+    labels = index_labels([form])
+    steps, start, _ = _form(form, labels, Linear())
+    return labels, steps, start
+
+
+def mask(condition: Guard) -> tuple[tuple[Var, ...], IndexCondition]:
+    """The labels and the mask of a condition."""
+    labels = index_labels(condition.children)
+    if isinstance(condition, Delta):
+        form, tests = affine([(condition.left, 1), (condition.right, -1)]), ("== 0", "divisible")
+        cycle = modulus(condition)
+        divisible_by = extent_form(cycle) if cycle else Linear()
+    elif isinstance(condition, Unequal):
+        form, tests = condition.form, ("!= 0", "indivisible")
+        divisible_by = extent_form(condition.cycle) if condition.cycle else Linear()
+    else:
+        form, tests = condition.form, (">= 0", "divisible")
+        divisible_by = as_linear(condition.modulus)
+    steps, start, divisor = _form(form, labels, Linear())
+    test = tests[divisible_by != Linear()]
+    return labels, IndexCondition(steps, start, test, divisible_by.scale(divisor))
+
+
+def solved(condition: Delta, candidates: Iterable[Var]) -> tuple[Var, Term] | None:
+    """A candidate and what it equals where the δ is 1, if that determines it; a plain renaming is preferred.
+
+    On a cycle the candidate must itself live on that cycle: only then there is exactly one.
+    """
+    cycle = modulus(condition)
+    parts, _ = affine_parts(affine([(condition.left, 1), (condition.right, -1)]))
+    found: list[tuple[Var, Term]] = []
+    for var in candidates:
+        factor = dict(parts).get(var, 0)
+        if abs(factor) == 1 and (cycle is None or var.type == cycle):
+            sides = [(condition.left, -factor), (condition.right, factor), (var, 1)]
+            found.append((var, affine(sides)))
+    renamings = [(var, value) for var, value in found if is_renaming(var, value)]
+    return next(iter(renamings or found), None)
+
+
+def is_renaming(var: Var, value: Term) -> bool:
+    """Whether the value is another index with the same domain."""
+    return isinstance(value, Var) and value.type == var.type

@@ -1,0 +1,57 @@
+"""Exact sets of integers: which indices an access reaches, and whether any leaves its tensor.
+
+In: index forms with their ranges. Out: solutions, bounds and verdicts in closed form.
+
+    { k : 0 ≤ d − k < n, 0 ≤ k < 5 }   =   max(0, d − n + 1) ≤ k ≤ min(4, d)
+
+In the order in which data meets them: `diophantine` (the Smith normal form and all integer solutions), `affine`
+(linear forms in named integers, Fourier–Motzkin elimination), `linear_forms` (index expressions as such),
+`bounds_checks` (accesses that may leave their tensor), `index_array_checks` (indices that integer arrays hold).
+
+Invariant: all arithmetic is exact; where rationals decide instead of integers, the answer errs on the safe side.
+"""
+
+from combdiff.polyhedra.affine import (
+    NEVER,
+    Bound,
+    Bounds,
+    Linear,
+    as_linear,
+    contradictory,
+    eliminate,
+    implied,
+    integer_points,
+    prune,
+    tighten,
+)
+from combdiff.polyhedra.bounds_checks import Access, check, doubtful_accesses
+from combdiff.polyhedra.diophantine import hermite, smith
+from combdiff.polyhedra.index_array_checks import Lookup, lookups
+from combdiff.polyhedra.linear_forms import in_domain, linear, plain_congruence, premises_of, symbol, term_of
+
+__all__ = [
+    "NEVER",
+    "Access",
+    "Bound",
+    "Bounds",
+    "Linear",
+    "Lookup",
+    "as_linear",
+    "check",
+    "contradictory",
+    "doubtful_accesses",
+    "eliminate",
+    "hermite",
+    "implied",
+    "in_domain",
+    "integer_points",
+    "linear",
+    "lookups",
+    "plain_congruence",
+    "premises_of",
+    "prune",
+    "smith",
+    "symbol",
+    "term_of",
+    "tighten",
+]

@@ -1,6 +1,0 @@
-"""Rule files: egglog programs in the vocabulary of rules/README.md, read as data.
-
-From the bottom up: `syntax` (text → commands, with places), `patterns` (laws as egglog matches them),
-`declarations` (primitives that a file adds) and `loading` (the built-in files, those a user gives and those that
-packages install).
-"""

@@ -1,0 +1,351 @@
+"""Running programs on arrays: sizes from shapes, one plan per program and shapes, the emitted source compiled.
+
+    run(A, x ↦ (i ↦ Σ_j A[i,j]·x[j]), [A0, x0])
+    = the array of the compiled source `return A @ x`, planned once for shapes and element types like these
+
+Arguments are checked before anything is computed. A repeated call looks the compiled function up by shapes and
+element types and calls it.
+
+Invariant: the function that runs is the text `source` gives. Arguments are never changed, and results share no
+memory with them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from combdiff.codegen import dialect, specialise, step_names
+from combdiff.codegen import source as plan_source
+from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
+from combdiff.ir import Lambda, Tuple, matrices_in
+from combdiff.planning import TYPICAL, CostTable, Plan, in_words, make_plan, peak, size_names, table
+from combdiff.polyhedra import Access, Lookup, check
+from combdiff.runtime.arguments import Prepared, described, key, prepare, unknown_size
+from combdiff.runtime.libraries import Library, library_named
+from combdiff.runtime.limits import check_available, fitted, parse_limit
+from combdiff.stability import stable
+
+MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is quick, where few share a label
+MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
+REPEATS = 16  # of a randomised greedy search
+TEMPERATURES = (0.3, 1.0, 3.0)  # of randomised greedy searches: how often they take what is not the best next step
+
+
+# --- contraction paths ---------------------------------------------------------------------------------------------
+
+
+def find_paths(
+    operands: Sequence[frozenset[int]], output: frozenset[int], extents: Mapping[int, int]
+) -> list[Sequence[Sequence[int]]]:
+    """Contraction paths that opt_einsum, and cotengra if it is installed, propose: the same ones every time."""
+    from opt_einsum import paths
+    from opt_einsum.path_random import RandomGreedy
+
+    sizes = {label: max(1, size) for label, size in extents.items()}
+    finders: list[Callable[..., Any]] = [paths.greedy]
+    finders += [RandomGreedy(max_repeats=REPEATS, temperature=temperature) for temperature in TEMPERATURES]
+    sharing = sum(not a.isdisjoint(b) for a, b in combinations(operands, 2))
+    if len(operands) <= (MOST_FOR_DP if sharing <= 2 * len(operands) else MOST_FOR_DENSE_DP):
+        finders.append(paths.DynamicProgramming())
+    state = random.getstate()  # the randomised search seeds Python's generator
+    try:
+        proposed = [finder(list(operands), output, sizes) for finder in finders]
+    finally:
+        random.setstate(state)
+    return proposed + ([_searched(operands, output, sizes)] if _has_cotengra(len(operands)) else [])
+
+
+def find_path(operands: Sequence[frozenset[int]], output: frozenset[int], extents: Mapping[int, int]) -> list[Any]:
+    """The one contraction path that opt_einsum's greedy search proposes."""
+    from opt_einsum import paths
+
+    return [paths.greedy(list(operands), output, {label: max(1, size) for label, size in extents.items()})]
+
+
+def _has_cotengra(operands: int) -> bool:
+    """Whether a network is worth cotengra's search, which takes a second, and cotengra is there."""
+    return operands > MOST_FOR_DP and importlib.util.find_spec("cotengra") is not None
+
+
+def _searched(
+    operands: Sequence[frozenset[int]], output: frozenset[int], sizes: Mapping[int, int]
+) -> Sequence[Sequence[int]]:
+    """The path that cotengra's search over greedy trees finds."""
+    cotengra = importlib.import_module("cotengra")
+    search = cotengra.HyperOptimizer(methods=["greedy"], max_repeats=2 * REPEATS, parallel=False, seed=0)
+    path: Sequence[Sequence[int]] = search(list(map(sorted, operands)), sorted(output), dict(sizes))
+    return path
+
+
+# --- planning and running ------------------------------------------------------------------------------------------
+
+
+class Runner:
+    """A program as a callable of the list of its arguments.
+
+    `sizes` are named sizes that no axis of an argument shows, `accesses` are checked at all sizes first, `library` is
+    the one to run on, None for the arguments' own. Each kind of arguments (shapes, element types, library) is prepared
+    once. What is allocated stays within `memory_limit` bytes.
+    """
+
+    def __init__(
+        self,
+        program: Lambda,
+        sizes: Mapping[str, int] | None = None,
+        accesses: tuple[Access | Lookup, ...] = (),
+        library: Library | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.program = program
+        self.memory_limit = memory_limit
+        self.accesses = accesses
+        self.sizes = dict(sizes or {})
+        self.library = library
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._functions: list[Callable[[Sequence[Any]], Any]] = []
+        positions = {p.name: n for n, p in enumerate(program.parameters)}
+        held = [one for one in accesses if isinstance(one, Lookup)]
+        self._lookups = [([positions[p.name] for p in one.program.parameters], one) for one in held]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Runner, (self.program, self.sizes, self.accesses, self.library, self.memory_limit)
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        """The value at arrays, numbers and callables given in the order of the parameters."""
+        call = self._functions[self.number(*arguments)]
+        try:
+            return call(arguments)
+        except ArithmeticError as error:
+            if type(error) is not ArithmeticError:  # those of its kinds are the user's
+                raise
+            raise ConvergenceError(str(error), hint="start nearer to a solution, and check that there is one") from None
+        except NotImplementedError as error:
+            if not str(error).startswith("an equation is solved with NumPy"):
+                raise
+            raise UnsupportedError(
+                str(error),
+                hint="detach the tensors, or differentiate with combdiff: combdiff.api.interop.torch_function(f)",
+            ) from None
+        except ModuleNotFoundError as error:
+            if error.name != "scipy":
+                raise
+            raise UnsupportedError(
+                "roots and minima are found by SciPy, which is not installed", hint="pip install combdiff[implicit]"
+            ) from None
+
+    def number(self, *arguments: Any) -> int:
+        """Which of the prepared functions takes these arguments."""
+        signature = tuple([(a.shape, a.dtype) if type(a) is np.ndarray else key(a) for a in arguments])
+        number = self._numbers.get(signature)
+        if number is None:
+            function = self._prepared(arguments)
+            number = self._numbers[signature] = len(self._functions)
+            self._functions.append(function)
+        return number
+
+    # torch.compile asks once, at arguments like those to come, instead of tracing through the planner.
+    number._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+    def _prepared(self, arguments: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+        prepared = prepare(self.program.parameters, arguments, self.sizes, self.library)
+        for positions, lookup in self._lookups:
+            given = described(arguments[positions[0]])
+            if 0 not in given.shape:  # an empty list has no element type of its own
+                lookup.refuse_mask(given.dtype)
+        unknown = sorted(size_names(self.program) - prepared.sizes.keys())
+        if unknown:
+            raise unknown_size(unknown[0])
+        check((one for one in self.accesses if isinstance(one, Access)), prepared.sizes)
+        function = _compiled(self.program, tuple(prepared.sizes.items()), prepared.library.name, self.memory_limit)
+        if self.library is not None:
+            function = self.library.finished(function)
+        converters = prepared.converters
+        if self._lookups:
+            function = self._checked(function, prepared)
+        if not any(converters):
+            return lambda arguments: function(*arguments)
+        return lambda arguments: function(
+            *[convert(a) if convert else a for convert, a in zip(converters, arguments, strict=True)]
+        )
+
+    def _checked(self, function: Callable[..., Any], prepared: Prepared) -> Callable[..., Any]:
+        """The function, after a look at the indices that its arguments hold."""
+        looks = [(positions, partial(_look, lookup, prepared.sizes)) for positions, lookup in self._lookups]
+        library = prepared.library
+
+        def call(*arguments: Any) -> Any:
+            given = list(arguments)
+            for positions, look in looks:
+                given[positions[0]] = library.looked_at(given[positions[0]], look, *(given[n] for n in positions[1:]))
+            return function(*given)
+
+        return call
+
+
+def _look(lookup: Lookup, sizes: Mapping[str, int], *arrays: np.ndarray[Any, Any]) -> None:
+    """Raises IndexingError where an integer that is computed from arrays is none of the indices it is taken for."""
+    if lookup.is_stored:
+        lookup.check(arrays[0], sizes)
+    else:
+        values, used = run(lookup.program, arrays, _only(sizes, lookup.program))
+        lookup.check(values, sizes, used)
+
+
+def _only(sizes: Mapping[str, int], program: Lambda) -> dict[str, int]:
+    """The sizes that a program has."""
+    return {name: sizes[name] for name in size_names(program) if name in sizes}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A planned callable: takes arguments as the program does."""
+
+    bind: Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]]
+    runner: Runner
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The value for arrays given by position or by parameter name."""
+        return self.runner(self.bind(arguments, named))
+
+
+def compiled(
+    runner: Runner,
+    bind: Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]],
+    backend: str | None = None,
+    memory_limit: str | int | None = None,
+) -> Compiled:
+    """The program of a runner on one backend (None: that of the arguments); `bind` orders the arguments of a call.
+
+    Raises UnsupportedError for a backend that is unknown or not installed, and ArgumentError for what is no limit.
+    """
+    limit = None if memory_limit is None else parse_limit(memory_limit)
+    library = library_named(backend) if backend else None
+    return Compiled(bind, Runner(runner.program, runner.sizes, runner.accesses, library, limit))
+
+
+def run(
+    program: Lambda,
+    arguments: Sequence[object],
+    sizes: Mapping[str, int] | None = None,
+    accesses: tuple[Access | Lookup, ...] = (),
+) -> Any:
+    """The value of a program at arrays, numbers and callables given in the order of its parameters.
+
+    A tensor comes as an array of its axes (lists are converted), a scalar as a number, a named map as a callable of
+    arrays; where a derivative of it is needed it has a method `pullback(position, arguments, cotangent)`. `sizes` gives
+    named sizes that no axis of an argument shows. `accesses` are checked at the sizes first. The result is a fresh
+    array of the arguments' library (of NumPy: a NumPy scalar where it has no axes), or a tuple of them.
+    Raises ArgumentError for arguments that do not fit, naming tensor and axis, IndexingError for an access that leaves
+    its tensor, and UnsupportedError for programs that arrays cannot express.
+    """
+    return _runner(program, tuple(sizes.items()) if sizes else (), accesses)(arguments)
+
+
+@lru_cache(maxsize=512)
+def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple[Access | Lookup, ...]) -> Runner:
+    return Runner(program, dict(sizes), accesses)
+
+
+def plan(program: Lambda, sizes: Mapping[str, int] | None = None) -> Plan:
+    """The array steps of a program; sizes that are not given count as typical ones."""
+    return _plan(program, tuple(_with_typical(program, sizes or {}).items()))
+
+
+def rough_plan(program: Lambda) -> Plan:
+    """The plan at typical sizes, its large networks searched but little: near in cost, and soon found."""
+    return make_plan(stable(program), _with_typical(program, {}), find_path)
+
+
+def _with_typical(program: Lambda, sizes: Mapping[str, int]) -> dict[str, int]:
+    return dict.fromkeys(sorted(size_names(program)), TYPICAL) | dict(sizes)
+
+
+def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, backend: str = "numpy") -> str:
+    """Standalone Python source of a function `name` that computes the program with the backend alone.
+
+    It takes the parameters in order and holds for arrays of every size; `sizes` only choose the order of contractions,
+    and whether element-wise chains go block by block; those not given count as typical ones. (A size that no axis of a
+    parameter shows must be given, and is fixed.)
+    """
+    hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes or {}))
+    if hidden:
+        raise unknown_size(hidden[0])
+    return plan_source(plan(program, sizes), name, backend)
+
+
+def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes of the program that the user gave, as whole numbers.
+
+    Raises ArgumentError for a size that the program has not, and for what is no size.
+    """
+    known = sorted(size_names(program))
+    for size, value in sizes.items():
+        if size not in known:
+            raise ArgumentError(f"{name} has no size {size!r}", hint=f"its sizes are {', '.join(known) or 'fixed'}")
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+            raise ArgumentError(f"{value!r} is no size for {size}", hint="give a whole number")
+    return {size: int(value) for size, value in sizes.items()}
+
+
+def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTable:
+    """What each step of a program costs: in numbers, or in formulas of the sizes that are not given.
+
+    The plan is that for the sizes given, and typical ones for the others.
+    Raises ArgumentError for a size that the program has not, and for what is no size.
+    """
+    planned = specialise(plan(program, checked_sizes(program, name, sizes)), "numpy")
+    return table(planned, step_names(planned, name), sizes)
+
+
+@lru_cache(maxsize=512)
+def _plan(program: Lambda, sizes: tuple[tuple[str, int], ...]) -> Plan:
+    return make_plan(stable(program), dict(sizes), find_paths)
+
+
+@lru_cache(maxsize=512)
+def _compiled(
+    program: Lambda, sizes: tuple[tuple[str, int], ...], backend: str, limit: int | None
+) -> Callable[..., Any]:
+    """The function that the source of the program at these sizes defines, within a memory limit."""
+    planned = specialise(_plan(program, sizes), backend)
+    if limit is not None and peak(planned) > limit:
+        if not dialect(backend).in_place:
+            raise UnsupportedError(
+                f"the backend {backend!r} cannot keep to a memory limit of {in_words(limit)}: its arrays never change, "
+                "so it runs nothing in blocks",
+                hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
+            )
+        planned = fitted(specialise(_plan(program, sizes), backend, fuses=False), limit)
+    if backend in ("numpy", "torch"):
+        check_available(planned)
+    text = plan_source(planned, "program", backend)
+    namespace: dict[str, Any] = {}
+    # Named like this module, the text counts as combdiff's own when an error looks for the user's line.
+    exec(compile(text, f"{__file__} (source of a program)", "exec"), namespace)
+    compiled: Callable[..., Any] = namespace["program"]
+    if not matrices_in(program):
+        return compiled
+    return _refusing_singular(compiled, library_named(backend).singular())
+
+
+def _refusing_singular(compiled: Callable[..., Any], singular: type[Exception]) -> Callable[..., Any]:
+    """The function with a library's error for a singular matrix told as combdiff's."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return compiled(*arguments)
+        except singular as error:
+            kind = "a positive definite" if "positive" in str(error) else "an invertible"
+            hint = f"the value or derivative at these arrays does not exist; give {kind} matrix"
+            raise ArgumentError(str(error), hint=hint) from None
+
+    return call

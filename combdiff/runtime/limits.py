@@ -1,0 +1,63 @@
+"""Memory limits: what a plan needs is known before it runs, and is kept within a limit or refused.
+
+    fitted(plan, parse_limit("2GB"))      the plan, or the plan in blocks that needs at most 2·10⁹ bytes
+    check_available(plan)                 raises where less memory is free than the plan needs
+
+Counted are all arrays that a plan makes, results and temporary copies included, arguments not.
+
+Invariant: nothing is allocated before a plan is known to fit.
+"""
+
+from __future__ import annotations
+
+import re
+
+from combdiff.errors import ArgumentError, MemoryLimitError
+from combdiff.planning import Plan, available, cost, in_words, peak, sliced
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+SMALL = 1 << 26  # bytes that are not worth asking how much memory is free
+
+
+def parse_limit(limit: str | int) -> int:
+    """A limit in bytes, from a number or a text such as "2GB", "512 MiB". Raises ArgumentError for anything else."""
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0:
+        return limit
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", limit) if isinstance(limit, str) else None
+    if found is None or found[2].upper() not in _UNITS or float(found[1]) == 0:
+        raise ArgumentError(f"{limit!r} is no memory limit", hint='give bytes, or a text such as "500MB" or "2GiB"')
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def fitted(plan: Plan, limit: int) -> Plan:
+    """The plan, in blocks where it must be, so that its peak is at most `limit` bytes.
+
+    Raises MemoryLimitError, naming the smallest limit that works.
+    """
+    found, least = sliced(plan, limit)
+    if found is None:
+        raise MemoryLimitError(
+            f"a memory limit of {in_words(limit)} is too small: at {_sizes(plan)} the program needs "
+            f"{in_words(peak(plan))}, and in blocks {least} bytes",
+            hint=f"the smallest limit that works is memory_limit={least}",
+        )
+    return found
+
+
+def check_available(plan: Plan) -> None:
+    """Raise MemoryLimitError where the plan needs more memory than is free."""
+    needed = peak(plan)
+    held = available() if needed > SMALL else None
+    if held is not None and needed > held:
+        costs = cost(plan)
+        largest = max(costs, key=lambda spent: spent.bytes)
+        raise MemoryLimitError(
+            f"at {_sizes(plan)} the program needs {in_words(needed)}, but {in_words(held)} of memory are free; the "
+            f"largest array is made by step {largest.step}, {largest.operation}: {in_words(largest.bytes)}",
+            hint='give smaller arrays, or compile(memory_limit="…") to run it in blocks',
+        )
+
+
+def _sizes(plan: Plan) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in plan.given_sizes.items())

@@ -1,0 +1,95 @@
+"""Simplification by equality saturation: a program in, the equal program that is cheapest to read and to run out.
+
+    4 terms with δ's   ──normal form──►   Σ of connected networks   ──laws──►   classes   ──extraction──►   one term
+
+In: the let form of a program or of a raw derivative, and rule files. Out: its bindings, simplified, and what they
+share.
+
+In the order in which data meets them: `pipeline` (the whole program, binding by binding); `normal_form/` (sums of
+products, δ's solved over the integers, canonical names of bound indices under the symmetries of the tensors, common
+subnetworks and factors); `laws/` (rule files: text, patterns, declared primitives, loading); `egraph/` (encoding,
+saturation, extraction, the budget, and the provenance of a result); `egglog_bindings` (egglog without its Python
+front end).
+
+Invariant: the value is that of the input, the price never higher, and the text the same under any hash seed.
+"""
+
+from combdiff.simplification.egglog_bindings import bindings
+from combdiff.simplification.egraph.budget import budget
+from combdiff.simplification.egraph.encoding import Codec, function_facts
+from combdiff.simplification.egraph.extraction import index_variables, order_key, own_cost, symbols, volume
+from combdiff.simplification.egraph.provenance import Event, Found, Normalised, Place, Solved, State, recording
+from combdiff.simplification.egraph.replay import MET, Replay, ordered
+from combdiff.simplification.egraph.vocabulary import domain_key
+from combdiff.simplification.laws.declarations import declared, restored
+from combdiff.simplification.laws.loading import RuleFile, built_in_files, load, rule_paths
+from combdiff.simplification.laws.syntax import Command, Expr, Source, law_names
+from combdiff.simplification.normal_form.canonical import canonical
+from combdiff.simplification.normal_form.common_subnetworks import bind_again, bind_common
+from combdiff.simplification.normal_form.contraction import components, normalise
+from combdiff.simplification.normal_form.delta_solver import plain_conditions
+from combdiff.simplification.normal_form.expansion import (
+    Addend,
+    addends,
+    closed,
+    collected,
+    common_factors,
+    factors_of,
+    holds_delta,
+)
+from combdiff.simplification.normal_form.long_sums import groups
+from combdiff.simplification.normal_form.quotients import with_shares
+from combdiff.simplification.normal_form.symmetries import with_symmetries
+from combdiff.simplification.pipeline import is_real, simplify_body, with_matrix_symmetries
+
+__all__ = [
+    "MET",
+    "Addend",
+    "Codec",
+    "Command",
+    "Event",
+    "Expr",
+    "Found",
+    "Normalised",
+    "Place",
+    "Replay",
+    "RuleFile",
+    "Solved",
+    "Source",
+    "State",
+    "addends",
+    "bind_again",
+    "bind_common",
+    "bindings",
+    "budget",
+    "built_in_files",
+    "canonical",
+    "closed",
+    "collected",
+    "common_factors",
+    "components",
+    "declared",
+    "domain_key",
+    "factors_of",
+    "function_facts",
+    "groups",
+    "holds_delta",
+    "index_variables",
+    "is_real",
+    "law_names",
+    "load",
+    "normalise",
+    "order_key",
+    "ordered",
+    "own_cost",
+    "plain_conditions",
+    "recording",
+    "restored",
+    "rule_paths",
+    "simplify_body",
+    "symbols",
+    "volume",
+    "with_matrix_symmetries",
+    "with_shares",
+    "with_symmetries",
+]

@@ -1,0 +1,444 @@
+"""The cheapest term of an e-graph: cost counts the work of the best contraction, shared parts once.
+
+Extraction walks the frozen e-graph in Python. The cost of a class is (floating-point operations at typical sizes,
+number of symbols), summed over the distinct classes below it, so that a part used twice is paid once. A Σ of a
+product is costed as a tensor network, by the best pairwise order a greedy search finds.
+
+Invariant: the result does not depend on the numbering of e-classes: ties are broken by the terms themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import prod
+from typing import Any
+
+from combdiff.ir import (
+    MATRIX_TABLE,
+    Add,
+    Affine,
+    Apply,
+    Conj,
+    Cyclic,
+    Delta,
+    Indicator,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Range,
+    Space,
+    Sum,
+    Symmetric,
+    Term,
+    Unequal,
+    Var,
+    Whole,
+    add,
+    affine,
+    conj,
+    delta,
+    element,
+    function,
+    indicator,
+    is_domain,
+    is_matrix_function,
+    matrices_in,
+    mul,
+    tidy,
+    total,
+    type_of,
+    unequal,
+)
+from combdiff.simplification.egraph.context import NOTHING, Context
+from combdiff.simplification.egraph.encoding import Codec
+
+TYPICAL_SIZE = 12
+FUNCTION_COST = 8
+
+Cost = tuple[float, int]
+Indices = frozenset[Var]
+
+# --- the cost of a term --------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=65536)
+def extent(var: Var) -> int:
+    """A typical number of values of an index."""
+    match var.type:
+        case Range(int(size)) | Cyclic(int(size)):
+            return max(size, 1)
+        case Symmetric(int(bound)):
+            return 2 * bound + 1
+    return TYPICAL_SIZE
+
+
+def volume(indices: Iterable[Var]) -> int:
+    """How many elements a tensor over the indices typically has."""
+    return prod(extent(i) for i in indices)
+
+
+@lru_cache(maxsize=65536)
+def index_variables(term: Term) -> Indices:
+    """The index variables free in a scalar term; sizes are not among them."""
+    return frozenset(v for v in term.free if is_domain(v.type) and not isinstance(v.type, Whole))
+
+
+@lru_cache(maxsize=65536)
+def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
+    """Multiplications of a greedy pairwise contraction of factors with these indices.
+
+    Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few.
+    """
+    if len(factors) == 1:
+        return float(volume(factors[0])) if summed else 0.0
+    alike = Counter(factors)
+    pool, cost = list(alike), float(sum((count - 1) * volume(indices) for indices, count in alike.items()))
+    while len(pool) > 1:
+        readers = Counter(index for indices in pool for index in indices)
+        sizes = [volume(indices) for indices in pool]
+        _, work, a, b = min(
+            (
+                volume(_left_over(pool[a], pool[b], summed, readers)) - sizes[a] - sizes[b],
+                volume(pool[a] | pool[b]),
+                a,
+                b,
+            )
+            for a, b in combinations(range(len(pool)), 2)
+        )
+        cost += work
+        merged = _left_over(pool[a], pool[b], summed, readers)
+        pool = [f for n, f in enumerate(pool) if n not in (a, b)] + [merged]
+    return cost
+
+
+def _left_over(one: Indices, other: Indices, summed: Indices, readers: Mapping[Var, int]) -> Indices:
+    """The indices that remain after contracting two factors: those still free or that more factors read."""
+    joined = one | other
+    return joined - {i for i in joined & summed if readers[i] == (i in one) + (i in other)}
+
+
+@lru_cache(maxsize=65536)
+def own_cost(term: Term) -> float:
+    """The work of the top of a term, its parts given."""
+    match term:
+        case Sum():
+            factors = term.body.factors if isinstance(term.body, Mul) else (term.body,)
+            sets = _operands(factors)
+            masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
+            return masses + contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
+        case Mul():
+            sets = _operands(term.factors)
+            return contraction_cost(sets, frozenset()) if sets else 0.0
+        case Add():
+            return float(volume(index_variables(term)) * (len(term.terms) - 1))
+        case Primitive() if is_matrix_function(term):
+            axes = matrix_axes(term)
+            return float(MATRIX_TABLE[term.name].cost * prod(axes) * axes[-1])
+        case Primitive():
+            return float(volume(index_variables(term)) * FUNCTION_COST)
+        case Delta():
+            return float(volume(index_variables(term)))
+        case Conj():
+            return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
+    return 0.0
+
+
+@lru_cache(maxsize=65536)
+def _holds_delta(term: Term) -> bool:
+    """Whether a factor is a δ, or a sum with one."""
+    parts = term.factors if isinstance(term, Mul) else term.terms if isinstance(term, Add) else ()
+    return isinstance(term, Delta) or any(map(_holds_delta, parts))
+
+
+def _operands(factors: Iterable[Term]) -> tuple[Indices, ...]:
+    """The indices of each factor that takes work: numbers and conditions, which only bound the work, do not."""
+    return tuple(index_variables(f) for f in factors if not isinstance(f, Number | Indicator | Unequal))
+
+
+def matrix_axes(term: Primitive) -> list[int]:
+    """The typical sizes of the axes of what a matrix function is a function of."""
+    space = type_of(term.arguments[0])
+    assert isinstance(space, Space)
+    return [extent(Var("", axis)) for axis in space.axes]
+
+
+@lru_cache(maxsize=65536)
+def parts_cost(term: Term) -> Mapping[Term, float]:
+    """The work of each distinct part of a term; the product under a Σ is paid with the Σ."""
+    costs: dict[Term, float] = {}
+    inside = term.body if isinstance(term, Sum) and isinstance(term.body, Mul) else term
+    for child in inside.children:
+        costs.update(parts_cost(child))
+    own = own_cost(term)
+    if own:
+        costs[term] = own
+    return costs
+
+
+@lru_cache(maxsize=65536)
+def symbols(term: Term) -> int:
+    """How many symbols a term takes to print."""
+    if isinstance(term, Sum):
+        return 1 + len(term.indices) + symbols(term.body)
+    return 1 + sum(symbols(child) for child in term.children)
+
+
+def cost(term: Term) -> Cost:
+    """(operations, symbols) of a scalar term."""
+    return sum(parts_cost(term).values()), symbols(term)
+
+
+def price(term: Term, context: Context = NOTHING) -> Cost:
+    """The cost of a term and of the values, where known, of what its matrix functions are functions of."""
+    own = [cost(term)]
+    if context.known:
+        values = (context.known.get(var) for var in matrices_in(term))
+        own += [cost(value.body) for value in values if isinstance(value, Lambda)]
+    return sum(flops for flops, _ in own), sum(signs for _, signs in own)
+
+
+@lru_cache(maxsize=65536)
+def order_key(term: Term) -> tuple[Any, ...]:
+    """A key that orders terms independently of how they were made."""
+    match term:
+        case Var():
+            return (0, term.name, repr(term.type))
+        case Number():
+            return (1, repr(term.real), repr(term.imag))
+        case Affine():
+            return (2, tuple((v.name, str(c)) for v, c in term.coefficients), str(term.offset))
+    label = (type(term).__name__, getattr(term, "name", ""), tuple(v.name for v in term.bound))
+    return (3, label, tuple(order_key(child) for child in term.children))
+
+
+# --- the e-graph as data -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Classes:
+    """A frozen e-graph: for each class of values its nodes, as (operation, payload)."""
+
+    values: dict[Any, list[tuple[str, Any]]] = field(default_factory=dict)
+    indices: dict[Any, list[Term | tuple[Any, ...]]] = field(default_factory=dict)
+    steps: dict[Any, list[tuple[Fraction, Any]]] = field(default_factory=dict)
+    tensors: dict[Any, list[Term | tuple[str, Any]]] = field(default_factory=dict)
+    size: int = 0
+
+
+def read(egraph: Any, codec: Codec) -> Classes:
+    """The classes of an e-graph that has run."""
+    functions = egraph.freeze().functions
+    classes = Classes()
+    classes.size = sum(len(functions[name].rows) for name in _READERS) + len(functions["Subst"].rows)
+
+    def rows(name: str) -> Iterable[tuple[Any, Any]]:
+        return ((row.inputs, row.output) for row in functions[name].rows)
+
+    for inputs, output in rows("I"):
+        key = egraph.value_to_string(inputs[0]), egraph.value_to_string(inputs[1])
+        if key in codec.indices:  # laws have an index of their own
+            classes.indices.setdefault(output, []).append(codec.indices[key])
+    for inputs, output in rows("By"):
+        classes.steps.setdefault(output, []).append((egraph.value_to_bigrat(inputs[0]), inputs[1]))
+    for inputs, output in rows("Affine"):
+        form = ("affine", tuple(egraph.value_to_vec(inputs[0])), egraph.value_to_bigrat(inputs[1]))
+        classes.indices.setdefault(output, []).append(form)
+    for inputs, output in rows("Neg"):
+        classes.indices.setdefault(output, []).append(("neg", inputs[0]))
+    for inputs, output in rows("T"):
+        classes.tensors.setdefault(output, []).append(codec.tensors[egraph.value_to_string(inputs[0])])
+    for inputs, output in rows("MatrixFn"):
+        classes.tensors.setdefault(output, []).append((egraph.value_to_string(inputs[0]), inputs[1]))
+    for name, reader in _READERS.items():
+        for inputs, output in rows(name):
+            classes.values.setdefault(output, []).append((name, reader(egraph, inputs)))
+    return classes
+
+
+_READERS: dict[str, Any] = {
+    "At": lambda g, i: (i[0], tuple(g.value_to_vec(i[1]))),
+    "Num": lambda g, i: (g.value_to_bigrat(i[0]), g.value_to_bigrat(i[1])),
+    "Float": lambda g, i: (g.value_to_f64(i[0]), g.value_to_f64(i[1])),
+    "Scale": lambda g, i: (g.value_to_bigrat(i[0]), g.value_to_bigrat(i[1]), i[2]),
+    "Conj": lambda g, i: i[0],
+    "Prod": lambda g, i: tuple(g.value_to_multiset(i[0])),
+    "Add": lambda g, i: tuple(g.value_to_multiset(i[0])),
+    "Sum": lambda g, i: (tuple(g.value_to_set(i[0])), i[1]),
+    "Delta": lambda g, i: (i[0], i[1], g.value_to_string(i[2])),
+    "Where": lambda g, i: (i[0], g.value_to_i64(i[1])),
+    "Differ": lambda g, i: (i[0], g.value_to_string(i[1])),
+    "Fn": lambda g, i: (g.value_to_string(i[0]), tuple(g.value_to_vec(i[1]))),
+    "Opaque": lambda g, i: (g.value_to_string(i[0]), tuple(g.value_to_vec(i[1]))),
+}
+
+# --- the search ----------------------------------------------------------------------------------------------------
+
+
+class Extractor:
+    """The best term of every class, improved until nothing changes."""
+
+    def __init__(self, classes: Classes, codec: Codec) -> None:
+        self.classes = classes
+        self.codec = codec
+        self.index_terms = {c: self._index(c, frozenset()) for c in classes.indices}
+        self.tensor_terms = {c: self._tensor(c, frozenset()) for c in classes.tensors}
+        self.best: dict[Any, tuple[Cost, Term]] = {}
+        self._run()
+
+    def _index(self, class_: Any, above: frozenset[Any]) -> Term | None:
+        """The plainest form of an index class; None while it has none (a substitution not yet done)."""
+        found: list[Term] = []
+        for form in self.classes.indices.get(class_, ()):
+            if isinstance(form, Term):
+                found.append(form)
+            elif class_ not in above:
+                expanded = self._expand(form, above | {class_})
+                if expanded is not None:
+                    found.append(expanded)
+        return min(found, key=lambda t: (not isinstance(t, Var), order_key(t))) if found else None
+
+    def _tensor(self, class_: Any, above: frozenset[Any]) -> Term | None:
+        """The cheapest form of a class of tensors: a variable, or a matrix function of one."""
+        found: list[Term] = []
+        for form in self.classes.tensors.get(class_, ()):
+            if isinstance(form, Term):
+                found.append(form)
+            elif class_ not in above:
+                matrix = self._tensor(form[1], above | {class_})
+                if isinstance(matrix, Var):
+                    found.append(Primitive(form[0], (matrix,)))
+        return min(found, key=lambda t: (price(t, self.codec.context), order_key(t))) if found else None
+
+    def _expand(self, form: tuple[Any, ...], above: frozenset[Any]) -> Term | None:
+        if form[0] == "neg":
+            inner = self._index(form[1], above)
+            return None if inner is None else affine([(inner, -1)])
+        parts: list[tuple[Term, Fraction | int]] = []
+        for step in form[1]:
+            options = [(c, self._index(i, above)) for c, i in self.classes.steps.get(step, ())]
+            known = [(t, c) for c, t in options if t is not None]
+            if not known:
+                return None
+            parts.append(min(known, key=lambda part: (order_key(part[0]), part[1])))
+        return affine(parts, tidy(form[2]))
+
+    def _run(self) -> None:
+        """Sweep over the classes until nothing changes; a class is looked at again when a part of it got better."""
+        above = self._users()
+        waiting = set(self.classes.values)
+        while waiting:
+            for class_, nodes in self.classes.values.items():
+                if class_ not in waiting:
+                    continue
+                waiting.discard(class_)
+                held = self.best.get(class_)
+                for name, payload in nodes:
+                    for term in self._terms(name, payload):
+                        self._offer(class_, term)
+                if self.best.get(class_) is not held:
+                    waiting |= above.get(class_, set())
+
+    def _users(self) -> dict[Any, set[Any]]:
+        """For each class, the classes whose terms are made of its best: a Σ looks at the products in its body's."""
+        above: dict[Any, set[Any]] = {}
+        for class_, nodes in self.classes.values.items():
+            for name, payload in nodes:
+                parts = set(_parts(name, payload))
+                if name == "Sum":
+                    parts.update(*(p for n, p in self.classes.values.get(payload[1], ()) if n == "Prod"))
+                for part in parts:
+                    above.setdefault(part, set()).add(class_)
+        return above
+
+    def _offer(self, class_: Any, term: Term) -> None:
+        """Take the term for a class if it is cheaper than the one held, or comes first among equally cheap ones."""
+        paid = price(term, self.codec.context)
+        if class_ in self.best:
+            least, held = self.best[class_]
+            if held is term or paid > least or (paid == least and order_key(held) <= order_key(term)):
+                return
+        self.best[class_] = (paid, term)
+
+    def alternatives(self, class_: Any) -> Iterable[Term]:
+        """A term for each node of a class, over the best of its parts."""
+        return (term for node in self.classes.values.get(class_, ()) for term in self._terms(*node))
+
+    def _terms(self, name: str, payload: Any) -> Iterable[Term]:
+        """The terms a node stands for, given the best of its parts; none while a part has none."""
+        match name:
+            case "Num" | "Float":
+                yield Number(*(tidy(p) if isinstance(p, Fraction) else p for p in payload))
+            case "At" | "Opaque":
+                arguments = [self.index_terms.get(i) for i in payload[1]]
+                tensor = self.tensor_terms.get(payload[0]) if name == "At" else None
+                if all(a is not None for a in arguments) and (tensor or name == "Opaque"):
+                    known = tuple(a for a in arguments if a is not None)
+                    yield element(tensor, known) if tensor else self.codec.restore(payload[0], known)
+            case "Delta":
+                left, right = self.index_terms.get(payload[0]), self.index_terms.get(payload[1])
+                if left is not None and right is not None:
+                    yield delta(left, right, self.codec.domains[payload[2]])
+            case "Where":
+                form = self.index_terms.get(payload[0])
+                if form is not None:
+                    yield indicator(form, payload[1])
+            case "Differ":
+                form = self.index_terms.get(payload[0])
+                if form is not None:
+                    yield unequal(form, self.codec.domains.get(payload[1], Whole()))
+            case "Sum":
+                yield from self._sums(*payload)
+            case _:
+                yield from self._composite(name, payload)
+
+    def _composite(self, name: str, payload: Any) -> Iterable[Term]:
+        parts = [self.best.get(c) for c in _parts(name, payload)]
+        if any(part is None for part in parts):
+            return
+        terms = [part[1] for part in parts if part is not None]
+        match name:
+            case "Conj":
+                yield conj(terms[0])
+            case "Scale":
+                yield mul(Number(tidy(payload[0]), tidy(payload[1])), terms[0])
+            case "Fn":
+                yield function(payload[0], *terms)
+            case "Prod":
+                yield mul(*sorted(terms, key=order_key))
+            case "Add":
+                yield add(*sorted(terms, key=order_key))
+
+    def _sums(self, binds: tuple[Any, ...], body: Any) -> Iterable[Term]:
+        """A Σ over the best body, and over each product in the body's class: a network may beat its best product."""
+        found = [self.index_terms.get(i) for i in binds]
+        indices = tuple(sorted((i for i in found if isinstance(i, Var)), key=lambda i: i.name))
+        if len(indices) < len(binds):
+            return
+        if body in self.best:
+            yield total(indices, self.best[body][1])
+        for name, payload in self.classes.values.get(body, ()):
+            if name == "Prod":
+                for term in self._composite(name, payload):
+                    yield total(indices, term)
+
+
+def _parts(name: str, payload: Any) -> tuple[Any, ...]:
+    """The classes of values that a node has as children."""
+    match name:
+        case "Num" | "Float" | "At" | "Opaque" | "Delta" | "Where" | "Differ":
+            return ()
+        case "Sum":
+            return (payload[1],)
+        case "Conj":
+            return (payload,)
+        case "Scale":
+            return (payload[2],)
+        case "Fn":
+            return tuple(payload[1])
+    return tuple(payload)

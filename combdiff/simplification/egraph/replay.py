@@ -1,0 +1,187 @@
+"""Which laws lead from one term to another: saturation again, with fewer and fewer laws.
+
+    Σ_i δ(i, d)·x[i] + x[d]   →   2 x[d]      by   "δ meets Σ", "like terms"
+
+egglog has proofs for programs without containers only, so the laws are found by trial: those that fire on the way, less
+each that can be left out. The terms between are looked for among what each law makes by itself.
+
+Invariant: every step is confirmed in an e-graph that holds its two terms and its laws alone (with the rules that note
+facts and carry out substitutions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from combdiff.ir import Add, Apply, Mul, Number, Sum, Term, Var, add, mul, subterms, total
+from combdiff.simplification.egglog_bindings import bindings
+from combdiff.simplification.egraph.context import Context, Known
+from combdiff.simplification.egraph.encoding import Codec, function_facts
+from combdiff.simplification.egraph.extraction import Extractor, cost, order_key, read
+from combdiff.simplification.egraph.saturation import STEP
+from combdiff.simplification.laws.loading import load
+from combdiff.simplification.laws.syntax import Command, law_names
+
+MET = "an equal term met before"
+MOST_STEPS = 12  # of saturation
+MOST_ROWS = 20_000
+MOST_CANDIDATES = 12  # terms that a law makes by itself
+
+
+class Replay:
+    """An e-graph without laws, to which any choice of laws is added for a question."""
+
+    def __init__(self, rules: Iterable[str | Path], known: Known) -> None:
+        self.known = known
+        self.laws: dict[str, Command] = {}
+        self.own: dict[str, Command] = {}  # the laws of the tensors in the terms of a session
+        self.egraph = bindings().EGraph()
+        for command in (command for file in load(rules) for command in file.commands):
+            names = law_names([command])
+            if names and _ruleset(command) in ("collect", "laws"):
+                self.laws[names[0]] = command
+            else:
+                self.egraph.run_program(command)
+        self._run(function_facts())
+
+    def steps(self, start: Term, goal: Term) -> Iterator[tuple[str, Term, Term]]:
+        """The chain from a term to one that the laws find equal: the law or laws, the term before, the term after."""
+        laws = self._needed(start, goal)
+        while start is not goal:
+            law, after, rest = self._next(start, goal, laws)
+            yield law, start, after
+            start, laws = after, rest
+
+    def _next(self, start: Term, goal: Term, laws: tuple[str, ...]) -> tuple[str, Term, tuple[str, ...]]:
+        """One law that takes the start to a term from which the other laws reach the goal; all at once if none does."""
+        if len(laws) > 1:
+            for law in laws:
+                rest = tuple(other for other in laws if other != law)
+                for candidate in self._made(start, law):
+                    if self.reached(candidate, goal, rest) is not None:
+                        return law, candidate, self._fewest(candidate, goal, rest)
+        return ", ".join(laws) or MET, goal, ()
+
+    def _needed(self, start: Term, goal: Term) -> tuple[str, ...]:
+        """Laws by which two terms are equal, none of which can be left out."""
+        fired = self.reached(start, goal, None)
+        return self._fewest(start, goal, fired or ())
+
+    def _fewest(self, start: Term, goal: Term, laws: tuple[str, ...]) -> tuple[str, ...]:
+        size = max(len(laws) // 2, 1)
+        while laws:
+            for at in range(0, len(laws), size):
+                fewer = laws[:at] + laws[at + size :]
+                if len(fewer) < len(laws) and self.reached(start, goal, fewer) is not None:
+                    laws = fewer
+                    break
+            else:
+                if size == 1:
+                    break
+                size //= 2
+            size = min(size, max(len(laws), 1))
+        return laws
+
+    def reached(self, start: Term, goal: Term, names: Iterable[str] | None) -> tuple[str, ...] | None:
+        """The laws of those named (of all for None) that fire until two terms are equal; None if they never are."""
+        with self._session([start, goal], names) as (_, run):
+            fired: dict[str, None] = {}
+            for _ in range(MOST_STEPS):
+                if self._equal():
+                    return tuple(fired)
+                report = run()
+                counts = report.num_matches_per_rule
+                fired.update(dict.fromkeys(name for name in sorted(counts) if counts[name] and self._is_law(name)))
+                if not report.updated or self._size() > MOST_ROWS:
+                    break
+            return tuple(fired) if self._equal() else None
+
+    def _is_law(self, name: str) -> bool:
+        return name in self.laws or name in self.own
+
+    def _made(self, start: Term, law: str) -> list[Term]:
+        """Terms that one law makes of another: in all places, as the plainest of the class, in one place."""
+        with self._session([start], (law,)) as (codec, run):
+            for _ in range(2):
+                if not run().updated:
+                    break
+            extractor = Extractor(read(self.egraph, codec), codec)
+            _, plainest = extractor.best[self.egraph.lookup_function("$term0", [])]
+            inside = set(subterms(start))
+            changes: dict[Term, list[Term]] = {}
+            for class_ in extractor.best:
+                found = dict.fromkeys(map(ordered, extractor.alternatives(class_)))
+                for old in (term for term in found if term in inside):
+                    changes[old] = [term for term in found if term is not old]
+        everywhere = _replaced(start, {old: min(new, key=cost) for old, new in changes.items() if new})
+        singly = (_replaced(start, {old: new}) for old, many in changes.items() for new in many)
+        made = dict.fromkeys([everywhere, ordered(plainest), *singly])
+        return [term for term in made if term is not start][:MOST_CANDIDATES]
+
+    # --- one question
+
+    @contextmanager
+    def _session(self, terms: list[Term], names: Iterable[str] | None) -> Iterator[tuple[Codec, Callable[[], Any]]]:
+        """The e-graph with terms in it and the laws of those names (all for None), and what runs a step of them."""
+        self._run("(push)")
+        try:
+            wanted = None if names is None else set(names)
+            codec = Codec(Context(self.known))
+            written = [codec.written(term) for term in terms]
+            own = self.egraph.parse_program(codec.tensor_laws())
+            self.own = {name: command for command in own for name in law_names([command])}
+            laws = {**self.laws, **self.own}
+            self.egraph.run_program(*(laws[name] for name in laws if wanted is None or name in wanted))
+            self.egraph.run_program(*(command for command in own if not law_names([command])))
+            for number, (parts, term) in enumerate(written):
+                self._run(f"{parts}\n(let $term{number} {term})")
+            yield codec, lambda: self._run(STEP)[0].report
+        finally:
+            self._run("(pop)")
+
+    def _run(self, program: str) -> list[Any]:
+        outputs: list[Any] = self.egraph.run_program(*self.egraph.parse_program(program))
+        return outputs
+
+    def _equal(self) -> bool:
+        """Whether the two terms of a session are in one class."""
+        return bool(self.egraph.lookup_function("$term0", []) == self.egraph.lookup_function("$term1", []))
+
+    def _size(self) -> int:
+        (report,) = self._run("(print-size)")
+        return sum(rows for _, rows in report.sizes)
+
+
+def _ruleset(command: Command) -> str:
+    return str(command.rule.ruleset if hasattr(command, "rule") else command.name)
+
+
+def ordered(term: Term) -> Term:
+    """A term with the members of its sums and products in the order in which extraction writes them."""
+    if isinstance(term, Var | Apply):
+        return term
+    children = tuple(ordered(child) for child in term.children)
+    if isinstance(term, Mul):
+        numbers = [child for child in children if isinstance(child, Number)]
+        return mul(*numbers, *sorted((c for c in children if not isinstance(c, Number)), key=order_key))
+    if isinstance(term, Add):
+        return add(*sorted(children, key=order_key))
+    if isinstance(term, Sum):
+        return total(sorted(term.indices, key=lambda index: index.name), children[0])
+    return term.with_children(children)
+
+
+def _replaced(term: Term, changes: Mapping[Term, Term]) -> Term:
+    """A term with subterms exchanged, the outermost first."""
+
+    def visit(node: Term) -> Term:
+        if node in changes:
+            return changes[node]
+        if isinstance(node, Var | Apply):
+            return node
+        return node.with_children(tuple(visit(child) for child in node.children))
+
+    return ordered(visit(term))

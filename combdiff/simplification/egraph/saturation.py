@@ -1,0 +1,195 @@
+"""The schedule: saturate by laws, read the best term out, name its indices canonically, and again until it settles.
+
+    Σ_i δ(i, d)·a[i] + Σ_j δ(d, j)·a[j]   →   2 a[d]
+
+Laws from rules/*.egg and the symmetries of the tensors do the simplifying. Between saturations the best term is put
+in contraction normal form with canonical names and joined with its class, so that terms equal up to names of bound
+indices meet (see `canonical`).
+
+Invariant: the result equals the input in value and never costs more; it does not depend on hash seeds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from combdiff.ir import TABLE, Add, Mul, Names, Number, Primitive, Sum, Term, add, mul, negate, substitute, subterms
+from combdiff.simplification.egglog_bindings import bindings
+from combdiff.simplification.egraph.budget import Budget, current, warn
+from combdiff.simplification.egraph.context import NOTHING, Context
+from combdiff.simplification.egraph.encoding import Codec, function_facts
+from combdiff.simplification.egraph.extraction import Classes, Extractor, price, read
+from combdiff.simplification.egraph.provenance import Found, note
+from combdiff.simplification.laws.loading import load
+from combdiff.simplification.normal_form.canonical import canonical
+from combdiff.simplification.normal_form.contraction import normalise, without_deltas
+
+# Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
+STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
+                        (run laws)
+                        (repeat 8 (run substitution)))"""
+
+_local = threading.local()
+
+
+def _base_egraph(rules: Iterable[str | Path], functions: bool) -> Any:
+    """An e-graph with the built-in laws and the given rule files, made once per thread; callers push and pop."""
+    cache: dict[object, Any] = _local.__dict__.setdefault("egraphs", {})
+    files = load(rules, functions)
+    key = (files, tuple(TABLE))
+    if key not in cache:
+        egraph = bindings().EGraph()
+        for file in files:
+            egraph.run_program(*file.commands)
+        _run(egraph, function_facts())
+        cache[key] = egraph
+    return cache[key]
+
+
+def _run(egraph: Any, text: str) -> list[Any]:
+    """Run a program; what its commands report."""
+    outputs: list[Any] = egraph.run_program(*egraph.parse_program(text))
+    return outputs
+
+
+def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
+    """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget.
+
+    No Σ of it holds a δ that it can take, whatever the budget (see `contraction`).
+    """
+    with _session(rules, _has_functions(term)) as egraph:
+        saturation = _Saturation(egraph, (term,), budget or current(), context)
+        ((named, found),) = saturation.settle()
+        best = without_deltas(found, saturation.names)
+
+        def cheapest(*found: Term) -> Term:
+            return min(found, key=lambda one: price(one, context))
+
+        chosen = cheapest(named, best, saturation.written[0], _turned(named), _turned(best))
+        if chosen is best or chosen is saturation.written[0]:
+            chosen = cheapest(canonical(chosen, saturation.forms), chosen)  # whatever the letters
+        note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
+        return chosen
+
+
+def _turned(term: Term) -> Term:
+    """2 (a − b) in place of −2 (−a + b)."""
+    if isinstance(term, Mul) and len(term.factors) == 2:
+        number, rest = term.factors
+        if isinstance(number, Number) and number.real < 0 and isinstance(rest, Add):
+            return mul(negate(number), add(*(negate(part) for part in rest.terms)))
+    return term
+
+
+def equivalent(
+    one: Term, other: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING
+) -> bool:
+    """Whether the laws find two scalar terms equal. Often their canonical forms are one before any law is tried."""
+    names, forms = Names(one, other), dict[Any, int]()
+    plain, like = (canonical(normalise(apart(term, names), names), forms) for term in (one, other))
+    if plain is like:
+        return True
+    with _session(rules, _has_functions(one) or _has_functions(other)) as egraph:
+        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or current(), context).settle()
+        return first is second
+
+
+def _has_functions(term: Term) -> bool:
+    return any(isinstance(node, Primitive) for node in subterms(term))
+
+
+@contextmanager
+def _session(rules: Iterable[str], functions: bool = True) -> Iterator[Any]:
+    """An e-graph with all laws, or with those for terms without functions, as it was again afterwards."""
+    egraph = _base_egraph(rules, functions)
+    _run(egraph, "(push)")
+    try:
+        yield egraph
+    finally:
+        _run(egraph, "(pop)")
+
+
+def apart(term: Term, names: Names) -> Term:
+    """The term with every Σ binding names of its own."""
+    children = tuple(apart(child, names) for child in term.children)
+    if isinstance(term, Sum):
+        indices = tuple(names.fresh(i) for i in term.indices)
+        return Sum(indices, substitute(children[0], dict(zip(term.indices, indices, strict=True))))
+    return term.with_children(children)
+
+
+class _Saturation:
+    """Terms that share an e-graph, each the root of a class."""
+
+    def __init__(self, egraph: Any, terms: tuple[Term, ...], budget: Budget, context: Context) -> None:
+        self.egraph = egraph
+        self.budget = budget
+        self.codec = Codec(context)
+        self.names = Names(*terms)
+        self.forms: dict[Any, int] = {}
+        self.roots = [f"$root{n}" for n in range(len(terms))]
+        self.written = [apart(term, self.names) for term in terms]
+        self.rounds: list[tuple[Term, Term]] = []
+        starts = [self.codec.written(term) for term in self.written]
+        _run(egraph, self.codec.unsigned_laws())
+        for root, (parts, start) in zip(self.roots, starts, strict=True):
+            _run(egraph, f"{parts}\n(let {root} {start})")
+        self.started = time.monotonic()
+        if signs := self.codec.sign_laws():  # −1 is taken out of each product with such a tensor before its δ's meet Σ
+            self._saturate()
+            _run(egraph, signs)
+
+    def settle(self) -> list[tuple[Term, Term]]:
+        """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
+        seen: set[tuple[Term, ...]] = set()
+        for _ in range(self.budget.rounds):
+            limit = self._saturate()
+            classes = read(self.egraph, self.codec)
+            best = self._best(classes)
+            named = tuple(canonical(normalise(term, self.names), self.forms) for term in best)
+            self.rounds.append((best[0], named[0]))
+            if named in seen:
+                break
+            seen.add(named)
+            for root, term in zip(self.roots, named, strict=True):
+                parts, written = self.codec.written(term)
+                _run(self.egraph, f"{parts}\n(union {root} {written})")
+            if limit:
+                warn(limit)
+                break
+        else:
+            warn(f"{self.budget.rounds} rounds")
+        return list(zip(named, best, strict=True))
+
+    def _saturate(self) -> str:
+        """Apply the laws until nothing changes; the budget that stopped it first, empty if none did."""
+        size, growth = self._size(), 1.0
+        while not (limit := self._limit(size * growth)):
+            (ran,) = _run(self.egraph, STEP)
+            if not ran.report.updated:  # equal sizes do not say so: a node may be added where two classes become one
+                break
+            before, size = size, self._size()
+            growth = max(size / max(before, 1) - 1, 1.0)  # a step cannot be interrupted, so its size is foreseen
+        return limit
+
+    def _size(self) -> int:
+        """The number of rows of all tables."""
+        (report,) = _run(self.egraph, "(print-size)")
+        return sum(rows for _, rows in report.sizes)
+
+    def _best(self, classes: Classes) -> list[Term]:
+        extractor = Extractor(classes, self.codec)
+        return [extractor.best[self.egraph.lookup_function(root, [])][1] for root in self.roots]
+
+    def _limit(self, size: float) -> str:
+        """The budget that is spent, in words; empty while none is."""
+        if size > self.budget.nodes:
+            return f"{self.budget.nodes} nodes"
+        if time.monotonic() - self.started > self.budget.seconds:
+            return f"{self.budget.seconds} seconds"
+        return ""

@@ -1,0 +1,6 @@
+"""Rule files: egglog programs in the vocabulary of rules/README.md, read as data.
+
+In the order in which data meets them: `syntax` (text → commands, with places), `patterns` (laws as egglog matches
+them), `declarations` (primitives that a file adds) and `loading` (the built-in files, those a user gives and those
+that packages install).
+"""

@@ -1,0 +1,341 @@
+"""Common subnetworks: what several results of a program compute alike becomes a binding.
+
+    (J, C) ↦ (Σ C[p,i] C[q,j] C[r,i]* C[s,j]* J[r,p,s,q],  (d, e) ↦ 4 Σ C[p,e] C[q,i] C[r,i]* J[d,p,r,q])
+    = (J, C) ↦ let t[d,e] = Σ C[p,e] C[q,i] C[r,i]* J[d,p,r,q] in (Σ C[s,j]* t[s,j],  (d, e) ↦ 4 t[d,e])
+
+A subnetwork (see `parts`) is some of the factors under a Σ, with the sums that only they need. Two are alike when their
+canonical forms are, perhaps after one is conjugated or its axes are exchanged, so that the symmetries of the tensors
+count. A common one is bound where that lowers the number of multiplications of all results together, at typical sizes,
+and raises it at none of the sizes tried.
+
+Invariant: the value is unchanged; a program with one result gets no binding that its origin has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations
+
+from combdiff.ir import (
+    MINUS_ONE,
+    Apply,
+    Implicit,
+    Lambda,
+    Mul,
+    Names,
+    Space,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    conj,
+    dtype_of,
+    joined,
+    lambda_,
+    let,
+    mul,
+    negate,
+    split,
+    total,
+    values_of,
+)
+from combdiff.simplification.egraph.extraction import symbols
+from combdiff.simplification.normal_form.canonical import canonical
+from combdiff.simplification.normal_form.contraction import normalise
+from combdiff.simplification.normal_form.subnetworks import (
+    Common,
+    Subnetwork,
+    Use,
+    costs_nothing,
+    domain_of,
+    factors_of,
+    parts_of,
+    saving,
+    scenarios,
+    signature,
+)
+from combdiff.simplification.normal_form.symmetries import with_symmetries
+
+MOST_ORDERS = 24  # exchanges of axes that are tried
+MOST_BINDINGS = 64
+HEAVY = 3  # factors of a network from which on a tensor that is bound is bound in derivatives too
+
+
+def bind_common(body: Term) -> Term:
+    """A let program in which the subnetworks that its results have in common are bound."""
+    if not isinstance(split(body)[1], Tuple):
+        return body
+    search = _Search(body)
+    for _ in range(MOST_BINDINGS):
+        found = search.best(body)
+        if found is None:
+            break
+        body = _bind(body, found, search.names)
+    return body
+
+
+def read_bound(body: Term) -> Term:
+    """A let program whose networks read the tensors that are bound before, where they have them as parts.
+
+    Once simplified a network may hold what has a name already: Σ_i A[d,i] x[i] / t beside t2[i] = Σ_j A[i,j] x[j].
+    """
+    search = _Search(body)
+    for number in range(len(split(body)[0])):
+        body = search.reading(body, number)
+    return body
+
+
+def bind_again(body: Term, origin: Term) -> Term:
+    """A derivative in which heavy tensors that the program has bound are bound, where that costs no multiplication.
+
+    The laws take networks for wholes, and find them simplest without names; a reader finds ρ in w ρ* U S. Looked at are
+    tensors made of parameters alone: what is made of other bindings has their names in the derivative, too.
+    """
+    names = Names(body, origin)
+    bindings = split(origin)[0]
+    bound = {var for var, _ in bindings}
+    for var, value in bindings:
+        inner = value.body if isinstance(value, Lambda) else value
+        if isinstance(inner, Sum) and len(factors_of(inner)) >= HEAVY and value.free.isdisjoint(bound):
+            body = _bound_again(body, with_symmetries(names.fresh(var), value), value, names)
+    return body
+
+
+def _bound_again(body: Term, var: Var, value: Term, names: Names) -> Term:
+    """The body with the tensor bound and read, if it has it as a part."""
+    bindings, result = split(body)
+    candidate = let([(var, value), *bindings], result)
+    search, sites = _Search(candidate), list(values_of(candidate))
+    (own,) = (node for node in _networks(sites[0]) if node is (value.body if isinstance(value, Lambda) else value))
+    whole = max((part for _, part in search.listed_parts(own)), key=lambda part: len(part.factors), default=None)
+    if whole is None:
+        return body
+    alike = [(0, whole)]
+    for number, site in enumerate(sites[1:], start=1):
+        parts = (part for node in _networks(site) for _, part in search.listed_parts(node))
+        alike += [(number, part) for part in parts if signature(part) == signature(whole)]
+    every = [(var, value), *bindings]
+    for common in search.alike(alike, every, sites, range(len(sites))):
+        has_name = any(_is_bound((use.site, use.part), every) for use in common.uses)
+        if common.bound == 0 and not has_name and costs_nothing(common, list(scenarios(sites))):
+            return _bind(candidate, common, names)
+    return body
+
+
+# --- rewriting -----------------------------------------------------------------------------------------------------
+
+
+def _bind(body: Term, common: Common, names: Names) -> Term:
+    """The program with the tensor bound before its first use, and read wherever it is used."""
+    bindings = list(split(body)[0])
+    if common.bound is None:
+        part = common.definition
+        value = lambda_(part.open, total(part.summed, mul(*part.factors)))
+        space = Space(*map(domain_of, part.open), dtype=dtype_of(total(part.summed, mul(*part.factors))))
+        tensor = with_symmetries(names.fresh(Var("t", space)), value)
+    else:
+        tensor = bindings[common.bound][0]
+    sites = list(values_of(body))
+    for site in {use.site for use in common.uses}:
+        sites[site] = _Rewriting(tensor, [use for use in common.uses if use.site == site]).run(sites[site])
+    rewritten = [(var, site) for (var, _), site in zip(bindings, sites, strict=False)]
+    if common.bound is None:
+        rewritten.insert(min(*(use.site for use in common.uses), len(bindings)), (tensor, value))
+    return let(rewritten, joined(split(body)[1], sites[len(bindings) :]))
+
+
+class _Rewriting:
+    """Puts accesses to a tensor in place of the parts that use it."""
+
+    def __init__(self, tensor: Var, uses: Iterable[Use]) -> None:
+        self.tensor = tensor
+        self.uses: dict[Term, list[Use]] = {}
+        for use in uses:
+            self.uses.setdefault(use.part.node, []).append(use)
+        self.done: dict[Term, Term] = {}
+
+    def run(self, term: Term) -> Term:
+        if term not in self.done:
+            self.done[term] = self._network(term) if term in self.uses else self._other(term)
+        return self.done[term]
+
+    def _other(self, term: Term) -> Term:
+        if isinstance(term, Implicit):
+            return term
+        children = tuple(self.run(child) for child in term.children)
+        return term if children == term.children else term.with_children(children)
+
+    def _network(self, term: Term) -> Term:
+        assert isinstance(term, Sum)
+        taken = {n for use in self.uses[term] for n in use.part.positions}
+        gone = {i for use in self.uses[term] for i in use.part.summed}
+        kept = (self.run(factor) for n, factor in enumerate(factors_of(term)) if n not in taken)
+        read = (use.access(self.tensor) for use in self.uses[term])
+        return total((i for i in term.indices if i not in gone), mul(*kept, *read))
+
+
+def _apart(bindings: int, result: Term) -> list[int]:
+    """For each site a number, one for all items of one result: what the gradients alone have in common stays there."""
+    items = result.items if isinstance(result, Tuple) else (result,)
+    found = list(range(bindings))
+    for number, item in enumerate(items, start=bindings):
+        found += [number] * sum(1 for _ in values_of(item))
+    return found
+
+
+def _networks(site: Term) -> Iterator[Sum]:
+    """The networks of a site, without those of equations, where other tensors may have the same names."""
+    seen: set[Term] = set()
+    todo = [site]
+    while todo:
+        node = todo.pop()
+        if node not in seen and not isinstance(node, Implicit):
+            seen.add(node)
+            todo.extend(node.children)
+            if isinstance(node, Sum):
+                yield node
+
+
+class _Search:
+    """Finds the common part that saves most; remembers what it learnt about parts."""
+
+    def __init__(self, body: Term) -> None:
+        self.names = Names(body)
+        self.found = False
+        self.forms: dict[object, int] = {}
+        self.known: dict[tuple[Subnetwork, tuple[int, ...], bool], tuple[Term, bool]] = {}
+        self.listed: dict[Sum, list[tuple[tuple[object, ...], Subnetwork]]] = {}
+
+    def best(self, body: Term) -> Common | None:
+        """The tensor to bind next, None where none is worth it.
+
+        All of a result, such as F C in 4 F C, is bound only where no smaller part is in common: the rest reads better.
+        """
+        sites = list(values_of(body))
+        bindings, result = split(body)
+        apart = _apart(len(bindings), result)
+        names = {var.name for var, _ in bindings}
+        groups: dict[tuple[object, ...], list[tuple[int, Subnetwork]]] = {}
+        for number, site in enumerate(sites):
+            for node in _networks(site):
+                for kind, part in self.listed_parts(node):
+                    groups.setdefault(kind, []).append((number, part))
+        tried = list(scenarios(sites))
+        found: list[tuple[float, int, int, Common]] = []
+        for group in groups.values():
+            if len({apart[site] for site, _ in group}) > 1:
+                for common in self.alike(group, bindings, sites, apart):
+                    saved = saving(common, tried)
+                    if saved > 0:
+                        part = common.definition
+                        later = sum(not names.isdisjoint(v.name for v in f.free) for f in part.factors)
+                        found.append((-saved, later, sum(map(symbols, part.factors)), common))
+        inside = [item for item in found if not any(use.is_result(len(bindings)) for use in item[3].uses)]
+        if not inside and self.found:
+            return None
+        self.found = True
+        return min(inside or found, key=lambda item: item[:3])[3] if found else None
+
+    def reading(self, body: Term, number: int) -> Term:
+        """The body with the tensor of that binding read wherever a later network has it, if that saves."""
+        bindings, sites = split(body)[0], list(values_of(body))
+        whole = self._whole(bindings[number][1])
+        if whole is None:
+            return body
+        kind = signature(whole)
+        nodes = ((site, node) for site in range(number + 1, len(sites)) for node in _networks(sites[site]))
+        alike = [(site, part) for site, node in nodes for other, part in self.listed_parts(node) if other == kind]
+        if alike:
+            tried = list(scenarios(sites))
+            for common in self.alike([(number, whole), *alike], bindings, sites, range(len(sites))):
+                if common.bound == number and saving(common, tried) > 0:
+                    return _bind(body, common, self.names)
+        return body
+
+    def _whole(self, value: Term) -> Subnetwork | None:
+        """All of a tensor that is one network, as a part of it."""
+        inner = value.body if isinstance(value, Lambda) else value
+        parts = [part for _, part in self.listed_parts(inner)] if isinstance(inner, Sum) else []
+        whole = (part for part in parts if len(part.factors) == len(factors_of(part.node)))
+        return next((part for part in whole if set(part.open) == set(value.bound)), None)
+
+    def listed_parts(self, node: Sum) -> list[tuple[tuple[object, ...], Subnetwork]]:
+        """The parts of a network with their signatures."""
+        if node not in self.listed:
+            self.listed[node] = [(signature(part), part) for part in parts_of(node)]
+        return self.listed[node]
+
+    def alike(
+        self,
+        group: list[tuple[int, Subnetwork]],
+        bindings: Sequence[tuple[Var, Term]],
+        sites: Sequence[Term],
+        apart: Sequence[int],
+    ) -> Iterator[Common]:
+        """The parts of a group equal up to exchange of axes, conjugation and sign, where two results have them."""
+        arguments = [site.bound if isinstance(site, Lambda) else () for site in sites]
+        left = sorted(
+            group, key=lambda one: (not _is_bound(one, bindings), -len({*arguments[one[0]]} & {*one[1].open}))
+        )
+        while len({apart[site] for site, _ in left}) > 1:
+            first, part = left[0]
+            whole = _is_bound(left[0], bindings)
+            variants = self._variants(part)
+            uses: list[Use] = []
+            rest: list[tuple[int, Subnetwork]] = []
+            for site, other in left[1:] if whole else left:
+                form, negative = self._form(other, tuple(range(len(other.open))), False)
+                if form not in variants:
+                    rest.append((site, other))
+                elif not whole or site > first:
+                    order, conjugated, minus = variants[form]
+                    uses.append(Use(site, other, order, conjugated, negative != minus))
+            left = rest
+            uses = list(_disjoint(uses))
+            if len({apart[use.site] for use in uses}) > (0 if whole else 1):
+                ahead = [i for i in arguments[first] if i in part.open]
+                yield Common(part, tuple(uses), first if whole else None).shown((*ahead, *part.open))
+
+    def _variants(self, part: Subnetwork) -> dict[Term, tuple[tuple[int, ...], bool, bool]]:
+        """The forms of a part under exchanges of its axes and conjugation, with what each does."""
+        found: dict[Term, tuple[tuple[int, ...], bool, bool]] = {}
+        axes = range(len(part.open))
+        orders = [o for o in permutations(axes) if all(part.open[o[n]].type == part.open[n].type for n in axes)]
+        for order in orders[:MOST_ORDERS]:
+            for conjugated in (False, True):
+                form, negative = self._form(part, order, conjugated)
+                inverse = tuple(order.index(n) for n in axes)
+                found.setdefault(form, (inverse, conjugated, negative))
+        return found
+
+    def _form(self, part: Subnetwork, order: tuple[int, ...], conjugated: bool) -> tuple[Term, bool]:
+        """The canonical form of a part up to its sign: open indices are summed against tensors that mark the axes."""
+        key = (part, order, conjugated)
+        if key not in self.known:
+            product = mul(*part.factors)
+            marks = [Apply(Var(f"#{n}", Space(domain_of(part.open[m]))), (part.open[m],)) for n, m in enumerate(order)]
+            marked = total((*part.summed, *part.open), mul(conj(product) if conjugated else product, *marks))
+            form = canonical(normalise(marked, self.names), self.forms)
+            negative = isinstance(form, Mul) and form.factors[0] is MINUS_ONE
+            self.known[key] = (negate(form) if negative else form), negative
+        return self.known[key]
+
+
+def _is_bound(member: tuple[int, Subnetwork], bindings: Sequence[tuple[Var, Term]]) -> bool:
+    """Whether a part is all there is to a binding."""
+    site, part = member
+    if site >= len(bindings) or len(part.factors) < len(factors_of(part.node)):
+        return False
+    value = bindings[site][1]
+    body = value.body if isinstance(value, Lambda) else value
+    return body is part.node and set(value.bound) == set(part.open)
+
+
+def _disjoint(uses: Iterable[Use]) -> Iterator[Use]:
+    """Those that do not share a factor with one before."""
+    taken: dict[tuple[int, Term], set[int]] = {}
+    for use in uses:
+        mine = taken.setdefault((use.site, use.part.node), set())
+        if mine.isdisjoint(use.part.positions):
+            mine.update(use.part.positions)
+            yield use

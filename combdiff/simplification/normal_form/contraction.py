@@ -1,0 +1,161 @@
+"""Contraction normal form: every Σ is a connected network of factors, and δ's over index forms are solved.
+
+    Σ_i x[i]·(Σ_i A[i, j]·y[k])        becomes  y[k]·(Σ_i x[i])·(Σ_i A[i, j])
+    Σ_k δ(i + k, d)·w[k]               becomes  w[d − i]·[0 ≤ d − i < n]
+    Σ_i A[a, i]·(δ(i, d) − v[i])       becomes  A[a, d] − Σ_i A[a, i]·v[i]
+
+Names of bound indices make these steps awkward for rewriting, so they are done on terms before, between and after the
+saturations of the e-graph: sums in a product are joined (their indices renamed apart), δ's are solved for summed
+indices and conditions made plain (see `conditions`), a product is distributed over a sum that holds a δ which the Σ can
+take, factors without summed indices are moved out, and what is not connected through summed indices is split.
+
+Invariant: the value of the term is unchanged; in the result no Σ holds a number, a Σ, two unconnected parts, or a δ
+that it can take, whatever budgets there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from combdiff.ir import (
+    ZERO,
+    Add,
+    Apply,
+    Conj,
+    Delta,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Var,
+    add,
+    conj,
+    dtype_of,
+    is_entire,
+    mul,
+    substitute,
+    total,
+)
+from combdiff.simplification.normal_form.delta_solver import can_take, solve
+from combdiff.simplification.normal_form.fourier_inversion import collapsed
+
+
+def normalise(term: Term, names: Names) -> Term:
+    """The contraction normal form of a scalar term; new names for bound indices come from `names`."""
+    match term:
+        case Sum() | Mul():
+            return _network(term, names)
+        case Conj():
+            return _conjugate(normalise(term.body, names))
+        case Add():
+            return add(*(normalise(part, names) for part in term.terms))
+        case Apply():
+            return term
+    return term.with_children(tuple(normalise(child, names) for child in term.children))
+
+
+def _conjugate(term: Term) -> Term:
+    """The conjugate pushed to the leaves of sums and products; a real term is its own."""
+    if dtype_of(term) is not complex:
+        return term
+    match term:
+        case Mul() | Add():
+            return term.with_children(tuple(_conjugate(child) for child in term.children))
+        case Sum():
+            return total(term.indices, _conjugate(term.body))
+        case Primitive() if is_entire(term):
+            return term.with_children(tuple(_conjugate(child) for child in term.children))
+    return conj(term)
+
+
+def _network(term: Term, names: Names) -> Term:
+    indices, factors = _join(term, names)
+    indices, factors = solve(*collapsed(indices, factors), names)
+    if ZERO in factors:
+        return ZERO
+    waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, indices)), None)
+    if waiting is None:
+        return _split(indices, factors)
+    rest, parts = [*factors[:waiting], *factors[waiting + 1 :]], factors[waiting].children
+    return add(*(_network(total(indices, mul(part, *rest)), names) for part in parts))
+
+
+def without_deltas(term: Term, names: Names) -> Term:
+    """The term in which no Σ holds a δ that it can take; networks without such a δ stay as they are."""
+    if _is_unsolved(term, ()):
+        return normalise(term, names)
+    if not term.children or isinstance(term, Apply):
+        return term
+    children = tuple(without_deltas(child, names) for child in term.children)
+    return term if children == term.children else term.with_children(children)
+
+
+def _is_unsolved(term: Term, indices: Sequence[Var]) -> bool:
+    """Whether a Σ of a network, or the Σ over indices around it, can take a δ in it. Reads at δ(k, idx[i]) are taken."""
+    match term:
+        case Delta():
+            return not term.lookup and can_take(indices, term)
+        case Sum():
+            return _is_unsolved(term.body, (*indices, *term.indices))
+        case Mul() | Conj():
+            return any(_is_unsolved(child, indices) for child in term.children)
+        case Add():
+            return _waits(term, indices) or any(_is_unsolved(child, ()) for child in term.children)
+    return False
+
+
+def _waits(term: Term, indices: Sequence[Var]) -> bool:
+    """Whether a factor holds a δ that the Σ over indices around it can take."""
+    if isinstance(term, Delta):
+        return can_take(indices, term)
+    return isinstance(term, Sum | Mul | Add | Conj) and any(_waits(child, indices) for child in term.children)
+
+
+def _join(term: Term, names: Names) -> tuple[list[Var], list[Term]]:
+    """The summed indices and the factors of a nest of sums and products."""
+    if isinstance(term, Sum):
+        renamed = tuple(names.fresh(index) for index in term.indices)
+        body = substitute(term.body, dict(zip(term.indices, renamed, strict=True)))
+        indices, factors = _join(body, names)
+        return [*renamed, *indices], factors
+    if not isinstance(term, Mul):
+        flat = normalise(term, names)
+        return _join(flat, names) if isinstance(flat, Mul | Sum) else ([], [flat])
+    indices, factors = [], []
+    for factor in term.factors:
+        more_indices, more_factors = _join(factor, names)
+        indices += more_indices
+        factors += more_factors
+    return indices, factors
+
+
+# --- connected parts -----------------------------------------------------------------------------------------------
+
+
+def _split(indices: list[Var], factors: list[Term]) -> Term:
+    """A product of sums over connected parts, times the factors that hold no summed index."""
+    outside = [f for f in factors if f.free.isdisjoint(indices)]
+    inside = [f for f in factors if not f.free.isdisjoint(indices)]
+    parts = [total(i, mul(*f)) for i, f in components(indices, inside)]
+    unused = [i for i in indices if not any(i in f.free for f in inside)]
+    return mul(*outside, *parts, *(total((i,), Number(1)) for i in unused))
+
+
+def components(indices: Iterable[Var], factors: Iterable[Term]) -> list[tuple[list[Var], list[Term]]]:
+    """The factors grouped by connection through the indices, with the indices of each group."""
+    summed = list(indices)
+    groups: list[tuple[set[Var], list[Term]]] = []
+    for factor in factors:
+        mine = {i for i in summed if i in factor.free}
+        members = [factor]
+        apart = []
+        for group in groups:
+            if group[0] & mine:
+                mine |= group[0]
+                members = group[1] + members
+            else:
+                apart.append(group)
+        groups = [*apart, (mine, members)]
+    return [([i for i in summed if i in mine], members) for mine, members in groups]

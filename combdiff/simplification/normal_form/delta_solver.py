@@ -1,0 +1,381 @@
+"""The δ's and conditions of a network, solved exactly over the integers.
+
+    Σ_{i,k} δ(i + k, d)·y[i]·w[k]       becomes  Σ_k [0 ≤ d − k < m]·y[d − k]·w[k]
+    Σ_i δ(2i, d)·y[i]                   becomes  [d ≡ 0 (mod 2)]·y[d/2]
+    Σ_{i,j} δ(2i + 3j, d)·y[i, j]       becomes  Σ_z [0 ≤ …]·y[3z − d, d − 2z]
+    Σ_{k,i} δ(k, idx[i])·δ(d, idx[i])·x[k]   becomes  x[d]·Σ_i δ(d, idx[i])
+
+All δ's of a network that compare whole numbers are one system Aα = β for the summed indices α, solved for those that
+read tensors of high order: i, j of a result rather than k, l of a sum in it, so that what is left is a sum over the
+kernel, as in `Σ_k y[d − k, e]·w[k]`; among others the canonical order decides, whatever their names. Its solutions (see
+`affine`) leave sums over the kernel, a δ of the cokernel, integrality conditions, and the ranges of the indices solved
+for as conditions on what is left; conditions that others imply are dropped (Urban & van der Smagt 2017, sec. 4). A δ on
+a cycle is solved modulo its size, a δ of Dirac's with the factor 1/|a| of its coefficient.
+
+Invariant: the value of the network is unchanged; conditions guard what a substitution may have moved out of range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor, gcd, lcm
+
+from combdiff.ir import (
+    ONE,
+    ZERO,
+    Apply,
+    Cyclic,
+    Delta,
+    Domain,
+    Guard,
+    Indicator,
+    Mul,
+    Names,
+    Number,
+    Range,
+    Real,
+    Sum,
+    Symmetric,
+    Term,
+    Unequal,
+    Var,
+    Whole,
+    affine,
+    affine_parts,
+    counts_modulo,
+    delta,
+    indicator,
+    is_index,
+    mul,
+    substitute,
+    subterms,
+)
+from combdiff.polyhedra import (
+    NEVER,
+    Linear,
+    contradictory,
+    eliminate,
+    implied,
+    in_domain,
+    integer_points,
+    linear,
+    plain_congruence,
+    premises_of,
+    prune,
+    symbol,
+    term_of,
+    tighten,
+)
+from combdiff.simplification.normal_form.canonical import canonical_order
+
+Network = tuple[list[Var], list[Term]]
+
+
+def solve(indices: list[Var], factors: list[Term], names: Names) -> Network:
+    """The network with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
+    indices, factors = _plainly(indices, _looked_up_once(indices, _flat(factors)))
+    indices, factors = _one_by_one(indices, factors, names)
+    indices, factors = _together(indices, factors, names)
+    return indices, plain_conditions(factors)
+
+
+def _flat(factors: Iterable[Term]) -> list[Term]:
+    product = mul(*factors)
+    return list(product.factors) if isinstance(product, Mul) else [product]
+
+
+# --- δ's between bare indices, and of integers that arrays hold ----------------------------------------------------
+
+
+def can_take(indices: Sequence[Var], factor: Delta) -> bool:
+    """Whether Σ over indices can take a δ: it says what one of them is, by the others or by what an array holds."""
+    if factor.domain is None or factor.free.isdisjoint(indices):
+        return False
+    if factor.lookup:
+        index, value = factor.lookup
+        return index in indices and index not in value.free and getattr(index, "type", None) == factor.domain
+    if isinstance(factor.domain, Range | Symmetric):
+        return _is_equation(factor, indices)
+    parts, _ = affine_parts(affine([(factor.left, 1), (factor.right, -1)]))
+    return any(index in indices and index.type == factor.domain and abs(c) == 1 for index, c in parts)
+
+
+def _plainly(indices: list[Var], factors: list[Term]) -> Network:
+    """The network without the δ's that set a summed index equal to another index of its domain."""
+    for factor in factors:
+        if not isinstance(factor, Delta) or not _is_plain(factor):
+            continue
+        for index, value in ((factor.left, factor.right), (factor.right, factor.left)):
+            if index in indices:
+                assert isinstance(index, Var)
+                rest = _flat(substitute(other, {index: value}) for other in factors if other is not factor)
+                left = [other for other in indices if other is not index]
+                return _plainly(left, _looked_up_once(left, rest))
+    return indices, factors
+
+
+def _looked_up_once(indices: list[Var], factors: list[Term]) -> list[Term]:
+    """The factors, in which an integer that an array holds is compared with one index form alone, each guard once.
+
+    δ(k, idx[i]) δ(l, idx[i]) is δ(k, l) δ(k, idx[i]): what is looked up twice is one index.
+    """
+    guards = dict.fromkeys(f for f in factors if isinstance(f, Guard))
+    rest = [f for f in factors if f not in guards]
+    looked_up = {f: pair for f in guards if isinstance(f, Delta) and f.domain and (pair := f.lookup)}
+    plain: list[Term] = [f for f in guards if f not in looked_up]
+    first: dict[tuple[Term, Domain | None], Term] = {}
+    for found in sorted(looked_up, key=lambda f: _preference(looked_up[f][0], indices)):
+        form, value = looked_up[found]
+        other = first.setdefault((value, found.domain), form)
+        plain.append(found if other is form else delta(other, form, found.domain))
+    return _flat([*rest, *dict.fromkeys(plain)])
+
+
+def _preference(form: Term, indices: Sequence[Var]) -> tuple[bool, bool, list[str]]:
+    """What orders index forms, those that are left standing first: those of the result, and bare ones."""
+    return not form.free.isdisjoint(indices), not isinstance(form, Var), sorted(v.name for v in form.free)
+
+
+# --- one δ at a time: on a cycle, on the real line -----------------------------------------------------------------
+
+
+def _one_by_one(indices: list[Var], factors: list[Term], names: Names) -> Network:
+    for position, factor in enumerate(factors):
+        rest = [*factors[:position], *factors[position + 1 :]]
+        solution = _single(factor, indices, rest, names) if isinstance(factor, Delta) else None
+        if solution is not None:
+            index, value, extra, more = solution
+            replaced = _flat(substitute(f, {index: value}) for f in rest)
+            return _one_by_one([*(i for i in indices if i is not index), *more], [*replaced, *extra], names)
+    return indices, factors
+
+
+Single = tuple[Var, Term, list[Term], list[Var]]
+
+
+def _single(factor: Delta, indices: list[Var], rest: list[Term], names: Names) -> Single | None:
+    """A summed index, its value where the δ is 1, further factors and further summed indices."""
+    if not _compares_indices(factor) or _is_plain(factor):
+        return None
+    form = affine([(factor.left, 1), (factor.right, -1)])
+    candidates = [(v, c) for v, c in affine_parts(form)[0] if v in indices and v.type == factor.domain]
+    order = _order(indices, [factor, *rest]) if len(candidates) > 1 else indices
+    for index, coefficient in sorted(candidates, key=lambda part: (abs(part[1]), order.index(part[0]))):
+        if isinstance(factor.domain, Real):
+            value = affine([(form, -1 / Fraction(coefficient)), (index, 1)])
+            return index, value, [Number(abs(1 / Fraction(coefficient)))] if abs(coefficient) != 1 else [], []
+        if isinstance(factor.domain, Cyclic) and all(counts_modulo(index, other) for other in rest):
+            solution = _modular(index, coefficient, form, factor.domain, names)
+            if solution is not None:
+                return solution
+    return None
+
+
+def _modular(index: Var, coefficient: int | Fraction, form: Term, cycle: Cyclic, names: Names) -> Single | None:
+    """The solutions of `coefficient·index + rest ≡ 0 (mod n)`: gcd(coefficient, n) of them where that divides rest."""
+    rest = affine([(form, 1), (index, -coefficient)])
+    if abs(coefficient) == 1:
+        return index, affine([(rest, -coefficient)]), [], []
+    size = cycle.size
+    if not isinstance(size, int) or not isinstance(coefficient, int) or not size:
+        return None
+    turns = gcd(coefficient, size)
+    inverse = pow(coefficient // turns, -1, size // turns) if size > turns else 0
+    value = affine([(rest, Fraction(-inverse, turns))])
+    conditions = [indicator(rest, turns)] if turns > 1 else []
+    if turns == 1:
+        return index, value, conditions, []
+    step = names.fresh(Var("z", Range(turns)))
+    return index, affine([(value, 1), (step, size // turns)]), conditions, [step]
+
+
+def _compares_indices(factor: Delta) -> bool:
+    return is_index(factor.left) and is_index(factor.right) and bool(factor.domain)
+
+
+def _is_plain(factor: Delta) -> bool:
+    """Whether a δ compares two bare indices of its domain; those are left to the laws."""
+    left, right = factor.left, factor.right
+    return isinstance(left, Var) and isinstance(right, Var) and left.type == right.type == factor.domain
+
+
+def _order(indices: list[Var], factors: list[Term]) -> list[Var]:
+    """The summed indices in the order in which they are solved for, whatever they are called.
+
+    First are those of tensors of high order, then the first axes of tensors by name.
+    """
+    places: dict[Var, list[tuple[int, str, int]]] = {index: [] for index in indices}
+    for access in (node for node in subterms(mul(*factors)) if isinstance(node, Apply)):
+        for axis, argument in enumerate(access.arguments):
+            for index in argument.free & places.keys():
+                places[index].append((-len(access.arguments), getattr(access.function, "name", ""), axis))
+    canonical = canonical_order(Sum(tuple(indices), mul(*factors)))
+    return sorted(canonical, key=lambda index: sorted(places[index]) or [(0, "", 0)])
+
+
+# --- all δ's on whole numbers together -----------------------------------------------------------------------------
+
+
+def _together(indices: list[Var], factors: list[Term], names: Names) -> Network:
+    equations = [f for f in factors if isinstance(f, Delta) and _is_equation(f, indices)]
+    if all(_is_plain(equation) for equation in equations):
+        return indices, factors
+    mentioned = frozenset().union(*(equation.free for equation in equations))
+    rest = [f for f in factors if f not in equations]
+    unknowns = [i for i in indices if i in mentioned]
+    if len(unknowns) > 1:
+        unknowns = [i for i in _order(indices, factors) if i in mentioned]
+    solution = _solution(equations, unknowns, rest, names)
+    if solution is None:  # a kernel without closed bounds: solve for indices that the others determine
+        solution = _solution(equations, _independent(equations, unknowns), rest, names)
+    if solution is None:
+        return indices, factors
+    replacement, loops, extra = solution
+    replaced = _flat([*extra, *(substitute(f, replacement) for f in rest)])
+    kept = [i for i in indices if i not in replacement or i in loops]
+    return [*kept, *(loop for loop in loops if loop not in kept)], replaced
+
+
+def _is_equation(factor: Delta, indices: Sequence[Var]) -> bool:
+    """Whether a δ compares whole numbers and mentions a summed index."""
+    whole = _compares_indices(factor) and isinstance(factor.domain, Range | Symmetric)
+    return whole and not factor.free.isdisjoint(indices) and not any(isinstance(v.type, Real) for v in factor.free)
+
+
+Solution = tuple[dict[Var, Term], list[Var], list[Term]]
+
+
+def _solution(equations: list[Delta], unknowns: list[Var], rest: list[Term], names: Names) -> Solution | None:
+    """What the unknowns are, the indices that stay summed, and the conditions that come with them."""
+    forms = [linear(affine([(e.left, 1), (e.right, -1)])) for e in equations]
+    if any(not isinstance(value, int) for form in forms for _, value in form.coefficients):
+        forms = [form.scale(lcm(*(Fraction(v).denominator for _, v in form.coefficients))) for form in forms]
+    symbols = [symbol(v) for v in unknowns]
+    matrix = [[int(form.coefficient(name)) for name in symbols] for form in forms]
+    beta = [
+        (form - Linear(tuple(zip(symbols, row, strict=True)))).scale(-1)
+        for form, row in zip(forms, matrix, strict=True)
+    ]
+    points = integer_points(matrix, beta, symbols)
+    variables = {symbol(v): v for f in (*equations, *rest) for v in f.free} | dict(zip(symbols, unknowns, strict=True))
+    ranges = [form for v, a in zip(unknowns, points.alpha, strict=True) for form in in_domain(a, v.type)]
+    shifts: dict[str, Linear] = {}
+    for name in points.loops:
+        if name in variables:
+            continue
+        bounds = _constant_bounds(name, ranges, variables)
+        if bounds is None:
+            return None
+        variables[name] = names.fresh(Var("z", Range(max(bounds[1] - bounds[0] + 1, 0))))
+        shifts[name] = Linear(((name, 1),), bounds[0])
+    forms = [form.substitute(shifts) for form in (*points.alpha, *ranges)]
+    alpha, ranges = forms[: len(unknowns)], forms[len(unknowns) :]
+    loops = [variables[name] for name in points.loops]
+    replacement = {v: a for v, form in zip(unknowns, alpha, strict=True) if (a := term_of(form, variables)) is not v}
+    domain = equations[0].domain
+    extra = [
+        *(_equal(form, variables, domain) for form in points.equalities),
+        *(indicator(term_of(form, variables), m) for form, m in points.congruences),
+        *(indicator(term_of(form, variables)) for form in ranges),
+    ]
+    return replacement, loops, extra
+
+
+def _equal(form: Linear, variables: Mapping[str, Var], domain: Domain | None) -> Term:
+    """δ for `form = 0`: a bare index, or what has positive coefficients, on the left."""
+    form = form.scale(Fraction(1, gcd(*(int(c) for _, c in form.coefficients)) or 1))
+    bare = next((name for name, c in form.coefficients if abs(c) == 1 and name in variables), None)
+    if bare is not None and not isinstance(variables[bare].type, Whole):
+        rest = (form - Linear(((bare, form.coefficient(bare)),))).scale(-form.coefficient(bare))
+        return delta(variables[bare], term_of(rest, variables), domain)
+    left = Linear(tuple((name, c) for name, c in form.coefficients if c > 0))
+    if not form.coefficients:
+        return ONE if not form.constant else ZERO
+    return delta(term_of(left, variables), term_of((form - left).scale(-1), variables), domain)
+
+
+def _independent(equations: list[Delta], unknowns: list[Var]) -> list[Var]:
+    """Unknowns, as many as the equations determine when the others are given; those with small coefficients first."""
+    forms = [linear(affine([(e.left, 1), (e.right, -1)])) for e in equations]
+    chosen: list[Var] = []
+    rows: list[list[Fraction]] = []
+    for var in sorted(unknowns, key=lambda v: max(abs(Fraction(form.coefficient(symbol(v)))) for form in forms)):
+        column = [Fraction(form.coefficient(symbol(var))) for form in forms]
+        for row in rows:
+            pivot = next(n for n, x in enumerate(row) if x)
+            column = [x - column[pivot] / row[pivot] * y for x, y in zip(column, row, strict=True)]
+        if any(column):
+            rows.append(column)
+            chosen.append(var)
+    return chosen
+
+
+def _constant_bounds(name: str, ranges: list[Linear], variables: Mapping[str, Var]) -> tuple[int, int] | None:
+    """The least and greatest value of a loop variable over all indices, where sizes are numbers."""
+    mentioned = {n for form in ranges for n in form.symbols}
+    system = [*ranges, *premises_of(v for n, v in variables.items() if n in mentioned)]
+    others = sorted({n for form in system for n in form.symbols} - {name})
+    left = eliminate(system, others).feasible
+    if left == (NEVER,):
+        return 0, -1
+    sides = [(Fraction(f.coefficient(name)), Fraction(f.constant)) for f in left if f.symbols]
+    low = [-constant / c for c, constant in sides if c > 0]
+    high = [-constant / c for c, constant in sides if c < 0]
+    return (ceil(max(low)), floor(min(high))) if low and high else None
+
+
+# --- conditions ----------------------------------------------------------------------------------------------------
+
+
+def plain_conditions(factors: list[Term]) -> list[Term]:
+    """The factors with the conditions among them in their plainest form, and those that others imply left out."""
+    conditions = [f for f in factors if isinstance(f, Indicator | Unequal) and not _on_the_real_line(f)]
+    if not conditions:
+        return factors
+    variables = {symbol(v): v for f in conditions for v in f.free}
+    indicators = [f for f in conditions if isinstance(f, Indicator)]
+    congruences = [c for f in indicators if f.modulus if (c := plain_congruence(f)) is not ONE]
+    lattice = {linear(f.form): f.modulus for f in congruences if isinstance(f, Indicator)}
+    bounds = tuple(sorted((_on_lattice(linear(f.form), lattice) for f in indicators if not f.modulus), key=str))
+    apart = {linear(f.form): f for f in conditions if isinstance(f, Unequal) and not f.cycle}
+    found = _pruned(bounds, tuple(apart), tuple(_on_lattice(form, lattice) for form in premises_of(variables.values())))
+    if found is None:
+        return [ZERO]
+    around = [f for f in conditions if isinstance(f, Unequal) and f.cycle]
+    chosen = [*(indicator(term_of(form, variables)) for form in found[0]), *(apart[form] for form in found[1])]
+    return [f for f in factors if f not in conditions] + chosen + list(dict.fromkeys((*around, *congruences)))
+
+
+def _on_lattice(bound: Linear, lattice: Mapping[Linear, int]) -> Linear:
+    """`d ≥ 0` as `d ≥ 1` where a condition says that d is odd: the same points."""
+    bound = tighten(bound)
+    for form, modulus in lattice.items():
+        for turned in (form, form.scale(-1)):
+            if turned.coefficients == bound.coefficients:
+                return bound - (bound.constant - turned.constant) % modulus
+    return bound
+
+
+def _on_the_real_line(condition: Indicator | Unequal) -> bool:
+    return any(isinstance(v.type, Real) for v in condition.free)
+
+
+@lru_cache(maxsize=4096)
+def _pruned(
+    bounds: tuple[Linear, ...], apart: tuple[Linear, ...], premises: tuple[Linear, ...]
+) -> tuple[tuple[Linear, ...], tuple[Linear, ...]] | None:
+    """The bounds, and the forms that are not 0, that the others do not imply; None where they contradict each other.
+
+    A form that is not 0 and not less is at least 1: a bound, in its place.
+    """
+    known = [*bounds, *premises]
+    for form in apart:
+        sides = (form, form.scale(-1))
+        end = next((side - 1 for side in sides if implied(side, known)), None)
+        if end is not None:
+            return _pruned((*bounds, end), tuple(f for f in apart if f is not form), premises)
+    if contradictory(known):
+        return None
+    return prune(bounds, premises), apart

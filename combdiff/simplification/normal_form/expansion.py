@@ -1,0 +1,134 @@
+"""Sums of products: the addends of a term, each a list of factors in which every δ that can be solved is.
+
+    Σ_i A[a,i]·(δ(i, d)·u[i] − u[i]·v[d])      becomes      A[a,d]·u[d]   and   −1 · v[d] · (Σ_i A[a,i]·u[i])
+
+A product is distributed over a sum only where the sum holds a δ: elsewhere a sum is a factor like any other.
+
+Invariant: the sum of the products of the addends is the term; every Σ among the factors is a connected network.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+
+from combdiff.ir import (
+    ZERO,
+    Add,
+    Conj,
+    Delta,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Var,
+    add,
+    canonical_names,
+    conj,
+    dtype_of,
+    mul,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.simplification.normal_form.contraction import normalise
+
+HALF = Number(Fraction(1, 2))
+Addend = tuple[Term, ...]
+
+
+def addends(term: Term, names: Names) -> list[Addend]:
+    """The addends of a scalar term; new names for summed indices come from `names`."""
+    match term:
+        case Add():
+            return [addend for part in term.terms for addend in addends(part, names)]
+        case Mul():
+            return _product(term.factors, names)
+        case Sum():
+            renamed = {index: names.fresh(index) for index in term.indices}
+            body = substitute(term.body, renamed)
+            found = [closed(renamed.values(), addend, names) for addend in addends(body, names)]
+            return [addend for addend in found if addend != (ZERO,)]
+        case Conj():
+            return [tuple(map(conjugate, addend)) for addend in addends(term.body, names)]
+        case Primitive(name="real", arguments=(body,)) if holds_delta(body):
+            return [
+                (HALF, *part) for addend in addends(body, names) for part in (addend, tuple(map(conjugate, addend)))
+            ]
+    return [] if term is ZERO else [(term,)]
+
+
+def conjugate(term: Term) -> Term:
+    """The conjugate of a number, which is itself where it is real."""
+    return conj(term) if dtype_of(term) is complex else term
+
+
+def collected(parts: Iterable[Addend]) -> list[Addend]:
+    """The addends with those that differ only in a number, or in names of summed indices, added up."""
+    sums: dict[frozenset[tuple[Term, int]], tuple[Term, Addend]] = {}
+    for part in parts:
+        numbers = mul(*(factor for factor in part if isinstance(factor, Number)))
+        rest = tuple(factor for factor in part if not isinstance(factor, Number))
+        key = frozenset(Counter(map(canonical_names, rest)).items())
+        before, first = sums.get(key, (ZERO, rest))
+        sums[key] = (add(before, numbers), first)
+    return [(*factors_of(number), *rest) for number, rest in sums.values() if number is not ZERO]
+
+
+def factors_of(term: Term) -> Addend:
+    """The factors of a product, or the term itself."""
+    return term.factors if isinstance(term, Mul) else (term,)
+
+
+def common_factors(parts: Sequence[Addend]) -> tuple[list[Term], list[Addend]]:
+    """The factors that all products have, each as often as all have it, and the rest of each product."""
+    counts = [Counter(part) for part in parts]
+    common = list(reduce(lambda one, two: one & two, counts).elements())
+    rests = []
+    for part in parts:
+        rest = list(part)
+        for factor in common:
+            rest.remove(factor)
+        rests.append(tuple(rest))
+    return common, rests
+
+
+def holds_delta(term: Term) -> bool:
+    """Whether a δ occurs anywhere in a term."""
+    return any(isinstance(part, Delta) for part in subterms(term))
+
+
+def _product(factors: Iterable[Term], names: Names) -> list[Addend]:
+    opened = [
+        [(factor,)] if isinstance(factor, Add) and not holds_delta(factor) else addends(factor, names)
+        for factor in factors
+    ]
+    joined = [mul(*(factor for part in choice for factor in part)) for choice in product(*opened)]
+    return [factors_of(term) for term in joined if term is not ZERO]
+
+
+def closed(indices: Iterable[Var], factors: Sequence[Term], names: Names) -> Addend:
+    """The factors of Σ of a product over indices: δ's that determine one are solved, unconnected parts are apart."""
+    summed, product_ = list(indices), mul(*factors)
+    while solution := _solution(summed, factors_of(product_)):
+        factor, index, value = solution
+        rest = list(factors_of(product_))
+        rest.remove(factor)
+        product_ = substitute(mul(*rest), {index: value})
+        summed.remove(index)
+    return factors_of(normalise(total(summed, product_), names))
+
+
+def _solution(summed: Sequence[Var], factors: Iterable[Term]) -> tuple[Term, Var, Var] | None:
+    """A δ between two indices of one domain of which one is summed, that index, and the other."""
+    for factor in factors:
+        if isinstance(factor, Delta) and isinstance(factor.left, Var) and isinstance(factor.right, Var):
+            for index, value in ((factor.left, factor.right), (factor.right, factor.left)):
+                if index in summed and index.type == value.type == factor.domain:
+                    return factor, index, value
+    return None

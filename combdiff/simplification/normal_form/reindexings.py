@@ -1,0 +1,134 @@
+"""The changes of summation indices that their domains allow, one for each way to make the sum plain.
+
+    Σ_k u[k + 2] v[k − 1]    k := k − 2  →  Σ_k u[k] v[k − 3]        k := k + 1  →  Σ_k u[k + 3] v[k]
+                             and the two with k := −k
+
+A Symmetric index may be negated. Indices that count modulo one cycle may be changed by any unimodular integer matrix
+and any shift. So the forms that read axes of that cycle can be made plain, as many at once as are independent: bare
+indices where their matrix is unimodular, otherwise its Hermite normal form, as in Σ_k u[2k] v[2k + 1]. Every choice
+of such forms gives one changed sum; of these the plainest are given.
+
+Invariant: sums that are equal up to such changes give equal sets of changed sums, up to names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, islice, permutations, product
+from math import prod
+
+from combdiff.ir import (
+    Affine,
+    Apply,
+    Cyclic,
+    Delta,
+    Space,
+    Sum,
+    Symmetric,
+    Term,
+    Unequal,
+    Var,
+    affine,
+    affine_parts,
+    counts_modulo,
+    substitute,
+    subterms,
+    type_of,
+)
+from combdiff.polyhedra import hermite, smith
+
+MOST_MOVES = 128  # changed sums that are given for one Σ
+
+Change = dict[Var, Term]
+
+
+def moves(term: Sum) -> Iterator[Sum]:
+    """The plainest of the sums that a change of summation indices makes of one; itself where there is no change."""
+    around = [index for index in term.indices if isinstance(index.type, Symmetric)]
+    cycles: dict[Cyclic, list[Var]] = {}
+    for index in term.indices:
+        if isinstance(index.type, Cyclic) and counts_modulo(index, term.body):
+            cycles.setdefault(index.type, []).append(index)
+    bodies = [substitute(term.body, change) for change in _reflections(around)]
+    for cycle, indices in cycles.items():
+        bodies = [substitute(body, change) for body in bodies for change in _changes(body, cycle, indices)]
+    weights = [_weight(body) for body in bodies]
+    plainest = (body for body, weight in zip(bodies, weights, strict=True) if weight == min(weights))
+    return (Sum(term.indices, body) for body in islice(plainest, MOST_MOVES))
+
+
+def _reflections(indices: list[Var]) -> Iterator[Change]:
+    """Every choice of indices that are negated."""
+    for signs in product((1, -1), repeat=len(indices)):
+        yield {index: affine([(index, -1)]) for index, sign in zip(indices, signs, strict=True) if sign < 0}
+
+
+def _changes(body: Term, cycle: Cyclic, indices: list[Var]) -> Iterator[Change]:
+    """For each choice of independent forms, with either sign, the change that makes them triangular.
+
+    Only choices that come nearest to bare indices count: those of the least determinant, which no change alters.
+    Where it is 1 the order of the forms does not matter, since names do not; otherwise every order counts.
+    """
+    forms = {form: _coefficients(form, indices) for form in _forms(body, cycle, indices)}
+    rank = smith(list(forms.values()), len(indices)).rank
+    dets = {choice: _determinant([forms[form] for form in choice]) for choice in combinations(forms, rank)}
+    least = min(det for det in dets.values() if det)
+    for choice in (choice for choice, det in dets.items() if det == least):
+        for order in permutations(choice) if least > 1 else [choice]:
+            for signs in product((1, -1), repeat=rank):
+                yield _triangular([affine([(form, s)]) for form, s in zip(order, signs, strict=True)], indices)
+
+
+def _triangular(forms: list[Term], indices: list[Var]) -> Change:
+    """The change k = V (k' + s) that takes forms A k + c to the normal form H k' of A·V, and c to its remainders."""
+    normal, transform = hermite([_coefficients(form, indices) for form in forms], len(indices))
+    shifted: list[Term] = [*indices]
+    for t, (form, row) in enumerate(zip(forms, normal, strict=True)):
+        rest = affine([(form, 1), *((k, -c) for k, c in zip(indices, _coefficients(form, indices), strict=True))])
+        parts, offset = affine_parts(affine([(rest, 1), *zip(shifted[:t], row[:t], strict=True)]))
+        less = [(v, -(c // row[t])) for v, c in parts if v not in indices]
+        shifted[t] = affine([(indices[t], 1), *less], -(offset // row[t]))
+    return {index: affine(list(zip(shifted, row, strict=True))) for index, row in zip(indices, transform, strict=True)}
+
+
+def _determinant(rows: list[tuple[int, ...]]) -> int:
+    """The product of the diagonal of the Smith normal form: 0 for rows that depend on each other."""
+    form = smith(rows, 0) if not rows else smith(rows)
+    return prod(form.S[t][t] for t in range(len(rows)))
+
+
+def _forms(body: Term, cycle: Cyclic, indices: list[Var]) -> list[Term]:
+    """The index forms that read axes of a cycle and mention the indices, one of each and its negative."""
+    found: dict[Term, None] = {}
+    for node in subterms(body):
+        read: list[Term] = []  # an index read from a tensor is none of these forms
+        if isinstance(node, Apply) and isinstance(space := type_of(node.function), Space):
+            axes = zip(node.arguments, space.axes, strict=True)
+            read = [a for a, axis in axes if axis == cycle and isinstance(a, Var | Affine)]
+        elif isinstance(node, Delta) and node.domain == cycle and not node.lookup:
+            read = [affine([(node.left, 1), (node.right, -1)])]
+        elif isinstance(node, Unequal) and node.domain == cycle:
+            read = [node.form]
+        for form in read:
+            if not form.free.isdisjoint(indices) and affine([(form, -1)]) not in found:
+                found[form] = None
+    return list(found)
+
+
+def _coefficients(form: Term, indices: list[Var]) -> tuple[int, ...]:
+    coefficients = dict(affine_parts(form)[0])
+    return tuple(int(coefficients.get(index, 0)) for index in indices)
+
+
+def _weight(term: Term) -> int:
+    """How much there is in the index forms of a term, each as often as it is written: symmetries do not change it."""
+    forms = term.arguments if isinstance(term, Apply) else ()
+    forms = term.children if isinstance(term, Delta | Unequal) else forms
+    own = sum(_size(form) for form in forms if isinstance(form, Affine))
+    return own + sum(_weight(child) for child in term.children if not isinstance(child, Affine))
+
+
+def _size(form: Affine) -> int:
+    """0 for a bare index and its negative, which symmetries may exchange."""
+    parts, offset = affine_parts(form)
+    return sum(abs(int(c)) for _, c in parts) - 1 + (offset != 0)

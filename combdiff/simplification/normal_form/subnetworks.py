@@ -1,0 +1,213 @@
+"""Parts of tensor networks, and what is saved when several networks have one in common.
+
+    Σ_{i,j} A[i,j]·x[i]·y[j]        has the parts  j ↦ Σ_i A[i,j]·x[i],  i ↦ Σ_j A[i,j]·y[j],  and the whole
+    with Σ_i A[i,k]·x[i] elsewhere  the first is common: computed once it saves n² of 4 n² multiplications
+
+A part is some of the factors under a Σ, with the sums over the indices that only they have. Multiplications are those
+of the best contractions found, at typical sizes and with each named size in turn small and large.
+
+Invariant: a part sums over an index, and all of its factors are connected through such indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
+
+from combdiff.ir import (
+    Apply,
+    Conj,
+    Cyclic,
+    Domain,
+    Guard,
+    Mul,
+    Number,
+    Range,
+    Real,
+    Size,
+    Sum,
+    Symmetric,
+    Term,
+    Var,
+    conj,
+    dtype_of,
+    is_domain,
+    negate,
+    subterms,
+)
+from combdiff.simplification.egraph.extraction import contraction_cost, index_variables
+from combdiff.simplification.normal_form.contraction import components
+
+MOST_FACTORS = 7  # of a network whose parts are looked at
+SIZES = (3, 48)  # few and many values of one named size, others being typical
+
+
+class Subnetwork(NamedTuple):
+    """Some factors of the network `node`, by position; the indices that only they have, the others by domain."""
+
+    node: Sum
+    positions: tuple[int, ...]
+    summed: tuple[Var, ...]
+    open: tuple[Var, ...]
+
+    @property
+    def factors(self) -> tuple[Term, ...]:
+        """The factors."""
+        return tuple(factors_of(self.node)[n] for n in self.positions)
+
+
+class Use(NamedTuple):
+    """A part of the site (a binding or a result, by number) that reads the common tensor.
+
+    `order` says which of the open indices stands on each axis; the tensor is perhaps conjugated, or negated.
+    """
+
+    site: int
+    part: Subnetwork
+    order: tuple[int, ...]
+    conjugated: bool
+    negative: bool
+
+    def is_result(self, bindings: int) -> bool:
+        """Whether the part is a whole network of a result; sites numbered below `bindings` are bindings."""
+        rest = (f for n, f in enumerate(factors_of(self.part.node)) if n not in self.part.positions)
+        return self.site >= bindings and all(isinstance(factor, Number) for factor in rest)
+
+    def access(self, tensor: Var) -> Term:
+        """The part as an access to the tensor."""
+        arguments = tuple(self.part.open[n] for n in self.order)
+        read: Term = Apply(tensor, arguments) if arguments else tensor
+        read = conj(read) if self.conjugated and dtype_of(read) is complex else read
+        return negate(read) if self.negative else read
+
+
+@dataclass(frozen=True)
+class Common:
+    """A tensor that several sites use: a new one defined by a part, or the binding numbered `bound`."""
+
+    definition: Subnetwork
+    uses: tuple[Use, ...]
+    bound: int | None = None
+
+    def shown(self, order: Iterable[Var]) -> Common:
+        """The same with the axes in the order in which the open indices of the definition are first met."""
+        axes = [self.definition.open.index(i) for i in dict.fromkeys(order)]
+        definition = self.definition._replace(open=tuple(self.definition.open[n] for n in axes))
+        uses = tuple(use._replace(order=tuple(use.order[n] for n in axes)) for use in self.uses)
+        return Common(definition, uses, self.bound)
+
+
+# --- parts of networks ---------------------------------------------------------------------------------------------
+
+
+def factors_of(node: Sum) -> tuple[Term, ...]:
+    """The factors under a Σ."""
+    return node.body.factors if isinstance(node.body, Mul) else (node.body,)
+
+
+def parts_of(node: Sum) -> Iterator[Subnetwork]:
+    """The connected parts of a network that sum over an index of their own."""
+    factors = factors_of(node)
+    eligible = [n for n, factor in enumerate(factors) if not isinstance(factor, Number | Guard)]
+    if len(eligible) > MOST_FACTORS or any(isinstance(v.type, Real) for v in index_variables(node.body)):
+        return
+    for count in range(2, len(eligible) + 1):
+        for positions in combinations(eligible, count):
+            chosen = [factors[n] for n in positions]
+            others = [index_variables(f) for n, f in enumerate(factors) if n not in positions]
+            mine = list(dict.fromkeys(v for f in chosen for v in sorted(index_variables(f), key=_name)))
+            summed = [v for v in mine if v in node.indices and not any(v in other for other in others)]
+            if summed and len(components(summed, chosen)) == 1:
+                left = sorted((v for v in mine if v not in summed), key=lambda v: (repr(v.type), v.name))
+                yield Subnetwork(node, positions, tuple(summed), tuple(left))
+
+
+def domain_of(index: Var) -> Domain:
+    """The domain of an index."""
+    assert isinstance(index.type, Domain)
+    return index.type
+
+
+def _name(var: Var) -> str:
+    return var.name
+
+
+def _label(factor: Term) -> str:
+    """What a factor is, whatever its indices and conjugated or not."""
+    factor = factor.body if isinstance(factor, Conj) else factor
+    tensors = sorted(v.name for v in factor.free if not is_domain(v.type))
+    return f"{type(factor).__name__} {getattr(factor, 'name', '')} {tensors}"
+
+
+def signature(part: Subnetwork) -> tuple[object, ...]:
+    """What parts that are alike have in common, cheap to compare."""
+    domains = (sorted(repr(v.type) for v in group) for group in (part.summed, part.open))
+    return (*sorted(_label(factor) for factor in part.factors), *map(tuple, domains))
+
+
+# --- what it saves -------------------------------------------------------------------------------------------------
+
+Sizes = Mapping[str, int]
+
+
+def scenarios(sites: Iterable[Term]) -> Iterator[Sizes]:
+    """Typical sizes, then each named size in turn small and large."""
+    yield {}
+    domains = {v.type for site in sites for node in subterms(site) for v in node.bound if is_domain(v.type)}
+    for name in sorted({size for domain in domains if isinstance(size := _size(domain), str)}):
+        for value in SIZES:
+            yield {name: value}
+
+
+def _size(domain: object) -> Size | None:
+    match domain:
+        case Range(size) | Cyclic(size) | Symmetric(size):
+            return size
+    return None
+
+
+def _sized(var: Var, sizes: Sizes) -> Var:
+    """The index over as many values as the sizes say."""
+    name = _size(var.type)
+    if name not in sizes or not isinstance(name, str):
+        return var
+    domain: Domain = Symmetric(sizes[name]) if isinstance(var.type, Symmetric) else Range(sizes[name])
+    return Var(var.name, domain)
+
+
+def _price(factors: Iterable[Iterable[Var]], summed: Iterable[Var], sizes: Sizes) -> float:
+    sets = tuple(frozenset(_sized(v, sizes) for v in factor) for factor in factors)
+    return contraction_cost(sets, frozenset(_sized(v, sizes) for v in summed))
+
+
+def saving(common: Common, sizes_tried: Sequence[Sizes]) -> float:
+    """Multiplications saved at typical sizes, 0 where there are sizes at which more would be done."""
+    saved = [_saving_at(common, sizes) for sizes in sizes_tried]
+    return saved[0] if min(saved) >= 0 else 0.0
+
+
+def costs_nothing(common: Common, sizes_tried: Sequence[Sizes]) -> bool:
+    """Whether a tensor may be computed for those that use it at no more multiplications, whatever the sizes."""
+    return all(_saving_at(replace(common, bound=None), sizes) >= 0 for sizes in sizes_tried)
+
+
+def _saving_at(common: Common, sizes: Sizes) -> float:
+    part = common.definition
+    spent = 0.0 if common.bound is not None else _price(map(index_variables, part.factors), part.summed, sizes)
+    networks: dict[tuple[int, Sum], list[Subnetwork]] = {}
+    for use in common.uses:
+        networks.setdefault((use.site, use.part.node), []).append(use.part)
+    saved = 0.0
+    for (_, node), parts in networks.items():
+        factors = [index_variables(f) for f in factors_of(node) if not isinstance(f, Number)]
+        taken = {n for part in parts for n in part.positions}
+        left = [
+            index_variables(f) for n, f in enumerate(factors_of(node)) if n not in taken and not isinstance(f, Number)
+        ]
+        gone = {i for part in parts for i in part.summed}
+        after = [*left, *(frozenset(part.open) for part in parts)]
+        saved += _price(factors, node.indices, sizes)
+        saved -= _price(after, (i for i in node.indices if i not in gone), sizes)
+    return saved - spent

@@ -1,0 +1,345 @@
+"""Simplification of a whole program: binding by binding, light values put where they are used.
+
+    let t̄ = (i ↦ Σ_j δ(i, j)·2·t[j]) in d ↦ Σ_i t̄[i]·A[i, d]
+    → d ↦ 2 Σ_i t[i]·A[i, d]
+
+Each binding of a let program is simplified by the e-graph on its own, so the work is linear in the bindings. A value
+that turns out light (no Σ and no function in it) or that still holds a δ is put into its uses before they are
+simplified; what is used once goes there too, and equal bindings become one (see `sharing`).
+
+Invariant: the result equals the input in value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from combdiff.ir import (
+    ZERO,
+    Apply,
+    Delta,
+    Implicit,
+    Lambda,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Space,
+    Sum,
+    Term,
+    Var,
+    apply,
+    canonical_names,
+    conj,
+    dtype_of,
+    function,
+    is_call,
+    is_field,
+    is_light_primitive,
+    is_linear,
+    is_matrix_function,
+    items_of,
+    joined,
+    lambda_,
+    let,
+    matrices_in,
+    mul,
+    put_back,
+    share,
+    split,
+    substitute,
+    subterms,
+    type_of,
+    values_of,
+)
+from combdiff.simplification.egraph.budget import current, warn
+from combdiff.simplification.egraph.context import Context, Known
+from combdiff.simplification.egraph.extraction import symbols
+from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, recording
+from combdiff.simplification.egraph.saturation import equivalent, simplify
+from combdiff.simplification.laws.loading import load
+from combdiff.simplification.normal_form.common_factors import factored
+from combdiff.simplification.normal_form.common_subnetworks import read_bound
+from combdiff.simplification.normal_form.contraction import without_deltas
+from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
+from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
+
+SHARED = "equal parts computed once"
+IN_FRONT = "common factors in front"
+MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
+NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
+MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
+
+_Form = tuple[Any, ...]  # terms without free names, nested
+
+
+def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
+    """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let)."""
+    load(rules, functions=False)  # a mistake in a rule file shows even where there is nothing to simplify
+    settled: set[_Form] = set()
+    body = share(body)
+    note(lambda: State(SHARED, body))
+    for _ in range(MOST_PASSES):
+        body = read_bound(_pass(body, rules, settled))
+        note(lambda: State(SHARED, body))  # noqa: B023  (called at once)
+        held = matrices_in(body)
+        known = {var: value for var, value in split(body)[0] if var in held}
+        if settled.issuperset(_form(value, known) for value in values_of(body)):
+            break
+    body = _in_front(body)
+    note(lambda: State(IN_FRONT, body))
+    return body
+
+
+def _in_front(body: Term) -> Term:
+    """A normal form with the common factors of sums in front of them."""
+    bindings, result = split(body)
+    items = (_factored(item) for item in items_of(result))
+    return share(let(((var, _factored(value)) for var, value in bindings), joined(result, items)))
+
+
+def _factored(value: Term) -> Term:
+    plain = _plainly_named(value)
+    found = factored(plain)
+    return value if found is plain else found
+
+
+def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
+    """A normal form with each value simplified that is not settled, and with what comes of it noted as settled."""
+    bindings, result = split(body)
+    names = Names(body)
+    held = matrices_in(body)
+    replacement: dict[Var, Term] = {}
+    matrices: dict[Var, Var] = {}
+    kept: list[tuple[Var, Term]] = []
+    known: dict[Var, Term] = {}
+
+    def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
+        value = put_back(value, replacement, matrices)
+        note(lambda: Place(name, value, whole()))
+        found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known)
+        settled.add(_form(found, known))
+        return found
+
+    def around(number: int) -> Callable[[Term], Term]:
+        """The body, as it is now, with another value for the binding of that number."""
+        before, done, renamed = tuple(kept), dict(replacement), dict(matrices)
+        later = [(var, put_back(value, done, renamed)) for var, value in bindings[number + 1 :]]
+        return lambda new: let([*before, (bindings[number][0], new), *later], put_back(result, done, renamed))
+
+    for number, (var, value) in enumerate(bindings):
+        found = simple(value, var.name, lambda: around(number))  # noqa: B023  (called at once)
+        if is_call(value) and not is_call(found):  # a multiple of a call, or zero
+            found = _multiple(found, var, kept, names)
+        light = _is_light(found)
+        if light and var not in held:
+            replacement[var] = found
+            continue
+        new, found = where_real(var, found)
+        new = with_symmetries(new, found)
+        replacement[var] = found if light else new
+        kept.append((new, found))
+        if var in held:
+            matrices[var], known[new] = new, found
+    items = [put_back(item, replacement, matrices) for item in items_of(result)]
+    for number, item in enumerate(items_of(result)):
+        items[number] = simple(item, "", lambda: _item_changed(kept, result, items, number))  # noqa: B023
+    return share(let(kept, joined(result, items)))
+
+
+def with_matrix_symmetries(body: Term) -> Term:
+    """A normal form in which what matrix functions are functions of is told the symmetries of its value."""
+    bindings, result = split(body)
+    held = matrices_in(body)
+    renamed: dict[Var, Term] = {}
+    kept: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = substitute(value, renamed)
+        new = with_symmetries(var, value) if var in held else var
+        if new is not var:
+            renamed[var] = new
+        kept.append((new, value))
+    return let(kept, substitute(result, renamed))
+
+
+def _item_changed(
+    kept: Sequence[tuple[Var, Term]], result: Term, items: Sequence[Term], number: int
+) -> Callable[[Term], Term]:
+    """The body with another item of that number in its result."""
+    before, after = tuple(items[:number]), tuple(items[number + 1 :])
+    return lambda new: let(kept, joined(result, (*before, new, *after)))
+
+
+def _form(value: Term, known: Known) -> _Form:
+    """A value, and what is known of its matrices, up to names: what the laws make of it depends on no name."""
+    free = tuple(dict.fromkeys(node for node in subterms(value) if isinstance(node, Var) and node in value.free))
+    matrices = matrices_in(value)
+    of_matrices = (_form(known[var], {}) for var in free if var in matrices and var in known)
+    return canonical_names(lambda_(free, value)), *of_matrices
+
+
+def _multiple(value: Term, var: Var, kept: list[tuple[Var, Term]], names: Names) -> Term:
+    """A multiple of a call (or its element) with the call bound to a name of its own, so that the multiple is light."""
+    body = value.body if isinstance(value, Lambda) else value
+    part = body.factors[-1] if isinstance(body, Mul) else body
+    call = part.function if isinstance(part, Apply) and is_call(part.function) else part
+    if not is_call(call):
+        return value
+    bound = names.fresh(var)
+    kept.append((bound, call))
+    named = apply(bound, part.arguments) if part is not call and isinstance(part, Apply) else bound
+    whole = mul(*body.factors[:-1], named) if isinstance(body, Mul) else named
+    return Lambda(value.parameters, whole) if isinstance(value, Lambda) else whole
+
+
+def _plainly_named(term: Term) -> Term:
+    """The parameters of a binding that sharing took out of a network, named apart from canonical bound indices."""
+    if not isinstance(term, Lambda):
+        return term
+    names = Names(term)
+    renamed = tuple(names.fresh(Var("i", p.type)) if p.name.startswith("@") else p for p in term.parameters)
+    return Lambda(renamed, substitute(term.body, dict(zip(term.parameters, renamed, strict=True))))
+
+
+def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known) -> Term:
+    with recording():  # what is done to the arguments of calls is no step of its own
+        term = _Calls(rules, known).run(term)
+    term = _plainly_named(term)
+    note(lambda: Normalised(term))
+    if isinstance(term, Lambda):
+        return Lambda(term.parameters, _simplify_number(term.body, rules, known))
+    is_number = isinstance(space := type_of(term), Space) and not space.order
+    return _simplify_number(term, rules, known) if is_number and not isinstance(term, Var) else term
+
+
+def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
+    """The simplified term; a real number stays one in type where the laws have dropped an Re that changes nothing."""
+
+    def one(part: Term) -> Term:
+        return _affordable(part, rules, known)
+
+    solved = without_deltas(term, Names(term))
+    note(lambda: Solved(term, solved))
+    terms = summands(solved)
+    if len(terms) > MOST_TERMS:
+        with recording():  # steps in groups of terms are none of the whole
+            simple = simplify_sum(terms, one)
+    else:
+        simple = one(solved)
+    lost = dtype_of(simple) is complex and dtype_of(term) is not complex
+    return function("real", simple) if lost else simple
+
+
+def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
+    """The simplified term; one that would fill the e-graph before any law is applied stays as it is."""
+    nodes = current().nodes
+    if symbols(term) * NODES_PER_SYMBOL > nodes:
+        warn(f"{nodes} nodes")
+        return term
+    return simplify(term, rules, context=Context(known))
+
+
+class _Calls:
+    """Simplifies what stands inside calls, which the e-graph does not look into: their arguments, and equations.
+
+    A real factor of the argument of a linear map, or of the right side of a linear system, comes out in front.
+    """
+
+    def __init__(self, rules: tuple[str, ...], known: Known) -> None:
+        self.rules = rules
+        self.known = known
+        self.done: dict[Term, Term] = {}
+
+    def run(self, term: Term) -> Term:
+        """The term with every call in it simplified inside."""
+        if term not in self.done:
+            self.done[term] = self._node(term)
+        return self.done[term]
+
+    def _node(self, term: Term) -> Term:
+        if not term.children:
+            return term
+        if is_call(term):
+            return self._apart(term)
+        children = tuple(self.run(child) for child in term.children)
+        return apply(children[0], children[1:]) if isinstance(term, Apply) else term.with_children(children)
+
+    def _apart(self, term: Term) -> Term:
+        """A call, simplified while indices that are bound around it have no names of canonical forms."""
+        names = Names(term)
+        canonical_ones = sorted((v for v in term.free if v.name.startswith("@")), key=lambda v: v.name)
+        away: dict[Var, Term] = {v: names.fresh(Var("i", v.type)) for v in canonical_ones}
+        back: dict[Var, Term] = {new: v for v, new in away.items() if isinstance(new, Var)}
+        return substitute(self._call(substitute(term, away)), back)
+
+    def _call(self, term: Term) -> Term:
+        if isinstance(term, Implicit):
+            assert isinstance(term.map, Lambda)
+            map_ = Lambda(term.map.parameters, simplify_body(term.equation, self.rules))
+            new: Term = Implicit(term.kind, map_, self._argument(term.given))
+        else:
+            function, *rest = term.children
+            new = term.with_children((function, *(self._argument(argument) for argument in rest)))
+        linear = term.kind == "solve" if isinstance(term, Implicit) else is_linear(term.children[0])
+        return _without_factor(new) if linear else new
+
+    def _argument(self, term: Term) -> Term:
+        """A simplified argument; a tensor that is given element by element is the tensor."""
+        simple = _simplify_tensor(term, self.rules, self.known)
+        if isinstance(simple, Lambda) and isinstance(inner := simple.body, Apply):
+            whole = inner.arguments == simple.parameters and inner.function.free.isdisjoint(simple.parameters)
+            return inner.function if whole and isinstance(type_of(inner.function), Space) else simple
+        return simple
+
+
+def _without_factor(call: Term) -> Term:
+    """A linear call with the real numbers that multiply its argument in front: D(2 m x) = 2 m D(x)."""
+    *others, argument = call.children
+    body = argument.body if isinstance(argument, Lambda) else argument
+    parameters = argument.parameters if isinstance(argument, Lambda) else ()
+    factors = body.factors if isinstance(body, Mul) else (body,)
+    outside = [factor for factor in factors if _is_constant(factor, parameters)] if body is not ZERO else [ZERO]
+    if not outside or (len(outside) == len(factors) and body is not ZERO):
+        return call
+    inner = mul(*(factor for factor in factors if factor not in outside))
+    rest = call.with_children((*others, lambda_(parameters, inner)))
+    space = type_of(call)
+    assert isinstance(space, Space)
+    indices = Names(call).indices(space.axes)
+    return lambda_(indices, mul(*outside, apply(rest, indices)))
+
+
+def _is_constant(factor: Term, parameters: tuple[Var, ...]) -> bool:
+    """Whether a factor is one real number for all values of the parameters."""
+    if isinstance(factor, Number):
+        return not factor.imag
+    return bool(parameters) and factor.free.isdisjoint(parameters) and dtype_of(factor) is not complex
+
+
+def _is_light(term: Term) -> bool:
+    """Whether a value needs no array of its own, or holds a δ that its uses may take up."""
+    parts = list(subterms(term))
+    if any(isinstance(part, Delta) for part in parts):
+        return True
+    in_field = is_field(term)
+    return symbols(term) <= MOST_LIGHT and not any(_is_heavy(part, in_field) for part in parts)
+
+
+def _is_heavy(part: Term, in_field: bool) -> bool:
+    """Whether a part of a value is worth an array of its own; of fields, over the real line, no array is made."""
+    if isinstance(part, Primitive):  # functions of matrices are computed once, wherever their elements are read
+        return not in_field and not is_light_primitive(part) and not is_matrix_function(part)
+    return isinstance(part, Sum) or is_call(part)
+
+
+def is_real(body: Term, rules: tuple[str, ...] = ()) -> bool:
+    """Whether a scalar let program is real: by its type, or because the e-graph finds its conjugate to be itself."""
+    if dtype_of(body) is not complex:
+        return True
+    bindings, result = split(body)
+    known: dict[Var, Term] = {}
+    for var, bound in bindings:
+        known[var] = put_back(bound, known, {})
+    value = put_back(result, known, {})
+    return equivalent(value, conj(value), rules, context=Context(known))

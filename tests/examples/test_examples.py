@@ -1,0 +1,209 @@
+"""Every example runs alone, in a process of its own, and prints what it is there to show; so does the README."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Parts of lines that an example must print, in this order.
+SHOWN = {
+    "affine": [
+        "dc:",
+        "-δ(i, e) Σ_{j,l}",
+        "dd:",
+        "Σ_{l=max(0, i - 2)}^{min(4, i)}",
+        "all four agree with central differences",
+        "stride 2:",
+        "⌊d/2⌋",
+        "Lorenz-96:",
+        "refused: axis 0 of d is read at i + k = 8 (for i = 3, k = 5), but it has the indices 0 … 7",
+    ],
+    "antisymmetric": ["(A, x) ↦ 0", "(A, x) ↦ d ↦ 0", "Σ_i A[d,i] y[i]", "agrees with central differences"],
+    "cp_decomposition": [
+        "T[i,j,k] - Σ_",  # the residual, bound to a name
+        "with respect to X equals the closed form",
+        "with respect to Y equals the closed form",
+        "with respect to Z equals the closed form",
+        "the error falls from",
+    ],
+    "conjugate_gradient": [
+        "R unknown",
+        "t = ∇R(i ↦ x[i] + α (r[i] + β p[i]))",
+        "(Σ_i t[i] (r[i] + β p[i]), α Σ_i p[i] t[i])",
+        "agrees with the closed one",
+        "at every step: conjugate gradients",
+    ],
+    "functionals": [
+        "(H, ψ) ↦ d ↦ 2 ∫ H(d, x) ψ(x) dx",
+        "(f, g, w) ↦ d ↦ ∫ g(t - d) w(t) dt",
+        "f ↦ y ↦ f(y)",
+        "f ↦ d ↦ 2 f(d)",
+        "nothing over it can be evaluated with arrays",
+    ],
+    "hartree_fock": [
+        "the Coulomb energy: one term, factor 4",
+        "(J, C) ↦ (d, e) ↦ 4 Σ",
+        "the whole energy: 4 F C",
+        "three terms",
+        "core guess orbitals",
+        "agrees with central differences",
+        "above PySCF",
+        "combdiff + SciPy -74.96302313",
+        "import egglog",
+        "Coulomb energy",
+        "terms: 1",
+    ],
+    "least_action": [
+        "∫ L(r(t), D(r)(t)) dt",
+        "∂₁L(r, D(r)) + Dᵀ(∂₂L(r, D(r)))",
+        "m Dᵀ(D(r)) - k r",
+        "nothing over it can be evaluated with arrays",
+        "the cosine satisfies the discrete law",
+    ],
+    "matrix_factorisation": [
+        "2 δ(a, d) Σ_j V[j,b] V[j,e]",
+        "H[i,j,k,l] = core[j,l] δ[i,k]",
+        "2 Σ_j V[j,b] V[j,e]",
+        "0 unless i = k",
+        "sweep  1: loss",
+    ],
+    "newton_logistic": [
+        "Xᵀ·diag(",
+        ")·X",
+        "core1 δ[i,j] + Σ_{r}",
+        "98.9% of the tumours",
+        "agrees with central",
+    ],
+    "logistic": ["Σ_i log(1 + exp(-y[i] Σ_j X[i,j] w[j]))", "both agree with each other, with the closed form"],
+    "perceptron": [
+        "t = σ(i ↦ Σ_j W1[i,j] x[j])",
+        "∂σ(t",
+        "tanh(Σ_j W1[i,j] x[j])",
+        "t2_bar[d] =",
+        "both agree with backpropagation by hand, and with central differences",
+        "ms per layer",
+    ],
+    "quadratic_form": ["↦ d ↦ 2 Σ_i A[d,i] x[i]", "equals 2 A x", "equals (A + A†) x", "needs a real objective"],
+    "wannier": [
+        "one term, ρ shared",
+        "↦ 4 Σ_b t2[e,b]* w[b] t[d,e,f,b]",
+        "The whole spread and its gradient",
+        "32 k points, 6 neighbours each, 2 functions",
+        "|gradient|",
+        "spread of the maximally localised functions 0.067018536",
+    ],
+    "sharding": [
+        "one step that reads J",
+        'jnp.einsum("abcd,dc->ab", J, t)',
+        "cut along its first axis: each of 8 devices holds (2, 16, 16, 16) of (16, 16, 16, 16)",
+        "exchanged: all-gather of (16, 16)",
+        "cut along its third axis",
+        "all-reduce of (16, 16)",
+        "J itself never leaves its devices",
+    ],
+    "supersymmetric": ["δ(d, k)", "↦ d ↦ 3 Σ_{i,j} T[", "agrees with central differences"],
+}
+
+
+def run(script: str, cwd: Path, *arguments: str) -> str:
+    """What a script prints, run in another folder; it must exit with status 0."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONPATH": path}
+    command = [sys.executable, str(ROOT / script), *arguments]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=cwd, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_example_is_tested() -> None:
+    assert sorted(SHOWN) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path) -> None:
+    if name == "hartree_fock" and importlib.util.find_spec("pyscf") is None:
+        pytest.skip("pyscf is not installed")
+    if name == "sharding" and importlib.util.find_spec("jax") is None:
+        pytest.skip("JAX is not installed")
+    if name == "newton_logistic" and importlib.util.find_spec("sklearn") is None:
+        pytest.skip("scikit-learn is not installed")
+    printed, place = hartree_fock() if name == "hartree_fock" else run(f"examples/{name}.py", tmp_path), 0
+    for part in SHOWN[name]:
+        place = printed.find(part, place)
+        assert place >= 0, f"{part!r} is missing, or not where it should be, in:\n{printed}"
+
+
+@lru_cache(maxsize=1)
+def hartree_fock() -> str:
+    """What the example prints: the same for the two tests that read it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run("examples/hartree_fock.py", Path(folder))
+
+
+def without_figures(line: str) -> str:
+    """A line without what depends on the machine: decimals, how many steps it took; not the numbers of a formula."""
+    return re.sub(r"^ +\d+(?= #)", "#", re.sub(r"\s*-?\d+\.\d+(e[+-]\d+)?", " #", line))
+
+
+def test_the_readme_shows_what_the_demonstration_prints() -> None:
+    """Line by line, in this order; between two lines with … there may be more."""
+    if importlib.util.find_spec("pyscf") is None:
+        pytest.skip("pyscf is not installed")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(
+        r"hartree-fock output: begin -->\n```\n(.*?)```\n<!-- hartree-fock output: end", readme, re.DOTALL
+    )
+    printed = [without_figures(line) for line in hartree_fock().splitlines()]
+    paragraphs = [[without_figures(line) for line in part.splitlines()] for part in re.split(r"\n\n|\n *…\n", block)]
+    place = 0
+    for part in paragraphs:
+        starts = [n for n in range(place, len(printed)) if printed[n : n + len(part)] == part]
+        assert starts, f"not printed, or not here: {part}"
+        place = starts[0] + len(part)
+
+
+@pytest.mark.parametrize(
+    ("example", "missing", "status", "message"),
+    [
+        ("hartree_fock", "pyscf", 1, "this example needs pyscf: run `make demo`"),
+        ("sharding", "jax", 0, "this example needs JAX: pip install 'combdiff[jax]'"),  # `make examples` runs it, too
+    ],
+)
+def test_an_example_says_what_to_install(example: str, missing: str, status: int, message: str, tmp_path: Path) -> None:
+    """A module that fails to import stands in for a missing one."""
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError('no {missing}', name='{missing}')")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, str(ROOT / f"examples/{example}.py")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == status
+    assert message in done.stderr if status else done.stdout == f"{message}\n"
+
+
+def test_the_startup_benchmark_prints_its_table(tmp_path: Path) -> None:
+    rows = run("benchmarks/startup.py", tmp_path, "1").splitlines()
+    assert len(rows) == 5
+    assert rows[1].startswith("import egglog")
+    assert rows[1].endswith("1.00")
+
+
+def test_the_readme_shows_what_its_code_prints() -> None:
+    """The Python blocks run one after the other; a text block that follows one is exactly what it prints."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```\n(?:```text\n(.*?)```)?", text, re.DOTALL)
+    assert len(blocks) >= 10
+    scope: dict[str, object] = {"__name__": "readme"}
+    for code, expected in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "README.md", "exec"), scope)
+        assert printed.getvalue().strip() == expected.strip(), code

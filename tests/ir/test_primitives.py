@@ -1,0 +1,227 @@
+"""Every row of the table against central differences, inside the domain it states."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from operator import attrgetter
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.errors import TypeMismatchError
+from combdiff.ir.domains import Space
+from combdiff.ir.interpreter import evaluate
+from combdiff.ir.primitives import TABLE, Derivative, Row, divide, function, power, square
+from combdiff.ir.terms import MINUS_ONE, ONE, ZERO, Mul, Number, Primitive, Term, Var
+from combdiff.ir.types import type_of
+
+STEP = 2e-6
+REAL_POINTS = (-2.3, -0.7, 0.0, 0.4, 0.9, 1.6, 3.0)
+COMPLEX_POINTS = tuple(complex(a, b) for a, b in itertools.product((-1.4, -0.6, 0.0, 0.3, 1.7), (-1.2, -0.5, 0.0, 0.8)))
+
+
+def off(ray: Callable[[complex], bool]) -> Callable[..., bool]:
+    """All arguments nonzero and not on a ray."""
+    return lambda *z: all(v != 0 and not ray(complex(v)) for v in z)
+
+
+# Which points the words in a row's `domain` admit. A row with new words needs an entry here.
+ADMITS: dict[str, Callable[..., bool]] = {
+    "everywhere": lambda *z: True,
+    "z ≠ 0": lambda z: z != 0,
+    "x ≠ 0": lambda x: x != 0,
+    "x ≠ y": lambda x, y: x != y,
+    "cos z ≠ 0": lambda z: abs(np.cos(z)) > 0.05,
+    "cosh z ≠ 0": lambda z: abs(np.cosh(z)) > 0.05,
+    "z ≠ 0, off the negative real axis": off(lambda z: z.imag == 0 and z.real < 0),
+    "off the real rays |z| ≥ 1": lambda z: np.imag(z) != 0 or abs(z) < 1,
+    "off the imaginary rays |z| ≥ 1": lambda z: np.real(z) != 0 or abs(z) < 1,
+    "z ≠ 0 off the negative real axis, or a whole exponent": lambda z, p: (
+        (z != 0 and (np.imag(z) != 0 or np.real(z) > 0)) or (z != 0 and p == int(np.real(p)))
+    ),
+}
+
+
+def scalar(name: str, dtype: type) -> Var:
+    return Var(name, Space(dtype=dtype))
+
+
+def call(term: Term, arguments: tuple[Var, ...], values: tuple[complex, ...]) -> complex:
+    return complex(evaluate(term, dict(zip(arguments, values, strict=True)), {}))
+
+
+def cases(dtype: type) -> list[tuple[Row, int, tuple[complex, ...]]]:
+    """Every row, argument position and admitted point of that kind."""
+    points = COMPLEX_POINTS if dtype is complex else REAL_POINTS
+    return [
+        (row, position, values)
+        for row in TABLE.values()
+        if not (row.real_only and dtype is complex)
+        for values in itertools.product(points, repeat=row.arity)
+        if ADMITS[row.domain](*values)
+        for position in range(row.arity)
+        if not (row.name == "power" and position == 1 and np.imag(values[0]) == 0 and np.real(values[0]) < 0)
+    ]
+
+
+def slopes(row: Row, position: int, values: tuple[complex, ...], variables: tuple[Var, ...]) -> tuple[complex, complex]:
+    """∂h/∂z and ∂h/∂z̄ by central differences; for real arguments the slope and 0."""
+    term = function(row.name, *variables)
+
+    def slope(direction: complex) -> complex:
+        ahead, behind = (
+            tuple(v + s * STEP * direction if n == position else v for n, v in enumerate(values)) for s in (1, -1)
+        )
+        return (call(term, variables, ahead) - call(term, variables, behind)) / (2 * STEP)
+
+    if variables[0].type.dtype is not complex:  # type: ignore[union-attr]
+        return slope(1), 0
+    along, up = slope(1), slope(1j)
+    return (along - 1j * up) / 2, (along + 1j * up) / 2
+
+
+def check(row: Row, position: int, values: tuple[complex, ...], dtype: type) -> None:
+    variables = tuple(scalar(name, dtype) for name in ("z", "w")[: row.arity])
+    partials: tuple[Derivative, ...] = row.partials
+    conjugates: tuple[Derivative, ...] = row.conjugate_partials
+    if dtype is float and row.real_partials:
+        partials, conjugates = row.real_partials, ()
+    found = call(partials[position](*variables), variables, values)
+    mirrored = call(conjugates[position](*variables), variables, values) if conjugates else 0
+    if dtype is float:
+        found, mirrored = found + mirrored, 0
+    np.testing.assert_allclose(
+        (found, mirrored), slopes(row, position, values, variables), rtol=1e-6, atol=1e-7, err_msg=f"{row.name}{values}"
+    )
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_real_derivatives(name: str) -> None:
+    tried = [case for case in cases(float) if case[0].name == name]
+    assert len(tried) >= 3
+    for case in tried:
+        check(*case, float)
+
+
+@pytest.mark.parametrize("name", [row.name for row in TABLE.values() if not row.real_only])
+def test_complex_derivatives(name: str) -> None:
+    tried = [case for case in cases(complex) if case[0].name == name]
+    assert len(tried) >= 10
+    for case in tried:
+        check(*case, complex)
+
+
+@pytest.mark.parametrize("name", [row.name for row in TABLE.values() if not row.real_only])
+def test_mirror(name: str) -> None:
+    """`mirror` says that h(z̄) = conj(h(z)), off the real line where branch cuts lie."""
+    row = TABLE[name]
+    variables = tuple(scalar(n, complex) for n in ("z", "w")[: row.arity])
+    term = function(name, *variables)
+    points = [z for z in COMPLEX_POINTS if z.imag and z.real]
+    pairs = [
+        (call(term, variables, tuple(np.conj(v) for v in values)), np.conj(call(term, variables, values)))
+        for values in itertools.product(points, repeat=row.arity)
+    ]
+    assert row.mirror == all(np.isclose(a, b, rtol=1e-12, atol=1e-12) for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_rows_are_complete(name: str) -> None:
+    row = TABLE[name]
+    assert row.name == name
+    assert callable(attrgetter(row.numpy)(np))
+    assert row.latex or name == "power"
+    assert row.domain in ADMITS
+    for derivatives in (row.conjugate_partials, row.real_partials):
+        assert len(derivatives) in (0, row.arity)
+    variables = tuple(scalar(n, float if row.real_only else complex) for n in ("z", "w")[: row.arity])
+    value = type_of(function(name, *variables))
+    assert value == Space(dtype=float if row.real_valued or row.real_only else complex)
+    for derivative in (*row.partials, *row.conjugate_partials):
+        assert isinstance(type_of(derivative(*variables)), Space)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_stated_result_type_is_the_value_s(name: str) -> None:
+    """`real_valued` functions give real numbers for complex arguments; real arguments give real numbers."""
+    row = TABLE[name]
+    for dtype, value in ((float, 0.3), *(() if row.real_only else ((complex, 0.3 + 0.4j),))):
+        variables = tuple(scalar(n, dtype) for n in ("z", "w")[: row.arity])
+        term = function(name, *variables)
+        found = evaluate(term, dict.fromkeys(variables, value), {})
+        assert type(found) is type_of(term).dtype  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", [row.name for row in TABLE.values() if row.real_only])
+def test_real_functions_refuse_complex_arguments(name: str) -> None:
+    z = scalar("z", complex)
+    with pytest.raises(TypeMismatchError, match=rf"{name} takes real arguments\n  hint: take cd.real\(…\)"):
+        type_of(function(name, *[z] * TABLE[name].arity))
+
+
+def test_kinks_have_the_derivative_zero() -> None:
+    x = scalar("x", float)
+    for name in ("relu", "abs"):
+        row = TABLE[name]
+        derivative = (row.real_partials or row.partials)[0](x)
+        assert evaluate(derivative, {x: 0.0}, {}) == 0
+
+
+@pytest.mark.parametrize("simplify", [True, False])
+def test_ties_share_the_derivative(simplify: bool) -> None:
+    """At a tie each argument of max and min counts half: the mean of both one-sided slopes."""
+
+    @cd.program
+    def f(x: cd.Space("n")):
+        upper = cd.sum(lambda i, j: cd.maximum(x[i], x[j]) + cd.maximum(x[i], x[i]))
+        return upper + cd.sum(lambda i, j: 3 * cd.minimum(2 * x[i], x[j]) + cd.maximum(0, x[i]) * cd.minimum(x[j], 0))
+
+    slope = cd.grad(f, simplify=simplify)
+    for x in np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=3))):
+        central = [(f(x + step) - f(x - step)) / (2 * STEP) for step in STEP * np.eye(3)]
+        np.testing.assert_allclose(slope(x), central, atol=1e-4)
+
+
+def test_the_larger_of_equals_is_either() -> None:
+    @cd.program
+    def f(x: cd.Space("n"), y: cd.Space("n")):
+        ramps = cd.sum(lambda i: cd.maximum(x[i], 0) ** 2 + cd.minimum(0, y[i]) ** 3)
+        return ramps + cd.sum(lambda i: cd.maximum(x[i], x[i]) * cd.relu(y[i]) ** 2)
+
+    assert str(cd.grad(f)) == "(x, y) ↦\n  t[d] = relu(y[d])\n  d ↦ t[d]² + 2 max(x[d], 0)"
+    assert str(cd.grad(f, wrt="y")) == "(x, y) ↦\n  t[d] = min(0, y[d])\n  d ↦ 3 t[d]² + 2 x[d] relu(y[d])"
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
+def test_every_library_halves_ties(backend: str) -> None:
+    @cd.program
+    def f(x: cd.Space("n"), y: cd.Space("n")):
+        return cd.sum(lambda i: 2 * cd.maximum(x[i], y[i]))
+
+    found = cd.grad(f).compile(backend=backend)(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
+    np.testing.assert_allclose(np.asarray(found), [1.0, 0.0, 2.0])
+
+
+def test_shorthands() -> None:
+    x = scalar("x", float)
+    assert power(x, ONE) is x
+    assert power(x, ZERO) is ONE
+    assert square(x) is Primitive("power", (x, Number(2)))
+    assert divide(Number(3), x) is Mul((Number(3), Primitive("power", (x, MINUS_ONE))))
+
+
+def test_powers_of_zero_have_a_derivative_for_positive_exponents() -> None:
+    @cd.program
+    def f(x: cd.Space("n")):
+        return cd.sum(lambda i: (0 ** x[i] + 1) * x[i] ** 2)
+
+    x = np.array([0.5, 2.0, 3.0])
+    for simplify in (True, False):
+        np.testing.assert_allclose(cd.grad(f, simplify=simplify)(x), 2 * x)
+        np.testing.assert_allclose(cd.hessian(f, simplify=simplify)(x), 2 * np.eye(3))
+    cd.testing.check_grad(f, "x", x=x)
+    power = cd.derive("declare x 0 expression 0^x derivative wrt x")
+    assert str(power) == "x ↦ -0^x / x"
+    assert power(2.5) == 0

@@ -1,0 +1,177 @@
+"""Products with sliding windows by blocks: the emitted helpers and whole programs against the plain sums."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.kernels.bands import BANDS
+from combdiff.kernels.helpers import matrix_helpers
+
+
+@pytest.fixture(scope="module")
+def helpers() -> dict[str, Any]:
+    namespace: dict[str, Any] = {"np": np}
+    for text in (*BANDS.values(), matrix_helpers("np")["_wrapped"]):
+        exec(text, namespace)
+    return namespace
+
+
+def every_window(array: Any, kept: int, start: int, stride: int, wrap: bool, width: int, count: int) -> Any:
+    """array[…, start + stride·i + k, …] with i and k after the kept axes, zeros outside."""
+    length = array.shape[kept]
+    result = np.zeros((*array.shape[:kept], count, width, *array.shape[kept + 1 :]), array.dtype)
+    before = (slice(None),) * kept
+    for i in range(count):
+        for k in range(width):
+            place = start + stride * i + k
+            place = place % length if wrap and length else place
+            if 0 <= place < length:
+                result[(*before, i, k)] = array[(*before, place)]
+    return result
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_helpers_agree_with_plain_sums(helpers: dict[str, Any], seed: int) -> None:
+    choose, rng = random.Random(seed), np.random.default_rng(seed)
+    few = [1, 2, 3, 0] if seed % 10 == 0 else [1, 2, 3]
+    rows = [choose.choice([1, 2, 3, 40]) for _ in range(choose.randint(0, 3))]
+    first, last, outer = ([choose.choice(few) for _ in range(choose.randint(0, 2))] for _ in range(3))
+    if seed % 3 == 0:  # plain weights
+        first, last, outer = [], [], []
+    length, width = choose.choice([1, 2, 17, 70, 300]), choose.choice([0, 1, 2, 5, 11, 12, 40])
+    count, stride = choose.choice([0, 1, 2, 31, 33, 64, 200]), choose.choice([1, 1, 1, 2, 3])
+    dtype = choose.choice([np.float64, np.float32, np.complex128])
+
+    def make(*shape: int) -> Any:
+        turned = 1j if dtype is np.complex128 else 0
+        return (rng.standard_normal(shape) + turned * rng.standard_normal(shape)).astype(dtype)
+
+    kept = len(rows)
+    array = np.moveaxis(make(*rows, *first, length, *last), kept + len(first), kept)
+    array = np.asfortranarray(array) if seed % 4 == 1 else array
+    if seed % 5 == 2 and array.size and dtype is not np.complex128:
+        array.flat[rng.integers(array.size)] = choose.choice([np.nan, np.inf])
+    place = kept, choose.choice([0, choose.randint(-50, 50)]), stride, choose.random() < 0.3
+    weights, other = make(width, *first, *last, *outer), make(*rows, count, *outer)
+    windows = every_window(array, *place, width, count)
+    tolerance = 1e-3 if dtype is np.float32 else 1e-9
+    with np.errstate(all="ignore"):
+        expected = np.tensordot(windows, weights, 1 + len(first) + len(last))
+        found = helpers["_correlate"](array, *place, weights, count)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+        assert found.dtype == dtype
+        expected = np.tensordot(windows, other, (list(range(kept + 1)),) * 2)
+        found = helpers["_lags"](array, *place, other, width)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+        assert found.dtype == dtype
+
+
+@pytest.mark.parametrize("rows", [(), (1,), (7,), (3, 5)])
+@pytest.mark.parametrize("start", [0, -3, 40])
+@pytest.mark.parametrize("wrap", [False, True])
+def test_long_rows(helpers: dict[str, Any], rows: tuple[int, ...], start: int, wrap: bool) -> None:
+    """Rows that are copied a few at a time, or by parts, and those that np.correlate takes."""
+    rng = np.random.default_rng(0)
+    array, place = rng.standard_normal((*rows, 1500)), (len(rows), start, 1, wrap)
+    for width, count in ((3, 700), (11, 1490), (60, 1441), (300, 1300)):
+        weights, other = rng.standard_normal(width), rng.standard_normal((*rows, count))
+        windows = every_window(array, *place, width, count)
+        np.testing.assert_allclose(helpers["_correlate"](array, *place, weights, count), windows @ weights, atol=1e-9)
+        expected = np.tensordot(windows, other, (list(range(len(rows) + 1)),) * 2)
+        np.testing.assert_allclose(helpers["_lags"](array, *place, other, width), expected, atol=1e-9)
+
+
+Ring = cd.Space(cd.Cyclic("n"))
+
+
+@cd.program
+def images(x: cd.Space("B", "H", "W", "C"), w: cd.Space("k", "l", "C", "O"), v: cd.Space("B", "h", "u", "O")):
+    return cd.sum(lambda b, i, j, k, l, c, o: x[b, 2 * i + k, 2 * j + l, c] * w[k, l, c, o] * v[b, i, j, o])  # noqa: E741
+
+
+@cd.program
+def channels_first(x: cd.Space("B", "C", "H", "W"), w: cd.Space("O", "C", "k", "l"), v: cd.Space("B", "O", "h", "u")):
+    return cd.sum(lambda b, i, j, k, l, c, o: x[b, c, i + k, j + l] * w[o, c, k, l] * v[b, o, i, j])  # noqa: E741
+
+
+@cd.program
+def filtered(x: Ring, w: cd.Space(cd.Symmetric("r")), v: Ring):
+    return cd.sum(lambda i, r: x[i - r] * w[r] * v[i])
+
+
+@cd.program
+def columns(x: cd.Space("n", "c"), w: cd.Space("k"), v: cd.Space("m", "c")):
+    return cd.sum(lambda i, k, c: x[i + k, c] * w[k] * v[i, c])
+
+
+@cd.program
+def toeplitz(t: cd.Space(cd.Symmetric("r")), x: cd.Space("n"), v: cd.Space("m")):
+    return cd.sum(lambda i, j: cd.where((i - j <= 6) & (j - i <= 6), t[i - j], 0) * x[j] * v[i])
+
+
+SIZES = {
+    images: [(2, 9, 11, 3), (3, 5, 3, 2), (2, 4, 4, 2)],
+    channels_first: [(2, 3, 8, 9), (2, 3, 3, 2), (2, 2, 6, 8)],
+    filtered: [(50,), (5,), (50,)],
+    columns: [(60, 3), (14,), (47, 3)],
+    toeplitz: [(13,), (40,), (30,)],
+}
+
+
+@pytest.mark.parametrize("f", SIZES, ids=lambda f: f.name)
+def test_windows_of_whole_programs(f: Any) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape) for shape in SIZES[f]]
+    step = 1e-6
+    for n, name in enumerate(f.parameters):
+        gradient = cd.grad(f, wrt=name.name)
+        direction = rng.standard_normal(arrays[n].shape)
+        ends = [f(*(a + sign * step * direction if m == n else a for m, a in enumerate(arrays))) for sign in (1, -1)]
+        assert abs((gradient(*arrays) * direction).sum() - (ends[0] - ends[1]) / (2 * step)) < 1e-5
+        source = gradient.source().split("def grad_")[1]
+        assert f is toeplitz or "_correlate(" in source or "_lags(" in source, source
+
+
+def test_nan_does_not_spread() -> None:
+    x, w, v = np.arange(40.0), np.arange(14.0) + 1, np.zeros(27)
+    x[5] = np.nan
+    found = cd.grad(columns, wrt="v")(x[:, None], w, v[:, None])[:, 0]
+    assert np.isnan(found).tolist() == [i <= 5 for i in range(27)]
+
+
+def test_functions_are_computed_before_windows_and_rolls_read_them() -> None:
+    @cd.program
+    def f(x: cd.Space("n"), w: cd.Space("k"), v: cd.Space("m"), u: cd.Space(cd.Cyclic("c"))):
+        waves = cd.sum(lambda i, k: cd.sin(x[i + k]) * w[k] * v[i])
+        return waves + cd.sum(lambda i: cd.cos(u[i + 1]) * u[i] + cd.cos(u[i]) + cd.log(u[i - 2]))
+
+    source = f.source().split("def f(")[1]
+    assert source.count("np.cos(") == 1
+    assert "np.sin(x)" in source
+    x, w, v, u = (np.linspace(0.1, 1, n) for n in (9, 3, 7, 5))
+    expected = sum(np.sin(x[i + k]) * w[k] * v[i] for i in range(7) for k in range(3))
+    expected += (np.cos(np.roll(u, -1)) * u + np.cos(u) + np.log(u)).sum()
+    assert abs(f(x, w, v, u) - expected) < 1e-12
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_an_infinite_element_times_zero_is_nan(helpers: dict[str, Any], shape: tuple[int, ...]) -> None:
+    array, weights = np.ones((40, *shape)), np.ones((14, *shape))
+    array[20], weights[3] = np.inf, 0
+    with np.errstate(invalid="ignore"):
+        found = helpers["_correlate"](array, 0, 0, 1, False, weights, 27)
+        lags = helpers["_lags"](array, 0, 0, 1, False, np.zeros(27), 14)
+    assert np.isnan(found).tolist() == [i == 17 for i in range(27)]
+    assert np.isnan(lags).all()
+
+
+def test_whole_numbers_keep_their_width(helpers: dict[str, Any]) -> None:
+    array, weights = np.arange(70, dtype=np.int32), np.arange(12, dtype=np.int32)
+    found = helpers["_lags"](array, 0, 0, 1, False, np.ones(59, np.int32), 12)
+    assert found.dtype == helpers["_correlate"](array, 0, 0, 1, False, weights, 59).dtype == np.int32
+    np.testing.assert_array_equal(found, [array[k : k + 59].sum() for k in range(12)])

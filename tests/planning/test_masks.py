@@ -1,0 +1,241 @@
+"""Conditions between indices of one operand: no array of zeros and ones, and nothing beside them is read."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import itertools
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir.interpreter import evaluate
+from combdiff.kernels import box_kernels as regions
+from combdiff.planning.operations import IndexEquals
+from combdiff.planning.views import IndexCondition
+from combdiff.runtime.execution import plan
+
+Vector, Matrix, Cube = cd.Space("n"), cd.Space("n", "n"), cd.Space("n", "n", "n")
+BACKENDS = {"torch": ("torch", "from_numpy"), "jax": ("jax.numpy", "asarray"), "dask": ("dask.array", "from_array")}
+
+
+@cd.program
+def triangle(A: Matrix):
+    return cd.sum(lambda i, j: cd.where(j <= i, A[i, j], 0))
+
+
+@cd.program
+def lower(A: Matrix, x: Vector):
+    return cd.tensor(lambda i: cd.sum(lambda j: cd.where(j <= i, A[i, j] * x[j], 0)))
+
+
+@cd.program
+def form(A: Matrix, x: Vector):
+    return cd.sum(lambda i, j: cd.where(j <= i, A[i, j] * x[j] * x[i], 0))
+
+
+@cd.program
+def pairs(A: Matrix, B: Matrix):
+    return cd.sum(lambda i, j: cd.where(j < i, A[i, j] * B[j, i], 0))
+
+
+@cd.program
+def product(A: Matrix, B: cd.Space("n", "m")):
+    return cd.tensor(lambda i, k: cd.sum(lambda j: cd.where(j <= i, A[i, j] * B[j, k], 0)))
+
+
+@cd.program
+def band(A: Matrix, x: Vector):
+    return cd.tensor(lambda i: cd.sum(lambda j: cd.where((i - j <= 2) & (j - i <= 1), A[i, j] * x[j], 0)))
+
+
+@cd.program
+def simplex(T: Cube, x: Vector):
+    return cd.sum(lambda i, j, k: cd.where((i <= j) & (j <= k), T[i, j, k] * x[i] * x[j] * x[k], 0))
+
+
+@cd.program
+def logarithms(A: Matrix, x: Vector):
+    return cd.sum(lambda i, j: cd.where(j < i, cd.log(A[i, j]) / x[j] + cd.log(A[i, j] - x[i]), 0))
+
+
+@cd.program
+def window(x: Vector, v: Vector):
+    return cd.sum(lambda i, j: cd.where((j <= i) & (j >= i - 3), cd.log(x[j]) / v[i], 0))
+
+
+@cd.program
+def parity(A: Matrix, x: Vector):
+    return cd.sum(lambda i, j: cd.where(((i + j) % 3 == 1) & (2 * i >= j), A[i, j] ** 2 * x[j], 0))
+
+
+@cd.program
+def chosen(A: Matrix, x: Vector):
+    return cd.tensor(lambda i, j: cd.where(j <= i, cd.exp(A[i, j]), x[j]))
+
+
+@cd.program
+def between(x: Vector, y: Vector, z: Vector):
+    return cd.tensor(lambda i, k: cd.sum(lambda j: cd.where((i <= j) & (j <= k), x[j] * y[i] * z[k], 0)))
+
+
+@cd.program
+def diagonal(c: Matrix, y: Matrix):
+    return cd.tensor(lambda i, j: c[i, i] ** 2 * y[i, j])
+
+
+PROGRAMS = [triangle, lower, form, pairs, product, band, simplex, logarithms, window, parity, chosen, between, diagonal]
+
+
+def derivatives(f: Any) -> list[Any]:
+    """The program, its pullbacks, and the derivative of one of these again."""
+    first = [cd.pullback(f, wrt=p.name) for p in f.parameters]
+    return [f, *first, cd.pullback(first[-1], wrt=f.parameters[0].name)]
+
+
+def arrays_of(f: Any, n: int, seed: int = 0) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    sizes = {"n": n, "m": 3}
+    shapes = [[sizes[axis.size] for axis in p.type.axes] for p in f.parameters]
+    return [rng.random(shape) + 2 + 3 * (len(shape) > 1) for shape in shapes]
+
+
+def meaning(f: Any, arrays: list[Any], n: int) -> Any:
+    values = dict(zip(f.term.parameters, arrays, strict=True))
+    with np.errstate(all="ignore"):
+        return np.asarray(evaluate(f.term.body, values, {"n": n, "m": 3}))
+
+
+def given(program: Any, f: Any, arrays: list[Any], n: int) -> list[Any]:
+    """The arrays with a cotangent for each of the arguments that a pullback takes more."""
+    found, rng = list(arrays), np.random.default_rng(1)
+    for p in program.parameters[len(arrays) :]:
+        found.append(rng.random([{"n": n, "m": 3}[axis.size] for axis in p.type.axes]))
+    return found
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
+def test_values_and_derivatives_of_every_size(f: Any) -> None:
+    for program in derivatives(f):
+        for n in (0, 1, 2, 3, 7):
+            arrays = given(program, f, arrays_of(f, n), n)
+            np.testing.assert_allclose(program(*arrays), meaning(program, arrays, n), atol=1e-9)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
+def test_other_libraries_agree(f: Any, backend: str) -> None:
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    module, convert = BACKENDS[backend]
+    into = getattr(importlib.import_module(module), convert)
+    chunks = {"chunks": 4} if backend == "dask" else {}
+    for program in derivatives(f)[: 2 if backend == "jax" else None]:
+        arrays = given(program, f, arrays_of(f, 6), 6)
+        found = np.asarray(program(*(into(np.asarray(a), **(chunks if np.ndim(a) else {})) for a in arrays)))
+        np.testing.assert_allclose(found, meaning(program, arrays, 6), rtol=1e-4 if backend == "jax" else 1e-9)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
+def test_no_plan_has_an_indicator(f: Any) -> None:
+    for program in derivatives(f):
+        steps = plan(program.term).steps
+        assert not [step for step in steps if isinstance(step.operation, IndexCondition | IndexEquals)], program
+        for backend in ("numpy", *BACKENDS):
+            body = program.source(backend).split(f"\ndef {program.name}")[-1]
+            assert not any(word in body for word in (".where(", ".eye(", ".tri(", "arange(n)[:, None]")), body
+
+
+@pytest.mark.parametrize("n", [900])
+def test_products_within_bounds_take_little_memory(n: int) -> None:
+    A, x = np.ones((n, n)), np.arange(float(n))
+    for program, arrays in ((form, (A, x)), (cd.grad(form, wrt="x"), (A, x)), (pairs, (A, A)), (lower, (A, x))):
+        expected = program(*arrays)
+        tracemalloc.start()
+        found = program(*arrays)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        np.testing.assert_array_equal(found, expected)
+        assert peak < n * n, (program, peak)  # bytes: an eighth of a matrix, as much as a mask of truth values
+    np.testing.assert_allclose(lower(A, x), np.cumsum(x))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")  # of Dask, which computes logarithms of all elements
+@pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
+def test_elements_beside_a_bound_are_not_read(backend: str) -> None:
+    if backend != "numpy" and importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    into: Any = np.asarray
+    if backend != "numpy":
+        module, convert = BACKENDS[backend]
+        into = getattr(importlib.import_module(module), convert)
+    n, rng = 9, np.random.default_rng(0)
+    i, j = np.indices((n, n))
+    A, B, x = rng.random((n, n)) + 2, rng.random((n, n)) + 2, rng.random(n) + 1
+    A[j > i] = rng.choice([np.nan, np.inf, -1.0], size=(j > i).sum())
+    B[j < i] = np.nan
+    cases = [(triangle, (A,)), (lower, (A, x)), (form, (A, x)), (pairs, (A, B)), (logarithms, (A, x)), (chosen, (A, x))]
+    for f, arrays in cases:
+        for program in derivatives(f)[:-1]:
+            every = given(program, f, list(arrays), n)
+            found = np.asarray(program(*(into(np.asarray(a)) for a in every)))
+            assert np.isfinite(found).all(), (f, program)
+            np.testing.assert_allclose(found, meaning(program, every, n), rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [5, 300])
+def test_what_is_undefined_later_does_not_spread_to_earlier_sums(n: int) -> None:
+    A, x, B = np.ones((n, n)), np.ones(n), np.ones((n, 3))
+    x[n - 2] = B[n - 2, 1] = np.nan
+    assert np.isnan(lower(A, x)).tolist() == [False] * (n - 2) + [True] * 2
+    assert np.isnan(product(A, B)).sum() == 2
+
+
+def test_bounds_on_functions_that_are_undefined_elsewhere() -> None:
+    """Σ_{i−3 ≤ j ≤ i} log(x[j])·k[i]: a negative x[j] is only in the sums that read it."""
+    x, v = np.full(8, 2.0), np.ones(8)
+    x[7] = -1
+    with np.errstate(invalid="ignore"):
+        found = cd.grad(window, wrt="v")(x, v)
+    assert np.isnan(found).tolist() == [False] * 7 + [True]
+    np.testing.assert_allclose(found[:7], -np.log(2) * np.minimum(np.arange(1, 8), 4))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_boxes_have_each_position_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(regions, "SMALL", int(rng.choice([1, 5, 1000])))
+    monkeypatch.setattr(regions, "MOST", int(rng.choice([1, 4, 64])))
+    regions._boxes.cache_clear()
+    sizes = tuple(int(n) for n in rng.choice([0, 1, 2, 3, 5, 9], size=rng.integers(1, 4)))
+    conditions = tuple(
+        (tuple(int(c) for c in rng.integers(-4, 5, len(sizes))), int(rng.integers(-6, 9)), int(modulus))
+        for modulus in rng.choice([0, 0, 2, 3, 17], size=rng.integers(1, 4))
+    )
+    count = np.zeros(sizes, int)
+    for box, bounds in regions._boxes(sizes, conditions):
+        count[box] += regions._kept(np.ones_like(count[box]), bounds, box, range(len(sizes)))
+    for place in itertools.product(*map(range, sizes)):
+        forms = [(sum(s * t for s, t in zip(c[0], place, strict=True)) + c[1], c[2]) for c in conditions]
+        assert count[place] == all(form % modulus == 0 if modulus else form >= 0 for form, modulus in forms)
+    regions._boxes.cache_clear()
+
+
+def test_running_sums_of_ones_count() -> None:
+    @cd.program
+    def count(x: Vector):
+        return cd.sum(lambda i, j: cd.where(j <= i, 1, 0), i=cd.Range("n"), j=cd.Range("n")) * x[0]
+
+    assert count(np.ones(7)) == 28
+
+
+@pytest.mark.parametrize("steps", [(1, -1, 1), (-2, -2, 1), (3, 1, 2)])
+def test_boxes_of_several_multiples_are_added(steps: tuple[int, ...]) -> None:
+    """Three labels and a modulus of 5 give an equation for each multiple, whose boxes overlap."""
+    array = np.random.default_rng(0).normal(size=(2, 5, 5, 5))
+    grid = np.indices(array.shape)[1:]
+    holds = (sum(step * values for step, values in zip(steps, grid, strict=True)) - 1) % 5 == 0
+    np.testing.assert_array_equal(regions._keep(array, (((0, *steps), -1, 5),)), np.where(holds, array, 0))

@@ -1,0 +1,140 @@
+"""Accesses that leave their tensor: refused when a program is traced or called, with the index that does it."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import combdiff as cd
+from combdiff.errors import IndexingError
+from combdiff.ir.domains import Range, Space
+from combdiff.ir.indices import affine, indicator
+from combdiff.ir.terms import Apply, Lambda, Var, mul, total
+from combdiff.polyhedra.bounds_checks import check, doubtful_accesses
+
+V5, Vn, Wk = cd.Space(5), cd.Space("n"), cd.Space("k")
+
+
+def past_the_end(x: V5, y: V5):
+    return cd.sum(lambda i: x[i + 1] * y[i])
+
+
+def before_the_start(x: cd.Space(8), w: cd.Space(cd.Symmetric(2))):
+    return cd.sum(lambda i, b: x[i + b] * w[b], i=8)
+
+
+def past_a_stride(x: V5, y: cd.Space(3, 2)):
+    return cd.sum(lambda i, j: x[2 * i + j] * y[i, j])
+
+
+def in_a_tensor_of_its_own(x: V5):
+    t = cd.tensor(lambda i: cd.exp(x[i]) * x[i])
+    return cd.sum(lambda j: t[2 * j], j=4)
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        (past_the_end, "axis 0 of x is read at i + 1 = 5 (for i = 4), but it has the indices 0 … 4"),
+        (before_the_start, "axis 0 of x is read at b + i = -2 (for b = -2, i = 0), but it has the indices 0 … 7"),
+        (past_a_stride, "axis 0 of x is read at 2*i + j = 5 (for i = 2, j = 1), but it has the indices 0 … 4"),
+        (
+            in_a_tensor_of_its_own,
+            "axis 0 of a tensor of order 1 is read at 2*j = 6 (for j = 3), but it has the indices 0 … 4",
+        ),
+    ],
+)
+def test_fixed_sizes_are_refused_when_traced(definition: Callable[..., Any], message: str) -> None:
+    with pytest.raises(IndexingError) as caught:
+        cd.program(definition)
+    assert caught.value.message == message
+    lines, first = inspect.getsourcelines(definition)
+    assert caught.value.location.line == first + len(lines) - 1  # the line that reads, the last in each of these
+    assert "cd.where" in caught.value.hint
+
+
+@cd.program
+def windows(x: Vn, w: Wk):
+    return cd.sum(lambda i, k: x[i + k] * w[k], i=4)
+
+
+def test_named_sizes_are_refused_when_called_before_anything_is_computed() -> None:
+    assert windows(np.ones(6), np.ones(3)) == 12
+    message = "axis 0 of x is read at i + k = 5 (for i = 3, k = 2), but it has the indices 0 … 4 for k = 3, n = 5"
+    for f in (
+        windows,
+        cd.grad(windows),
+        cd.grad(windows, wrt="w", simplify=False),
+        cd.hvp(windows),
+        cd.simplify(windows),
+    ):
+        arrays = [np.ones(5), np.ones(3), np.ones(5)][: len(f.parameters)]
+        with pytest.raises(IndexingError) as caught:
+            f(*arrays)
+        assert caught.value.message == message
+
+
+def test_sizes_under_which_a_range_is_empty_give_zeros() -> None:
+    assert windows(np.ones(2), np.ones(0)) == 0
+    np.testing.assert_array_equal(cd.grad(windows)(np.ones(2), np.ones(0)), np.zeros(2))
+
+
+def test_a_constant_index_needs_an_axis_that_has_it() -> None:
+    @cd.program
+    def third(x: Vn):
+        return x[3]
+
+    assert third(np.arange(4.0)) == 3
+    with pytest.raises(IndexingError, match=r"axis 0 of x is read at 3, but it has the indices 0 … 2 for n = 3"):
+        third(np.ones(3))
+
+
+def test_guards_are_understood() -> None:
+    @cd.program
+    def f(x: Vn):
+        shifted = cd.tensor(lambda i: cd.exp(x[i + 1]), i="n")
+        inside = cd.sum(lambda i, j: cd.where((j == i + 1) & (i > 0), x[j] * x[i - 1], 0), i="n")
+        return inside + cd.sum(lambda i: cd.where((i + 1) % 2 == 0, shifted[i], 0))
+
+    assert np.isfinite(f(np.ones(5)))
+    with pytest.raises(IndexingError, match=r"i \+ 1 = 4 \(for i = 3\)"):
+        f(np.ones(4))
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_refused_exactly_where_a_loop_finds_an_index_that_leaves(data: st.DataObject) -> None:
+    sizes = [data.draw(st.integers(0, 4)) for _ in range(2)]
+    i, j = (Var(name, Range(size)) for name, size in zip("ij", sizes, strict=True))
+    form = [data.draw(st.integers(-3, 3)) for _ in range(3)]
+    guard = [data.draw(st.integers(-2, 2)) for _ in range(3)]
+    modulus = data.draw(st.sampled_from([0, 0, 2, 3]))
+    size = data.draw(st.integers(0, 6))
+    x = Var("x", Space(size))
+
+    def at(numbers: list[int], p: int, q: int) -> int:
+        return numbers[0] * p + numbers[1] * q + numbers[2]
+
+    def holds(p: int, q: int) -> bool:
+        value = at(guard, p, q)
+        return value % modulus == 0 if modulus else value >= 0
+
+    def written(numbers: list[int]) -> Any:
+        return affine([(i, numbers[0]), (j, numbers[1])], numbers[2])
+
+    term = Lambda((x,), total((i, j), mul(indicator(written(guard), modulus), Apply(x, (written(form),)))))
+    points = itertools.product(*(range(n) for n in sizes))
+    leaves = any(holds(p, q) and not 0 <= at(form, p, q) < size for p, q in points)
+    try:
+        check(doubtful_accesses(term), {})
+    except IndexingError:
+        assert leaves
+    else:
+        assert not leaves

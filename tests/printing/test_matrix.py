@@ -1,0 +1,459 @@
+"""Matrix notation: worked results as people write them, and every text evaluated with NumPy against its program."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from thesis_cases import CASES, Case
+
+import combdiff as cd
+from combdiff.api.language import derivatives, derive, parse
+from combdiff.api.programs import Program
+
+Array = np.ndarray[Any, Any]
+SIZE = 3
+SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+Square = cd.Space("n", "n")
+Sym = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])
+Anti = cd.Space("n", "n", symmetry=["A[i,j] = -A[j,i]"])
+General = cd.Space("n", "n", dtype=complex)
+Hermitian = cd.Space("n", "n", dtype=complex, symmetry=["A[i,j] = conj(A[j,i])"])
+Vector = cd.Space("n")
+ComplexVector = cd.Space("n", dtype=complex)
+
+
+# --- an evaluator of matrix notation -------------------------------------------------------------------------------
+
+TOKEN = re.compile(r"\s*([0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?i?|\^∘|⁻¹|⁻ᵀ|‖_F|[a-zA-Zα-ω][a-zA-Zα-ω0-9_]*|.)")
+PLAIN = ("exp", "log", "sqrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "tanh", "sign")
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(np, name) for name in PLAIN},
+    "relu": lambda x: np.maximum(x, 0),
+    "step": lambda x: np.heaviside(x, 0.5),
+    "max": np.maximum,
+    "adj": lambda a: np.linalg.det(a) * np.linalg.inv(a),
+    "det": lambda a: np.array(np.linalg.det(a)),
+    "tr": lambda a: np.array(np.trace(a)),
+    "diag": lambda a: np.diag(a[:, 0]) if a.shape[1] == 1 else np.diag(a)[:, None],
+}
+
+
+class Evaluator:
+    """Reads matrix notation with vectors as columns; shapes must fit exactly, so nothing is broadcast by accident."""
+
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        columns = {name: a[:, None] if a.ndim == 1 else a for name, a in arrays.items()}
+        self.names = {**columns, "𝟏": np.ones((SIZE, 1)), "𝐈": np.eye(SIZE), "i": np.array(1j)}
+
+    def run(self, text: str) -> list[Array]:
+        """The values of a whole text: definitions line by line, then the result, or several in parentheses."""
+        *definitions, result = text.splitlines()
+        for line in definitions:
+            name, _, right = line.partition(" = ")
+            self.names[name] = self.value(right)
+        return [self.value(result)]
+
+    def value(self, text: str) -> Array:
+        self.tokens = [t for t in TOKEN.findall(text) if t.strip()] + [""]
+        found = self.sum()
+        assert self.tokens == [""], self.tokens
+        return found
+
+    def take(self, *wanted: str) -> str:
+        return self.tokens.pop(0) if self.tokens[0] in wanted else ""
+
+    def sum(self) -> Array:
+        total = -self.product() if self.take("-") else self.product()
+        while sign := self.take("+", "-"):
+            term = self.product()
+            assert np.shape(term) == np.shape(total), "a sum of unequal shapes"
+            total = total + term if sign == "+" else total - term
+        return total
+
+    def product(self) -> Array:
+        found = self.marked()
+        while sign := self.take("·", "⊙", "⊘", "/"):
+            other = self.marked()
+            if sign == "/":
+                assert not np.ndim(other)
+                found = found / other
+            elif sign != "·":
+                assert found.shape == other.shape
+                assert found.ndim == 2
+                found = found * other if sign == "⊙" else found / other
+            else:
+                found = found * other if not (np.ndim(found) and np.ndim(other)) else found @ other
+                found = found[0, 0] if np.shape(found) == (1, 1) else found
+        return np.asarray(found)
+
+    def marked(self) -> Array:
+        found = self.atom()
+        while mark := self.take("ᵀ", "†", "*", "⁻¹", "⁻ᵀ", *SUPERSCRIPTS, "^", "^∘"):
+            if mark in SUPERSCRIPTS:
+                found = found ** SUPERSCRIPTS.index(mark)
+            elif mark in ("^", "^∘"):
+                assert (np.ndim(found) > 0) == (mark == "^∘")
+                found = found ** self.atom()
+            elif mark in ("⁻¹", "⁻ᵀ"):
+                found = np.linalg.inv(found.T if mark == "⁻ᵀ" else found)
+            else:
+                found = found.T if mark in "ᵀ†" else found
+                found = found.conj() if mark in "*†" else found
+        return found
+
+    def atom(self) -> Array:
+        token = self.tokens.pop(0)
+        if token == "(":
+            inner = self.sum()
+            assert self.take(")")
+            return inner
+        if token == "‖":
+            inner = self.sum()
+            end = self.take("‖", "‖_F")
+            assert (end == "‖_F") == (inner.shape[1] > 1)
+            return np.array(np.linalg.norm(inner))
+        if token == "|":
+            inner = self.sum()
+            assert self.take("|")
+            return np.abs(inner)
+        if token[0] in "0123456789":
+            return np.array(float(token[:-1]) * 1j if token.endswith("i") else float(token))
+        if self.take("("):
+            arguments = [self.sum()]
+            while self.take(","):
+                arguments.append(self.sum())
+            assert self.take(")")
+            return np.asarray(FUNCTIONS[token](*arguments))
+        return self.names[token]
+
+
+def arrays_of(program: Program, seed: int = 0) -> dict[str, Array]:
+    """Random arrays with the symmetries that are declared, every axis of length SIZE."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for parameter in program.parameters:
+        space = parameter.type
+        assert isinstance(space, cd.Space)
+        array = rng.uniform(0.2, 1.0, (SIZE,) * space.order)
+        if space.dtype is complex:
+            array = array + 1j * rng.uniform(0.2, 1.0, array.shape)
+        images = [a.sign * np.transpose(array.conj() if a.conjugate else array, a.axes) for a in space.group]
+        found[parameter.name] = np.sum(images, axis=0) / len(images)
+    return found
+
+
+def agrees(program: Program) -> str:
+    """The matrix notation of a program, which has the program's value."""
+    text = program.matrix()
+    assert "[" not in text, text
+    arrays = arrays_of(program)
+    (found,) = Evaluator(arrays).run(text)
+    expected = np.asarray(program(**arrays))
+    if text == "0":
+        found = np.zeros(expected.shape)
+    assert found.shape == ((SIZE, 1) if found.ndim == 2 and expected.ndim == 1 else expected.shape), text
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9, err_msg=text)
+    return text
+
+
+# --- worked results ------------------------------------------------------------------------------------------------
+
+
+@cd.program
+def quadratic(A: Sym, x: Vector) -> Any:
+    return cd.sum(lambda i, j: x[i] * A[i, j] * x[j])
+
+
+@cd.program
+def general(A: Square, x: Vector) -> Any:
+    return cd.sum(lambda i, j: x[i] * A[i, j] * x[j])
+
+
+@cd.program
+def hermitian(A: Hermitian, x: ComplexVector) -> Any:
+    return cd.sum(lambda i, j: cd.conj(x[i]) * A[i, j] * x[j])
+
+
+@cd.program
+def bilinear(A: Anti, x: Vector, y: Vector) -> Any:
+    return cd.sum(lambda i, j: x[i] * A[i, j] * y[j])
+
+
+@cd.program
+def three(A: Square, B: Square, C: Square) -> Any:
+    return cd.trace(A @ B @ C)
+
+
+@cd.program
+def squares(A: Square, x: Vector, b: Vector) -> Any:
+    return cd.sum(lambda i: (cd.sum(lambda j: A[i, j] * x[j]) - b[i]) ** 2)
+
+
+@cd.program
+def factorised(T: Square, U: Square, W: Square) -> Any:
+    residual = T - U @ W.T
+    return (residual * residual).sum()
+
+
+@cd.program
+def search(A: Sym, b: Vector, x: Vector, r: Vector, p: Vector, α: cd.Space(), β: cd.Space()) -> Any:
+    u = x + α * (r + β * p)
+    return 0.5 * cd.sum(lambda i, j: u[i] * A[i, j] * u[j]) - cd.sum(lambda i: b[i] * u[i])
+
+
+@cd.program
+def network(W: Square, x: Vector, v: Vector) -> Any:
+    return cd.sum(lambda i: v[i] * cd.tanh(cd.sum(lambda j: W[i, j] * x[j])))
+
+
+@cd.program
+def logistic(X: Square, y: Vector, w: Vector) -> Any:
+    return cd.sum(lambda i: cd.log(1 + cd.exp(-y[i] * cd.sum(lambda j: X[i, j] * w[j]))))
+
+
+@cd.program
+def rayleigh(A: Sym, x: Vector) -> Any:
+    return cd.sum(lambda i, j: x[i] * A[i, j] * x[j]) / cd.sum(lambda i: x[i] ** 2)
+
+
+@cd.program
+def kernel(x: Vector, y: Vector, w: Vector) -> Any:
+    return cd.sum(lambda i, j: w[i] * cd.exp(-((x[i] - y[j]) ** 2)))
+
+
+@cd.program
+def spectral(V: Square, u: Vector) -> Any:
+    return cd.tensor(lambda i, j: cd.sum(lambda k: V[i, k] * u[k] * V[j, k]))
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (quadratic, "xᵀ·A·x"),
+        (cd.grad(quadratic, "x"), "2·A·x"),
+        (cd.grad(quadratic, "A"), "x·xᵀ"),
+        (cd.hessian(quadratic, "x"), "2·A"),
+        (cd.grad(general, "x"), "A·x + Aᵀ·x"),
+        (hermitian, "x†·A·x"),
+        (cd.grad(hermitian, "x"), "2·A·x"),
+        (bilinear, "-yᵀ·A·x"),
+        (cd.grad(bilinear, "x"), "A·y"),
+        (cd.grad(bilinear, "y"), "-A·x"),
+        (three, "tr(A·B·C)"),
+        (cd.grad(three, "B"), "Aᵀ·Cᵀ"),
+        (cd.grad(squares, "x"), "2·Aᵀ·(A·x - b)"),
+        (cd.grad(squares, "A"), "2·(A·x - b)·xᵀ"),
+        (cd.grad(factorised, "U"), "2·(U·Wᵀ - T)·W"),
+        (cd.grad(search, "α"), "(r + β·p)ᵀ·(A·(x + α·(r + β·p)) - b)"),
+        (network, "vᵀ·tanh(W·x)"),
+        (spectral, "V·diag(u)·Vᵀ"),
+        (rayleigh, "xᵀ·A·x / ‖x‖²"),
+        (kernel, "wᵀ·exp(-(x·𝟏ᵀ - 𝟏·yᵀ)^∘2)·𝟏"),
+        (cd.pushforward(quadratic, "x"), "2·x_dotᵀ·A·x"),
+        (cd.jacobian(parse("declare A 2 x 1 expression A *(ij,j->i) x"), "x"), "A"),
+        (parse("declare A 2 expression delta(1) *(ij,->ij) 2 + A + 1"), "𝟏·𝟏ᵀ + 2·𝐈 + A"),
+        (parse("declare A 2 B 2 expression A *(ij,ji->i) B"), "diag(A·B)"),
+        (parse("declare A 2 x 1 expression A *(ij,ij->ij) A *(ij,j->i) x"), "A^∘2·x"),
+        (parse("declare x 1 y 1 expression x / y"), "x ⊘ y"),
+        (parse("declare A 2 expression inv(A) *(ij,jk->ik) A *(ij,->ji) det(A)"), "det(A)·Aᵀ·A⁻ᵀ"),
+        (derive("declare A 2 expression det(A) derivative wrt A"), "adj(A)ᵀ"),
+        (derive("declare A 2 expression log(det(A)^2) derivative wrt A"), "2·A⁻ᵀ"),
+        (
+            derive("declare A 2 x 1 expression x *(i,i->) (inv(A) *(ij,j->i) x) derivative wrt A"),
+            "-A⁻ᵀ·x·xᵀ·A⁻ᵀ",
+        ),
+        (parse("declare a 0 x 1 expression x *(i,->i) (1 / (2 + a)) - 1"), "x / (2 + a) - 𝟏"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_results_read_as_they_are_written(program: Program, expected: str) -> None:
+    assert program.matrix() == expected
+    assert agrees(program) == expected
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        squares,
+        factorised,
+        search,
+        logistic,
+        cd.grad(network, "W"),
+        cd.grad(network, "x"),
+        cd.grad(logistic, "w"),
+        cd.hessian(logistic, "w"),
+        cd.grad(rayleigh, "x"),
+        cd.hessian(rayleigh, "x"),
+        cd.grad(kernel, "x"),
+        cd.hessian(kernel, "w"),
+        cd.grad(search, "β"),
+        cd.hvp(rayleigh, "x"),
+    ],
+    ids=lambda value: value.name,
+)
+def test_longer_results_have_the_value_of_their_program(program: Program) -> None:
+    agrees(program)
+
+
+def test_the_hessian_of_logistic_regression_is_a_product_of_three() -> None:
+    assert re.search(r"^-?Xᵀ·diag\(.*\)·X$", cd.hessian(logistic, "w").matrix(), re.MULTILINE)
+
+
+def test_named_maps_keep_their_names() -> None:
+    @cd.program
+    def step(R: cd.Function(Vector), x: Vector, p: Vector, α: cd.Space()) -> Any:
+        return R(x + α * p)
+
+    assert step.matrix() == "R(x + α·p)"
+    assert cd.grad(step, "α").matrix() == "pᵀ·∇R(x + α·p)"
+    assert cd.grad(step, "x").matrix() == "∇R(x + α·p)"
+
+
+def test_what_has_no_matrix_notation_stays_in_indices() -> None:
+    @cd.program
+    def cubic(T: cd.Space("n", "n", "n"), x: Vector) -> Any:
+        return cd.sum(lambda i, j, k: T[i, j, k] * x[i] * x[j] * x[k])
+
+    @cd.program
+    def both(T: cd.Space("n", "n", "n"), A: Sym, x: Vector) -> Any:
+        return cd.sum(lambda i, j, k: T[i, j, k] * x[i] * x[j] * x[k]), A @ x
+
+    @cd.program
+    def convolved(x: cd.Space(cd.Cyclic("n")), w: cd.Space(3)) -> Any:
+        return cd.tensor(lambda i: cd.sum(lambda k: x[i + k] * w[k]), i=cd.Cyclic("n"))
+
+    @cd.program
+    def integral(f: cd.Space(cd.Real())) -> Any:
+        return cd.sum(lambda t: f[t] ** 2)
+
+    @cd.program
+    def star(A: Square, B: Square, C: Square) -> Any:
+        return cd.sum(lambda i, j, k, m: A[i, m] * B[j, m] * C[k, m])
+
+    @cd.program
+    def knot(A: Square) -> Any:
+        return cd.sum(lambda i, j, k, m: A[i, j] * A[i, k] * A[i, m] * A[j, k] * A[j, m] * A[k, m])
+
+    assert cubic.matrix() == "Σ_{i,j,k} T[i,j,k] x[i] x[j] x[k]"
+    assert both.matrix() == "(Σ_{i,j,k} T[i,j,k] x[i] x[j] x[k], A·x)"
+    assert "x[" in convolved.matrix()
+    assert "∫" in integral.matrix()
+    assert agrees(star) == "𝟏ᵀ·C·((Aᵀ·𝟏) ⊙ (Bᵀ·𝟏))"
+    assert "Σ" in knot.matrix()
+
+
+def test_definitions_are_in_matrix_notation_where_they_have_one() -> None:
+    assert cd.grad(logistic, "w").matrix() == "t = exp(-y ⊙ (X·w))\n-Xᵀ·(t ⊙ y ⊘ (𝟏 + t))"
+
+
+def test_latex() -> None:
+    assert cd.grad(quadratic, "x").matrix(latex=True) == "2 A x"
+    assert spectral.matrix(latex=True) == r"V \operatorname{diag}(u) V^{\top}"
+    assert cd.grad(search, "β").matrix(latex=True).startswith(r"\alpha (A (x + \alpha (r + \beta p)) - b)^{\top} p")
+    assert parse("declare x 1 y 1 expression x^3 / y").matrix(latex=True) == r"x^{\circ 3} \oslash y"
+
+
+@pytest.mark.parametrize(
+    "program", [quadratic, hermitian, spectral, rayleigh, kernel, three, cd.grad(kernel, "w"), cd.grad(squares, "A")]
+)
+def test_latex_is_read_by_mathtext(program: Program) -> None:
+    from matplotlib.mathtext import MathTextParser
+
+    MathTextParser("path").parse(f"${program.matrix(latex=True)}$")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
+def test_the_appendix_of_the_thesis_in_matrix_notation(case: Case) -> None:
+    """Input and derivative; what has more than two axes keeps its indices. The LaTeX is read line by line."""
+    from matplotlib.mathtext import MathTextParser
+
+    for program in derivatives(case.text):
+        if not re.search(r"\[|\(", program.matrix()) or "↦" not in program.matrix():
+            agrees(program)
+        shown = program.matrix(latex=True)
+        lines = [line.removeprefix("& ").removesuffix("\\\\") for line in shown.splitlines()]
+        for line in lines if len(lines) == 1 else lines[1:-1]:
+            MathTextParser("path").parse(f"${line}$")
+
+
+# --- random products -----------------------------------------------------------------------------------------------
+
+MATRICES = {"A": Square, "S": Sym, "K": Anti, "G": General, "H": Hermitian}
+VECTORS = {"x": Vector, "y": Vector, "z": ComplexVector}
+
+
+@st.composite
+def products(draw: st.DrawFn) -> Program:
+    """Σ of up to five factors over up to four indices, of which up to two are those of the result."""
+    letters = "ijkm"[: draw(st.integers(1, 4))]
+    factors = []
+    for _ in range(draw(st.integers(1, 5))):
+        matrix = draw(st.booleans())
+        name = draw(st.sampled_from(sorted(MATRICES if matrix else VECTORS)))
+        indices = [draw(st.sampled_from(letters)) for _ in range(1 + matrix)]
+        factors.append((name, indices, draw(st.booleans())))
+    used = sorted({index for _, indices, _ in factors for index in indices})
+    result = draw(st.permutations(used))[: draw(st.integers(0, min(2, len(used))))]
+    summed = [index for index in used if index not in result]
+    terms = [f"cd.conj({n}[{','.join(i)}])" if conj else f"{n}[{','.join(i)}]" for n, i, conj in factors]
+    body = f"{draw(st.sampled_from(['', '-3 * ', '2j * ']))}{' * '.join(terms)}"
+    inner = f"cd.sum(lambda {','.join(summed)}: {body})" if summed else body
+    spaces = {**MATRICES, **VECTORS}
+    value = f"cd.tensor(lambda {','.join(result)}: {inner})" if result else inner
+    names = sorted({name for name, _, _ in factors})
+    scope: dict[str, Any] = {"cd": cd}
+    exec(f"def f({', '.join(names)}):\n    return {value}", scope)
+    scope["f"].__annotations__ = {name: spaces[name] for name in names}
+    return cd.program(scope["f"])
+
+
+@settings(
+    max_examples=max(100, settings().max_examples),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+@given(products(), st.booleans())
+def test_random_products_have_the_value_of_their_program(program: Program, simplified: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shown = cd.simplify(program) if simplified else program
+    if "[" not in shown.matrix():
+        agrees(shown)
+
+
+def test_the_root_of_a_squared_norm_is_the_norm() -> None:
+    @cd.program
+    def distance(x: cd.Space("n"), y: cd.Space("n")):  # type: ignore
+        return cd.sqrt((x - y) @ (x - y))
+
+    @cd.program
+    def frobenius(A: cd.Space("m", "n")):  # type: ignore
+        return cd.sqrt((A * A).sum())
+
+    assert cd.grad(distance).matrix() == "(x - y) / ‖x - y‖"
+    assert frobenius.matrix() == "‖A‖_F"
+    assert cd.grad(frobenius).matrix(latex=True) == r"\frac{A}{\left\Vert A \right\Vert_{F}}"
+
+
+def test_the_inverse_of_a_symmetric_definition_has_no_transpose() -> None:
+    @cd.program
+    def gram(X: cd.Space("n", "m"), A: cd.Space("m", "m", symmetry=["A[i,j] = A[j,i]"])):
+        return cd.logdet(X.T @ X + A)
+
+    assert cd.grad(gram, wrt="X").matrix() == "t = A + Xᵀ·X\n2·X·t⁻¹"
+    assert "-\\top" not in cd.grad(gram, wrt="X").matrix(latex=True)
+
+    @cd.program
+    def quadratic(L: cd.Space("m", "m"), x: cd.Space("m")):
+        return x @ cd.inv(L @ L.T) @ x
+
+    assert "⁻ᵀ" not in cd.grad(quadratic, wrt="L").matrix()

@@ -1,0 +1,243 @@
+"""Reading at indices that an integer tensor holds, and adding up there: `x[idx[i]]` on every route and backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.errors import IndexingError
+from combdiff.ir.interpreter import evaluate
+
+RNG = np.random.default_rng(0)
+Rows = cd.Space("V", "D")
+
+
+@cd.program
+def embedding(x: Rows, idx: cd.Space("B", dtype=int), w: cd.Space("B", "D")):
+    return cd.sum(lambda b, d: cd.sin(x[idx[b], d]) * w[b, d])
+
+
+@cd.program
+def picked(x: Rows, idx: cd.Space("V", dtype=int)):
+    return cd.sum(lambda i: x[i, idx[i]] ** 3)
+
+
+@cd.program
+def by_pairs(x: cd.Space("V"), idx: cd.Space("B", "C", dtype=int), w: cd.Space("B", "C")):
+    return cd.sum(lambda b, c: x[idx[b, c]] ** 2 * w[b, c])
+
+
+@cd.program
+def symmetric(x: cd.Space(cd.Symmetric(2)), idx: cd.Space("B", dtype=int)):
+    return cd.sum(lambda b: x[idx[b]] ** 2 * x[-1])
+
+
+@cd.program
+def cyclic(x: cd.Space(cd.Cyclic(4)), idx: cd.Space("B", dtype=int)):
+    return cd.sum(lambda b: x[idx[b]] ** 2)
+
+
+@cd.program
+def twice(x: cd.Space("V"), idx: cd.Space("B", dtype=int), jdx: cd.Space("B", dtype=int), w: cd.Space("V")):
+    return cd.sum(lambda b, v: x[idx[b]] * x[jdx[b]] * w[v] * x[v])
+
+
+@cd.program
+def computed(x: cd.Space("V"), idx: cd.Space("B", dtype=int), jdx: cd.Space("B", dtype=int)):
+    return cd.sum(lambda b: x[idx[b] + 1] ** 2 * x[2 * jdx[b] - idx[b]])
+
+
+@cd.program
+def nested(x: cd.Space("V"), idx: cd.Space("B", dtype=int), jdx: cd.Space("V", dtype=int)):
+    return cd.sum(lambda b: cd.sin(x[jdx[idx[b]]]) ** 2)
+
+
+@cd.program
+def turned(x: cd.Space(cd.Cyclic("V")), idx: cd.Space("B", dtype=int), w: cd.Space("B")):
+    return cd.sum(lambda b: x[-idx[b] - 1] ** 2 * w[b])
+
+
+@cd.program
+def shifted(x: cd.Space("V"), idx: cd.Space(5, dtype=int), w: cd.Space(4)):
+    return cd.sum(lambda b: x[idx[b + 1]] ** 3 * w[b])
+
+
+@cd.program
+def at_pairs(x: cd.Space("V", "D"), idx: cd.Space("B", dtype=int), jdx: cd.Space("B", dtype=int)):
+    return cd.sum(lambda b: x[idx[b], jdx[b]] ** 3)
+
+
+IDX = np.array([0, 2, 2, 4])
+CASES: list[tuple[Any, dict[str, Any]]] = [
+    (computed, {"x": RNG.standard_normal(6), "idx": IDX, "jdx": np.array([1, 2, 1, 4])}),
+    (nested, {"x": RNG.standard_normal(5), "idx": IDX, "jdx": np.array([3, 1, 1, 0, 2])}),
+    (turned, {"x": RNG.standard_normal(5), "idx": IDX, "w": RNG.standard_normal(4)}),
+    (shifted, {"x": RNG.standard_normal(5), "idx": np.array([4, 0, 2, 2, 3]), "w": RNG.standard_normal(4)}),
+    (at_pairs, {"x": RNG.standard_normal((5, 3)), "idx": IDX, "jdx": np.array([1, 2, 2, 0])}),
+    (embedding, {"x": RNG.standard_normal((5, 3)), "idx": IDX, "w": RNG.standard_normal((4, 3))}),
+    (picked, {"x": RNG.standard_normal((4, 3)), "idx": np.array([2, 0, 1, 1])}),
+    (
+        by_pairs,
+        {"x": RNG.standard_normal(5), "idx": np.array([[0, 1], [1, 4], [3, 3]]), "w": RNG.standard_normal((3, 2))},
+    ),
+    (symmetric, {"x": RNG.standard_normal(5), "idx": np.array([-2, 2, -2, 0])}),
+    (cyclic, {"x": RNG.standard_normal(4), "idx": np.array([-1, 3, 5, 0])}),
+    (twice, {"x": RNG.standard_normal(5), "idx": IDX, "jdx": IDX[::-1], "w": RNG.standard_normal(5)}),
+    (embedding, {"x": RNG.standard_normal((5, 3)), "idx": np.zeros(0, int), "w": np.zeros((0, 3))}),
+]
+
+
+@pytest.mark.parametrize(("f", "arrays"), CASES)
+def test_every_route_and_order_agrees(f: Any, arrays: dict[str, Any]) -> None:
+    sizes = {"V": len(arrays["x"]), "B": len(arrays["idx"]), "D": 3, "C": 2}
+    vector = RNG.standard_normal(arrays["x"].shape)
+    assert abs(f(**arrays) - reference(f, list(arrays.values()), sizes)) < 1e-10
+    cd.testing.check_grad(f, "x", **arrays)
+    for simplify in (True, False):
+        gradient = cd.grad(f, wrt="x", simplify=simplify)
+        np.testing.assert_allclose(gradient(**arrays), reference(gradient, list(arrays.values()), sizes), atol=1e-10)
+    product = cd.hvp(f, wrt="x")
+    step = 1e-5
+    gradient = cd.grad(f, wrt="x")
+    moved = [gradient(**{**arrays, "x": arrays["x"] + sign * step * vector}) for sign in (1, -1)]
+    found = product(*arrays.values(), vector)
+    np.testing.assert_allclose(found, (moved[0] - moved[1]) / (2 * step), atol=1e-6)
+    np.testing.assert_allclose(found, reference(product, [*arrays.values(), vector], sizes), atol=1e-10)
+
+
+def reference(f: Any, arrays: list[Any], sizes: dict[str, int]) -> Any:
+    return evaluate(f.term.body, dict(zip(f.term.parameters, arrays, strict=True)), sizes)
+
+
+def test_source_reads_and_adds_up_without_an_array_of_zeros_and_ones() -> None:
+    body = cd.grad(embedding).source().split("def grad_")[1]
+    assert "x[idx]" in body
+    assert "_scatter(" in body
+    assert "arange" not in body
+
+
+def test_jacobians_and_complex_elements() -> None:
+    @cd.program
+    def f(x: cd.Space("V", dtype=complex), idx: cd.Space("B", dtype=int)):
+        return cd.tensor(lambda b: x[idx[b]] ** 2)
+
+    x = RNG.standard_normal(5) + 1j * RNG.standard_normal(5)
+    by_z, by_conjugate = cd.jacobian(f)(x, IDX)
+    expected = np.zeros((4, 5), complex)
+    expected[np.arange(4), IDX] = 2 * x[IDX]
+    np.testing.assert_allclose(by_z, expected)
+    np.testing.assert_allclose(by_conjugate, 0)
+    k = RNG.standard_normal(4) + 1j * RNG.standard_normal(4)
+    pulled = np.zeros(5, complex)
+    np.add.at(pulled, IDX, 2 * x[IDX].conj() * k)
+    np.testing.assert_allclose(cd.pullback(f)(x, IDX, k), pulled)
+
+
+@pytest.mark.parametrize("backend", ["jax.numpy", "torch"])
+def test_other_backends(backend: str) -> None:
+    library = pytest.importorskip(backend)
+    convert: Callable[[Any], Any] = library.asarray
+    for f, arrays in CASES[:5]:
+        small = {n: a.astype(np.float32) if a.dtype == float else a for n, a in arrays.items()}
+        expected = cd.grad(f, wrt="x")(**small)
+        found = cd.grad(f, wrt="x")(**{name: convert(array) for name, array in small.items()})
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_an_index_out_of_its_axis_is_refused_before_anything_is_computed() -> None:
+    x, w = np.ones((5, 3)), np.ones((2, 3))
+    for wrong, value in ((np.array([0, 5]), 5), (np.array([0, -1]), -1)):
+        for f in (embedding, cd.grad(embedding), cd.grad(embedding, simplify=False)):
+            with pytest.raises(IndexingError) as caught:
+                f(x, wrong, w)
+            message = f"axis 0 of x is read at idx[1] = {value}, but it has the indices 0 … 4 for V = 5"
+            assert caught.value.message == message
+    with pytest.raises(IndexingError, match=r"idx\[0\] = 3, but it has the indices -2 … 2"):
+        symmetric(np.ones(5), np.array([3]))
+
+
+def test_only_elements_of_integer_parameters_stand_for_indices() -> None:
+    with pytest.raises(IndexingError, match="traced number"):
+
+        @cd.program
+        def f(x: cd.Space("V"), a: cd.Space("B")):
+            return cd.sum(lambda b: x[a[b]])
+
+
+def test_a_computed_index_out_of_range_is_refused_at_the_call() -> None:
+    x = np.arange(3.0)
+    with pytest.raises(IndexingError) as error:
+        cd.grad(nested, wrt="x")(x, np.array([0, 2]), np.array([0, 1, 3]))
+    assert "axis 0 of x is read at jdx[idx[b]] = 3 (for b = 1), but it has the indices 0 … 2 for V = 3" in str(
+        error.value
+    )
+    with pytest.raises(IndexingError, match=r"axis 0 of jdx is read at idx\[1\] = 7"):
+        nested(x, np.array([0, 7]), np.array([0, 1, 2]))
+    with pytest.raises(IndexingError, match=r"idx\[b\] \+ 1 = 3 \(for b = 1\)"):
+        computed(x, np.array([0, 2]), np.array([0, 1]))
+
+
+def test_derivatives_inside_other_programs_still_check_their_indices() -> None:
+    @cd.program
+    def linear(x: cd.Space("V"), idx: cd.Space("B", dtype=int), w: cd.Space("B")):
+        return cd.sum(lambda b: x[idx[b]] * w[b])
+
+    @cd.program
+    def outer(x: cd.Space("V"), idx: cd.Space("B", dtype=int), w: cd.Space("B")):
+        return cd.tensor(lambda v: 2 * cd.grad(linear)(x, idx, w)[v])
+
+    x, w = np.arange(3.0), np.ones(2)
+    np.testing.assert_allclose(outer(x, np.array([2, 2]), w), [0, 0, 4])
+    with pytest.raises(IndexingError, match=r"idx\[1\] = 7, but there are the indices 0 … 2 for V = 3"):
+        outer(x, np.array([0, 7]), w)
+
+
+def test_a_mask_is_refused_for_indices() -> None:
+    x, w, mask = np.ones((5, 3)), np.ones((4, 3)), np.array([True, False, True, True])
+    for f in (embedding, cd.grad(embedding), cd.hvp(embedding)):
+        with pytest.raises(cd.ArgumentError) as caught:
+            f(x, mask, w, *([x] if len(f.parameters) == 4 else []))
+        assert caught.value.message == (
+            "idx holds indices of axis 0 of x, but what was given for it has dtype bool: whole numbers are expected, "
+            "not a mask"
+        )
+        assert "np.flatnonzero(idx)" in caught.value.hint
+        assert "idx.astype(int)" in caught.value.hint
+    with pytest.raises(cd.ArgumentError, match="not a mask"):
+        embedding(x, mask.tolist(), w)
+    assert embedding(x, [], np.ones((0, 3))) == 0
+    torch = pytest.importorskip("torch")
+    with pytest.raises(cd.ArgumentError, match="not a mask"):
+        embedding(torch.ones(5, 3), torch.tensor([True]), torch.ones(1, 3))
+
+
+def test_truth_values_are_numbers_in_integers_that_are_computed() -> None:
+    @cd.program
+    def f(x: cd.Space("V"), a: cd.Space("B", dtype=int), late: cd.Space("B", dtype=int)):
+        return cd.sum(lambda i: x[a[i] + late[i]] * late[i])
+
+    x, late = np.arange(5.0), np.array([True, False, True])
+    assert f(x, np.array([0, 1, 3]), late) == 1 + 4
+
+
+@cd.program
+def language_model(E: cd.Space("V", "d"), W: cd.Space("d", "V"), ids: cd.Space("T", dtype=int)):
+    """The cross-entropy of a softmax over words, where each word is to foretell itself."""
+    scores = cd.tensor(lambda t, v: cd.sum(lambda d: E[ids[t], d] * W[d, v]))
+    return cd.sum(lambda t: cd.log(cd.sum(lambda v: cd.exp(scores[t, v]))) - scores[t, ids[t]])
+
+
+@pytest.mark.parametrize("wrt", ["E", "W"])
+def test_softmax_of_looked_up_rows(wrt: str) -> None:
+    """A δ of looked-up indices beside exponentials that are kept from overflow."""
+    rng = np.random.default_rng(0)
+    arrays = {"E": rng.normal(size=(5, 3)), "W": rng.normal(size=(3, 5)), "ids": np.array([0, 2, 2, 4])}
+    cd.testing.check_grad(language_model, wrt, **arrays)
+    gradient = cd.grad(language_model, wrt)
+    np.testing.assert_allclose(gradient(**arrays), cd.grad(language_model, wrt, simplify=False)(**arrays), atol=1e-12)
+    large = {**arrays, "W": 1e4 * arrays["W"]}
+    assert np.isfinite(gradient(**large)).all()

@@ -1,0 +1,361 @@
+"""Every array library: results equal NumPy's, stay in their library, element type and device, also under its compilers.
+
+A library that is not installed is skipped. CuPy needs a GPU: a stand-in with NumPy's functions shows that the code for
+it runs (`test_cupy_takes_the_path_of_numpy`).
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import Case, programs
+
+import combdiff as cd
+from combdiff.ir.domains import Range, Space
+from combdiff.ir.interpreter import evaluate
+from combdiff.ir.terms import Apply, Lambda, Mul, Number, Primitive, Var, lambda_, let, mul
+from combdiff.runtime.execution import run, source
+
+FEW = settings(max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+RNG = np.random.default_rng(5)
+BACKENDS = ("jax", "torch", "dask")
+
+Symmetric = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])
+Vector = cd.Space("n")
+ERI = cd.Space("N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])
+
+
+@cd.program
+def form(A: Symmetric, x: Vector):
+    return cd.sum(lambda i, j: x[i] * A[i, j] * x[j])
+
+
+@cd.program
+def coulomb(J: ERI, C: cd.Space("N", "Ne", dtype=complex)):
+    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
+
+
+@cd.program
+def smooth(a: cd.Space(), x: Vector, y: Vector):
+    return cd.sum(lambda i: cd.relu(a * x[i]) * cd.maximum(y[i], 0.25) + cd.abs(x[i]) ** 3 + cd.sign(y[i]))
+
+
+def library(name: str) -> Any:
+    """The functions of a library, or a skipped test."""
+    return pytest.importorskip({"jax": "jax.numpy", "torch": "torch", "dask": "dask.array"}[name])
+
+
+def convert(name: str, array: Any) -> Any:
+    """A NumPy array as one of the library."""
+    array = np.array(array)
+    if name == "torch":
+        return library(name).from_numpy(array)
+    return library(name).asarray(array)
+
+
+def back(result: Any) -> Any:
+    """Arrays of any library as NumPy's."""
+    return tuple(map(back, result)) if isinstance(result, tuple) else np.asarray(result)
+
+
+def evaluated(name: str, case: Case, arrays: list[Any]) -> Any:
+    """The value of a random program; under jax.jit, as compiling one function is quicker than many operations."""
+    if name != "jax":
+        return run(case.term, arrays, case.sizes)
+    import jax
+
+    return jax.jit(lambda *arrays: run(case.term, arrays, case.sizes))(*arrays)
+
+
+@pytest.fixture(autouse=True)
+def double_precision() -> Iterator[None]:
+    """JAX computes in 64 bits."""
+    if "jax" not in sys.modules:
+        try:
+            import jax
+        except ImportError:
+            yield
+            return
+    import jax
+
+    with jax.enable_x64(True):
+        yield
+
+
+def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
+    if isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            close(one, other, tolerance)
+        return
+    assert np.shape(found) == np.shape(expected)
+    scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=0.0, atol=tolerance * scale)
+
+
+def integrals(size: int) -> Any:
+    J = RNG.normal(size=(size,) * 4) + 1j * RNG.normal(size=(size,) * 4)
+    J = J + J.transpose(2, 3, 0, 1)
+    return J + J.transpose(1, 0, 3, 2).conj()
+
+
+def orbitals(size: int, electrons: int) -> Any:
+    return RNG.normal(size=(size, electrons)) + 1j * RNG.normal(size=(size, electrons))
+
+
+# --- values --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@FEW
+@given(case=programs())
+def test_random_programs_agree_with_their_meaning(name: str, case: Case) -> None:
+    library(name)
+    arrays = [convert(name, array) for array in case.environment.values()]
+    expected = evaluate(case.term.body, case.environment, case.sizes)
+    found = run(case.term, arrays, case.sizes)
+    assert (
+        type(found).__module__.partition(".")[0] in {"jax": ("jaxlib",), "torch": ("torch",), "dask": ("dask",)}[name]
+    )
+    close(back(found), np.asarray(expected))
+    namespace: dict[str, Any] = {}
+    exec(source(case.term, "f", case.sizes, name), namespace)
+    if name != "jax":  # it runs the same text under jit above
+        close(back(namespace["f"](*arrays)), np.asarray(expected))
+    for array, before in zip(arrays, case.environment.values(), strict=True):
+        np.testing.assert_array_equal(np.asarray(array), before)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@FEW
+@given(case=programs())
+def test_single_precision_stays_single(name: str, case: Case) -> None:
+    arrays = [
+        convert(name, np.asarray(a, np.complex64 if np.iscomplexobj(a) else np.float32))
+        for a in case.environment.values()
+    ]
+    assert np.asarray(evaluated(name, case, arrays)).dtype in (np.float32, np.complex64)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_derivatives_agree(name: str) -> None:
+    J, C = integrals(4), orbitals(4, 2)
+    value, gradient = cd.value_and_grad(coulomb, wrt="C")(convert(name, J), convert(name, C))
+    close((back(value), back(gradient)), cd.value_and_grad(coulomb, wrt="C")(J, C))
+    x, y = RNG.normal(size=(2, 6))
+    mine = cd.grad(smooth, wrt=("a", "x", "y"))
+    close(back(mine(2.0, convert(name, x), convert(name, y))), tuple(map(np.asarray, mine(2.0, x, y))))
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_numbers_and_lists_join_the_arrays_beside_them(name: str) -> None:
+    x = convert(name, np.array([1.0, -2.0], np.float32))
+    for number in (2, 2.0, np.float64(2)):
+        found = smooth(number, x, [3, 4])
+        assert np.asarray(found).dtype == np.float32
+        close(back(found), np.float32(6 + 1 + 8 + 2), 1e-6)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("exponent", [2, -2, 3, -1, Fraction(1, 2), Fraction(-1, 2)])
+def test_powers_of_numbers(name: str, exponent: Any) -> None:
+    x, t, i = Var("x", Space("n")), Var("t", Space(dtype=int)), Var("i", Range("n"))
+    number = Primitive("power", (mul(Number(2), t), Number(exponent)))
+    program = Lambda((x,), let(((t, Number(2)),), lambda_((i,), Mul((Apply(x, (i,)), number, number)))))
+    found = run(program, [convert(name, np.array([1.0, 2.0]))])
+    close(back(found), np.array([1.0, 2.0]) * 4.0 ** (2 * float(exponent)))
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_element_types_are_promoted(name: str) -> None:
+    A, x = np.eye(3), np.arange(3.0)
+    single = convert(name, A.astype(np.float32))
+    assert np.asarray(cd.grad(form, wrt="x")(single, convert(name, x))).dtype == np.float64
+    whole = convert(name, np.arange(9).reshape(3, 3))
+    assert np.asarray(cd.grad(form, wrt="x")(whole, convert(name, x.astype(np.float32)))).dtype.kind == "f"
+    J = convert(name, np.ones((2, 2, 2, 2), int))
+    assert np.asarray(coulomb(J, convert(name, np.ones((2, 1), int)))).dtype.kind == "c"
+
+
+def test_read_only_and_strided_tensors() -> None:
+    torch = library("torch")
+    A, x = torch.arange(9.0).reshape(3, 3), torch.arange(6.0)[::2]
+    A = A + A.T
+    before = A.clone()
+    found = cd.grad(form, wrt="x")(A.T, x)
+    assert torch.equal(A, before)
+    close(back(found), back(2 * A @ x), 1e-6)
+
+
+def test_results_of_torch_share_no_memory() -> None:
+    torch = library("torch")
+
+    @cd.program
+    def conjugates(z: cd.Space("n", dtype=complex), a: cd.Space()):
+        return cd.conj(z)
+
+    @cd.program
+    def same(a: cd.Space()):
+        return a
+
+    z, a = torch.ones(3, dtype=torch.complex128), torch.tensor(2.0)
+    result = conjugates(z, a)
+    result[0] = 5.0
+    assert z[0] == 1.0
+    assert not result.is_conj()
+    same(a).add_(1.0)
+    assert a == 2.0
+
+
+# --- compilers -----------------------------------------------------------------------------------------------------
+
+
+def test_inside_jax_transformations() -> None:
+    jnp = library("jax")
+    import jax
+
+    J, C = integrals(3), orbitals(3, 2)
+    gradient = cd.value_and_grad(coulomb, wrt="C")
+    close(back(jax.jit(gradient)(J_ := jnp.asarray(J), jnp.asarray(C))), gradient(J, C))
+    batch = np.stack([C, 2 * C])
+    mapped = jax.vmap(lambda c: gradient(J_, c)[1])(jnp.asarray(batch))
+    close(back(mapped), np.stack([gradient(J, c)[1] for c in batch]))
+    x = jnp.arange(3.0)
+    A = jnp.eye(3)
+    close(back(jax.grad(lambda x: form(A, x))(x)), 2 * np.arange(3.0))
+    lowered = jax.jit(lambda a, x, y: smooth(a, x, y)).lower(2.0, x, x)
+    assert "callback" not in lowered.as_text()
+
+
+def test_inside_torch_transformations() -> None:
+    torch = library("torch")
+    J, C = map(torch.from_numpy, (integrals(3), orbitals(3, 2)))
+    gradient = cd.value_and_grad(coulomb, wrt="C")
+    compiled = torch.compile(lambda J, C: gradient(J, C)[1] + 1, fullgraph=True, backend="eager")
+    close(back(compiled(J, C)), back(gradient(J, C)[1] + 1))
+    mapped = torch.func.vmap(lambda c: gradient(J, c)[1])(torch.stack([C, 2 * C]))
+    close(back(mapped[1]), back(gradient(J, 2 * C)[1]))
+    x = torch.arange(3.0, dtype=torch.float64, requires_grad=True)
+    A = torch.eye(3, dtype=torch.float64)
+    form(A, x).backward()
+    close(back(x.grad), 2 * np.arange(3.0))
+    close(back(torch.func.grad(lambda x: form(A, x))(x.detach())), 2 * np.arange(3.0))
+
+
+@pytest.mark.parametrize("name", ["numpy", *BACKENDS])
+def test_compiled_programs_take_numpy_arrays_and_give_their_backend(name: str) -> None:
+    if name != "numpy":
+        library(name)
+    A, x = np.eye(3), np.arange(3.0)
+    gradient = cd.grad(form, wrt="x").compile(backend=name)
+    found = gradient(A, x=x)
+    roots = {"numpy": "numpy", "jax": "jaxlib", "torch": "torch", "dask": "dask"}
+    assert type(found).__module__.partition(".")[0] == roots[name]
+    close(back(found), 2 * x)
+    close(back(gradient(A=A, x=[1, 2, 3])), np.array([2.0, 4.0, 6.0]))
+
+
+def test_compiled_without_backend_takes_arrays_of_any_library() -> None:
+    gradient = cd.grad(form, wrt="x").compile()
+    close(gradient(np.eye(3), np.arange(3.0)), 2 * np.arange(3.0))
+    torch = library("torch")
+    assert torch.is_tensor(gradient(torch.eye(3), torch.arange(3.0)))
+
+
+# --- CuPy ----------------------------------------------------------------------------------------------------------
+
+
+class Device(np.ndarray):
+    """An array that says it is CuPy's."""
+
+    __module__ = "cupy"
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """A stand-in for CuPy: NumPy's functions on arrays of another type."""
+    module = types.ModuleType("cupy")
+    for name in dir(np):
+        if not name.startswith("__"):
+            setattr(module, name, getattr(np, name))
+    module.asarray = lambda value, dtype=None: np.asarray(value, dtype).view(Device)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    return module
+
+
+def test_cupy_takes_the_path_of_numpy(cupy: Any) -> None:
+    A, x = cupy.asarray(np.eye(3)), cupy.asarray(np.arange(3.0))
+    found = cd.grad(form, wrt="x")(A, x)
+    np.testing.assert_array_equal(found, 2 * x)
+    text = form.source("cupy")
+    assert "import cupy as cp" in text
+    assert "np." not in text
+    with pytest.raises(cd.ArgumentError, match="A is a CuPy array, but x is a NumPy array"):
+        form(A, np.arange(3.0))
+
+
+# --- messages ------------------------------------------------------------------------------------------------------
+
+
+def test_arrays_of_two_libraries() -> None:
+    x = convert("torch", np.arange(3.0))
+    with pytest.raises(cd.ArgumentError) as caught:
+        form(np.eye(3), x)
+    assert "A is a NumPy array, but x is a PyTorch tensor" in str(caught.value)
+    assert "convert one of them" in str(caught.value)
+    assert caught.value.location is not None
+    assert caught.value.location.file == __file__
+    library("jax")
+    on_jax = form.compile(backend="jax")
+    with pytest.raises(cd.ArgumentError, match="compiled for jax, but A is a PyTorch tensor"):
+        on_jax(convert("torch", np.eye(3)), x)
+
+
+def test_unsupported_element_types() -> None:
+    torch = library("torch")
+    with pytest.raises(cd.ArgumentError, match=r"A has dtype (torch\.)?bfloat16, which is not supported"):
+        form(torch.eye(3, dtype=torch.bfloat16), torch.arange(3.0))
+    with pytest.raises(cd.ArgumentError, match="x takes real numbers, but the array given for it has dtype complex64"):
+        form(torch.eye(3), torch.ones(3, dtype=torch.complex64))
+
+
+def test_a_backend_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(cd.UnsupportedError, match="'cupy' is not installed") as caught:
+        form.compile(backend="cupy")
+    assert "pip install 'combdiff[cupy]'" in caught.value.hint
+    for call in (lambda: form.compile(backend="numpi"), lambda: form.source("numpi")):
+        with pytest.raises(cd.UnsupportedError, match="for the backend 'numpi'"):
+            call()
+
+
+def test_unknown_chunks() -> None:
+    da = library("dask")
+    x = da.arange(4)[da.arange(4) > 1]
+    with pytest.raises(cd.ArgumentError, match="unknown size"):
+        form(da.eye(2), x)
+
+
+def test_tensors_on_two_devices() -> None:
+    torch = library("torch")
+    with pytest.raises(cd.ArgumentError, match="A is on device cpu, but x on meta"):
+        form(torch.eye(3), torch.ones(3, device="meta"))
+
+
+# --- source --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda: cd.value_and_grad(coulomb, wrt="C"), lambda: cd.hvp(form, wrt="x")])
+@pytest.mark.parametrize("name", ["numpy", *BACKENDS])
+def test_source_needs_its_backend_alone(name: str, make: Callable[[], cd.Program]) -> None:
+    text = make().source(name)
+    imports = [line for line in text.splitlines() if "import" in line]
+    roots = {"numpy": {"numpy"}, "jax": {"jax"}, "torch": {"torch"}, "dask": {"dask", "numpy"}}[name]
+    assert {line.split()[1].partition(".")[0] for line in imports} == roots

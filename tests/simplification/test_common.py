@@ -1,0 +1,271 @@
+"""What the results of a program have in common is bound once, up to symmetry and conjugation, and changes no value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir import interpreter as reference
+from combdiff.ir.let_form import split
+from combdiff.simplification.normal_form.common_subnetworks import bind_common
+from combdiff.testing.arrays import random_arrays
+from combdiff.testing.differences import finite_difference_gradient
+
+ERI = cd.Space("N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])
+Core = cd.Space("N", "N", dtype=complex, symmetry=["h[p,q] = conj(h[q,p])"])
+Orbitals = cd.Space("N", "Ne", dtype=complex)
+
+
+@cd.program
+def coulomb(J: ERI, C: Orbitals):
+    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
+
+
+@cd.program
+def energy(h: Core, J: ERI, C: Orbitals):
+    core = cd.sum(lambda i, p, q: cd.conj(C[p, i]) * h[p, q] * C[q, i])
+    exchange = cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, j] * cd.conj(C[r, j]) * C[s, i] * J[p, q, r, s])
+    return 2 * core + 2 * coulomb(J, C) - exchange
+
+
+@cd.program
+def form(A: cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"]), x: cd.Space("n")):
+    return cd.sum(lambda i, j: x[i] * A[i, j] * x[j])
+
+
+@cd.program
+def hermitian(
+    H: cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"]), z: cd.Space("n", dtype=complex)
+):
+    return cd.sum(lambda i, j: cd.conj(z[i]) * H[i, j] * z[j])
+
+
+@cd.program
+def cubic(T: cd.Space("n", "n", "n", symmetry=["T[i,j,k] = T[j,i,k]", "T[i,j,k] = T[i,k,j]"]), x: cd.Space("n")):
+    return cd.sum(lambda i, j, k: T[i, j, k] * x[i] * x[j] * x[k])
+
+
+@cd.program
+def turned(A: cd.Space("n", "n", symmetry=["A[i,j] = -A[j,i]"]), x: cd.Space("n"), y: cd.Space("n")):
+    return cd.sum(lambda i, j: x[i] * A[i, j] * y[j]) ** 2
+
+
+@cd.program
+def flat(
+    w: cd.Space(cd.Symmetric("B"), symmetry=["w[b] = w[-b]"]),
+    S: cd.Space("N", "N", cd.Cyclic("K"), cd.Cyclic("K"), dtype=complex, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"]),
+    U: cd.Space("N", "n", cd.Cyclic("K"), dtype=complex),
+):
+    """The localisation of Wannier functions with ρ written out twice."""
+
+    def rho(n: Any, b: Any) -> Any:
+        return cd.sum(lambda k, p, q: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b])
+
+    return cd.sum(lambda n, b: w[b] * cd.conj(rho(n, b)) * rho(n, b))
+
+
+CASES = [
+    (coulomb, "C", {"N": 3, "Ne": 2}),
+    (energy, "C", {"N": 2, "Ne": 2}),
+    (form, "x", {"n": 3}),
+    (hermitian, "z", {"n": 3}),
+    (cubic, "x", {"n": 3}),
+    (turned, ("x", "y"), {"n": 3}),
+    (flat, "U", {"N": 2, "n": 2, "K": 3, "B": 1}),
+    (flat, "U", {"N": 2, "n": 1, "K": 2, "B": 3}),
+]
+
+
+@pytest.mark.parametrize(("program", "wrt", "sizes"), CASES)
+def test_every_route_gives_the_value_and_the_central_differences(program: Any, wrt: Any, sizes: dict[str, int]) -> None:
+    arrays = random_arrays(program.parameters, np.random.default_rng(0), sizes)
+    both, raw = (cd.value_and_grad(program, wrt=wrt, simplify=simplify) for simplify in (True, False))
+    meant = reference.evaluate(both.term.body, {p: arrays[p.name] for p in both.parameters}, sizes)
+    names = (wrt,) if isinstance(wrt, str) else wrt
+    expected = [finite_difference_gradient(lambda **a: np.real(program(**a)), arrays, name) for name in names]
+    for value, slopes in (both(**arrays), raw(**arrays), meant):
+        assert np.isclose(value, np.real(program(**arrays)))
+        for found, wanted in zip((slopes,) if isinstance(wrt, str) else slopes, expected, strict=True):
+            np.testing.assert_allclose(found, wanted, atol=2e-6 * max(1.0, np.max(abs(wanted))))
+
+
+def test_energy_and_gradient_of_hartree_fock_share_the_density_and_the_fock_matrix() -> None:
+    assert str(cd.value_and_grad(coulomb, wrt="C")) == (
+        "(J, C) ↦\n"
+        "  t[p,q] = Σ_i C[p,i] C[q,i]*\n"
+        "  t2[d,p] = Σ_{q,r} J[d,p,r,q] t[q,r]\n"
+        "  (Re(Σ_{p,q} t2[q,p] t[p,q]), (d, e) ↦ 4 Σ_p C[p,e] t2[d,p])"
+    )
+    assert str(cd.grad(coulomb, wrt="C")) == "(J, C) ↦ (d, e) ↦ 4 Σ_{p,q,r,i} C[p,e] C[q,i] C[r,i]* J[d,p,r,q]"
+
+
+@pytest.mark.parametrize(
+    ("program", "wrt", "tensor", "times"),
+    [
+        (energy, "C", "J[", 2),
+        (energy, "C", "h[", 2),
+        (form, "x", "A[", 1),
+        (hermitian, "z", "H[", 1),
+        (flat, "U", "S[", 1),
+    ],
+)
+def test_a_tensor_is_read_once_for_all_results(program: Any, wrt: str, tensor: str, times: int) -> None:
+    assert str(cd.value_and_grad(program, wrt=wrt)).count(tensor) == times
+
+
+def test_a_program_with_one_result_stays_as_it_is() -> None:
+    body = cd.grad(energy, wrt="C").term.body
+    assert bind_common(body) is body
+
+
+def test_what_would_cost_more_at_some_sizes_is_not_bound() -> None:
+    @cd.program
+    def error(T: cd.Space("m", "n"), U: cd.Space("m", "k"), V: cd.Space("n", "k")):
+        return cd.sum(lambda i, j: (T[i, j] - cd.sum(lambda a: U[i, a] * V[j, a])) ** 2)
+
+    printed = str(cd.value_and_grad(error, wrt=("U", "V")))
+    assert printed.count("Σ_a U[i,a] V[j,a]") == 1  # the residual, and nothing more
+    assert printed.count("=") == 1
+
+
+def test_an_existing_binding_serves_a_network_that_repeats_it() -> None:
+    @cd.program
+    def twice(A: cd.Space("n", "n"), x: cd.Space("n"), y: cd.Space("n")):
+        u = A @ x
+        return cd.sum(lambda i: cd.sin(u[i]) * y[i] + cd.exp(u[i]))
+
+    both = cd.value_and_grad(twice, wrt=("x", "y"))
+    assert str(both).count("A[") == 2
+
+
+@cd.program
+def localisation(
+    w: cd.Space(cd.Symmetric("B"), symmetry=["w[b] = w[-b]"]),
+    S: cd.Space("N", "N", cd.Cyclic("K"), cd.Cyclic("K"), dtype=complex, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"]),
+    U: cd.Space("N", "n", cd.Cyclic("K"), dtype=complex),
+):
+    """The same with ρ bound once."""
+    rho = cd.tensor(
+        lambda n, b: cd.sum(lambda p, q, k: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b]),
+        b=cd.Symmetric("B"),
+    )
+    return cd.sum(lambda n, b: w[b] * cd.conj(rho[n, b]) * rho[n, b])
+
+
+@cd.program
+def light(A: cd.Space("n", "n"), x: cd.Space("n")):
+    y = A @ x
+    return y @ y
+
+
+def test_a_heavy_tensor_of_the_program_keeps_its_name_in_the_gradient() -> None:
+    """A light one is no name."""
+    named = cd.grad(localisation, wrt="U")
+    assert [var.name for var, _ in split(named.term.body)[0]] == ["t"]
+    assert str(named).splitlines()[-1].startswith("  (d, e, f) ↦ 4 Σ_{p,b} ")
+    sizes = {"N": 3, "n": 2, "K": 4, "B": 1}
+    arrays = random_arrays(localisation.parameters, np.random.default_rng(3), sizes)
+    found = named(**arrays)
+    np.testing.assert_allclose(found, cd.grad(localisation, wrt="U", simplify=False)(**arrays))
+    np.testing.assert_allclose(found, finite_difference_gradient(localisation, arrays, "U"), rtol=1e-6, atol=1e-6)
+    assert "heavy tensors of the program bound again" in str(named.explain())
+    assert not split(cd.grad(light, wrt="x").term.body)[0]
+
+
+@cd.program
+def rayleigh(A: cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"]), x: cd.Space("n")):
+    return (x @ A @ x) / (x @ x)
+
+
+@cd.program
+def commutator(
+    H: cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"]), z: cd.Space("n", dtype=complex)
+):
+    y = H @ z
+    return cd.real(cd.exp(y.conj() @ y) + z.conj() @ y)
+
+
+def test_later_networks_read_what_has_a_name() -> None:
+    assert str(cd.grad(rayleigh, "x")).splitlines()[1:] == [
+        "  t = Σ_j x[j]²",
+        "  t2[i] = Σ_j A[i,j] x[j]",
+        "  d ↦ 2 t2[d] / t - (2 x[d] Σ_j t2[j] x[j]) / t²",
+    ]
+    assert cd.grad(rayleigh, "x").matrix().splitlines()[-1] == "2·t2 / t - 2·(t2ᵀ·x)·x / t²"
+    assert str(cd.hessian(rayleigh, "x")).count("Σ") == 3
+    assert str(cd.grad(commutator, "z")).count("H[") == 2  # of H z, and of H (H z)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_what_reads_it_has_the_same_value(n: int) -> None:
+    rng = np.random.default_rng(n)
+    A, x = rng.normal(size=(n, n)), rng.normal(size=n)
+    cd.testing.check_grad(rayleigh, "x", A=A + A.T, x=x)
+    H = cd.hessian(rayleigh, "x")(A + A.T, x)
+    raw = cd.hessian(rayleigh, "x", simplify=False)(A + A.T, x)
+    np.testing.assert_allclose(H, raw, atol=1e-12)
+    Z, z = (rng.normal(size=s) + 1j * rng.normal(size=s) for s in ((n, n), n))
+    cd.testing.check_grad(commutator, "z", H=0.1 * (Z + Z.conj().T), z=z)
+
+
+@cd.program
+def kernel_sum(Y: cd.Space("n", 2)):
+    return cd.sum(lambda i, j: cd.exp(-cd.sum(lambda d: (Y[i, d] - Y[j, d]) ** 2)))
+
+
+@cd.program
+def cauchy(Y: cd.Space("n", 2)):
+    return cd.sum(lambda i, j: 1 / (1 + cd.sum(lambda d: (Y[i, d] - Y[j, d]) ** 2)))
+
+
+def test_a_tensor_of_differences_is_seen_to_be_symmetric() -> None:
+    """So the two halves of a pair sum's gradient are one; no δ is left where two numbers make it look cheap."""
+    lines = str(cd.grad(kernel_sum)).splitlines()
+    assert lines[1:] == ["  t[i,j] = exp(-Σ_d (Y[i,d] - Y[j,d])²)", "  (d, e) ↦ 4 Σ_i t[d,i] (Y[i,e] - Y[d,e])"]
+    assert str(cd.grad(cauchy)) == "Y ↦ (d, e) ↦ 4 Σ_i (Y[i,e] - Y[d,e]) / (1 + Σ_j (Y[d,j] - Y[i,j])²)²"
+    Y = np.random.default_rng(0).normal(size=(5, 2))
+    for program in (kernel_sum, cauchy):
+        cd.testing.check_grad(program, "Y", Y=Y)
+        np.testing.assert_allclose(cd.grad(program)(Y), cd.grad(program, simplify=False)(Y), atol=1e-12)
+
+
+@cd.program
+def neighbours(Y: cd.Space("n", 2), P: cd.Space("n", "n")):
+    """The objective of t-SNE up to a constant."""
+    q = cd.tensor(lambda i, j: 1 / (1 + cd.sum(lambda d: (Y[i, d] - Y[j, d]) ** 2)))
+    total = q.sum()
+    return -cd.sum(lambda i, j: P[i, j] * cd.log(q[i, j] / total))
+
+
+def test_quotients_of_quotients_cancel() -> None:
+    assert str(cd.grad(neighbours, "Y")).splitlines()[1:3] == [
+        "  t[i,j] = 1 + Σ_d (Y[i,d] - Y[j,d])²",
+        "  t_bar[d,e] = (Σ_{i,j} P[j,i]) / (Σ_{i,j} 1 / t[i,j]) - P[d,e] t[d,e]",
+    ]
+    rng = np.random.default_rng(1)
+    Y, P = rng.normal(size=(4, 2)), rng.uniform(size=(4, 4))
+    cd.testing.check_grad(neighbours, "Y", Y=Y, P=P)
+    np.testing.assert_allclose(
+        cd.grad(neighbours, "Y")(Y, P), cd.grad(neighbours, "Y", simplify=False)(Y, P), atol=1e-12
+    )
+
+
+@cd.program
+def energy_of_matrix_products(
+    A: cd.Space("D", "p", "D"), B: cd.Space("D", "p", "D"), h: cd.Space("p", "p"), u: cd.Space("D"), v: cd.Space("D")
+):
+    psi = cd.tensor(lambda s, t: cd.sum(lambda a, b, c: u[a] * A[a, s, b] * B[b, t, c] * v[c]))
+    return cd.sum(lambda s, t, q: psi[s, t] * h[s, q] * psi[q, t]) / cd.sum(lambda s, t: psi[s, t] ** 2)
+
+
+def test_a_tensor_gets_one_name() -> None:
+    gradient = cd.grad(energy_of_matrix_products, "A")
+    lines = str(gradient).splitlines()
+    assert [line.partition("=")[0] for line in lines[1:4]] == ["  t[s,q] ", "  t2 ", "  t_bar[d,e] "]
+    assert sum("B[" in line for line in lines) == 2
+    rng = np.random.default_rng(0)
+    shapes = {"A": (2, 3, 2), "B": (2, 3, 2), "h": (3, 3), "u": 2, "v": 2}
+    cd.testing.check_grad(energy_of_matrix_products, "A", **{name: rng.normal(size=s) for name, s in shapes.items()})

@@ -1,0 +1,99 @@
+"""Extraction against exhaustive search: on small e-graphs every term of a class is written out, and none is cheaper."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from combdiff.ir.domains import Range, Space
+from combdiff.ir.primitives import function, power
+from combdiff.ir.substitution import Names
+from combdiff.ir.terms import Apply, Number, Term, Var, add, conj, mul, negate, total
+from combdiff.simplification.egraph import saturation
+from combdiff.simplification.egraph.encoding import Codec
+from combdiff.simplification.egraph.extraction import Classes, Extractor, cost, read
+
+n = Range("n")
+i, j, k, d = (Var(name, n) for name in "ijkd")
+x, y = Var("x", Space("n")), Var("y", Space("n"))
+z = Var("z", Space("n", dtype=complex))
+A = Var("A", Space("n", "n", symmetry=["A[i,j] = A[j,i]"]))
+B = Var("B", Space("n", "n"))
+r, s = Var("r", Space()), Var("s", Space())
+
+
+def at(tensor: Var, *indices: Term) -> Term:
+    return Apply(tensor, indices)
+
+
+TERMS = [
+    add(mul(r, s), mul(r, s)),
+    add(mul(Number(2), r), negate(r), s),
+    mul(add(r, s), add(r, s)),
+    power(add(r, s), Number(2)),
+    mul(function("sqrt", r), function("sqrt", r), s),
+    add(function("sin", r), function("exp", function("log", s))),
+    total((i,), mul(at(A, i, d), at(x, i))),
+    total((i, j), mul(at(A, i, j), at(x, i), at(x, j))),
+    total((i, j), mul(at(B, i, j), at(x, i), at(y, j))),
+    add(total((i,), mul(at(A, i, d), at(x, i))), total((j,), mul(at(A, d, j), at(x, j)))),
+    conj(mul(at(z, d), conj(at(z, d)))),
+    function("real", mul(at(x, d), at(z, d))),
+    total((i,), mul(at(x, i), add(at(x, i), at(y, i)))),
+    mul(total((i,), at(x, i)), total((j,), at(x, j))),
+    power(function("exp", mul(r, s)), Number(2)),
+]
+MOST = 4000  # terms of one class
+
+
+def every_term(classes: Classes, extractor: Extractor, class_: Any, above: frozenset[Any]) -> set[Term]:
+    """Every term of a class in which no class lies inside itself."""
+    if class_ in above:
+        return set()
+    inside, found = above | {class_}, set[Term]()
+    for name, payload in classes.values.get(class_, ()):
+        if name in ("Num", "Float", "At", "Opaque", "Delta", "Where"):
+            found.update(extractor._terms(name, payload))
+            continue
+        parts = {"Conj": lambda p: (p,), "Scale": lambda p: (p[2],), "Fn": lambda p: p[1], "Sum": lambda p: (p[1],)}
+        children = parts.get(name, tuple)(payload)
+        options = [sorted(every_term(classes, extractor, c, inside), key=cost)[:12] for c in children]
+        for chosen in itertools.islice(itertools.product(*options), MOST):
+            found.add(written(extractor, name, payload, chosen))
+    return found
+
+
+def written(extractor: Extractor, name: str, payload: Any, parts: tuple[Term, ...]) -> Term:
+    """The term of a node over chosen parts."""
+    match name:
+        case "Conj":
+            return conj(parts[0])
+        case "Scale":
+            return mul(Number(payload[0], payload[1]), parts[0])
+        case "Fn":
+            return function(payload[0], *parts)
+        case "Sum":
+            return total(sorted((extractor.index_terms[c] for c in payload[0]), key=lambda v: v.name), parts[0])
+        case "Prod":
+            return mul(*parts)
+    return add(*parts)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+@pytest.mark.parametrize("term", TERMS, ids=str)
+def test_no_term_of_a_small_e_graph_is_cheaper(term: Term, steps: int) -> None:
+    codec = Codec()
+    with saturation._session(()) as egraph:
+        parts, start = codec.written(saturation.apart(term, Names(term)))
+        saturation._run(egraph, f"{codec.tensor_laws()}\n{parts}\n(let $root {start})")
+        for _ in range(steps):
+            saturation._run(egraph, saturation.STEP)
+        classes = read(egraph, codec)
+        extractor = Extractor(classes, codec)
+        root = egraph.lookup_function("$root", [])
+        _, best = extractor.best[root]
+        terms = every_term(classes, extractor, root, frozenset())
+    assert terms
+    assert cost(best) <= min(map(cost, terms))

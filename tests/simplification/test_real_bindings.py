@@ -1,0 +1,42 @@
+"""Bindings of complex type that are their own conjugates are real: derivatives hold no conjugates of them."""
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir.let_form import split
+
+RNG = np.random.default_rng(8)
+Hermitian = cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"])
+Vector = cd.Space("n", dtype=complex)
+
+
+@cd.program
+def rayleigh(H: Hermitian, z: Vector):
+    return cd.sum(lambda i, j: cd.conj(z[i]) * H[i, j] * z[j]) / cd.sum(lambda i: cd.conj(z[i]) * z[i])
+
+
+@cd.program
+def boltzmann(H: Hermitian, z: Vector):
+    return cd.exp(-cd.sum(lambda i, j: cd.conj(z[i]) * H[i, j] * z[j]))
+
+
+def test_how_they_read() -> None:
+    assert str(cd.grad(rayleigh, "z")).splitlines()[1:] == [
+        "  t = Σ_i |z[i]|²",
+        "  d ↦ (2 Σ_i H[d,i] z[i]) / t - 2 z[d] Re(Σ_{i,j} H[j,i] z[i] z[j]*) / t²",
+    ]
+    assert str(cd.grad(boltzmann, "z")) == ("(H, z) ↦ d ↦ -2 Re(exp(-Σ_{i,j} H[j,i] z[i] z[j]*)) Σ_i H[d,i] z[i]")
+    bindings, _ = split(cd.hessian(rayleigh, "z").term.body)  # H z, and two numbers
+    assert [var.type.dtype for var, _ in bindings] == [complex, float, float]
+
+
+@pytest.mark.parametrize("program", [rayleigh, boltzmann], ids=["rayleigh", "boltzmann"])
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_derivatives_agree_with_raw_ones_and_with_differences(program: cd.Program, n: int) -> None:
+    Z, z = (RNG.normal(size=shape) + 1j * RNG.normal(size=shape) for shape in ((n, n), n))
+    H = 0.2 * (Z + Z.conj().T)
+    cd.testing.check_grad(program, "z", H=H, z=z)
+    for transform in (cd.grad, cd.hessian):
+        found, raw = transform(program, "z")(H, z), transform(program, "z", simplify=False)(H, z)
+        np.testing.assert_allclose(np.asarray(found), np.asarray(raw), atol=1e-12)

@@ -1,0 +1,85 @@
+"""Cores of Hessians of softmax and the like do not overflow, and make up the Hessian."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.hessians.newton import expanded
+
+Vector, Rows = cd.Space("n"), cd.Space("m", "n")
+
+
+@cd.program
+def log_sum_exp(x: Vector):
+    return cd.log(cd.exp(x).sum())
+
+
+@cd.program
+def cross_entropy(x: Vector, y: Vector):
+    return -(y * cd.log(cd.exp(x) / cd.exp(x).sum())).sum()
+
+
+@cd.program
+def squares(x: Vector):
+    p = cd.exp(x) / cd.exp(x).sum()
+    return (p * p).sum()
+
+
+@cd.program
+def damped(x: Vector, y: Vector):
+    return cd.log(cd.exp(x).sum()) - x @ y + (x * x).sum() / 2
+
+
+@cd.program
+def by_rows(X: Rows):
+    return cd.sum(lambda i: cd.log(cd.sum(lambda j: cd.exp(X[i, j]))))
+
+
+@cd.program
+def regression(W: Rows, A: cd.Space("b", "n"), Y: cd.Space("b", "m")):
+    Z = A @ W.T
+    return cd.log(np.exp(Z).sum(axis=1)).sum() - (Y * Z).sum()
+
+
+EXTREME = np.array([1e4, -1e4, 3.0, 1e4 - 1, 0.0])
+SHARES = np.array([0.1, 0.2, 0.3, 0.2, 0.2])
+A = np.array([[1.0, -1.0, 2.0, 0.5, 0.0], [0.3, 0.2, 0.1, -1.0, 2.0], [1.0, 1.0, 0.0, 0.0, 1.0]])
+CASES: dict[str, tuple[cd.Program, tuple[Any, ...]]] = {
+    "log-sum-exp": (log_sum_exp, (EXTREME,)),
+    "cross-entropy": (cross_entropy, (EXTREME, SHARES)),
+    "squares": (squares, (EXTREME,)),
+    "damped": (damped, (EXTREME, SHARES)),
+    "rows": (by_rows, (np.stack([EXTREME, -EXTREME]),)),
+    "regression": (regression, (np.stack([EXTREME, -EXTREME, EXTREME / 3]), A, np.eye(3))),
+}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+@pytest.mark.parametrize("name", CASES)
+def test_cores_of_extreme_arguments(name: str, scale: float) -> None:
+    f, arrays = CASES[name]
+    arrays = (arrays[0] * scale, *arrays[1:])
+    H = cd.hessian(f)
+    dense, operator = H(*arrays), H._operator(arrays)
+    assert operator is not None
+    assert all(np.isfinite(core).all() for core in operator.cores)
+    np.testing.assert_allclose(expanded(operator.structure, operator.cores, operator.shape * 2), dense, atol=1e-10)
+    v = np.cos(np.arange(dense[..., 0].size if dense.ndim == 2 else arrays[0].size)).reshape(arrays[0].shape)
+    np.testing.assert_allclose(operator.matvec(v), np.tensordot(dense, v, v.ndim), atol=1e-9)
+
+
+def test_log_sum_exp_has_a_diagonal_beside_one_column() -> None:
+    assert str(cd.hessian(log_sum_exp).compressed()) == (
+        "H[i,j] = core1[i] δ[i,j] + core1[i] core2[j]\n"
+        "x ↦\n  t[i] = exp(x[i])\n  t2 = Σ_i t[i]\n  (a ↦ t[a] / t2, d ↦ -t[d] / t2)"
+    )
+
+
+def test_a_newton_step_at_extreme_arguments() -> None:
+    """The gradient is p − y + x, the Hessian diag(p) − p·pᵀ + 1."""
+    H, gradient = cd.hessian(damped), cd.grad(damped)(EXTREME, SHARES)
+    step = H.solve(-gradient, EXTREME, SHARES)
+    p = np.exp(EXTREME - EXTREME.max()) / np.exp(EXTREME - EXTREME.max()).sum()
+    np.testing.assert_allclose(step, np.linalg.solve(np.diag(p) - np.outer(p, p) + np.eye(5), -gradient), rtol=1e-12)

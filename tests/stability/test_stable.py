@@ -1,0 +1,293 @@
+"""Softmax, log-sum-exp and logistic functions where they overflow: values, gradients and Hessians, against SciPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir.interpreter import evaluate
+from combdiff.ir.numerics import logsumexp
+from combdiff.ir.terms import ONE, ZERO, Apply, Number, Primitive, Sum, Term, Var, add, mul, negate
+from combdiff.printing.plain import text
+from combdiff.stability.exponentials import WeightedExponential, is_positive, parts
+from combdiff.stability.overflow import risk
+from combdiff.stability.stabilisation import stable
+
+special = pytest.importorskip("scipy.special")
+
+V = cd.Space("n")
+DATA = cd.Space("m", "n")
+LABELS = cd.Space("m")
+
+
+@cd.program
+def log_sum_exp(x: V):
+    return cd.log(cd.sum(lambda i: cd.exp(x[i])))
+
+
+@cd.program
+def softplus(x: V):
+    return cd.sum(lambda i: cd.log(1 + cd.exp(x[i])))
+
+
+@cd.program
+def sigmoids(x: V):
+    return 1 / (1 + cd.exp(-x))
+
+
+@cd.program
+def other_sigmoids(x: V):
+    return cd.exp(x) / (1 + cd.exp(x))
+
+
+@cd.program
+def softmax(x: V):
+    powers = cd.exp(x)
+    return powers / powers.sum()
+
+
+@cd.program
+def cross_entropy(x: V, y: V):
+    powers = cd.exp(x)
+    shares = powers / powers.sum()
+    return -cd.sum(lambda i: y[i] * cd.log(shares[i]))
+
+
+@cd.program
+def logistic_loss(X: DATA, y: LABELS, w: V):
+    margins = X @ w
+    return cd.sum(lambda i: cd.log(1 + cd.exp(-y[i] * margins[i])))
+
+
+EXTREME = [
+    np.array([1000.0, -1000.0, 0.0, 999.0]),
+    np.array([-1000.0, -1001.0, -2000.0]),
+    np.array([1000.0, 1000.0]),
+    np.array([0.3, -0.2, 1.1]),
+    np.array([40.0, -40.0, 745.0, -745.0]),
+]
+
+
+def finite(found: Any, expected: Any, tolerance: float = 1e-11) -> None:
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def softmax_jacobian(x: Any) -> Any:
+    p = special.softmax(x)
+    return np.diag(p) - np.outer(p, p)
+
+
+def sigmoid_slope(x: Any) -> Any:
+    return special.expit(x) * special.expit(-x)
+
+
+@pytest.mark.parametrize("x", EXTREME, ids=str)
+def test_log_sum_exp(x: Any) -> None:
+    finite(log_sum_exp(x), special.logsumexp(x))
+    for simplified in (True, False):
+        finite(cd.grad(log_sum_exp, simplify=simplified)(x), special.softmax(x))
+        finite(cd.hessian(log_sum_exp, simplify=simplified)(x), softmax_jacobian(x))
+    value, gradient = cd.value_and_grad(log_sum_exp)(x)
+    finite(value, special.logsumexp(x))
+    finite(gradient, special.softmax(x))
+    vector = np.arange(1.0, len(x) + 1)
+    finite(cd.hvp(log_sum_exp)(x, vector), softmax_jacobian(x) @ vector)
+
+
+@pytest.mark.parametrize("x", EXTREME, ids=str)
+def test_softplus(x: Any) -> None:
+    finite(softplus(x), np.logaddexp(0, x).sum())
+    for simplified in (True, False):
+        finite(cd.grad(softplus, simplify=simplified)(x), special.expit(x))
+        finite(cd.hessian(softplus, simplify=simplified)(x), np.diag(sigmoid_slope(x)))
+
+
+@pytest.mark.parametrize("program", [sigmoids, other_sigmoids], ids=lambda p: p.name)
+@pytest.mark.parametrize("x", EXTREME, ids=str)
+def test_sigmoids(program: cd.Program, x: Any) -> None:
+    finite(program(x), special.expit(x))
+    for simplified in (True, False):
+        finite(cd.jacobian(program, simplify=simplified)(x), np.diag(sigmoid_slope(x)))
+
+
+@pytest.mark.parametrize("x", EXTREME, ids=str)
+def test_softmax(x: Any) -> None:
+    finite(softmax(x), special.softmax(x))
+    for simplified in (True, False):
+        finite(cd.jacobian(softmax, simplify=simplified)(x), softmax_jacobian(x))
+    k = np.linspace(-1, 1, len(x))
+    finite(cd.pullback(softmax)(x, k), softmax_jacobian(x) @ k)
+    finite(cd.pushforward(softmax)(x, k), softmax_jacobian(x) @ k)
+
+
+@pytest.mark.parametrize("x", EXTREME, ids=str)
+def test_softmax_cross_entropy(x: Any) -> None:
+    y = np.zeros(len(x))
+    y[1] = 1.0
+    finite(cross_entropy(x, y), -special.log_softmax(x)[1])
+    for simplified in (True, False):
+        finite(cd.grad(cross_entropy, "x", simplify=simplified)(x, y), special.softmax(x) - y)
+    finite(cd.hessian(cross_entropy, "x")(x, y), softmax_jacobian(x))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+def test_logistic_loss(scale: float) -> None:
+    rng = np.random.default_rng(3)
+    X, y, w = scale * rng.normal(size=(6, 3)), np.sign(rng.normal(size=6)), rng.normal(size=3)
+    z = -y * (X @ w)
+    finite(logistic_loss(X, y, w), np.logaddexp(0, z).sum())
+    for simplified in (True, False):
+        finite(cd.grad(logistic_loss, "w", simplify=simplified)(X, y, w), X.T @ (-y * special.expit(z)), 1e-10)
+        slopes = X.T @ np.diag(sigmoid_slope(z)) @ X
+        finite(cd.hessian(logistic_loss, "w", simplify=simplified)(X, y, w), slopes, 1e-8)
+
+
+def test_axes_and_rows() -> None:
+    """Attention: a softmax along one axis of a matrix, and its derivative."""
+    rows = cd.Space("m", "n")
+
+    @cd.program
+    def attention(x: rows, v: rows):
+        powers = cd.exp(x)
+        sums = cd.tensor(lambda i: cd.sum(lambda j: powers[i, j]))
+        return cd.sum(lambda i, j: powers[i, j] / sums[i] * v[i, j])
+
+    x = np.array([[1000.0, 0.0, -1000.0], [-1000.0, -1000.5, -3000.0]])
+    v = np.arange(6.0).reshape(2, 3)
+    p = special.softmax(x, axis=1)
+    finite(attention(x, v), np.sum(p * v))
+    finite(cd.grad(attention, "x")(x, v), p * (v - np.sum(p * v, axis=1, keepdims=True)))
+
+
+def test_ordinary_arguments_keep_their_values() -> None:
+    """At small arguments the reference interpreter, which knows nothing of stability, agrees."""
+    x = np.array([0.3, -0.4, 1.2])
+    for program in (log_sum_exp, softplus, softmax, sigmoids, cd.grad(log_sum_exp), cd.hessian(softplus)):
+        expected = evaluate(program.term.body, {program.term.parameters[0]: x}, {"n": 3})
+        np.testing.assert_allclose(program(x), expected, rtol=1e-12, atol=1e-14)
+    for program in (log_sum_exp, softplus):
+        cd.testing.check_grad(program, "x", x=x)
+
+
+def test_numpy_logaddexp() -> None:
+    @cd.program
+    def f(x: V, y: V):
+        return np.logaddexp(x, y).sum()
+
+    x, y = np.array([1000.0, -1000.0]), np.array([999.0, -1000.0])
+    finite(f(x, y), np.logaddexp(x, y).sum())
+    finite(cd.grad(f)(x, y), special.expit(x - y))
+    finite(cd.hessian(f, "x")(x, y), np.diag(sigmoid_slope(x - y)))
+    finite(cd.logaddexp(x, y), np.logaddexp(x, y))
+
+
+def test_the_source_stands_alone() -> None:
+    program = cd.grad(cross_entropy, "x")
+    assert "_logsumexp" in program.source()
+    namespace: dict[str, Any] = {}
+    exec(program.source(), namespace)
+    x, y = EXTREME[0], np.array([0.0, 1.0, 0.0, 0.0])
+    finite(namespace[program.name](x, y), special.softmax(x) - y)
+
+
+def test_programs_without_quotients_of_exponentials_are_left_alone() -> None:
+    @cd.program
+    def bell(x: V):
+        return cd.sum(lambda i: cd.exp(-(x[i] ** 2)) / x[i])
+
+    assert stable(bell.term) is bell.term
+    assert stable(log_sum_exp.term) is log_sum_exp.term
+    assert stable(softmax.term) is not softmax.term
+
+
+# --- parts and risks -----------------------------------------------------------------------------------------------
+
+x, y = Var("x", cd.Space("n")), Var("y", cd.Space())
+i, j = Var("i", cd.Range("n")), Var("j", cd.Range("n"))
+z = Var("z", cd.Space(dtype=complex))
+
+
+def at(tensor: Term, *indices: Term) -> Term:
+    return Apply(tensor, indices)
+
+
+def exp(term: Term) -> Term:
+    return Primitive("exp", (term,))
+
+
+def log(term: Term) -> Term:
+    return Primitive("log", (term,))
+
+
+TOTAL = Sum((j,), exp(at(x, j)))
+
+
+def test_parts_of_sums_of_exponentials() -> None:
+    assert (
+        parts(add(ONE, exp(y))) == (WeightedExponential((), ONE, y), WeightedExponential((), ONE, ZERO))
+        or len(parts(add(ONE, exp(y)))) == 2
+    )
+    assert parts(mul(Number(2), TOTAL)) == ()
+    assert parts(Sum((j,), mul(Number(2), exp(at(x, j))))) == (WeightedExponential((j,), Number(2), at(x, j)),)
+    assert parts(add(y, exp(y))) == parts(Number(3)) == parts(exp(z)) == ()
+    assert is_positive(Primitive("power", (TOTAL, Number(-1))))
+    assert not is_positive(y)
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        (exp(y), 1),
+        (TOTAL, 1),
+        (log(TOTAL), 0),
+        (exp(add(at(x, i), negate(log(TOTAL)))), 0),
+        (exp(negate(log(TOTAL))), 1),
+        (exp(negate(log(add(ONE, exp(y))))), 0),
+        (exp(add(y, mul(Number(-2), log(add(ONE, exp(y)))))), 0),
+        (exp(add(mul(Number(2), y), negate(log(add(ONE, exp(y)))))), 1),
+        (Primitive("power", (TOTAL, Number(-1))), 2),
+    ],
+)
+def test_which_exponentials_may_overflow(term: Term, expected: int) -> None:
+    assert risk(term) == expected, text(term)
+
+
+def test_log_sum_exp_of_arrays() -> None:
+    array = np.array([[1000.0, -1000.0], [-np.inf, 3.0]])
+    for axes in ((0,), (1,), (0, 1)):
+        np.testing.assert_allclose(logsumexp(array, axes), special.logsumexp(array, axis=axes))
+
+
+def test_deltas_that_no_index_solves_stay() -> None:
+    Ring = cd.Space(cd.Cyclic(3))
+
+    @cd.program
+    def f(x: Ring, y: cd.Space(cd.Cyclic(3), cd.Cyclic(3)), z: Ring):
+        def inner(i):
+            return cd.sum(
+                lambda j: x[-4 * i - 3] * cd.exp(y[3 * i + 4 * j + 1, 3 * i - 3]) * z[i + 4 * j], j=cd.Cyclic(3)
+            )
+
+        return cd.sum(lambda i: cd.cos(inner(i)), i=cd.Cyclic(3))
+
+    rng = np.random.default_rng(0)
+    x, y, z, v = rng.random(3), rng.random((3, 3)), rng.random(3), rng.standard_normal((3, 3))
+    found = np.tensordot(cd.hessian(f, wrt="y")(x, y, z), v, 2)
+    gradient = cd.grad(f, wrt="y")
+    expected = (gradient(x, y + 1e-6 * v, z) - gradient(x, y - 1e-6 * v, z)) / 2e-6
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_products_that_no_law_helps_are_not_multiplied_out() -> None:
+    @cd.program
+    def f(A: cd.Space("m", "n"), B: cd.Space("p", "m"), x: cd.Space("n")):
+        t = cd.tensor(lambda i: cd.exp(cd.sum(lambda j: A[i, j] * x[j])))
+        return cd.tensor(lambda o: cd.sum(lambda i: B[o, i] * cd.tanh(t[i])))
+
+    J = cd.jacobian(f, wrt="x")
+    matrices = [row for row in J.cost(m=30, n=30, p=30).rows if row.flops >= 30**2]
+    assert [row.operation for row in matrices] == ["matrix-vector", "multiply", "matrix-matrix"]

@@ -1,0 +1,919 @@
+"""What a user reads who writes a program wrongly: each message with its values, its hint and its line.
+
+In every function below the line to be named ends in the comment `# here`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from combdiff import tracing as cd
+from combdiff.errors import CombdiffError, IndexingError, TraceError, TypeMismatchError, UnsupportedError
+from combdiff.ir.domains import Cyclic, Function, Real, Space, Symmetric
+
+Number = Space()
+Vector = Space("N")
+Matrix = Space("N", "M")
+Square = Space("N", "N")
+Complex = Space("N", dtype=complex)
+
+Case = tuple[Callable[..., Any], type[CombdiffError], str, str]
+CASES: list[Case] = []
+
+
+def case(error: type[CombdiffError], message: str, hint: str = "") -> Callable[[Callable[..., Any]], None]:
+    """Registers a function whose tracing raises the error, with this message and this hint."""
+
+    def register(function: Callable[..., Any]) -> None:
+        CASES.append((function, error, message, hint))
+
+    return register
+
+
+# --- indices -------------------------------------------------------------------------------------------------------
+
+
+@case(IndexingError, "A has order 2, but is read with 3 indices", "give 2 indices")
+def too_many_indices(A: Matrix):
+    return cd.sum_(lambda i, j: A[i, j, i])  # here
+
+
+@case(IndexingError, "x has order 1, but is read with 2 indices", "give 1 index")
+def too_many_indices_of_a_vector(x: Vector):
+    return x[0, 1]  # here
+
+
+@case(IndexingError, "a has order 0, but is read with 1 indices", "a number has no elements")
+def index_of_a_number(a: Number):
+    return a[0]  # here
+
+
+@case(
+    IndexingError,
+    "the lambda of cd.sum gives A[i, :], which still has 1 axis",
+    "read an element with one index per axis; sums along axes are A.sum(axis=0)",
+)
+def too_few_indices(A: Matrix):
+    return cd.sum_(lambda i: A[i])  # here
+
+
+@case(
+    IndexingError,
+    "the index i is over 'M' by axis 1 of C, but over 'N' by axis 0 of A",
+    "give both axes the same domain, or use two indices; a part of an axis is cd.where(i < 3, …, 0)",
+)
+def unequal_domains(A: Matrix, C: Space("M", "M")):
+    return cd.sum_(lambda i: A[i, 0] * C[0, i])  # here
+
+
+@case(
+    IndexingError,
+    "the index i is over 'N' by axis 0 of x, but over 3 by its keyword",
+    "give both axes the same domain, or use two indices; a part of an axis is cd.where(i < 3, …, 0)",
+)
+def keyword_against_an_axis(x: Vector):
+    return cd.sum_(lambda i: x[i], i=3)  # here
+
+
+@case(
+    IndexingError,
+    "the index k is over Cyclic('N') by axis 0 of u, but over Symmetric('B') by axis 0 of w",
+    "give both axes the same domain, or use two indices; a part of an axis is cd.where(k < 3, …, 0)",
+)
+def unequal_kinds_of_domains(u: Space(Cyclic("N")), w: Space(Symmetric("B"))):
+    return cd.sum_(lambda k: w[k] * u[k])  # here
+
+
+@case(
+    IndexingError,
+    "the domain of the index k is unknown: it indexes no axis by itself",
+    "write cd.sum(lambda i, k: …, k=5) for the indices 0 … 4",
+)
+def unknown_domain(x: Vector):
+    return cd.sum_(lambda i, k: x[i] * x[2 * k])  # here
+
+
+@case(
+    IndexingError,
+    "the domain of the index n is unknown: it indexes no axis by itself",
+    "write cd.tensor(lambda n: …, n=5) for the indices 0 … 4",
+)
+def unknown_domain_of_a_tensor(x: Vector):
+    return cd.tensor(lambda n: x[0])  # here
+
+
+@case(
+    IndexingError,
+    "the index k was given the domain 2.5",
+    'give a size or a domain, such as k=5, k="N" or k=cd.Cyclic("N")',
+)
+def domain_that_is_none(x: Vector):
+    return cd.sum_(lambda k: x[2 * k], k=2.5)  # here
+
+
+AFFINE = "an index expression is made of whole multiples of indices and whole numbers, such as 2*i - j + 1"
+
+
+@case(IndexingError, "i * (j + 1) is not an affine index expression", AFFINE)
+def product_of_indices(A: Square):
+    return cd.sum_(lambda i, j: A[i, j] * A[i * (j + 1), 0])  # here
+
+
+@case(IndexingError, "i ** 2 is not an affine index expression", AFFINE)
+def power_of_an_index(x: Vector):
+    return cd.sum_(lambda i: x[i**2], i=3)  # here
+
+
+@case(IndexingError, "i // 2 is not an affine index expression", AFFINE)
+def whole_part_of_an_index(x: Vector):
+    return cd.sum_(lambda i: x[i // 2], i=3)  # here
+
+
+@case(IndexingError, "i / j is not an affine index expression", AFFINE)
+def quotient_of_indices(x: Vector):
+    return cd.sum_(lambda i, j: x[i / j], i=3, j=3)  # here
+
+
+@case(
+    IndexingError,
+    "1/2*i is not a whole index, but reads axis 0 of x, which is 'N'",
+    "an index expression has whole coefficients, such as 2*i - j + 1",
+)
+def half_an_index(x: Vector):
+    return cd.sum_(lambda i: x[i / 2], i=3)  # here
+
+
+@case(
+    IndexingError,
+    "2.0 is not a whole index, but reads axis 0 of x, which is 'N'",
+    "an index expression has whole coefficients, such as 2*i - j + 1",
+)
+def float_index(x: Vector):
+    return x[2.0]  # here
+
+
+@case(IndexingError, "'i' is not an index expression", AFFINE)
+def text_as_an_index(x: Vector):
+    return x["i"]  # here
+
+
+@case(IndexingError, "'a' is not an index expression beside the index i", AFFINE)
+def text_beside_an_index(x: Vector):
+    return cd.sum_(lambda i: x[i + "a"])  # here
+
+
+@case(
+    IndexingError,
+    "axis 0 of x is read with a traced number, but an index is an expression of the indices of a lambda",
+    "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
+    "x[idx[i]] with idx: cd.Space(…, dtype=int)",
+)
+def traced_number_as_an_index(x: Vector, a: Number):
+    return x[a]  # here
+
+
+@case(
+    IndexingError,
+    "axis 0 of x is read with a remainder of an index, but an index is an expression of the indices of a lambda",
+    "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
+    "x[idx[i]] with idx: cd.Space(…, dtype=int)",
+)
+def remainder_as_an_index(x: Vector):
+    return cd.sum_(lambda i: x[(i + 1) % 3])  # here
+
+
+@case(
+    IndexingError,
+    "i % 2 can only be compared by == and != with a whole number",
+    "on an axis declared as cd.Cyclic(n), x[i + k] wraps by itself",
+)
+def remainder_in_arithmetic(x: Vector):
+    return cd.sum_(lambda i: x[i] * cd.where(i % 2 < 1, 1, 2))  # here
+
+
+@case(
+    IndexingError,
+    "i % 0: the modulus must be a positive whole number",
+    "on an axis declared as cd.Cyclic(n), x[i + k] wraps by itself",
+)
+def modulus_zero(x: Vector):
+    return cd.sum_(lambda i: x[i] * cd.where(i % 0 == 0, 1, 2))  # here
+
+
+@case(IndexingError, "the index 3 is outside of axis 1 of A, which is 3")
+def constant_index_out_of_range(A: Space("N", 3)):
+    return A[0, 3]  # here
+
+
+@case(IndexingError, "the index -2 is outside of axis 0 of w, which is Symmetric(1)")
+def constant_index_out_of_a_symmetric_range(w: Space(Symmetric(1))):
+    return w[-2]  # here
+
+
+@case(
+    IndexingError,
+    "the index i is used outside of the lambda that has it as a parameter",
+    "use i only inside its lambda: cd.tensor(lambda i: …) keeps all the values",
+)
+def index_of_a_finished_lambda(x: Vector):
+    kept = []
+    total = cd.sum_(lambda i: (kept.append(i), x[i])[1])
+    return total + x[kept[0]]  # here
+
+
+@case(
+    IndexingError,
+    "the index i is used outside of the lambda that has it as a parameter",
+    "use i only inside its lambda: cd.tensor(lambda i: …) keeps all the values",
+)
+def element_of_a_finished_lambda(x: Vector):
+    kept = []
+    total = cd.sum_(lambda i: (kept.append(x[i]), x[i])[1])
+    return total + kept[0]  # here
+
+
+@case(
+    UnsupportedError,
+    "the index i is used as a number",
+    "pass a parameter n with the numbers 0, 1, 2, … and write n[i]; conditions are cd.where(i <= j, a, b)",
+)
+def index_as_a_number(x: Vector):
+    return cd.sum_(lambda i: i * x[i])  # here
+
+
+@case(
+    UnsupportedError,
+    "axis 0 of x is read with a part of its indices; only a full : is supported",
+    "write the part with an index: cd.tensor(lambda i: x[2*i + 1], i=5)",
+)
+def slice_of_an_axis(x: Vector):
+    return x[1:]  # here
+
+
+@case(
+    UnsupportedError,
+    "axis 0 of x is read with None",
+    "write the new tensor with its indices: cd.tensor(lambda i, j: …)",
+)
+def new_axis(x: Vector):
+    return x[None]  # here
+
+
+@case(
+    UnsupportedError,
+    "axis 0 of A is read with [0, 1]",
+    "write the new tensor with its indices: cd.tensor(lambda i, j: …)",
+)
+def index_list(A: Matrix):
+    return A[[0, 1]]  # here
+
+
+@case(
+    IndexingError,
+    "the index t runs over the real line by axis 0 of f, but is used on axis 0 of x",
+)
+def real_index_on_a_whole_axis(f: Space(Real()), x: Vector):
+    return cd.sum_(lambda t: f[t] * x[2 * t])  # here
+
+
+@case(
+    UnsupportedError,
+    "the index t runs over the real line and is compared: only whole indices can be",
+    "multiply by a function of the declared Space(cd.Real()) instead, or use cd.delta",
+)
+def comparison_of_real_indices(f: Space(Real())):
+    return cd.sum_(lambda t: cd.where(t >= 0, f[t], 0))  # here
+
+
+@case(IndexingError, "i is compared with 1/2: both must be whole")
+def comparison_with_a_half(x: Vector):
+    return cd.sum_(lambda i: cd.where(i < 0.5, x[i], 0))  # here
+
+
+# --- lambdas -------------------------------------------------------------------------------------------------------
+
+
+@case(
+    TraceError,
+    "cd.sum is given the domain of k, but the indices of its lambda are i, j",
+    "name one of the indices: i=…",
+)
+def unknown_keyword(A: Matrix):
+    return cd.sum_(lambda i, j: A[i, j], k=5)  # here
+
+
+NAMES = "but each parameter is an index and has just a name"
+PLAIN = (
+    "write cd.sum(lambda i, j: …); domains are keywords of cd.sum, as in k=5; "
+    "names from around the lambda need no default values, as it is called at once"
+)
+
+
+@case(
+    TraceError, "the lambda of cd.sum has the parameter k=5, but each parameter is an index and has just a name", PLAIN
+)
+def default_of_an_index(x: Vector):
+    return cd.sum_(lambda i, k=5: x[i])  # here
+
+
+@case(
+    TraceError, "the lambda of cd.sum has the parameter *i, but each parameter is an index and has just a name", PLAIN
+)
+def starred_index(x: Vector):
+    return cd.sum_(lambda *i: x[i])  # here
+
+
+@case(TraceError, f"the lambda of cd.sum has no parameters, {NAMES}", PLAIN)
+def no_index(x: Vector):
+    return cd.sum_(lambda: x[0])  # here
+
+
+@case(
+    TraceError,
+    "cd.tensor takes a lambda of indices, not <traced tensor x: Space('N')>",
+    "write cd.tensor(lambda i, j: …)",
+)
+def tensor_of_a_tensor(x: Vector):
+    return cd.tensor(x)  # here
+
+
+@case(
+    TraceError,
+    "the lambda of cd.sum gives a tuple of 2, but a number or tensor is expected",
+    "write one cd.sum for each value",
+)
+def lambda_with_a_tuple(x: Vector):
+    return cd.sum_(lambda i: (x[i], 1))  # here
+
+
+@case(
+    TraceError,
+    "the lambda of cd.tensor gives nothing, but a number or tensor is expected",
+    "write one cd.tensor for each value",
+)
+def lambda_without_a_value(x: Vector):
+    return cd.tensor(lambda i: None)  # here
+
+
+@case(
+    TraceError,
+    "the condition of cd.where is <traced number x[i]: Space()>",
+    "write a condition on indices, such as i <= j; for values use cd.maximum, cd.minimum or cd.relu",
+)
+def where_on_a_value(x: Vector):
+    return cd.sum_(lambda i: cd.where(x[i], 1, 2))  # here
+
+
+PARENTHESES = "put each comparison in parentheses: (i <= j) & (j < 3)"
+
+
+@case(TraceError, "& and | join conditions, not the index j", PARENTHESES)
+def conditions_without_parentheses(A: Square):
+    return cd.sum_(lambda i, j: cd.where(i <= j & 1, A[i, j], 0))  # here
+
+
+@case(TraceError, "& and | join conditions on indices, not True", PARENTHESES)
+def condition_and_truth(A: Square):
+    return cd.sum_(lambda i, j: cd.where((i <= j) & True, A[i, j], 0))  # here
+
+
+# --- Python on traced values -----------------------------------------------------------------------------------------
+
+CHOICE = (
+    "write cd.where(i <= j, a, b) for index conditions, joined by & and | with parentheses; "
+    "cd.maximum, cd.relu, cd.sign or cd.abs for values"
+)
+TRUTH = "Python's if, and, or, not, in or a chain such as 0 <= i < 3 needs the truth of a"
+UNKNOWN = "which has no value while the program is traced"
+WHERE = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
+
+
+@case(TraceError, f"{TRUTH} traced tensor, {UNKNOWN}", CHOICE)
+def if_on_a_tensor(x: Vector):
+    return x if x else -x  # here
+
+
+@case(TraceError, f"{TRUTH} condition on indices, {UNKNOWN}", CHOICE)
+def chain_of_comparisons(x: Vector):
+    return cd.sum_(lambda i: cd.where(0 <= i < 3, x[i], 0))  # here
+
+
+@case(TraceError, f"{TRUTH} traced index, {UNKNOWN}", CHOICE)
+def if_on_an_index(x: Vector):
+    return cd.sum_(lambda i: x[i] if i else 0)  # here
+
+
+@case(TraceError, f"a comparison asks for the value of a traced number, {UNKNOWN}", WHERE)
+def comparison_of_values(x: Vector):
+    return cd.sum_(lambda i: x[i] if x[i] > 0 else 0)  # here
+
+
+@case(TraceError, f"a comparison asks for the value of a traced number, {UNKNOWN}", WHERE)
+def equality_of_values(x: Vector):
+    return x[0] == x[1]  # here
+
+
+@case(TraceError, f"a comparison asks for the value of a traced tensor, {UNKNOWN}", WHERE)
+def numpy_comparison(x: Vector):
+    return np.float64(2) < x  # here
+
+
+@case(TraceError, f"float() is asked of a traced number, {UNKNOWN}", "leave the conversion out")
+def float_of_a_value(x: Vector):
+    return float(x[0])  # here
+
+
+@case(TraceError, f"int() is asked of a traced number, {UNKNOWN}", "leave the conversion out")
+def int_of_a_value(x: Vector):
+    return int(x[0])  # here
+
+
+@case(TraceError, f"complex() is asked of a traced number, {UNKNOWN}", "leave the conversion out")
+def complex_of_a_value(x: Vector):
+    return complex(x[0])  # here
+
+
+@case(
+    TraceError,
+    f"Python asks for the whole number of a traced number, {UNKNOWN}",
+    "for a loop over an index write cd.sum(lambda i: …)",
+)
+def range_of_a_value(a: Number):
+    return sum(range(a))  # here
+
+
+@case(
+    TraceError,
+    f"len() is asked of a traced tensor, {UNKNOWN}",
+    "write sizes as in the Space, or leave loops to cd.sum(lambda i: …)",
+)
+def length_of_a_tensor(x: Vector):
+    return len(x)  # here
+
+
+@case(
+    TraceError,
+    f"Python loops over or unpacks a traced tensor, {UNKNOWN}",
+    "write cd.sum(lambda i: …) or cd.tensor(lambda i: …)",
+)
+def loop_over_a_tensor(x: Vector):
+    return sum(element for element in x)  # here
+
+
+@case(
+    TraceError,
+    f"an assignment changes an element of a traced tensor, {UNKNOWN}",
+    "build the new tensor with cd.tensor(lambda i: …)",
+)
+def assignment(x: Vector):
+    x[0] = 1  # here
+    return x
+
+
+@case(
+    TraceError,
+    f"NumPy asks for the numbers of a traced tensor, {UNKNOWN}",
+    "use cd functions, or NumPy's own of the same name",
+)
+def array_of_a_tensor(x: Vector):
+    return np.asarray(x)  # here
+
+
+@case(
+    TraceError,
+    "the shape of A is asked for, but its axes ('N', 'M') have numbers only when the program is called",
+    'give sizes by name, as in cd.sum(lambda k: …, k="N"), or declare a number in the Space',
+)
+def shape_of_a_tensor(A: Matrix):
+    return A.sum() / A.shape[0]  # here
+
+
+@case(TraceError, "the traced tensor x is called like a function", "read an element: x[i]")
+def call_of_a_tensor(x: Vector):
+    return cd.sum_(lambda i: x(i), i=3)  # here
+
+
+@case(UnsupportedError, "// and % of a traced number are not supported: they have no useful derivative")
+def remainder_of_a_value(x: Vector):
+    return x[0] % 2  # here
+
+
+@case(TraceError, "division by the constant 0")
+def division_by_zero(x: Vector):
+    return x / 0  # here
+
+
+CLOSURE = np.arange(3.0)
+
+
+@case(
+    UnsupportedError,
+    "a constant array of shape (3,) is used in a program",
+    "give the program a parameter for it, and pass the array when you call it; f.partial(…) fixes it",
+)
+def constant_array(x: Vector):
+    return (x * CLOSURE).sum()  # here
+
+
+@case(
+    UnsupportedError,
+    "a constant array of shape (3,) is used in a program",
+    "give the program a parameter for it, and pass the array when you call it; f.partial(…) fixes it",
+)
+def constant_array_first(x: Vector):
+    return CLOSURE @ x  # here
+
+
+@case(
+    UnsupportedError,
+    "np.sort is not supported in a program",
+    "write it with cd functions, element by element: cd.tensor(lambda i: …)",
+)
+def unknown_numpy_function(x: Vector):
+    return np.sort(x)  # here
+
+
+@case(
+    UnsupportedError,
+    "np.cbrt is not supported in a program",
+    "write it with cd functions, element by element: cd.tensor(lambda i: …)",
+)
+def unknown_numpy_ufunc(x: Vector):
+    return np.cbrt(x)  # here
+
+
+@case(UnsupportedError, "np.add.reduce is not supported in a program", "write the sum with cd.sum(lambda i: …)")
+def ufunc_method(x: Vector):
+    return np.add.reduce(x)  # here
+
+
+@case(
+    UnsupportedError,
+    "np.sum in a program: got an unexpected keyword argument 'keepdims'",
+    "leave the other options out",
+)
+def numpy_option(x: Vector):
+    return np.sum(x, keepdims=True)  # here
+
+
+# --- parts that do not fit -----------------------------------------------------------------------------------------
+
+PAIRING = (
+    "sizes are equal when they have the same name or number; for other pairings write the indices: "
+    "cd.tensor(lambda i, j: …)"
+)
+
+
+@case(
+    TypeMismatchError,
+    "axis 1 of A is 'M', but axis 0 of x is 'N': they cannot be combined element by element",
+    PAIRING,
+)
+def sizes_that_do_not_broadcast(A: Matrix, x: Vector):
+    return A + x  # here
+
+
+@case(TypeMismatchError, "A @ x: axis 1 of A is 'M', but axis 0 of x is 'N': they must be equal")
+def sizes_that_do_not_contract(A: Matrix, x: Vector):
+    return A @ x  # here
+
+
+@case(TypeMismatchError, "x @ a: @ takes tensors, but a is a number", "write * for a product with a number")
+def product_with_a_number(x: Vector, a: Number):
+    return x @ a  # here
+
+
+@case(
+    TypeMismatchError,
+    "in einsum 'ij,jk->ik', axis 1 of A is 'M', but axis 0 of A is 'N': they must be equal",
+)
+def einsum_sizes(A: Matrix):
+    return cd.einsum("ij,jk->ik", A, A)  # here
+
+
+@case(TypeMismatchError, "einsum 'ij,jk->ik' describes 2 operands, but 1 are given")
+def einsum_operands(A: Matrix):
+    return cd.einsum("ij,jk->ik", A)  # here
+
+
+@case(TypeMismatchError, "einsum 'ijk->' gives A the 3 indices 'ijk', but its order is 2")
+def einsum_order(A: Matrix):
+    return cd.einsum("ijk->", A)  # here
+
+
+@case(TypeMismatchError, "einsum 'ij->ik': each index of the result must be one of the left, once")
+def einsum_result(A: Matrix):
+    return cd.einsum("ij->ik", A)  # here
+
+
+@case(
+    UnsupportedError,
+    "einsum '...i->...': only letters, commas and one -> are read",
+    'name every axis: cd.einsum("bij,bjk->bik", A, B)',
+)
+def einsum_ellipsis(A: Matrix):
+    return cd.einsum("...i->...", A)  # here
+
+
+@case(TypeMismatchError, "the trace of x is asked for, but its order is 1, not 2")
+def trace_of_a_vector(x: Vector):
+    return cd.trace(x)  # here
+
+
+@case(TypeMismatchError, "np.outer takes vectors, but A has order 2")
+def outer_of_a_matrix(A: Matrix):
+    return np.outer(A, A)  # here
+
+
+@case(TypeMismatchError, "the axes to sum are 2, but A has the axes 0 … 1")
+def sum_over_a_missing_axis(A: Matrix):
+    return A.sum(axis=2)  # here
+
+
+@case(TypeMismatchError, "the axes (0, 0) are no order of the 2 axes of A")
+def transpose_of_no_order(A: Matrix):
+    return np.transpose(A, (0, 0))  # here
+
+
+@case(TypeMismatchError, "relu takes real arguments", "take cd.real(…) of the argument first")
+def relu_of_complex(z: Complex):
+    return cd.sum_(lambda i: cd.relu(z[i]))  # here
+
+
+@case(TypeMismatchError, "maximum takes real arguments", "take cd.real(…) of the argument first")
+def maximum_of_complex(z: Complex):
+    return np.maximum(z, 0)  # here
+
+
+@case(TypeMismatchError, "'a' is not a number or tensor")
+def text_in_arithmetic(x: Vector):
+    return x + "a"  # here
+
+
+@case(
+    TraceError,
+    "a list of 2 is used where a number or tensor is expected",
+    "give one value here; only a whole program returns a tuple",
+)
+def list_in_arithmetic(x: Vector):
+    return x + [1, 2]  # noqa: RUF005  # here
+
+
+# --- named maps and programs in programs -----------------------------------------------------------------------------
+
+
+@case(
+    TypeMismatchError,
+    "R is called with 2 arguments, but was declared with 1",
+    "declare it as cd.Function(cd.Space(…), cd.Space(…)), or mend the call",
+)
+def arity_of_a_map(R: Function(Vector), x: Vector):
+    return R(x, x)  # here
+
+
+@case(TypeMismatchError, "argument 0 of R is a tensor over ('N', 'M'), but was declared a tensor over ('N')")
+def space_of_a_map(R: Function(Vector), A: Matrix):
+    return R(A)  # here
+
+
+@case(TypeMismatchError, "argument 0 of R is a number, but was declared a tensor over ('N')")
+def number_for_a_map_of_tensors(R: Function(Vector), a: Number):
+    return R(a)  # here
+
+
+@case(
+    TypeMismatchError,
+    "argument 0 of R is complex, but was declared float",
+    "declare it with that dtype, or take cd.real(…) of the argument",
+)
+def complex_for_a_real_map(R: Function(Vector), z: Complex):
+    return R(z)  # here
+
+
+@case(TraceError, "the named function R is used as a number", "call it: R(u)")
+def map_as_a_number(R: Function(Vector), x: Vector):
+    return R * x  # here
+
+
+@case(TraceError, "the named function R is read like a tensor", "call it: R(u)")
+def map_as_a_tensor(R: Function(Vector)):
+    return R[0]  # here
+
+
+def norm(v: Space("n"), w: Space("n")):
+    return cd.sum_(lambda i: v[i] * w[i])
+
+
+def symmetric_form(S: Space("n", "n", symmetry=["S[i,j] = S[j,i]"]), R: Function(Space("n"))):
+    return R(S[0])
+
+
+NORM, FORM = cd.trace_function(norm).term, cd.trace_function(symmetric_form).term
+
+
+@case(TypeMismatchError, "axis 0 of the argument w is 'M', but must be 'N'")
+def sizes_in_a_called_program(x: Vector, y: Space("M")):
+    return cd.inline(NORM, (x, y))  # here
+
+
+@case(TypeMismatchError, "the argument w has order 2, but the program takes order 1")
+def order_in_a_called_program(x: Vector, A: Matrix):
+    return cd.inline(NORM, (x, A))  # here
+
+
+@case(TypeMismatchError, "the argument v is complex, but the program takes float")
+def dtype_in_a_called_program(x: Vector, z: Complex):
+    return cd.inline(NORM, (z, x))  # here
+
+
+@case(TypeMismatchError, "the program takes (v, w), but is given 1 arguments")
+def arity_of_a_called_program(x: Vector):
+    return cd.inline(NORM, (x,))  # here
+
+
+@case(TraceError, "the argument R must be a Function, not a Space")
+def tensor_for_a_named_function(A: Space("N", "N", symmetry=["A[i,j] = A[j,i]"]), x: Vector):
+    return cd.inline(FORM, (A, x))  # here
+
+
+@case(
+    TypeMismatchError,
+    "the argument S must have the symmetry ['S[i,j] = S[j,i]'], which A does not declare",
+    "declare A with that symmetry",
+)
+def symmetry_in_a_called_program(A: Square, R: Function(Vector)):
+    return cd.inline(FORM, (A, R))  # here
+
+
+# --- the cases -----------------------------------------------------------------------------------------------------
+
+
+def marked_line(function: Callable[..., Any]) -> int:
+    """The line of the function that is marked."""
+    lines, start = inspect.getsourcelines(function)
+    (marked,) = (start + n for n, line in enumerate(lines) if "# here" in line)
+    return marked
+
+
+def assert_raised(raised: CombdiffError, error: type[CombdiffError], message: str, hint: str, line: int) -> None:
+    """The error is of the class, has message and hint, and its text names file and line."""
+    assert type(raised) is error
+    assert raised.message == message
+    assert raised.hint == hint
+    assert str(raised) == f"{__file__}:{line}: {message}" + (f"\n  hint: {hint}" if hint else "")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
+def test_the_message_names_what_where_and_how_to_mend_it(case: Case) -> None:
+    function, error, message, hint = case
+    with pytest.raises(CombdiffError) as caught:
+        cd.trace_function(function)
+    assert_raised(caught.value, error, message, hint, marked_line(function))
+
+
+# --- definitions ---------------------------------------------------------------------------------------------------
+
+
+def definition_error(function: Any) -> CombdiffError:
+    """The error for a function that is no program; it names the line where the function begins."""
+    with pytest.raises(TraceError) as caught:
+        cd.trace_function(function)
+    assert str(caught.value.location) == f"{__file__}:{function.__code__.co_firstlineno}"
+    return caught.value
+
+
+def test_a_parameter_without_annotation() -> None:
+    def energy(A: Matrix, x, R: Function(Vector)):
+        return x
+
+    error = definition_error(energy)
+    assert error.message == "the parameter x of energy has no annotation: its Space or Function is not known"
+    assert error.hint == (
+        'write def energy(A: Matrix, x: cd.Space("N"), R: Function(Vector)), with the Spaces you mean'
+    )
+
+
+def test_annotations_that_are_objects_are_shown() -> None:
+    def energy(A, x):
+        return x
+
+    energy.__annotations__["A"] = Space("N", 2, dtype=complex)
+    assert definition_error(energy).hint == (
+        """write def energy(A: cd.Space('N', 2, dtype=complex), x: cd.Space("N")), with the Spaces you mean"""
+    )
+
+
+def test_a_parameter_annotated_with_something_else() -> None:
+    def f(x: float):
+        return x
+
+    error = definition_error(f)
+    assert error.message == (
+        "the parameter x of f is annotated with <class 'float'>, which is not a Space or a Function"
+    )
+
+
+def test_a_parameter_with_a_default() -> None:
+    def f(x: Number = 2.0):
+        return x
+
+    assert definition_error(f).message == "the parameter x of f has the default 2.0: a program has none"
+
+
+def test_starred_parameters() -> None:
+    def f(*x: Vector):
+        return x
+
+    def g(*, x: Vector):
+        return x
+
+    for function in (f, g):
+        assert definition_error(function).message == (
+            f"the parameter x of {function.__name__} is not a plain one: a program has a fixed list of parameters"
+        )
+
+
+def test_an_annotation_that_is_not_defined() -> None:
+    def f(x: Orbital):  # noqa: F821
+        return x
+
+    error = definition_error(f)
+    assert error.message == (
+        "the annotation 'Orbital' of the parameter x cannot be read: name 'Orbital' is not defined"
+    )
+    assert error.hint == "define the Space before the function, where the function can see it"
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (None, "nothing"),
+        ([1.0], "a list"),
+        ((1.0, (2.0,)), "a tuple in a tuple"),
+        ((), "an empty tuple"),
+    ],
+)
+def test_results_that_are_none(value: object, found: str) -> None:
+    def f(x: Vector):
+        return value
+
+    assert definition_error(f).message.startswith(f"f returns {found}")
+
+
+def test_a_named_function_or_an_index_is_no_result() -> None:
+    def f(R: Function(Vector)):
+        return R
+
+    error = definition_error(f)
+    assert error.message == ("f returns a named function, but a program returns a number, a tensor or a tuple of them")
+    assert error.hint == "end the function with return and such a value"
+
+
+def test_only_python_functions_are_traced() -> None:
+    with pytest.raises(TraceError, match="3 is not a Python function"):
+        cd.trace_function(3)
+
+
+# --- values that leave their program -------------------------------------------------------------------------------
+
+
+def test_a_value_kept_after_its_program() -> None:
+    kept: list[Any] = []
+
+    def f(x: Vector):
+        kept.append(x)
+        return x
+
+    cd.trace_function(f)
+    with pytest.raises(TraceError) as caught:
+        kept[0] + 1
+    place = f"{__file__}:{f.__code__.co_firstlineno}"
+    assert caught.value.message == (f"a traced value of the program f ({place}) is used after that program was traced")
+    assert caught.value.hint == "pass it as a parameter, or return it; do not keep it in an outer variable"
+
+
+def test_a_value_used_in_another_program() -> None:
+    def inner(y: Vector):
+        return y + outside[0]
+
+    def f(x: Vector):
+        outside.append(x)
+        return cd.trace_function(inner)
+
+    outside: list[Any] = []
+    with pytest.raises(TraceError) as caught:
+        cd.trace_function(f)
+    places = [f"{g.__name__} ({__file__}:{g.__code__.co_firstlineno})" for g in (f, inner)]
+    assert caught.value.message == (f"a traced value of the program {places[0]} is used inside the program {places[1]}")
+
+
+def test_functions_of_indices_outside_of_a_program() -> None:
+    with pytest.raises(TraceError) as caught:
+        cd.tensor(lambda i: 1, i=3)
+    assert caught.value.message == "cd.tensor is used outside of a program"
+    assert caught.value.hint == "use it in a function decorated with @cd.program; on arrays use NumPy"
