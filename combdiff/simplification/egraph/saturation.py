@@ -65,13 +65,13 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, found),) = saturation.settle()
-        best = without_deltas(found, saturation.names)
+        best, written = (without_deltas(term, saturation.names) for term in (found, saturation.written[0]))
 
         def cheapest(*found: Term) -> Term:
             return min(found, key=lambda one: price(one, context))
 
-        chosen = cheapest(named, best, saturation.written[0], _turned(named), _turned(best))
-        if chosen is best or chosen is saturation.written[0]:
+        chosen = cheapest(named, best, written, _turned(named), _turned(best))
+        if chosen is best or chosen is written:
             chosen = cheapest(canonical(chosen, saturation.forms), chosen)  # whatever the letters
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
