@@ -252,8 +252,7 @@ def _message(error: CombdiffError) -> str:
 
     if isinstance(error, TextError):
         return str(error)
-    found = error.location if isinstance(error, RuleError) else None
-    place = f"{found}: " if found and not found.file.endswith(".py") and not found.file.startswith("<") else ""
+    place = f"{error.location}: " if isinstance(error, RuleError) and error.is_placed else ""
     return f"{place}{error.message}" + (f"\n  hint: {error.hint}" if error.hint else "")
 
 

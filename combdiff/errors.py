@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).parent)
@@ -43,15 +44,30 @@ def _is_users(file: str) -> bool:
     return not file.startswith(_PACKAGE) and not in_library
 
 
+def shown(value: object) -> str:
+    """A value that a user gave as a message shows it: its repr, if that is short."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, Fraction) and max(value.numerator.bit_length(), value.denominator.bit_length()) > 128:
+        return f"a fraction of {value.numerator.bit_length() + value.denominator.bit_length()} bits"
+    try:
+        text = repr(value)
+    except ValueError:  # whole numbers inside that Python does not write
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
 class CombdiffError(Exception):
     """Base of every error combdiff raises on purpose.
 
-    `message` is the text without the place, `hint` how to mend the input, `location` the user's file and line.
+    `message` is the text without the place, `hint` how to mend the input, `location` the user's file and line,
+    `is_placed` whether that is where the mistake stands, not only where combdiff was called.
     """
 
     def __init__(self, message: str, *, hint: str = "", location: Location | None = None) -> None:
         self.message = message
         self.hint = hint
+        self.is_placed = location is not None
         self.location = location or user_location()
         place = f"{self.location}: " if self.location else ""
         advice = f"\n  hint: {hint}" if hint else ""
@@ -70,6 +86,10 @@ class IndexingError(TraceError):
     """A wrong number of indices, an index of unknown or unequal range, a non-affine index expression."""
 
 
+class UnknownAttributeError(TraceError, AttributeError):
+    """An attribute that a traced value does not have."""
+
+
 class TypeMismatchError(CombdiffError):
     """Parts of a program that do not fit together: sizes, orders, element types."""
 
@@ -86,8 +106,8 @@ class ConvergenceError(CombdiffError):
     """An equation without the solution asked for: none found (the residual is given), or not an isolated one."""
 
 
-class SingularError(CombdiffError):
-    """A system of linear equations whose matrix is singular, or nearly so."""
+class SingularError(ArgumentError):
+    """A matrix that is singular, or nearly so, where its inverse or the solution of its equations is asked for."""
 
 
 class MemoryLimitError(CombdiffError, MemoryError):

@@ -25,7 +25,7 @@ class Compressed(NamedTuple):
     core: Program
     structure: Structure | tuple[Structure, ...]
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """The arrays of the cores."""
         return self.core(*arguments, **named)
 

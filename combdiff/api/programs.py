@@ -22,7 +22,6 @@ import numpy as np
 
 from combdiff.api.explanation import Explanation, explanation
 from combdiff.api.instantiation import instantiated, resolved
-from combdiff.differentiation import check_linear, pulled_back
 from combdiff.errors import ArgumentError, Location, UnsupportedError
 from combdiff.ir import (
     Function,
@@ -41,7 +40,7 @@ from combdiff.ir import (
 from combdiff.planning import CostTable
 from combdiff.polyhedra import Access, Lookup, check, doubtful_accesses, lookups
 from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, text
-from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, run, source
+from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
 from combdiff.simplification import declared, restored, simplify_body
 from combdiff.tracing import inline, is_traced, trace_function
 
@@ -78,7 +77,7 @@ class Program:
         """The variables that a call must give, in order."""
         return tuple(p for p in self.term.parameters if p.name not in self.fixed and p.name not in self.inner)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """The value for arrays given by position or by parameter name; inside a traced function, a traced value.
 
         Raises ArgumentError for missing, unknown or doubly given arguments and for arrays that do not fit.
@@ -89,10 +88,19 @@ class Program:
         if set(map(type, values)) != {np.ndarray}:
             if any(is_traced(value) for value in values):
                 return inline(self.term, [v.term if isinstance(v, Program) else v for v in values])
-            for parameter, value in zip(self.term.parameters, values, strict=True):
-                if isinstance(value, Program) and isinstance(parameter.type, Function) and parameter.type.linear:
-                    check_linear(value._opened(), parameter.name)
+            if found := self._with_maps(values):
+                f, rest = found
+                return f(**rest)
         return self._runner(values)
+
+    def _with_maps(self, values: Sequence[Any]) -> tuple[Program, dict[str, Any]] | None:
+        """The program with those that are given for named maps in their place, and the arguments left; else None."""
+        pairs = list(zip(self.term.parameters, values, strict=True))
+        maps = tuple((p.name, v) for p, v in pairs if isinstance(v, Program) and isinstance(p.type, Function))
+        if not maps:
+            return None
+        taken = self.fixed.keys() | dict(maps).keys()
+        return _instantiated(self, maps), {p.name: v for p, v in pairs if p.name not in taken}
 
     def _bind(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
         """One value per parameter of the term, from positions, names and fixed arguments.
@@ -134,12 +142,7 @@ class Program:
             return Closure(self.term, tuple(values), parameters)
         return replace(self, fixed={}, inner=()).partial(**dict(zip(names, values, strict=True)))
 
-    def pullback(self, position: int, arguments: Sequence[Any], cotangent: Any) -> Any:
-        """The pullback by one argument at arrays: what a derivative asks of a program given for a named map."""
-        term = _pullback_term(self.term, self.parameters[position])
-        return run(term, [*self._bind(tuple(arguments), {}), cotangent], accesses=self.accesses)
-
-    def partial(self, **arguments: Any) -> Program:
+    def partial(self, /, **arguments: Any) -> Program:
         """The program with some arguments fixed; derivatives with respect to the others keep them fixed.
 
         A Program given for a named map takes its place in the formula: calls become its body, derivatives of the map
@@ -229,21 +232,21 @@ class Program:
         """The program by abstraction elimination: 𝐁, 𝐂, 𝐈 and univariate primitives with captures."""
         return combinator_text(self.term)
 
-    def source(self, backend: str = "numpy", **sizes: int) -> str:
+    def source(self, /, backend: str = "numpy", **sizes: int) -> str:
         """Standalone Python that computes the program with the backend alone: numpy, jax, torch, cupy or dask.
 
         It holds for arrays of every size, and is what runs at these sizes (others count as typical).
         """
         return source(self.term, self.name, checked_sizes(self.term, self.name, sizes), backend)
 
-    def cost(self, **sizes: int) -> CostTable:
+    def cost(self, /, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.
 
         In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values.
         """
         return cost_table(self.term, self.name, sizes)
 
-    def compile(self, backend: str | None = None, memory_limit: str | int | None = None) -> Compiled:
+    def compile(self, backend: str | None = None, memory_limit: str | float | None = None) -> Compiled:
         """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.
 
         JAX compiles it (`jax.jit`). A limit is bytes or a text such as "2GB", and counts all but the arguments.
@@ -253,7 +256,7 @@ class Program:
                 f"{self.name} gives a function of {', '.join(self.inner)}, which is not compiled by itself",
                 hint=f"compile what it gives for arrays: {self.name}(…).compile(…)",
             )
-        return compiled(self._runner, self._bind, backend, memory_limit)
+        return compiled(self._runner, self._bind, self._with_maps, backend, memory_limit)
 
     @cached_property
     def _form(self) -> Term:
@@ -293,10 +296,9 @@ class Closure:
         return inline(self.term, [v.term if isinstance(v, Program) else v for v in (*self.values, *arguments)])
 
 
-@lru_cache(maxsize=256)
-def _pullback_term(term: Lambda, point: Var) -> Lambda:
-    parameters, body = pulled_back(term, (point,), tupled=False)
-    return Lambda(parameters, simplify_body(body, ()))
+@lru_cache(maxsize=64)
+def _instantiated(f: Program, maps: tuple[tuple[str, Program], ...]) -> Program:
+    return f.partial(**dict(maps))
 
 
 def program(definition: Callable[..., Any]) -> Program:

@@ -75,7 +75,7 @@ class Hessian(Program):
 
     # --- dense
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """The dense Hessian; with several names rows of blocks that can be indexed by pairs of names.
 
         Raises MemoryLimitError, before anything is computed, if the result alone would not fit in memory.
@@ -182,7 +182,7 @@ class Hessian(Program):
         found = tuple(map(Sparsity, self._structures))
         return found if len(found) > 1 else found[0]
 
-    def diag(self, *arguments: Any, **named: Any) -> Any:
+    def diag(self, /, *arguments: Any, **named: Any) -> Any:
         """The diagonal, shaped like the variable, as a Program that never forms the rest; with arrays, its value.
 
         A complex variable has the pair of the diagonals of zz̄ and zz.
@@ -205,7 +205,7 @@ class Hessian(Program):
 
     # --- products and systems
 
-    def matvec(self, vector: Any = None, *arguments: Any, **named: Any) -> Any:
+    def matvec(self, /, vector: Any = None, *arguments: Any, **named: Any) -> Any:
         """The Hessian times a vector shaped like the variable (a tuple of them for several), without the Hessian.
 
         For a complex variable it is the change of the gradient, 2 (∂²f/∂z̄∂z·v + ∂²f/∂z̄∂z̄·v̄).
@@ -223,7 +223,7 @@ class Hessian(Program):
     def _product(self) -> Program:
         return hvp(self.objective, list(self.rows) if self.several else self.rows[0])
 
-    def linear_operator(self, *arguments: Any, **named: Any) -> Any:
+    def linear_operator(self, /, *arguments: Any, **named: Any) -> Any:
         """A SciPy LinearOperator of the Hessian at arrays; vectors are flat, Re before Im of what is complex.
 
         Several variables follow one another. Where the Hessian has structure its cores are computed once, and products
@@ -266,7 +266,7 @@ class Hessian(Program):
         """The program of the cores that takes all parameters."""
         return replace(self.compressed().core, fixed={})
 
-    def solve(self, rhs: Any = None, *arguments: Any, **named: Any) -> Any:
+    def solve(self, /, rhs: Any = None, *arguments: Any, **named: Any) -> Any:
         """The x with H·x = rhs at arrays: a Newton step for rhs = −gradient, shaped like the variable.
 
         More axes of rhs, last, number right-hand sides. δ's, Kronecker factors and low rank beside δ's are used where
@@ -389,9 +389,9 @@ def hessian(
     pair of names, `H["U", "V"]`; those that mirror another are not derived. `mode` as for `jacobian`. See `Hessian` for
     what else it can do: `compressed`, `solve`, `diag`, `sparsity`, `matvec`.
     """
-    rules = tuple(rules)
-    check_objective(f, rule_paths(rules))
-    f = reduced(f, simplify, rule_paths(rules))
+    rules = rule_paths(rules)
+    check_objective(f, rules)
+    f = reduced(f, simplify, rules)
     points = points_of(f, wrt)
     names = [point.name for point in points]
 

@@ -28,7 +28,7 @@ from combdiff.differentiation import (
     push,
     space_of,
 )
-from combdiff.errors import DifferentiationError, UnsupportedError
+from combdiff.errors import DifferentiationError, UnsupportedError, shown
 from combdiff.ir import (
     ONE,
     Function,
@@ -82,8 +82,10 @@ def value_and_grad(
 def _gradient(
     f: Program, wrt: Wrt, convention: str, simplified: bool, rules: tuple[str, ...], with_value: bool
 ) -> Program:
-    if convention not in ("conjugate", "jax"):
-        raise DifferentiationError(f"unknown convention {convention!r}", hint='use "conjugate" (the default) or "jax"')
+    if not isinstance(convention, str) or convention not in ("conjugate", "jax"):
+        raise DifferentiationError(
+            f"unknown convention {shown(convention)}", hint='use "conjugate" (the default) or "jax"'
+        )
     check_objective(f, rules)
     f = reduced(f, simplified, rules)
     points = points_of(f, wrt)
@@ -188,6 +190,7 @@ def cheapest(
 
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
     """The program simplified by equality saturation, with more rule files if given."""
+    _check_program(f)
     body = with_matrix_symmetries(simplify_body(f.term.body, rule_paths(rules)))
     term = readable(Lambda(f.term.parameters, body), letters_of(f.term))
     return replace(f, term=term, raw=f.term.body, rules=rule_paths(rules))
@@ -237,10 +240,11 @@ def points_of(f: Program, wrt: Wrt) -> tuple[Var, ...]:
         wanted = list(wrt) if isinstance(wrt, tuple | list) else [wrt]
     for name in wanted:
         if not isinstance(name, str):
-            raise DifferentiationError(f"wrt names a parameter by {name!r}", hint='give its name, such as wrt="x"')
+            raise DifferentiationError(f"wrt names a parameter by {shown(name)}", hint='give its name, such as wrt="x"')
         if name not in known:
             raise DifferentiationError(
-                f"{f.name} has no parameter {name!r} to differentiate by", hint=f"its parameters are {', '.join(known)}"
+                f"{f.name} has no parameter {shown(name)} to differentiate by",
+                hint=f"its parameters are {', '.join(known)}",
             )
     if not wanted:
         raise DifferentiationError(f"nothing to differentiate {f.name} by")
@@ -261,7 +265,7 @@ def points_of(f: Program, wrt: Wrt) -> tuple[Var, ...]:
 def _check_program(f: object) -> None:
     if not isinstance(f, Program):
         raise DifferentiationError(
-            f"a Program was expected, not {f!r}", hint="decorate the function with @combdiff.api.programs first"
+            f"a Program was expected, not {shown(f)}", hint="decorate the function with @combdiff.api.programs first"
         )
 
 

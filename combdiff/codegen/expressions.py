@@ -24,7 +24,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.ir import Domain, Function, Lambda, Number, Space, Var
 from combdiff.planning import (
     Arrange,
-    BlockSlice,
+    Block,
     Clip,
     Combine,
     ConjugateElements,
@@ -143,7 +143,7 @@ class Expressions:
                 return self._mask(mask, step)
             case NamedCall(name=name, position=position):
                 return self._call(name, position, operands)
-            case BlockSlice(axis=axis):
+            case Block(axis=axis):
                 return f"{operands[0]}[{':, ' * axis}{self.block}]"
             case SolveEquation() as solve:
                 return self._solve(solve, operands, step)

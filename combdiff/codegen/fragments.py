@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from combdiff.ir import Domain, Number
+from combdiff.ir import Domain, Number, as_float
 from combdiff.planning import Contract, Position, extent_form
 from combdiff.polyhedra import Linear
 
@@ -45,9 +45,10 @@ def literal(number: Number) -> str:
 def _real_literal(value: int | Fraction | float) -> str:
     if isinstance(value, int) and abs(value) < 2**53:
         return str(value)
+    nearest = as_float(value)
     if isinstance(value, Fraction) and value.denominator & (value.denominator - 1):
         return f"({value.numerator} / {value.denominator})"
-    text = repr(float(value))
+    text = repr(nearest)
     return text if any(c.isdigit() for c in text) else f'float("{text}")'
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from combdiff.differentiation.cross_country import eliminate
 from combdiff.differentiation.pullback import pull, push
 from combdiff.differentiation.wirtinger import HALF, WirtingerMap, by_pullback, by_pushforward, unit
-from combdiff.errors import DifferentiationError
+from combdiff.errors import DifferentiationError, shown
 from combdiff.ir import (
     ONE,
     Names,
@@ -43,9 +43,9 @@ Bindings = list[tuple[Var, Term]]
 
 def modes_of(mode: str) -> tuple[str, ...]:
     """The modes to try for a mode by name: itself, or all of them for "auto"."""
-    if mode != "auto" and mode not in MODES:
+    if not isinstance(mode, str) or mode not in ("auto", *MODES):
         known = ", ".join(f'"{name}"' for name in ("auto", *MODES))
-        raise DifferentiationError(f"unknown mode {mode!r}", hint=f"use one of {known}")
+        raise DifferentiationError(f"unknown mode {shown(mode)}", hint=f"use one of {known}")
     return MODES if mode == "auto" else (mode,)
 
 

@@ -18,6 +18,7 @@ later stages must compute. Nothing here simplifies or differentiates.
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
+    MOST_INDICES,
     Action,
     Cyclic,
     Domain,
@@ -90,6 +91,7 @@ from combdiff.ir.terms import (
     Tuple,
     Var,
     add,
+    as_float,
     conj,
     exact,
     is_linear,
@@ -98,6 +100,7 @@ from combdiff.ir.terms import (
     mul,
     negate,
     number,
+    remembered,
     tidy,
     total,
 )
@@ -107,6 +110,7 @@ __all__ = [
     "HALF",
     "MATRIX_TABLE",
     "MINUS_ONE",
+    "MOST_INDICES",
     "ONE",
     "TABLE",
     "ZERO",
@@ -151,6 +155,7 @@ __all__ = [
     "affine",
     "affine_parts",
     "apply",
+    "as_float",
     "axes_of",
     "base_name",
     "bind_heavy",
@@ -206,6 +211,7 @@ __all__ = [
     "readable",
     "register",
     "released",
+    "remembered",
     "settled",
     "share",
     "show_index",

@@ -20,22 +20,27 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from combdiff.errors import SpaceError
+from combdiff.errors import SpaceError, shown
 
 Size = int | str
+
+MOST_INDICES = 2**62  # of an axis: arrays count in 64 bits
+MOST_SYMMETRIES = 50_000  # 8! = 40 320
 
 
 def _check_size(size: object, what: str) -> None:
     if isinstance(size, bool) or not isinstance(size, int | str):
         raise SpaceError(
-            f"the size of {what} is {size!r}",
+            f"the size of {what} is {shown(size)}",
             hint='give a whole number such as 5, or a name such as "N" for a size known when arrays are given',
         )
     if isinstance(size, int) and size < 0:
-        raise SpaceError(f"the size of {what} is {size}, which is negative")
+        raise SpaceError(f"the size of {what} is {shown(size)}, which is negative")
+    if isinstance(size, int) and size > MOST_INDICES:
+        raise SpaceError(f"the size of {what} is more than 2**62, which no array has", hint="give a smaller number")
     if isinstance(size, str) and not size.isidentifier():
         raise SpaceError(
-            f"the size of {what} is named {size!r}, which is not a name",
+            f"the size of {what} is named {shown(size)}, which is not a name",
             hint='use a name of letters, digits and underscores, such as "N"',
         )
 
@@ -143,6 +148,8 @@ class Space:
         set_ = super().__setattr__
         set_("axes", tuple(_as_domain(axis) for axis in axes))
         set_("dtype", _element_type(dtype))
+        if not isinstance(symmetry, Iterable) or getattr(symmetry, "shape", None) == ():
+            raise SpaceError(f"the symmetry is {shown(symmetry)}", hint='write a list: symmetry=["A[i,j] = A[j,i]"]')
         set_("symmetry", (symmetry,) if isinstance(symmetry, str) else tuple(symmetry))
         self.group  # noqa: B018  (contradictory symmetries are refused where they are written)
 
@@ -211,11 +218,11 @@ def _element_type(dtype: Any) -> type:
 
         try:
             kind = np.dtype(dtype).kind
-        except TypeError:
+        except (TypeError, ValueError, SyntaxError):
             kind = None
     found = {"f": float, "c": complex, "i": int, "u": int}.get(kind or "")
     if found is None:
-        raise SpaceError(f"dtype {dtype!r} is not a number type", hint="use float, complex or int")
+        raise SpaceError(f"dtype {shown(dtype)} is not a number type", hint="use float, complex or int")
     return found
 
 
@@ -233,7 +240,7 @@ class Function:
     def __init__(self, *arguments: Space, result: Space | None = None, linear: bool = False) -> None:
         for argument in (*arguments, *([] if result is None else [result])):
             if not isinstance(argument, Space):
-                raise SpaceError(f"a Function takes and gives Spaces, not {argument!r}")
+                raise SpaceError(f"a Function takes and gives Spaces, not {shown(argument)}")
         if linear and len(arguments) != 1:
             raise SpaceError(f"a linear Function takes one argument, not {len(arguments)}")
         object.__setattr__(self, "arguments", arguments)
@@ -251,19 +258,21 @@ def _parse_access(text: str, equation: str) -> tuple[str, list[tuple[bool, str]]
     match = _ACCESS.fullmatch(text)
     if not match:
         raise SpaceError(
-            f"in the symmetry {equation!r}, {text.strip()!r} is not an access",
+            f"in the symmetry {shown(equation)}, {text.strip()!r} is not an access",
             hint='write for example "A[i,j] = -A[j,i]" or "H[i,j] = conj(H[j,i])"',
         )
     indices = [_INDEX.fullmatch(part) for part in match[2].split(",")]
     if not all(indices):
-        raise SpaceError(f"in the symmetry {equation!r}, {match[2]!r} is not a list of index names")
+        raise SpaceError(f"in the symmetry {shown(equation)}, {match[2]!r} is not a list of index names")
     return match[1], [(i[1] == "-", i[2]) for i in indices if i]
 
 
 def parse_symmetry(equation: str, axes: Sequence[Domain], dtype: type) -> Action:
     """The action an equation such as `"J[p,q,r,s] = conj(J[q,p,s,r])"` states about tensors with these axes."""
     if not isinstance(equation, str) or equation.count("=") != 1:
-        raise SpaceError(f"the symmetry {equation!r} is not an equation", hint='write for example "A[i,j] = A[j,i]"')
+        raise SpaceError(
+            f"the symmetry {shown(equation)} is not an equation", hint='write for example "A[i,j] = A[j,i]"'
+        )
     left, right = equation.split("=")
     name, names = _parse_access(left, equation)
     sign, conjugate, right = 1, False, right.strip()
@@ -274,15 +283,17 @@ def parse_symmetry(equation: str, axes: Sequence[Domain], dtype: type) -> Action
         conjugate, right = True, wrapped[1]
     other, others = _parse_access(right, equation)
     if name != other:
-        raise SpaceError(f"the symmetry {equation!r} relates two tensors, {name} and {other}")
+        raise SpaceError(f"the symmetry {shown(equation)} relates two tensors, {name} and {other}")
     for side in (names, others):
         if len(side) != len(axes):
-            raise SpaceError(f"the symmetry {equation!r} has {len(side)} indices, but the Space has {len(axes)} axes")
+            raise SpaceError(
+                f"the symmetry {shown(equation)} has {len(side)} indices, but the Space has {len(axes)} axes"
+            )
     order = [n for _, n in names]
     if len(set(order)) != len(order) or any(negative for negative, _ in names):
-        raise SpaceError(f"the left side of the symmetry {equation!r} must be plain, distinct indices")
+        raise SpaceError(f"the left side of the symmetry {shown(equation)} must be plain, distinct indices")
     if sorted(n for _, n in others) != sorted(order):
-        raise SpaceError(f"the right side of the symmetry {equation!r} must use each index of the left side once")
+        raise SpaceError(f"the right side of the symmetry {shown(equation)} must use each index of the left side once")
     action = Action(
         tuple(order.index(n) for _, n in others),
         tuple(negative for negative, _ in others),
@@ -297,7 +308,7 @@ def _check_axes(action: Action, axes: Sequence[Domain], equation: str) -> None:
     for position, (source, negative) in enumerate(zip(action.axes, action.negated, strict=True)):
         if axes[source] != axes[position]:
             raise SpaceError(
-                f"the symmetry {equation!r} exchanges axes {position} and {source}, which are "
+                f"the symmetry {shown(equation)} exchanges axes {position} and {source}, which are "
                 f"{_short_axis(axes[position])!r} and {_short_axis(axes[source])!r}: they must be equal"
             )
         if negative and isinstance(axes[position], Range):
@@ -319,6 +330,11 @@ def close(order: int, generators: tuple[Action, ...], equations: tuple[str, ...]
         found = [a.then(g) for a in frontier for g in generators]
         frontier = [a for a in dict.fromkeys(found) if a not in group]
         group.update(dict.fromkeys(frontier))
+        if len(group) > MOST_SYMMETRIES:
+            raise SpaceError(
+                f"the symmetries {list(equations)!r} generate more than {MOST_SYMMETRIES} exchanges of {order} axes",
+                hint="declare fewer: of up to eight axes any may be exchanged with any",
+            )
     for action in group:
         if replace(action, sign=-action.sign) in group:
             raise SpaceError(

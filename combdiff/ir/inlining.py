@@ -40,17 +40,21 @@ def is_call(term: Term) -> bool:
 
 def free_indices(term: Term) -> tuple[Var, ...]:
     """The index variables free in a term, in order of first occurrence."""
+    wanted = {v for v in term.free if is_domain(v.type) and not isinstance(v.type, Whole)}
     found: dict[Var, None] = {}
+    seen: set[Term] = set()
 
     def visit(node: Term) -> None:
-        if isinstance(node, Var) and is_domain(node.type) and node in term.free:
+        seen.add(node)
+        if node in wanted:
             found.setdefault(node)
         for child in node.children:
-            if child.free - found.keys():
+            if child not in seen and not wanted.isdisjoint(child.free) and len(found) < len(wanted):
                 visit(child)
 
-    visit(term)
-    return tuple(v for v in found if not isinstance(v.type, Whole))
+    if wanted:
+        visit(term)
+    return tuple(found)
 
 
 # --- putting back what is used once --------------------------------------------------------------------------------
@@ -76,8 +80,10 @@ def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
 
 def nesting(term: Term) -> int:
     """How deep Σ's and functions stand in one another."""
-    inside = max((nesting(child) for child in term.children), default=0)
-    return inside + isinstance(term, Sum | Primitive)
+    depths: dict[Term, int] = {}
+    for part in subterms(term):
+        depths[part] = max((depths[child] for child in part.children), default=0) + isinstance(part, Sum | Primitive)
+    return depths[term]
 
 
 def inline_single_uses(body: Term) -> Term:

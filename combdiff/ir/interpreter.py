@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.errors import ArgumentError, SingularError, UnsupportedError
 from combdiff.ir.domains import Cyclic, Domain, Real, Space, Whole, extent, first_index
 from combdiff.ir.equations import solution
 from combdiff.ir.implicit import Implicit
@@ -44,7 +44,7 @@ def _inverse(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
-        raise ArgumentError("the inverse of a singular matrix is asked for") from None
+        raise SingularError("the inverse of a singular matrix is asked for") from None
 
 
 def _adjugate(matrices: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -250,25 +250,36 @@ def _space_of(term: Term) -> Space:
 
 
 def canonical_names(term: Term) -> Term:
-    """A closed term with every bound name replaced by its position, so that alpha-equal terms become one object."""
+    """A term with every bound name replaced by its level, so that alpha-equal terms become one object.
+
+    The innermost variables are #0, those around them #1 and so on. So a part without free names has the same form
+    wherever it stands, and each part of a graph is visited once.
+    """
     return _Renaming().run(term, {})
 
 
 class _Renaming:
     def __init__(self) -> None:
-        self.count = 0
+        self.done: dict[tuple[Term, frozenset[tuple[Var, Var]]], Term] = {}
 
-    def run(self, term: Term, scope: dict[Var, Var]) -> Term:
+    def run(self, term: Term, scope: Mapping[Var, Var]) -> Term:
         if isinstance(term, Var):
             return scope.get(term, term)
-        if not term.bound:
-            return term.with_children(tuple(self.run(child, scope) for child in term.children))
-        scope = dict(scope)
-        for var in term.bound:
-            scope[var] = Var(f"#{self.count}", var.type)
-            self.count += 1
+        scope = {v: scope[v] for v in term.free if v in scope}
+        if not scope and not term.levels:
+            return term
+        key = term, frozenset(scope.items())
+        if key not in self.done:
+            self.done[key] = self._node(term, scope)
+        return self.done[key]
+
+    def _node(self, term: Term, scope: dict[Var, Var]) -> Term:
+        inside = term.levels - len(term.bound)
+        bound = tuple(Var(f"#{inside + n}", var.type) for n, var in enumerate(term.bound))
+        scope.update(zip(term.bound, bound, strict=True))
         children = tuple(self.run(child, scope) for child in term.children)
-        bound = tuple(scope[var] for var in term.bound)
         if isinstance(term, Let):
             return Let(tuple(zip(bound, children[:-1], strict=True)), children[-1])
-        return type(term)(bound, children[0])  # type: ignore[call-arg]
+        if isinstance(term, Lambda | Sum):
+            return type(term)(bound, children[0])
+        return type(term)(children) if isinstance(term, Add | Mul) else term.with_children(children)

@@ -46,12 +46,19 @@ class Names:
 
     def __init__(self, *terms: Term) -> None:
         self._taken = {var.name for term in terms for node in subterms(term) for var in (*node.bound, *node.free)}
+        self._last: dict[str, int] = {}  # of each base the last number given out: those before it are taken
 
     def fresh(self, var: Var) -> Var:
         """A variable of var's type with a new name of the same base."""
-        new = fresh(var, self._taken)
-        self._taken.add(new.name)
-        return new
+        name = var.name
+        if name in self._taken:
+            base = name.split(".")[0]
+            count = self._last.get(base, 0) + 1
+            while (name := f"{base}.{count}") in self._taken:
+                count += 1
+            self._last[base] = count
+        self._taken.add(name)
+        return Var(name, var.type)
 
     def indices(self, domains: Iterable[Domain], letters: str = "defgh") -> tuple[Var, ...]:
         """New index variables over the domains, named from the letters in turn."""

@@ -18,16 +18,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from math import ulp
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+from combdiff.errors import UnsupportedError
 from combdiff.ir.domains import Domain, Function, Space, Whole
 
 Type = Domain | Space | Function | Whole
 Scalar = int | Fraction | float
+Result = TypeVar("Result")
+
+MOST_BITS = 10_000  # of an exact number, some 3000 digits: Python prints no more than 4300
 
 _interned: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 _interning = RLock()
@@ -70,6 +74,11 @@ class Term(metaclass=_Interning):
         inside = frozenset().union(*(child.free for child in self.children))
         return inside - frozenset(self.bound)
 
+    @cached_property
+    def levels(self) -> int:
+        """How many variables are bound in one another, at most."""
+        return len(self.bound) + max((child.levels for child in self.children), default=0)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
 
@@ -95,6 +104,11 @@ class Number(Term):
     imag: Scalar = 0
 
     def identity(self) -> tuple[object, ...]:
+        exact = [part for part in (self.real, self.imag) if not isinstance(part, float)]
+        if any(whole.bit_length() > MOST_BITS for part in exact for whole in (part.numerator, part.denominator)):
+            raise UnsupportedError(
+                f"an exact number has more than {digits(MOST_BITS)} digits", hint="write a float, or use other units"
+            )
         return tuple((isinstance(part, float), repr(part)) for part in (self.real, self.imag))
 
     @property
@@ -102,9 +116,31 @@ class Number(Term):
         """Whether both parts are integers or fractions."""
         return not isinstance(self.real, float) and not isinstance(self.imag, float)
 
+    @property
+    def finite(self) -> bool:
+        """Whether both parts are finite."""
+        return self.exact or all(part - part == 0 for part in (self.real, self.imag))
+
     def value(self) -> complex | float:
-        """The number as Python computes with it."""
-        return complex(float(self.real), float(self.imag)) if self.imag else float(self.real)
+        """The number as Python computes with it. Raises UnsupportedError for one that no float holds."""
+        return complex(as_float(self.real), as_float(self.imag)) if self.imag else as_float(self.real)
+
+
+def digits(bits: int) -> int:
+    """About how many decimal digits a whole number of so many bits has."""
+    return bits * 30103 // 100000 + 1
+
+
+def as_float(part: Scalar) -> float:
+    """The floating point number nearest to an exact one. Raises UnsupportedError where that would be infinite."""
+    try:
+        return float(part)
+    except OverflowError:
+        bits = part.numerator.bit_length() if not isinstance(part, float) else 0
+        raise UnsupportedError(
+            f"a number of {digits(bits)} digits is greater than any floating point number, 1.8e308",
+            hint="measure in other units",
+        ) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -290,6 +326,21 @@ class Pullback(Term):
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
         return Pullback(children[0], self.position, children[1:-1], children[-1])
+
+
+def remembered(function: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    """A function of one term whose values are kept with the terms: they are there as long as the term is, no longer."""
+    key = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def remembering(term: Any) -> Result:
+        known = term.__dict__
+        if key in known:
+            return known[key]  # type: ignore[no-any-return]
+        value = known[key] = function(term)
+        return value
+
+    return remembering
 
 
 # --- construction --------------------------------------------------------------------------------------------------

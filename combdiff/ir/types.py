@@ -9,8 +9,6 @@ not fit raises TypeMismatchError, naming the parts.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from combdiff.errors import TypeMismatchError
 from combdiff.ir.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.implicit import Implicit
@@ -32,6 +30,7 @@ from combdiff.ir.terms import (
     Tuple,
     Type,
     Var,
+    remembered,
 )
 
 Inferred = Type | tuple["Inferred", ...]
@@ -52,7 +51,7 @@ def join(*dtypes: type) -> type:
     return complex if complex in dtypes else float if float in dtypes else int
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def type_of(term: Term) -> Inferred:
     """The type of a term: a domain for an index, a Space for a tensor or number, a Function for a map, a tuple.
 
@@ -126,7 +125,8 @@ def _apply_type(term: Apply) -> Inferred:
     if not isinstance(function, Space):
         raise TypeMismatchError(f"{_describe(function)} cannot be applied")
     if len(term.arguments) != function.order:
-        raise TypeMismatchError(f"a tensor of order {function.order} was given {len(term.arguments)} indices")
+        name = f"{term.function.name} has" if isinstance(term.function, Var) else "a tensor has"
+        raise TypeMismatchError(f"{name} order {function.order}, but is read with {len(term.arguments)} indices")
     return scalar(function.dtype)
 
 

@@ -18,7 +18,7 @@ from combdiff.planning.lowering.systems import base_name
 from combdiff.planning.memory import BY_STRUCTURE, available, in_words, refuse_beyond
 from combdiff.planning.operations import (
     Arrange,
-    BlockSlice,
+    Block,
     Collect,
     Combine,
     ConjugateElements,
@@ -63,7 +63,7 @@ __all__ = [
     "TYPICAL",
     "Arrange",
     "At",
-    "BlockSlice",
+    "Block",
     "Clip",
     "Collect",
     "Combine",

@@ -308,7 +308,7 @@ class SolveEquation:
 
 
 @dataclass(frozen=True)
-class BlockSlice:
+class Block:
     """The block of the operand, along an axis, that a loop is at."""
 
     axis: int
@@ -360,11 +360,11 @@ Operation = (
     | IndexCondition
     | NamedCall
     | SolveEquation
-    | BlockSlice
+    | Block
     | Collect
     | Choice
 )
-VIEWS = (Parameter, Read, Arrange, BlockSlice)
+VIEWS = (Parameter, Read, Arrange, Block)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ Invariant: a plan is immutable, every step is needed for a result, and steps onl
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from combdiff.planning.operations import (
     UNIT,
     VIEWS,
     Arrange,
-    BlockSlice,
+    Block,
     Choice,
     Collect,
     Combine,
@@ -223,7 +224,7 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case LinearSolve():
             rows, *others = (extent(axis, known) for axis in (*operands[0].axes[:1], *operands[1].axes))
             return max(1, rows**3 // 3 + rows * prod(others))
-        case Parameter() | Fill() | Read() | Arrange() | Choice() | BlockSlice():
+        case Parameter() | Fill() | Read() | Arrange() | Choice() | Block():
             return 0
         case DiagonalScatterAdd():
             return prod(extent(axis, known) for axis in operands[1].axes)
@@ -255,7 +256,7 @@ def describe(step: Step) -> str:
         case Read() as read:
             return "view" if read.diagonal() is None else "diagonal"
         case operation:
-            return type(operation).__name__.lower()
+            return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(operation).__name__).lower()
 
 
 def cost(plan: Plan) -> tuple[StepCost, ...]:

@@ -17,7 +17,7 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from combdiff.errors import ArgumentError, UnsupportedError
+from combdiff.errors import ArgumentError, UnsupportedError, shown
 from combdiff.ir import Domain, Function, Range, Real, Space, Symmetric, Var, extent
 from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 
@@ -203,7 +203,14 @@ def _converter(
     if ready and (space.order or library.name != "numpy"):
         return None
     make = library.array if space.order else library.scalar
-    return lambda value: make(value, dtype, device)
+
+    def convert(value: Any) -> Any:
+        try:
+            return make(value, dtype, device)
+        except OverflowError:  # a whole number of Python's
+            raise ArgumentError(f"{shown(value)} was given for {var.name}, which {dtype} does not hold") from None
+
+    return convert
 
 
 def _check_sort(var: Var, given: Given) -> None:

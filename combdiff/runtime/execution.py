@@ -25,7 +25,7 @@ import numpy as np
 
 from combdiff.codegen import dialect, specialise, step_names
 from combdiff.codegen import source as plan_source
-from combdiff.errors import ArgumentError, ConvergenceError, UnsupportedError
+from combdiff.errors import ArgumentError, ConvergenceError, MemoryLimitError, SingularError, UnsupportedError, shown
 from combdiff.ir import Lambda, Tuple, matrices_in
 from combdiff.planning import TYPICAL, CostTable, Plan, in_words, make_plan, peak, size_names, table
 from combdiff.polyhedra import Access, Lookup, check
@@ -37,6 +37,7 @@ from combdiff.stability import stable
 MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is quick, where few share a label
 MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
 REPEATS = 16  # of a randomised greedy search
+Bind = Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]]
 TEMPERATURES = (0.3, 1.0, 3.0)  # of randomised greedy searches: how often they take what is not the best next step
 
 
@@ -124,6 +125,10 @@ class Runner:
         call = self._functions[self.number(*arguments)]
         try:
             return call(arguments)
+        except MemoryLimitError:
+            raise
+        except MemoryError as error:  # a copy of a view, say, which the plan does not count
+            raise MemoryLimitError(str(error) or "there is not enough memory") from None
         except ArithmeticError as error:
             if type(error) is not ArithmeticError:  # those of its kinds are the user's
                 raise
@@ -209,27 +214,38 @@ def _only(sizes: Mapping[str, int], program: Lambda) -> dict[str, int]:
 class Compiled:
     """A planned callable: takes arguments as the program does."""
 
-    bind: Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]]
+    bind: Bind
     runner: Runner
+    with_maps: Callable[[Sequence[Any]], tuple[Any, dict[str, Any]] | None]
+    backend: str | None
+    memory_limit: str | float | None
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """The value for arrays given by position or by parameter name."""
-        return self.runner(self.bind(arguments, named))
+        values = self.bind(arguments, named)
+        if found := self.with_maps(values):
+            f, rest = found
+            return f.compile(self.backend, self.memory_limit)(**rest)
+        return self.runner(values)
 
 
 def compiled(
     runner: Runner,
-    bind: Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]],
+    bind: Bind,
+    with_maps: Callable[[Sequence[Any]], tuple[Any, dict[str, Any]] | None],
     backend: str | None = None,
-    memory_limit: str | int | None = None,
+    memory_limit: str | float | None = None,
 ) -> Compiled:
     """The program of a runner on one backend (None: that of the arguments); `bind` orders the arguments of a call.
+
+    `with_maps` puts the programs among them that are given for named maps in their place.
 
     Raises UnsupportedError for a backend that is unknown or not installed, and ArgumentError for what is no limit.
     """
     limit = None if memory_limit is None else parse_limit(memory_limit)
-    library = library_named(backend) if backend else None
-    return Compiled(bind, Runner(runner.program, runner.sizes, runner.accesses, library, limit))
+    library = None if backend is None else library_named(backend)
+    limited = Runner(runner.program, runner.sizes, runner.accesses, library, limit)
+    return Compiled(bind, limited, with_maps, backend, memory_limit)
 
 
 def run(
@@ -292,7 +308,7 @@ def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[
         if size not in known:
             raise ArgumentError(f"{name} has no size {size!r}", hint=f"its sizes are {', '.join(known) or 'fixed'}")
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
-            raise ArgumentError(f"{value!r} is no size for {size}", hint="give a whole number")
+            raise ArgumentError(f"{shown(value)} is no size for {size}", hint="give a whole number")
     return {size: int(value) for size, value in sizes.items()}
 
 
@@ -346,6 +362,6 @@ def _refusing_singular(compiled: Callable[..., Any], singular: type[Exception]) 
         except singular as error:
             kind = "a positive definite" if "positive" in str(error) else "an invertible"
             hint = f"the value or derivative at these arrays does not exist; give {kind} matrix"
-            raise ArgumentError(str(error), hint=hint) from None
+            raise SingularError(str(error), hint=hint) from None
 
     return call

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.errors import UnsupportedError
+from combdiff.errors import UnsupportedError, shown
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,8 @@ def library_of_type(kind: type) -> Library | None:
 
 def library_named(name: str) -> Library:
     """The library of that name, installed. Raises UnsupportedError for an unknown or a missing one."""
-    if name not in LIBRARIES:
+    if not isinstance(name, str) or name not in LIBRARIES:
         known = ", ".join(f'"{known}"' for known in LIBRARIES)
-        raise UnsupportedError(f"no program can be compiled for the backend {name!r}", hint=f"use one of {known}")
+        raise UnsupportedError(f"no program can be compiled for the backend {shown(name)}", hint=f"use one of {known}")
     LIBRARIES[name].load()
     return LIBRARIES[name]

@@ -10,24 +10,38 @@ Invariant: nothing is allocated before a plan is known to fit.
 
 from __future__ import annotations
 
+import numbers
 import re
 
-from combdiff.errors import ArgumentError, MemoryLimitError
+from combdiff.errors import ArgumentError, MemoryLimitError, shown
 from combdiff.planning import Plan, available, cost, in_words, peak, sliced
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+MOST = 1 << 62  # bytes that a limit may be: no machine has as many
 SMALL = 1 << 26  # bytes that are not worth asking how much memory is free
 
 
-def parse_limit(limit: str | int) -> int:
-    """A limit in bytes, from a number or a text such as "2GB", "512 MiB". Raises ArgumentError for anything else."""
-    if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0:
-        return limit
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", limit) if isinstance(limit, str) else None
-    if found is None or found[2].upper() not in _UNITS or float(found[1]) == 0:
-        raise ArgumentError(f"{limit!r} is no memory limit", hint='give bytes, or a text such as "500MB" or "2GiB"')
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+_LIMIT = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)\s*", re.ASCII | re.IGNORECASE)
+
+
+def parse_limit(limit: str | float) -> int:
+    """A limit in bytes, from a number or a text such as "2GB", "512 MiB", "2e7". Raises ArgumentError for others."""
+    bytes_ = _bytes(limit)
+    if not 1 <= bytes_ <= MOST:
+        raise ArgumentError(
+            f"{shown(limit)} is no memory limit", hint='give bytes, or a text such as "500MB" or "2GiB"'
+        )
+    return int(bytes_)
+
+
+def _bytes(limit: object) -> float:
+    """The number of bytes that is meant; 0 for what is none."""
+    if isinstance(limit, numbers.Real) and not isinstance(limit, bool):
+        return min(limit, 2 * MOST) if limit == limit else 0  # type: ignore[return-value]
+    found = _LIMIT.fullmatch(limit) if isinstance(limit, str) else None
+    unit = _UNITS.get(found[2].upper()) if found else None
+    return float(found[1]) * unit if found and unit else 0
 
 
 def fitted(plan: Plan, limit: int) -> Plan:

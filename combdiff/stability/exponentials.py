@@ -11,9 +11,8 @@ Invariant: a sum of exponentials is the sum of its parts, and positive.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
-from combdiff.ir import ONE, ZERO, Add, Mul, Number, Primitive, Sum, Term, Var, add, dtype_of, mul
+from combdiff.ir import ONE, ZERO, Add, Mul, Number, Primitive, Sum, Term, Var, add, dtype_of, mul, remembered
 
 POSITIVE = ("exp", "cosh")  # for every real argument
 EXPONENTIAL = ("exp", "cosh", "sinh")
@@ -29,7 +28,7 @@ class WeightedExponential:
     exponent: Term
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def parts(term: Term) -> tuple[WeightedExponential, ...]:
     """The parts of a sum of exponentials of real numbers; none for other terms, or without an exponential."""
     found = _parts(term)
@@ -64,7 +63,7 @@ def _product(term: Mul) -> tuple[WeightedExponential, ...]:
     return (WeightedExponential((), weight, add(*(found[0].exponent for found in factors))),)
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def is_positive(term: Term) -> bool:
     """Whether a term is real and positive by its form, where it has a value."""
     match term:
@@ -96,7 +95,7 @@ def is_nonnegative(term: Term) -> bool:
     return is_positive(term)
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def holds_exp(term: Term) -> bool:
     """Whether an exponential of real numbers occurs in a term, outside of the logarithms of sums of them."""
     if isinstance(term, Primitive) and term.name in EXPONENTIAL and dtype_of(term) is not complex:

@@ -28,6 +28,7 @@ from combdiff.ir import (
     dtype_of,
     is_domain,
     mul,
+    remembered,
     substitute,
     subterms,
     total,
@@ -52,7 +53,7 @@ class ExponentialProduct:
         return ExponentialProduct(self.factors + other.factors, self.units + other.units, self.sums + other.sums)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def put_together(part: ExponentialProduct, extra: tuple[Term, ...] = ()) -> Term:
     """A product with its units, and more, where as few exponentials as possible may overflow."""
     units = part.units + extra
@@ -87,14 +88,14 @@ def _absorbed(factors: tuple[Term, ...], units: tuple[Term, ...]) -> Term:
     return found if risk(found) < risk(plain) else plain
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _weight_names(unit: Term) -> frozenset[Term]:
     """The names of the logarithms in a unit."""
     logs = (node for node in subterms(unit) if isinstance(node, Primitive) and node.name == "log")
     return frozenset(map(_weight_name, logs))
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _weight_name(term: Term) -> Term:
     """A logarithm up to the names of its indices, without the number in front."""
     logarithm = next((f for f in factors_of(term) if isinstance(f, Primitive) and f.name == "log"), term)

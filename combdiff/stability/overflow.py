@@ -25,6 +25,7 @@ from combdiff.ir import (
     canonical_names,
     dtype_of,
     is_domain,
+    remembered,
     substitute,
     subterms,
 )
@@ -43,7 +44,7 @@ def risk(term: Term) -> int:
     return len(risky(term))
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def risky(term: Term) -> frozenset[Term]:
     """The exponentials in a term that may overflow; those of a sum inside a logarithm cannot."""
     inside: Iterable[Term] = term.children
@@ -106,7 +107,7 @@ def _cancels(terms: Exponent, indices: frozenset[Var]) -> bool:
     return False
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _includes(logarithm: Term, other: Term) -> bool:
     """Whether every exponential of one sum is in another, too."""
     found, wanted = (parts(canonical_names(one.children[0])) for one in (logarithm, other))
@@ -114,7 +115,7 @@ def _includes(logarithm: Term, other: Term) -> bool:
     return all((part.indices, part.exponent) in terms and part.weight.real <= 1 / LEAST_WEIGHT for part in wanted)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _summands(sum_: Term, indices: frozenset[Var]) -> tuple[Exponent, ...]:
     """The exponents in a sum of exponentials that are not weighted by next to nothing, at the indices given.
 
@@ -143,7 +144,7 @@ def _plus(one: Exponent, other: Exponent) -> Exponent:
     return {term: factor for term, factor in total.items() if factor}
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _multiples(term: Term) -> tuple[Exponent, float | Fraction]:
     """A term as multiples of canonical terms, and a number. (The dict is not to be changed.)"""
     if isinstance(term, Add):

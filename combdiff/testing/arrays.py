@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from combdiff.errors import ArgumentError
+from combdiff.errors import ArgumentError, shown
 from combdiff.ir import Action, Cyclic, Domain, Real, Space, Symmetric, Var, extent, parse_symmetry
 
 if TYPE_CHECKING:
@@ -174,8 +174,22 @@ def check_arguments(parameters: Iterable[Var], arrays: Mapping[str, Any]) -> dic
     for name in [*(n for n in names if n not in arrays), *(n for n in arrays if n not in names)]:
         problem = "is missing" if name in names else "is not a parameter"
         raise ArgumentError(f"{name} {problem}; the parameters are {', '.join(names)}")
+    arrays = {p.name: _numbers(p, arrays[p.name]) for p in parameters}
     named_sizes(parameters, arrays)
     return {p.name: _check_argument(p, arrays[p.name]) for p in parameters}
+
+
+def _numbers(parameter: Var, value: Any) -> Any:
+    """An array of numbers for a tensor; what is given for a map as it is."""
+    if not isinstance(parameter.type, Space):
+        return value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"what is given for {parameter.name} is no array: {error}") from None
+    if array.dtype.kind not in "biufc":
+        raise ArgumentError(f"what is given for {parameter.name} is no array of numbers: {shown(value)}")
+    return array
 
 
 def _check_argument(parameter: Var, value: Any) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from combdiff.errors import UnsupportedError
+from combdiff.errors import UnsupportedError, shown
 from combdiff.ir import Scalar, exact
 from combdiff.text.places import Span, TextError, quoted
 from combdiff.text.syntax import (
@@ -129,6 +129,8 @@ def parser() -> Lark:
 
 def read(text: str) -> Text:
     """What a text says. Raises TextError with the place where it is not of the language."""
+    if not isinstance(text, str):
+        raise TextError(f"a text is expected, not {shown(text)}", "")
     _bound(text)
     lark = parser()
     from lark import UnexpectedInput

@@ -11,11 +11,14 @@ Invariant: every function takes and gives closed tensor terms or numbers whose s
 
 from __future__ import annotations
 
+import operator
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from combdiff.errors import TypeMismatchError, UnsupportedError
+from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
+    ONE,
     Affine,
     Apply,
     Axes,
@@ -149,24 +152,24 @@ def einsum(subscripts: str, operands: Sequence[Term]) -> Term:
     labels = left.split(",")
     if not set(left + result) <= set(string.ascii_letters + ","):
         raise UnsupportedError(
-            f"einsum {subscripts!r}: only letters, commas and one -> are read",
+            f"einsum {shown(subscripts)}: only letters, commas and one -> are read",
             hint='name every axis: cd.einsum("bij,bjk->bik", A, B)',
         )
     if len(labels) != len(operands):
         raise TypeMismatchError(
-            f"einsum {subscripts!r} describes {len(labels)} operands, but {len(operands)} are given"
+            f"einsum {shown(subscripts)} describes {len(labels)} operands, but {len(operands)} are given"
         )
     for letters, operand in zip(labels, operands, strict=True):
         if len(letters) != len(axes_of(operand)):
             raise TypeMismatchError(
-                f"einsum {subscripts!r} gives {describe(operand)} the {len(letters)} indices {letters!r}, "
+                f"einsum {shown(subscripts)} gives {describe(operand)} the {len(letters)} indices {letters!r}, "
                 f"but its order is {len(axes_of(operand))}"
             )
     if not arrow:
         result = "".join(sorted(letter for letter in set(left) - {","} if left.count(letter) == 1))
     if not set(result) <= set(left) or len(set(result)) != len(result):
-        raise TypeMismatchError(f"einsum {subscripts!r}: each index of the result must be one of the left, once")
-    return contract(operands, labels, result, f"einsum {subscripts!r}")
+        raise TypeMismatchError(f"einsum {shown(subscripts)}: each index of the result must be one of the left, once")
+    return contract(operands, labels, result, f"einsum {shown(subscripts)}")
 
 
 # --- axes ----------------------------------------------------------------------------------------------------------
@@ -176,26 +179,44 @@ def transpose(tensor: Term, axes: Sequence[int] | None = None) -> Term:
     """The axes reversed, or in the order given."""
     order = len(axes_of(tensor))
     chosen = list(reversed(range(order))) if axes is None else _positions(axes, order)
-    if sorted(chosen) != list(range(order)):
-        raise TypeMismatchError(f"the axes {axes!r} are no order of the {order} axes of {describe(tensor)}")
+    if set(chosen) != set(range(order)) or len(chosen) != order:
+        raise TypeMismatchError(f"the axes {shown(axes)} are no order of the {order} axes of {describe(tensor)}")
     indices = current("transpose").fresh_indices(axes_of(tensor)[axis] for axis in chosen)
     sources = dict(zip(chosen, indices, strict=True))
     return lambda_(indices, element(tensor, [sources[axis] for axis in range(order)]))
 
 
-def sum_axes(tensor: Term, axes: int | Sequence[int] | None = None) -> Term:
-    """The sum over all axes, or over those given."""
+def sum_axes(tensor: Term, axes: int | Sequence[int] | None = None, keepdims: bool = False) -> Term:
+    """The sum over all axes, or over those given, which `keepdims` leaves there with size 1."""
     order = len(axes_of(tensor))
-    gone = range(order) if axes is None else _positions([axes] if isinstance(axes, int) else axes, order)
+    gone = list(range(order)) if axes is None else _positions(axes, order)
     if any(not 0 <= axis < order for axis in gone) or len(set(gone)) != len(gone):
-        raise TypeMismatchError(f"the axes to sum are {axes!r}, but {describe(tensor)} has the axes 0 … {order - 1}")
+        raise TypeMismatchError(
+            f"the axes to sum are {shown(axes)}, but {describe(tensor)} has the axes 0 … {order - 1}"
+        )
     indices = current("sum").fresh_indices(axes_of(tensor))
     kept = [index for axis, index in enumerate(indices) if axis not in gone]
+    if keepdims:
+        ones = current("sum").fresh_indices([Range(1)] * order)
+        kept = [ones[axis] if axis in gone else index for axis, index in enumerate(indices)]
     return tabulate(kept, total([indices[axis] for axis in gone], element(tensor, indices)))
 
 
-def _positions(axes: Sequence[int], order: int) -> list[int]:
-    return [axis + order if -order <= axis < 0 else axis for axis in axes]
+def count(tensor: Term, axes: int | Sequence[int] | None = None, keepdims: bool = False) -> Term:
+    """The number of elements along all axes, or those given: a sum of ones."""
+    return sum_axes(elementwise(lambda _: ONE, tensor), axes, keepdims)
+
+
+def _positions(axes: object, order: int) -> list[int]:
+    """Axes as numbers from 0 on; one that there is none of stays as it is."""
+    given: Iterable[Any] = axes if isinstance(axes, Iterable) else (axes,)
+    try:
+        found = [operator.index(axis) for axis in given]
+    except TypeError:
+        raise TypeMismatchError(
+            f"{shown(axes)} is no axis and no list of axes", hint="axes are whole numbers"
+        ) from None
+    return [axis + order if -order <= axis < 0 else axis for axis in found]
 
 
 def expanded(term: Term) -> Term:

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NoReturn
 
-from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError
+from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError, shown
 from combdiff.ir import Cyclic, Domain, Names, Range, Real, Size, Space, Symmetric, Term, Var, Whole, base_name
 
 _current: ContextVar[Trace | None] = ContextVar("combdiff_trace", default=None)
@@ -181,7 +181,7 @@ def as_domain(given: object, name: str) -> Domain:
         return Space(given).axes[0]  # type: ignore[arg-type]
     except SpaceError:
         raise IndexingError(
-            f"the index {name} was given the domain {given!r}",
+            f"the index {name} was given the domain {shown(given)}",
             hint=f'give a size or a domain, such as {name}=5, {name}="N" or {name}=cd.Cyclic("N")',
         ) from None
 
@@ -221,6 +221,11 @@ class TracedValue:
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         self._refuse("NumPy asks for the numbers of", "use cd functions, or NumPy's own of the same name")
+
+    def __format__(self, form: str) -> str:
+        if form:
+            self._refuse("a text is made of", "leave the format out, or print what the program returns")
+        return str(self)
 
     def __setitem__(self, key: object, value: object) -> None:
         self._refuse("an assignment changes an element of", "build the new tensor with cd.tensor(lambda i: …)")

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError
+from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError, shown
 from combdiff.ir import (
-    ONE,
     TABLE,
     Affine,
     Cyclic,
@@ -42,10 +41,10 @@ from combdiff.ir import (
     total,
 )
 from combdiff.simplification import load
-from combdiff.tracing.arrays import elementwise, tabulate
+from combdiff.tracing.arrays import tabulate
 from combdiff.tracing.context import TracedValue, as_domain, current, show_domain
 from combdiff.tracing.indices import Condition, Index, equality, index_term
-from combdiff.tracing.numpy_protocol import HANDLERS
+from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.reading import hit, integer_value
 from combdiff.tracing.values import Value, combined, lift, wrap
 
@@ -58,20 +57,21 @@ def is_traced(value: object) -> bool:
 # --- indices -------------------------------------------------------------------------------------------------------
 
 
-def sum_(operand: Any = None, /, axis: Any = None, **domains: object) -> Any:
+def sum_(operand: Any = None, /, axis: Any = None, keepdims: Any = None, **domains: object) -> Any:
     """Σ of a lambda over its indices, `cd.sum(lambda i, j: A[i, j] * x[j])`, or of a tensor over its axes.
 
     `domains` gives the domain of an index that stands on no axis by itself: a size, a name or a domain. For a tensor
-    or array `axis` is NumPy's. Raises IndexingError for an index of unknown or unequal domain.
+    or array `axis` and `keepdims` are NumPy's. Raises IndexingError for an index of unknown or unequal domain.
     """
     if is_traced(operand):
-        return wrap(arrays.sum_axes(lift(operand), axis))
+        return wrap(arrays.sum_axes(lift(operand), axis, _flag(keepdims)))
     if operand is None:
         raise _no_lambda("cd.sum")
     if not callable(operand):
-        return np.sum(operand, axis=axis)
-    if axis is not None:
-        domains["axis"] = axis
+        return on_arrays("sum", np.sum, operand, axis=axis, keepdims=_flag(keepdims))
+    for name, given in (("axis", axis), ("keepdims", keepdims)):  # an index may be called so
+        if given is not None:
+            domains[name] = given
     indices, body = _abstracted("cd.sum", operand, domains)
     if axes_of(body):
         order = len(axes_of(body))
@@ -80,6 +80,12 @@ def sum_(operand: Any = None, /, axis: Any = None, **domains: object) -> Any:
             hint="read an element with one index per axis; sums along axes are A.sum(axis=0)",
         )
     return wrap(total(indices, body))
+
+
+def _flag(keepdims: object) -> bool:
+    if keepdims is not None and not isinstance(keepdims, bool | np.bool_):
+        raise TypeMismatchError(f"keepdims is {shown(keepdims)}", hint="write True or False")
+    return bool(keepdims)
 
 
 def _no_lambda(caller: str) -> TraceError:
@@ -98,7 +104,7 @@ def tensor(body: Callable[..., object] | None = None, /, *others: object, **doma
         raise _no_lambda("cd.tensor")
     if others:
         raise TraceError(
-            f"cd.tensor takes one lambda, but is given {others[0]!r} after it",
+            f"cd.tensor takes one lambda, but is given {shown(others[0])} after it",
             hint="name the index whose domain it is: cd.tensor(lambda i: …, i=5)",
         )
     indices, inner = _abstracted("cd.tensor", body, domains)
@@ -145,7 +151,9 @@ def _check_cycles(term: Term) -> None:
 def _index_names(caller: str, body: Any) -> tuple[str, ...]:
     """The parameter names of a lambda, each of which is an index."""
     if not callable(body) or is_traced(body):
-        raise TraceError(f"{caller} takes a lambda of indices, not {body!r}", hint=f"write {caller}(lambda i, j: …)")
+        raise TraceError(
+            f"{caller} takes a lambda of indices, not {shown(body)}", hint=f"write {caller}(lambda i, j: …)"
+        )
     parameters = inspect.signature(body).parameters.values()
     odd = [
         p for p in parameters if p.default is not p.empty or p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
@@ -194,28 +202,37 @@ def where(condition: Any, one: Any, other: Any, /) -> Any:
         return one if condition else other
     if is_traced(condition) or is_traced(one) or is_traced(other):
         raise TraceError(
-            f"the condition of cd.where is {condition!r}",
+            f"the condition of cd.where is {shown(condition)}",
             hint="write a condition on indices, such as i <= j; for values use cd.maximum, cd.minimum or cd.relu",
         )
-    return np.where(condition, one, other)
+    return on_arrays("where", np.where, condition, one, other)
 
 
 # --- mathematics, element by element -------------------------------------------------------------------------------
 
 
-def _elementary(name: str, on_arrays: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The primitive `name` on traced values, and NumPy's function on plain ones."""
-    numpy_function: Any = on_arrays or getattr(np, name)
+def _element_function(name: str, numpy_function: Callable[..., Any]) -> Callable[..., Any]:
+    """The primitive `name` on traced values, and a function of arrays on plain ones."""
+    arity = TABLE[name].arity
 
     def elementary(*values: Any) -> Any:
+        if len(values) != arity:
+            raise TraceError(f"{name} takes {arity} argument{'s' * (arity > 1)}, not {len(values)}")
         if not any(is_traced(value) for value in values):
-            return numpy_function(*values)
+            return on_arrays(name, numpy_function, *values)
         return combined(lambda *terms: function(name, *terms), *values)
 
     elementary.__name__ = elementary.__qualname__ = name
     elementary.__doc__ = f"{name}, element by element."
-    if on_arrays is None:
-        elementary.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    return elementary
+
+
+def _elementary(name: str, own: Callable[..., Any] | None = None) -> Any:
+    """The primitive `name`, and for NumPy's function of that name too."""
+    numpy_function: Any = own or getattr(np, name)
+    elementary: Any = _element_function(name, numpy_function)
+    if own is None:
+        elementary.__signature__ = inspect.Signature(
             [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in ("x", "y")[: numpy_function.nin]]
         )
         HANDLERS[numpy_function] = elementary
@@ -257,37 +274,31 @@ def primitive(name: str, rules: Iterable[str | Path] = ()) -> Callable[..., Any]
     well as numbers and arrays. Raises RuleError for a mistake in a file, and for a name that none of them declares.
     """
     load(rules)
-    row = TABLE.get(name)
+    row = TABLE.get(name) if isinstance(name, str) else None
     if row is None:
-        raise RuleError(f"no primitive is called {name!r}", hint="give the file that declares it: rules=[…]")
+        raise RuleError(f"no primitive is called {shown(name)}", hint="give the file that declares it: rules=[…]")
     arguments = tuple(Var(f"argument{n}", Space()) for n in range(row.arity))
 
-    def elementary(*values: Any) -> Any:
-        if len(values) != len(arguments):
-            raise TraceError(f"{name} takes {len(arguments)} arguments, not {len(values)}")
-        if any(is_traced(value) for value in values):
-            return combined(lambda *terms: function(name, *terms), *values)
-        arrays = np.broadcast_arrays(*values)
-        return evaluate(function(name, *arguments), dict(zip(arguments, arrays, strict=True)), {})
+    def evaluated(*values: Any) -> Any:
+        given = np.broadcast_arrays(*values)
+        return evaluate(function(name, *arguments), dict(zip(arguments, given, strict=True)), {})
 
-    elementary.__name__ = elementary.__qualname__ = name
-    elementary.__doc__ = f"{name}, element by element."
-    return elementary
+    return _element_function(name, evaluated)
 
 
 def conj(x: Any, /) -> Any:
     """The complex conjugate, element by element."""
-    return _as_value(x).conj() if is_traced(x) else np.conj(x)
+    return _as_value(x).conj() if is_traced(x) else on_arrays("conj", np.conj, x)
 
 
 def real(x: Any, /) -> Any:
     """The real part, element by element."""
-    return _as_value(x).real if is_traced(x) else np.real(x)
+    return _as_value(x).real if is_traced(x) else on_arrays("real", np.real, x)
 
 
 def imag(x: Any, /) -> Any:
     """The imaginary part, element by element."""
-    return _as_value(x).imag if is_traced(x) else np.imag(x)
+    return _as_value(x).imag if is_traced(x) else on_arrays("imag", np.imag, x)
 
 
 def _as_value(x: object) -> Value:
@@ -299,10 +310,10 @@ def _as_value(x: object) -> Value:
 
 def einsum(subscripts: str, *operands: Any) -> Any:
     """NumPy's einsum in its string form, without ellipses: `cd.einsum("ij,jk->ik", A, B)`."""
-    if not any(is_traced(operand) for operand in operands):
-        return np.einsum(subscripts, *operands)
+    if not any(is_traced(operand) for operand in (subscripts, *operands)):
+        return on_arrays("einsum", np.einsum, subscripts, *operands)
     if not isinstance(subscripts, str):
-        raise TypeMismatchError(f"einsum takes its subscripts as a string such as 'ij,jk->ik', not {subscripts!r}")
+        raise TypeMismatchError(f"einsum takes its subscripts as a string such as 'ij,jk->ik', not {shown(subscripts)}")
     return wrap(arrays.einsum(subscripts, [lift(operand) for operand in operands]))
 
 
@@ -323,10 +334,13 @@ def _dot(a: Any, b: Any) -> Value:
     return wrap(arrays.contract([left, right], labels, rows + columns, "np.dot"))
 
 
-def _mean(a: Any, axis: int | Sequence[int] | None = None) -> Value:
+def _sum(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
+    return wrap(arrays.sum_axes(lift(a), axis, keepdims))
+
+
+def _mean(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
     """np.mean: the sum by the number of elements, which is a sum of ones."""
-    ones = elementwise(lambda _: ONE, lift(a))
-    return combined(divide, wrap(arrays.sum_axes(lift(a), axis)), wrap(arrays.sum_axes(ones, axis)))
+    return combined(divide, wrap(arrays.sum_axes(lift(a), axis, keepdims)), wrap(arrays.count(lift(a), axis, keepdims)))
 
 
 def _outer(a: Any, b: Any) -> Value:
@@ -342,8 +356,11 @@ HANDLERS.update(
         np.conj: conj,
         np.real: real,
         np.imag: imag,
-        np.sum: lambda a, axis=None: sum_(a, axis=axis),
+        np.sum: _sum,
         np.mean: _mean,
+        np.size: lambda a: _as_value(a).size,
+        np.ndim: lambda a: _as_value(a).ndim,
+        np.shape: lambda a: _as_value(a).shape,
         np.einsum: einsum,
         np.where: where,
         np.transpose: _transpose,

@@ -17,8 +17,9 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from combdiff.errors import IndexingError, TraceError
+from combdiff.errors import IndexingError, TraceError, shown
 from combdiff.ir import (
+    MOST_INDICES,
     ONE,
     ZERO,
     Affine,
@@ -127,7 +128,7 @@ class Index(NumpyAware):
         return Index(affine([(self.live(), Fraction(factor))]), self.owner)
 
     def _refuse_affine(self, operator: str, other: object) -> NoReturn:
-        other = f"({other})" if isinstance(other, Index) and isinstance(other.term, Affine) else other
+        other = f"({other})" if isinstance(other, Index) and isinstance(other.term, Affine) else _written(other)
         raise IndexingError(
             f"{self} {operator} {other} is not an affine index expression",
             hint="an index expression is made of whole multiples of indices and whole numbers, such as 2*i - j + 1",
@@ -262,7 +263,7 @@ class Condition(NumpyAware):
 
     def __and__(self, other: object) -> Condition:
         if not isinstance(other, Condition):
-            raise TraceError(f"& and | join conditions on indices, not {other!r}", hint=PARENTHESES_HINT)
+            raise TraceError(f"& and | join conditions on indices, not {shown(other)}", hint=PARENTHESES_HINT)
         both = [mul(one, two) for one in self.holds for two in other.holds]
         only_second_fails = [mul(one, two) for one in self.holds for two in other.fails]
         return _condition(both, [*self.fails, *only_second_fails], self.owner)
@@ -302,6 +303,10 @@ def _may_wrap(left: Term, right: Term, trace: Trace) -> bool:
     return any(domain is None or isinstance(domain, Cyclic) for domain in domains)
 
 
+def _written(other: object) -> str:
+    return str(other) if isinstance(other, TracedValue) else shown(other)
+
+
 def index_term(value: object, beside: object = None) -> Term:
     """An index expression or number as a term; `beside` is what it is combined with, for the error."""
     value = python_number(value)
@@ -311,14 +316,14 @@ def index_term(value: object, beside: object = None) -> Term:
         return affine([], Fraction(value))
     place = f" beside the index {beside}" if beside is not None else ""
     raise IndexingError(
-        f"{value!r} is not an index expression{place}",
+        f"{shown(value)} is not an index expression{place}",
         hint="an index expression is made of whole multiples of indices and whole numbers, such as 2*i - j + 1",
     )
 
 
 def _is_rational(value: Any) -> TypeGuard[int | float | Fraction]:
     real = isinstance(value, numbers.Rational | float) and not isinstance(value, bool)
-    return real and value == value and abs(value) != float("inf")
+    return real and abs(value) <= MOST_INDICES and Fraction(value).denominator <= MOST_INDICES
 
 
 def is_whole(term: Term) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from combdiff.errors import TraceError, TypeMismatchError
+from combdiff.errors import TraceError, TypeMismatchError, shown
 from combdiff.ir import (
     Apply,
     Cyclic,
@@ -76,7 +76,9 @@ def _defined(parameter: Var, function: Any, sizes: Sizes) -> Lambda:
     """The abstraction that a Python function over traced values stands for, given for a named map."""
     declared = parameter.type
     if not isinstance(declared, Function):
-        raise TraceError(f"the argument {parameter.name} must be a tensor or number, not the function {function!r}")
+        raise TraceError(
+            f"the argument {parameter.name} must be a tensor or number, not the function {shown(function)}"
+        )
     trace = current("a program")
     spaces = [_resized_space(space, sizes) for space in declared.arguments]
     variables = tuple(trace.names.fresh(Var("u", space)) for space in spaces)

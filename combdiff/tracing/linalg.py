@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.errors import ArgumentError, TypeMismatchError
+from combdiff.errors import ArgumentError, SingularError, TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import Lambda, Primitive, Term, adjugate, axes_of, delta, describe, logdet_positive, type_of
 from combdiff.tracing.context import TracedValue, current, show_domain
-from combdiff.tracing.numpy_protocol import HANDLERS
+from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.values import lift, wrap
+
+MOST_POWER = 2**32  # of a matrix: each doubling is a product more
 
 
 def _function(name: str, of_arrays: Callable[[Any], Any], doc: str) -> Callable[[Any], Any]:
@@ -60,7 +62,7 @@ def _square(caller: str, matrix: Term) -> Term:
 
 def _square_array(caller: str, array: Any) -> Any:
     """A plain array, after checking that it is a square matrix or a stack of them."""
-    found = np.asarray(array)
+    found = on_arrays(caller, np.asarray, array)
     if found.ndim < 2 or found.shape[-1] != found.shape[-2]:
         raise TypeMismatchError(
             f"{caller} takes a square matrix, but the array has shape {found.shape}",
@@ -75,11 +77,15 @@ def _refusing(caller: str) -> Iterator[None]:
     try:
         yield
     except np.linalg.LinAlgError as error:
-        positive = "positive" in str(error)
-        raise ArgumentError(
-            f"{caller} is given a matrix that is {'not positive definite' if positive else 'singular'}",
-            hint="leave positive=True out" if positive else "np.linalg.pinv and np.linalg.lstsq take singular ones",
+        if "positive" in str(error):
+            raise ArgumentError(
+                f"{caller} is given a matrix that is not positive definite", hint="leave positive=True out"
+            ) from None
+        raise SingularError(
+            f"{caller} is given a matrix that is singular", hint="np.linalg.pinv and np.linalg.lstsq take singular ones"
         ) from None
+    except (TypeError, ValueError) as error:
+        raise TypeMismatchError(f"cd.{caller}: {error}", hint="give numbers, arrays or traced values") from None
 
 
 def _inverse(matrix: Term) -> Term:
@@ -89,7 +95,7 @@ def _inverse(matrix: Term) -> Term:
 inv = _function(
     "inv",
     np.linalg.inv,
-    "The inverse of a square matrix, or of each in a stack. A singular one is refused with ArgumentError in a call.",
+    "The inverse of a square matrix, or of each in a stack. A singular one is refused with SingularError in a call.",
 )
 det = _function("det", np.linalg.det, "The determinant of a square matrix, or of each in a stack.")
 adj = _function(
@@ -159,8 +165,10 @@ def matrix_power(a: Any, n: Any, /) -> Any:
         exponent = operator.index(n)
     except TypeError:
         raise TypeMismatchError(
-            f"matrix_power takes a whole number as exponent, not {n!r}", hint="write a Python integer"
+            f"matrix_power takes a whole number as exponent, not {shown(n)}", hint="write a Python integer"
         ) from None
+    if abs(exponent) > MOST_POWER:
+        raise UnsupportedError(f"matrix_power takes exponents up to {MOST_POWER}, not {shown(exponent)}")
     matrix = _square("matrix_power", lift(a))
     if not exponent:
         return wrap(_identity(matrix))
@@ -185,9 +193,10 @@ def _power(base: Term, exponent: int) -> Term:
 def trace(x: Any, /) -> Any:
     """The sum of the diagonal of a matrix; of a tensor of higher order, over its first two axes."""
     if not isinstance(x, TracedValue):
-        if np.ndim(x) < 2:
-            raise TypeMismatchError(f"the trace of an array of shape {np.shape(x)} is asked for, which is no matrix")
-        return np.trace(x)
+        x = on_arrays("trace", np.asarray, x)
+        if x.ndim < 2:
+            raise TypeMismatchError(f"the trace of an array of shape {x.shape} is asked for, which is no matrix")
+        return on_arrays("trace", np.trace, x)
     term = lift(x)
     if len(axes_of(term)) < 2:
         raise TypeMismatchError(

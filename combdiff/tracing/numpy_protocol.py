@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.errors import UnsupportedError
+from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.tracing.context import TracedValue
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
@@ -83,8 +83,23 @@ def _answer(function: Any, arguments: Sequence[object], options: Mapping[str, ob
             f"{name} is not supported in a program",
             hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
         )
+    return answer(name, handler, *arguments, **options)
+
+
+def answer(name: str, handler: Callable[..., Any], /, *arguments: object, **options: object) -> Any:
+    """What the function in NumPy's or a method's place gives. Raises UnsupportedError for options it does not take."""
     try:
         inspect.signature(handler).bind(*arguments, **options)
     except TypeError as mismatch:
         raise UnsupportedError(f"{name} in a program: {mismatch}", hint="leave the other options out") from None
     return handler(*arguments, **options)
+
+
+def on_arrays(name: str, function: Callable[..., Any], *arguments: object, **options: object) -> Any:
+    """NumPy's function. Raises TypeMismatchError where NumPy does not take the arguments."""
+    try:
+        return function(*arguments, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeMismatchError(
+            f"cd.{name} of {', '.join(map(shown, arguments))}: {error}", hint="give numbers, arrays or traced values"
+        ) from None

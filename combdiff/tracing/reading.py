@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import EllipsisType
 
-from combdiff.errors import IndexingError, UnsupportedError, user_location
+from combdiff.errors import IndexingError, UnsupportedError, shown, user_location
 from combdiff.ir import (
     Domain,
     Range,
@@ -28,6 +28,7 @@ from combdiff.ir import (
     describe,
     lambda_,
     mul,
+    show_index,
     size_form,
     total,
     type_of,
@@ -120,8 +121,9 @@ def _axis_index(entry: object, tensor: Term, axis: int) -> Term:
         _note_bare_use(entry, domain, where)
         return term
     if isinstance(entry, float) or not is_whole(term):
+        written = shown(entry) if isinstance(entry, float) else show_index(term)
         raise IndexingError(
-            f"{entry} is not a whole index, but reads {where}, which is {show_domain(domain)}",
+            f"{written} is not a whole index, but reads {where}, which is {show_domain(domain)}",
             hint="an index expression has whole coefficients, such as 2*i - j + 1",
         )
     if not term.free:
@@ -138,7 +140,8 @@ def _refuse_other_entries(entry: object, where: str) -> None:
         )
     if entry is None or isinstance(python_number(entry), list | tuple):
         raise UnsupportedError(
-            f"{where} is read with {entry!r}", hint="write the new tensor with its indices: cd.tensor(lambda i, j: …)"
+            f"{where} is read with {shown(entry)}",
+            hint="write the new tensor with its indices: cd.tensor(lambda i, j: …)",
         )
     if isinstance(entry, TracedValue) and not isinstance(entry, Index):
         raise IndexingError(

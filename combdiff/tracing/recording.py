@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
 
-from combdiff.errors import Location, TraceError
+from combdiff.errors import Location, TraceError, shown
 from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled
 from combdiff.tracing.annotations import parameters_of, size_names_in
 from combdiff.tracing.arrays import expanded
@@ -46,7 +46,7 @@ def trace_function(function: Callable[..., object]) -> Traced:
     Raises TraceError for a function that does not describe a program; other errors come from its body.
     """
     if not isinstance(function, FunctionType):
-        raise TraceError(f"{function!r} is not a Python function", hint="decorate a function written with def")
+        raise TraceError(f"{shown(function)} is not a Python function", hint="decorate a function written with def")
     code = function.__code__
     location = Location(code.co_filename, code.co_firstlineno)
     parameters = parameters_of(function, location)

@@ -9,6 +9,7 @@ Invariant: a value's term has passed the type checker, so a mismatch is reported
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import Any, NoReturn, TypeGuard
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
+from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, shown
 from combdiff.ir import (
     ZERO,
     Apply,
@@ -49,7 +50,7 @@ from combdiff.ir import number as number_term
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
 from combdiff.tracing.indices import Condition, Index
-from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
+from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, answer, python_number
 from combdiff.tracing.reading import read
 
 WHERE_HINT = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
@@ -121,7 +122,9 @@ class Value(NumpyAware):
     def __rtruediv__(self, other: object) -> Value:
         return combined(_quotient, other, self)
 
-    def __pow__(self, other: object) -> Value:
+    def __pow__(self, other: object, modulus: object = None) -> Value:
+        if modulus is not None:
+            self._no_division_with_rest(modulus)
         return combined(power_of, self, other)
 
     def __rpow__(self, other: object) -> Value:
@@ -141,6 +144,43 @@ class Value(NumpyAware):
 
     def __abs__(self) -> Value:
         return combined(lambda term: function("abs", term), self)
+
+    @property
+    def T(self) -> Value:
+        """The tensor with its axes reversed."""
+        return wrap(arrays.transpose(self.live()))
+
+    @property
+    def size(self) -> int | Value:
+        """The number of elements; a number of the program, a sum of ones, where a size is only named."""
+        if any(isinstance(axis, Real) or isinstance(size_of(axis), str) for axis in self.space.axes):
+            return wrap(arrays.count(self.live()))
+        return math.prod(self.shape)
+
+    def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
+        """The sum over all axes, or over those given, which `keepdims` leaves there with size 1."""
+        return wrap(arrays.sum_axes(self.live(), axis, keepdims))
+
+    def transpose(self, *axes: Any) -> Value:
+        """The axes reversed, or in the order given: `A.transpose(1, 0)`, `A.transpose((1, 0))`."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return wrap(arrays.transpose(self.live(), order))
+
+    def __getattr__(self, name: str) -> Any:
+        """The methods of arrays that NumPy has as functions too: `A.trace()`, `A.dot(x)`, `x.mean()`."""
+        if name.startswith("_"):
+            raise AttributeError(name)  # Python and NumPy ask for many, and take no for an answer
+        if not hasattr(np.ndarray, name):
+            raise UnknownAttributeError(
+                f"a {self.kind} has no attribute {name!r}", hint="write it with cd functions: cd.tensor(lambda i: …)"
+            )
+        handler = HANDLERS.get(getattr(np, name, None))
+        if handler is None:
+            raise UnsupportedError(
+                f"{describe(self.live())}.{name} is not supported in a program",
+                hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
+            )
+        return partial(answer, f"{describe(self.live())}.{name}", handler, self)
 
     def conj(self) -> Value:
         """The complex conjugate, element by element."""
@@ -169,6 +209,18 @@ class Value(NumpyAware):
         raise UnsupportedError(f"// and % of a {self.kind} are not supported: they have no useful derivative")
 
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _no_division_with_rest
+    __divmod__ = __rdivmod__ = _no_division_with_rest
+
+    def _no_bits(self, *_: object) -> NoReturn:
+        raise UnsupportedError(f"the bits of a {self.kind} are asked for (&, |, ^, ~, <<, >>)", hint=WHERE_HINT)
+
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _no_bits
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_bits
+
+    def _no_rounding(self, *_: object) -> NoReturn:
+        raise UnsupportedError(f"a {self.kind} is rounded", hint="round outside of the program, or leave it out")
+
+    __round__ = __floor__ = __ceil__ = __trunc__ = _no_rounding
 
     def __call__(self, *_: object) -> NoReturn:
         name = describe(self.term)
@@ -185,27 +237,6 @@ class Tensor(Value):
     """A tensor of the program under way, with NumPy's operators."""
 
     kind = "traced tensor"
-
-    @property
-    def T(self) -> Value:
-        """The tensor with its axes reversed."""
-        return wrap(arrays.transpose(self.live()))
-
-    def sum(self, axis: int | Sequence[int] | None = None) -> Value:
-        """The sum over all axes, or over those given."""
-        return wrap(arrays.sum_axes(self.live(), axis))
-
-    def __getattr__(self, name: str) -> Any:
-        """The methods of arrays that NumPy has as functions too: `A.trace()`, `A.dot(x)`, `x.mean()`."""
-        if not callable(getattr(np.ndarray, name, None)) or name.startswith("_"):
-            raise AttributeError(f"a {self.kind} has no attribute {name!r}")
-        handler = HANDLERS.get(getattr(np, name, None))
-        if handler is None:
-            raise UnsupportedError(
-                f"the method {name} of {describe(self.live())} is not supported in a program",
-                hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
-            )
-        return partial(handler, self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,7 +314,7 @@ def lift(value: object) -> Term:
             f"a {type(value).__name__} of {len(value)} is used where a number or tensor is expected",
             hint="give one value here; only a whole program returns a tuple",
         )
-    raise TypeMismatchError(f"{value!r} is not a number or tensor")
+    raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
 
 
 HANDLERS[np.asarray] = lambda value: wrap(lift(value))  # an index of the real line as the number that it is

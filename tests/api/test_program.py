@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import combdiff as cd
+from combdiff.ir import terms
 from combdiff.ir.terms import Let
 
 ERI = cd.Space(*"NNNN", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])
@@ -662,3 +664,21 @@ def test_gradients_against_central_differences() -> None:
     cd.testing.check_grad(deep, ("x", "A"), x=real(3), A=real(3, 3))
     cd.testing.check_grad(general, ("x", "A"), A=cplx(3, 3), x=cplx(3))
     cd.testing.check_grad(rayleigh, "x", A=hermitian(3), x=cplx(3))
+
+
+def test_derivations_leave_nothing_behind() -> None:
+    def derive(number: int) -> None:
+        @cd.program
+        def f(A: cd.Space("n", "n"), x: cd.Space("n")):
+            return np.log(1 + number * (x @ A @ x)) + np.tanh(A @ x).sum()
+
+        str(cd.grad(f))
+
+    def kept(numbers: range) -> int:
+        for number in numbers:
+            derive(number)
+        gc.collect()
+        return len(terms._interned)
+
+    first = kept(range(2, 5))
+    assert kept(range(5, 8)) <= first + 100

@@ -88,8 +88,8 @@ def test_helpers() -> None:
 @pytest.mark.parametrize(
     ("term", "message"),
     [
-        (Apply(A, (i,)), "a tensor of order 2 was given 1 indices"),
-        (Apply(s, (i,)), "a tensor of order 0 was given 1 indices"),
+        (Apply(A, (i,)), "A has order 2, but is read with 1 indices"),
+        (Apply(s, (i,)), "s has order 0, but is read with 1 indices"),
         (Apply(i, (i,)), "an index over Range(size='n') cannot be applied"),
         (Add((A, s)), "a number was expected, but this is a tensor of order 2"),
         (Mul((i, s)), "a number was expected, but this is an index over Range(size='n')"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.ir import extent
 from combdiff.ir.interpreter import evaluate
 
 
@@ -61,7 +62,7 @@ SIZES = {
 
 def arrays_of(f: Any, m: int) -> tuple[list[Any], dict[str, int]]:
     sizes, rng = SIZES[f](m), np.random.default_rng(m)
-    shapes = [[cd.domains.extent(axis, sizes) for axis in p.type.axes] for p in f.parameters]
+    shapes = [[extent(axis, sizes) for axis in p.type.axes] for p in f.parameters]
     return [rng.random(shape) for shape in shapes], sizes
 
 

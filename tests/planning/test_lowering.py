@@ -373,7 +373,7 @@ def test_the_conjugate_is_taken_of_the_smaller_operand() -> None:
     program = Lambda((M, z), Lambda((i,), total((j,), mul(conj(at(M, i, j)), at(z, j)))))
     same(program, (cplx(3, 3), cplx(3)), N=3)
     steps = plan(program, {"N": 50}).steps
-    assert all(len(step.axes) == 1 for step in steps if describe(step) == "conjugate")
+    assert all(len(step.axes) == 1 for step in steps if describe(step) == "conjugate elements")
 
 
 # --- unnormalised terms --------------------------------------------------------------------------------------------

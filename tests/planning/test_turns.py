@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.ir import extent
 from combdiff.ir.interpreter import evaluate
 
 Ring = cd.Space(cd.Cyclic("n"))
@@ -40,7 +41,7 @@ PROGRAMS = [doubled, shifted, two, both]
 
 def arrays_of(f: Any, n: int) -> list[Any]:
     rng, sizes = np.random.default_rng(n), {"n": n, "m": n + 1, "b": 2}
-    return [rng.random([cd.domains.extent(axis, sizes) for axis in p.type.axes]) for p in f.parameters]
+    return [rng.random([extent(axis, sizes) for axis in p.type.axes]) for p in f.parameters]
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)

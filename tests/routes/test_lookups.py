@@ -241,3 +241,23 @@ def test_softmax_of_looked_up_rows(wrt: str) -> None:
     np.testing.assert_allclose(gradient(**arrays), cd.grad(language_model, wrt, simplify=False)(**arrays), atol=1e-12)
     large = {**arrays, "W": 1e4 * arrays["W"]}
     assert np.isfinite(gradient(**large)).all()
+
+
+@cd.program
+def packed(low: cd.Space("k", "p"), z: cd.Space("k", "d", "n"), place: cd.Space("d", "d", dtype=int)):
+    return cd.tensor(
+        lambda k, i, n: cd.sum(lambda j: cd.where(j < i, low[k, place[i, j]], 0) * cd.exp(z[k, j, n])), n="n"
+    )
+
+
+def test_a_packed_triangle_is_read_as_it_stands_in_products() -> None:
+    """What is read at place[i, j] has i and j, so that it is kept where j < i, and no other factor is repeated."""
+    rng, d = np.random.default_rng(0), 5
+    place = np.full((d, d), -1)
+    place[np.tril_indices(d, -1)] = np.arange(d * (d - 1) // 2)
+    low, z = rng.normal(size=(3, d * (d - 1) // 2)), rng.normal(size=(3, d, 7))
+    place[place < 0] = 0
+    unpacked = np.tril(low[:, place], -1)
+    np.testing.assert_allclose(packed(low, z, place), unpacked @ np.exp(z), atol=1e-12)
+    assert "broadcast_to" not in packed.source()
+    assert packed.cost(k=9, p=45, d=10, n=100).flops <= 1.3 * 9 * 10 * 10 * 100 + 9 * 10 * 100

@@ -172,11 +172,12 @@ def test_what_no_machine_has_is_refused_before_it_is_allocated() -> None:
 
 
 def test_messages_about_limits() -> None:
-    for wrong in ("2 bananas", "", 0, -3, 1.5, True):
+    for wrong in ("2 bananas", "", 0, -3, 0.5, True, float("nan"), float("inf"), "1" * 5000, 10**5000, None.__class__):
         with pytest.raises(cd.ArgumentError, match="is no memory limit"):
             screened.compile(memory_limit=wrong)
     assert parse_limit("2GB") == 2 * 10**9
     assert parse_limit("1.5 MiB") == 1572864
+    assert parse_limit(2e7) == parse_limit("2e7") == parse_limit("20 MB") == 2 * 10**7
 
 
 # --- what is promised ----------------------------------------------------------------------------------------------

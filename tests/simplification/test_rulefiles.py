@@ -347,7 +347,7 @@ FOO = '(primitive "foo" "") '
     ("text", "place", "words"),
     [
         ("; Σ\n(rewrite (Conj (Conj x)) y)", "2:26", "Unbound symbol y, in 'y'"),
-        ("(rewrite (Conj x) (Nonsense x))", "1:19", "Unbound function Nonsense, in '(Nonsense x)'"),
+        ("(rewrite (Conj x) (Nonsense x))", "1:19", "Nonsense is not in the vocabulary of laws, in '(Nonsense x)'"),
         ("(rewrite (Conj x)\n  (Prod x))", "2:9", "Expect expression x to have type Values, but get type Value"),
         ("(rewrite (Conj 1) $null)", "1:16", "Expect expression 1 to have type Value, but get type i64, in '1'"),
         ("(rewrite (Conj x x) x)", "1:10", "Arity mismatch, expected 1 args: (Conj x x), in '(Conj x x)'"),

@@ -554,11 +554,11 @@ def ufunc_method(x: Vector):
 
 @case(
     UnsupportedError,
-    "np.sum in a program: got an unexpected keyword argument 'keepdims'",
+    "np.sum in a program: got an unexpected keyword argument 'initial'",
     "leave the other options out",
 )
 def numpy_option(x: Vector):
-    return np.sum(x, keepdims=True)  # here
+    return np.sum(x, initial=1)  # here
 
 
 # --- parts that do not fit -----------------------------------------------------------------------------------------

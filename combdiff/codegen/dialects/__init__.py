@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from combdiff.codegen.dialects.dask import DaskDialect
 from combdiff.codegen.dialects.numpy import CuPyDialect, JaxDialect, NumPyDialect
 from combdiff.codegen.dialects.torch import TorchDialect
-from combdiff.errors import UnsupportedError
+from combdiff.errors import UnsupportedError, shown
 
 __all__ = ["DIALECTS", "NumPyDialect", "dialect"]
 
@@ -23,7 +23,7 @@ DIALECTS: Mapping[str, NumPyDialect] = {
 
 def dialect(name: str) -> NumPyDialect:
     """The dialect of a backend. Raises UnsupportedError for a name that there is none of."""
-    if name not in DIALECTS:
+    if not isinstance(name, str) or name not in DIALECTS:
         known = ", ".join(f'"{known}"' for known in DIALECTS)
-        raise UnsupportedError(f"no source can be written for the backend {name!r}", hint=f"use one of {known}")
+        raise UnsupportedError(f"no source can be written for the backend {shown(name)}", hint=f"use one of {known}")
     return DIALECTS[name]

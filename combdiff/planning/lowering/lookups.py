@@ -133,23 +133,42 @@ class Deposit:
         return factor, joined(graph, [found, *self.beside], kept)
 
 
+def read_looked_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> None:
+    """Read operands at the indices that arrays hold, where nothing else is asked of the index that stands for them.
+
+    An operand that is read along the indices of a condition can then be kept where it holds: l[place[i, j]] for j ≤ i.
+    """
+    taken: dict[Var, LabelledStep] = {}
+    for condition in dict.fromkeys(product.lookups):
+        assert condition.lookup
+        form, value = condition.lookup
+        if isinstance(form, Var) and form in product.summed and _is_bare(form, condition, product):
+            taken[form] = _kept_inside(graph, value_of(value), condition)
+            product.summed.remove(form)
+            product.lookups = [one for one in product.lookups if one is not condition]
+    if taken:
+        product.operands = [take(graph, value, taken) for value in product.operands]
+        product.reads = [tuple(read for read in known if read[0].free.isdisjoint(taken)) for known in product.reads]
+
+
+def _is_bare(form: Var, condition: Delta, product: Product) -> bool:
+    """Whether a looked-up index is one of the axis itself, of which no other condition asks anything."""
+    return form.type == condition.domain and _only_here(form, condition, [*product.masks, *product.lookups])
+
+
 def look_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> Deposit | None:
     """Read operands at the indices that arrays hold; what is left to be added up there."""
-    taken: dict[Var, LabelledStep] = {}
+    read_looked_up(graph, product, value_of)
     places: dict[Var, LabelledStep] = {}
     for condition in dict.fromkeys(product.lookups):
         assert condition.lookup
         form, value = condition.lookup
-        index, others = _kept_inside(graph, value_of(value), condition), [*product.masks, *product.lookups]
-        bare = isinstance(form, Var) and form.type == condition.domain and _only_here(form, condition, others)
-        if bare and isinstance(form, Var) and form in product.summed:
-            taken[form] = index
-            product.summed.remove(form)
-        elif bare and isinstance(form, Var) and _is_summed(index, product) and _joins(form, places):
+        index = _kept_inside(graph, value_of(value), condition)
+        bare = isinstance(form, Var) and _is_bare(form, condition, product)
+        if bare and isinstance(form, Var) and _is_summed(index, product) and _joins(form, places):
             places[form] = index
         else:
             product.operands.append(hit(graph, condition, form, index))
-    product.operands = [take(graph, value, taken) for value in product.operands]
     return _deposit(graph, product, dict(sorted(places.items(), key=lambda pair: pair[0].name)))  # d, e as in results
 
 

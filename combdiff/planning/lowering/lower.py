@@ -62,7 +62,7 @@ from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.log_sum_exp import logarithm
-from combdiff.planning.lowering.lookups import look_up, ramp
+from combdiff.planning.lowering.lookups import look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.lowering.systems import captures, system
@@ -292,6 +292,7 @@ class Lowering:
         if product.factor.number is ZERO:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
+        read_looked_up(self.graph, product, self.value)
         apply_masks(self.graph, product, self.names)
         deposit = look_up(self.graph, product, self.value)
         held = deposit.labels if deposit else set()

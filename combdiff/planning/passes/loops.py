@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from combdiff.ir import Domain, Range
-from combdiff.planning.operations import BlockSlice, Collect, Mask, MaskedContract, Read, Step
+from combdiff.planning.operations import Block, Collect, Mask, MaskedContract, Read, Step
 from combdiff.planning.passes.loop_axis import Lane, lane
 from combdiff.planning.plan import Loop, Plan
 from combdiff.planning.views import IndexCondition
@@ -164,7 +164,7 @@ class _Assembly:
         """The block of an array from before the loop."""
         if (m, axis) not in self.blocks:
             step = self.old.steps[m]
-            cut = Step(BlockSlice(axis), (self.whole[m],), _cut(step.axes, axis, size), step.kind)
+            cut = Step(Block(axis), (self.whole[m],), _cut(step.axes, axis, size), step.kind)
             self.blocks[m, axis] = self.emit(cut)
         return self.blocks[m, axis]
 

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from combdiff.errors import ArgumentError, BudgetWarning
+from combdiff.errors import ArgumentError, BudgetWarning, shown
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Budget:
         for part in fields(self):
             value = getattr(self, part.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-                raise ArgumentError(f"a budget of {value!r} {part.name} was given", hint="give a number from 0 on")
+                raise ArgumentError(f"a budget of {shown(value)} {part.name} was given", hint="give a number from 0 on")
 
 
 _current: ContextVar[Budget] = ContextVar("combdiff_budget", default=Budget())  # noqa: B039  (it is frozen)

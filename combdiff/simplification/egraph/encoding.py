@@ -140,7 +140,7 @@ class Codec:
     def _number(self, term: Number) -> str:
         if term.exact:
             return f"(Num {rational(term.real)} {rational(term.imag)})"  # type: ignore[arg-type]
-        return f"(Float {float(term.real)!r} {float(term.imag)!r})"
+        return f"(Float {_float(float(term.real))} {_float(float(term.imag))})"
 
     def _product(self, term: Mul) -> str:
         first, rest = term.factors[0], term.factors[1:]
@@ -223,6 +223,10 @@ class Codec:
         """An opaque part at other indices."""
         free, term = self.opaque[name]
         return apply(Lambda(free, term), arguments) if free else term
+
+
+def _float(value: float) -> str:
+    return repr(value) if value == value else "NaN"
 
 
 def _laws_of(name: str, tensor: Term, signed: bool) -> Iterable[str]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from combdiff.ir import (
     MATRIX_TABLE,
+    TABLE,
     Add,
     Affine,
     Apply,
@@ -41,6 +42,7 @@ from combdiff.ir import (
     Whole,
     add,
     affine,
+    axes_of,
     conj,
     delta,
     element,
@@ -50,6 +52,7 @@ from combdiff.ir import (
     is_matrix_function,
     matrices_in,
     mul,
+    remembered,
     tidy,
     total,
     type_of,
@@ -67,7 +70,7 @@ Indices = frozenset[Var]
 # --- the cost of a term --------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def extent(var: Var) -> int:
     """A typical number of values of an index."""
     match var.type:
@@ -83,13 +86,13 @@ def volume(indices: Iterable[Var]) -> int:
     return prod(extent(i) for i in indices)
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def index_variables(term: Term) -> Indices:
     """The index variables free in a scalar term; sizes are not among them."""
     return frozenset(v for v in term.free if is_domain(v.type) and not isinstance(v.type, Whole))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     """Multiplications of a greedy pairwise contraction of factors with these indices.
 
@@ -123,7 +126,7 @@ def _left_over(one: Indices, other: Indices, summed: Indices, readers: Mapping[V
     return joined - {i for i in joined & summed if readers[i] == (i in one) + (i in other)}
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def own_cost(term: Term) -> float:
     """The work of the top of a term, its parts given."""
     match term:
@@ -149,7 +152,7 @@ def own_cost(term: Term) -> float:
     return 0.0
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def _holds_delta(term: Term) -> bool:
     """Whether a factor is a δ, or a sum with one."""
     parts = term.factors if isinstance(term, Mul) else term.terms if isinstance(term, Add) else ()
@@ -168,7 +171,7 @@ def matrix_axes(term: Primitive) -> list[int]:
     return [extent(Var("", axis)) for axis in space.axes]
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def parts_cost(term: Term) -> Mapping[Term, float]:
     """The work of each distinct part of a term; the product under a Σ is paid with the Σ."""
     costs: dict[Term, float] = {}
@@ -181,7 +184,7 @@ def parts_cost(term: Term) -> Mapping[Term, float]:
     return costs
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def symbols(term: Term) -> int:
     """How many symbols a term takes to print."""
     if isinstance(term, Sum):
@@ -203,7 +206,7 @@ def price(term: Term, context: Context = NOTHING) -> Cost:
     return sum(flops for flops, _ in own), sum(signs for _, signs in own)
 
 
-@lru_cache(maxsize=65536)
+@remembered
 def order_key(term: Term) -> tuple[Any, ...]:
     """A key that orders terms independently of how they were made."""
     match term:
@@ -252,8 +255,11 @@ def read(egraph: Any, codec: Codec) -> Classes:
     for inputs, output in rows("Neg"):
         classes.indices.setdefault(output, []).append(("neg", inputs[0]))
     for inputs, output in rows("T"):
-        classes.tensors.setdefault(output, []).append(codec.tensors[egraph.value_to_string(inputs[0])])
+        if (tensor := codec.tensors.get(egraph.value_to_string(inputs[0]))) is not None:  # a law may name others
+            classes.tensors.setdefault(output, []).append(tensor)
     for inputs, output in rows("MatrixFn"):
+        if egraph.value_to_string(inputs[0]) not in MATRIX_TABLE:
+            continue
         classes.tensors.setdefault(output, []).append((egraph.value_to_string(inputs[0]), inputs[1]))
     for name, reader in _READERS.items():
         for inputs, output in rows(name):
@@ -377,12 +383,12 @@ class Extractor:
             case "At" | "Opaque":
                 arguments = [self.index_terms.get(i) for i in payload[1]]
                 tensor = self.tensor_terms.get(payload[0]) if name == "At" else None
-                if all(a is not None for a in arguments) and (tensor or name == "Opaque"):
-                    known = tuple(a for a in arguments if a is not None)
+                known = tuple(a for a in arguments if a is not None)
+                if len(known) == len(arguments) == self._order(name, payload[0], tensor):
                     yield element(tensor, known) if tensor else self.codec.restore(payload[0], known)
             case "Delta":
                 left, right = self.index_terms.get(payload[0]), self.index_terms.get(payload[1])
-                if left is not None and right is not None:
+                if left is not None and right is not None and payload[2] in self.codec.domains:
                     yield delta(left, right, self.codec.domains[payload[2]])
             case "Where":
                 form = self.index_terms.get(payload[0])
@@ -397,6 +403,12 @@ class Extractor:
             case _:
                 yield from self._composite(name, payload)
 
+    def _order(self, name: str, payload: Any, tensor: Term | None) -> int | None:
+        """How many indices a tensor or opaque part has; None for what there is not."""
+        if name == "Opaque":
+            return len(self.codec.opaque[payload][0]) if payload in self.codec.opaque else None
+        return len(axes_of(tensor)) if tensor is not None else None
+
     def _composite(self, name: str, payload: Any) -> Iterable[Term]:
         parts = [self.best.get(c) for c in _parts(name, payload)]
         if any(part is None for part in parts):
@@ -407,7 +419,7 @@ class Extractor:
                 yield conj(terms[0])
             case "Scale":
                 yield mul(Number(tidy(payload[0]), tidy(payload[1])), terms[0])
-            case "Fn":
+            case "Fn" if payload[0] in TABLE and TABLE[payload[0]].arity == len(terms):
                 yield function(payload[0], *terms)
             case "Prod":
                 yield mul(*sorted(terms, key=order_key))

@@ -13,12 +13,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from combdiff.ir import TABLE, Add, Mul, Names, Number, Primitive, Sum, Term, add, mul, negate, substitute, subterms
+from combdiff.ir import (
+    TABLE,
+    Add,
+    Mul,
+    Names,
+    Number,
+    Primitive,
+    Space,
+    Sum,
+    Term,
+    Var,
+    add,
+    dtype_of,
+    mul,
+    negate,
+    substitute,
+    subterms,
+)
 from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.budget import Budget, current, warn
 from combdiff.simplification.egraph.context import NOTHING, Context
@@ -26,6 +43,7 @@ from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import Classes, Extractor, price, read
 from combdiff.simplification.egraph.provenance import Found, note
 from combdiff.simplification.laws.loading import load
+from combdiff.simplification.laws.syntax import attempt
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
 
@@ -53,7 +71,7 @@ def _base_egraph(rules: Iterable[str | Path], functions: bool) -> Any:
 
 def _run(egraph: Any, text: str) -> list[Any]:
     """Run a program; what its commands report."""
-    outputs: list[Any] = egraph.run_program(*egraph.parse_program(text))
+    outputs: list[Any] = attempt(lambda: egraph.run_program(*egraph.parse_program(text)))
     return outputs
 
 
@@ -62,6 +80,12 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
 
     No Σ of it holds a δ that it can take, whatever the budget (see `contraction`).
     """
+    if infinite := {node for node in subterms(term) if isinstance(node, Number) and not node.finite}:
+        # The laws hold for finite numbers: 2·∞ = ∞ would make y = 2y of them, and so on without end.
+        ordered = enumerate(sorted(infinite, key=repr))
+        stand_ins: dict[Term, Var] = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in ordered}
+        found = simplify(_replaced(term, stand_ins), rules, budget, context)
+        return substitute(found, {var: number for number, var in stand_ins.items()})
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
         ((named, found),) = saturation.settle()
@@ -75,6 +99,14 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
             chosen = cheapest(canonical(chosen, saturation.forms), chosen)  # whatever the letters
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
+
+
+def _replaced(term: Term, others: Mapping[Term, Var]) -> Term:
+    """The term with others in place of some numbers."""
+    done: dict[Term, Term] = {}
+    for node in subterms(term):  # children first
+        done[node] = others.get(node) or node.with_children(tuple(done[child] for child in node.children))
+    return done[term]
 
 
 def _turned(term: Term) -> Term:
@@ -147,10 +179,11 @@ class _Saturation:
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
         seen: set[tuple[Term, ...]] = set()
-        for _ in range(self.budget.rounds):
+        best = named = tuple(self.written)
+        while len(self.rounds) < self.budget.rounds:
             limit = self._saturate()
             classes = read(self.egraph, self.codec)
-            best = self._best(classes)
+            best = tuple(self._best(classes))
             named = tuple(canonical(normalise(term, self.names), self.forms) for term in best)
             self.rounds.append((best[0], named[0]))
             if named in seen:

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from combdiff.errors import Location, RuleError
+from combdiff.errors import Location, RuleError, shown
 from combdiff.ir import TABLE, Row, register
 from combdiff.simplification.egglog_bindings import bindings
+from combdiff.simplification.laws.computation import Vocabulary, bounded, check
 from combdiff.simplification.laws.declarations import check_functions, rows, without_declarations
-from combdiff.simplification.laws.patterns import declared_names, matchable
-from combdiff.simplification.laws.syntax import Command, Expr, Source, checked, law_names, parse, translated
+from combdiff.simplification.laws.patterns import matchable
+from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, checked, law_names, parse
 
 BASIC = ("language.egg", "algebra.egg", "contraction.egg")
 BUILT_IN = (*BASIC, "elementwise.egg", "linalg.egg")
@@ -51,7 +52,13 @@ def rule_paths(rules: Iterable[str | Path]) -> tuple[str, ...]:
     """The paths that a user gives; one path by itself is refused, as its letters would be taken for paths."""
     if isinstance(rules, str | Path):
         raise RuleError(f"rules is {str(rules)!r}, but a list is expected", hint=f"write rules=[{str(rules)!r}]")
-    return tuple(str(path) for path in rules)
+    if not isinstance(rules, Iterable) or getattr(rules, "shape", None) == ():
+        raise RuleError(f"rules is {shown(rules)}, but a list is expected", hint='write rules=["my.egg"]')
+    paths = tuple(rules)
+    for path in paths:
+        if not isinstance(path, str | Path):
+            raise RuleError(f"{shown(path)} stands among the rules, but is no path", hint='write rules=["my.egg"]')
+    return tuple(map(str, paths))
 
 
 def load(paths: Iterable[str | Path] = (), functions: bool = True) -> tuple[RuleFile, ...]:
@@ -85,6 +92,8 @@ def _read(path: Path) -> Source:
         raise RuleError(f"the rule file {str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise RuleError(f"the rule file {str(path)!r} is not UTF-8: {error.reason} at byte {error.start}") from None
+    except ValueError as error:  # a null character
+        raise RuleError(f"the rule file {str(path)!r} cannot be read: {error}") from None
 
 
 @lru_cache(maxsize=64)
@@ -92,8 +101,12 @@ def _file(source: Source, before: tuple[RuleFile, ...]) -> RuleFile:
     """A user's file after others: parsed, checked, its primitives in the table."""
     taken = [name for file in before for name in law_names(file.commands)]
     commands = checked(parse(source), source, taken)
-    known = declared_names([*(c for file in before for c in file.commands), *commands])
-    matched = [part for command in commands for part in matchable(command, source, known)]
+    known = Vocabulary.of([*(c for file in before for c in file.commands), *commands])
+    for command in commands:
+        check(command, source, known)
+    names = set(known.takes)
+    rules = (part for command in commands for part in matchable(command, source, names))
+    matched = [bounded(rule, source, known) for rule in rules]
     _check_types(source, matched, before)
     declared = rows(commands, source, _globals(before, commands))
     check_functions(commands, source, declared)
@@ -110,16 +123,11 @@ def _file(source: Source, before: tuple[RuleFile, ...]) -> RuleFile:
 
 def _check_types(source: Source, commands: list[Command], before: tuple[RuleFile, ...]) -> None:
     """Let egglog check sorts in an e-graph that is thrown away."""
-    egg = bindings()
-
-    egraph = egg.EGraph()
+    egraph = bindings().EGraph()
     for file in before:
         egraph.run_program(*file.commands)
     for command in commands:
-        try:
-            egraph.run_program(command)
-        except egg.EggSmolError as error:
-            raise translated(error, source) from None
+        attempt(partial(egraph.run_program, command), source)
 
 
 def _globals(files: Iterable[RuleFile], commands: Iterable[Command]) -> dict[str, Expr]:

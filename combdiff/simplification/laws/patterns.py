@@ -12,7 +12,7 @@ Invariant: a law means what it says: the patterns match exactly the containers t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from combdiff.simplification.egglog_bindings import bindings
@@ -20,17 +20,6 @@ from combdiff.simplification.laws.syntax import Command, Expr, Source, calls
 
 PAIRS = {"Times": "Prod", "Plus": "Add"}
 CONTAINERS = ("vec-of", "vec-empty", "multiset-of", "set-of", "set-empty")
-_DECLARING = ("Constructor", "Relation", "FunctionCommand")
-
-
-def declared_names(commands: Iterable[Command]) -> set[str]:
-    """The constructors, relations and functions that some commands declare."""
-    found = set[str]()
-    for command in commands:
-        if type(command).__name__ in _DECLARING:
-            found.add(command.name)
-        found.update(variant.name for variant in getattr(command, "variants", ()))
-    return found
 
 
 def matchable(command: Command, source: Source, declared: set[str]) -> Iterator[Command]:
@@ -87,7 +76,9 @@ class _Patterns:
         """A rewrite as a rule; None where egglog matches it as it is."""
         egg = bindings()
 
-        if not any(c.name in (*CONTAINERS, *PAIRS, "real") for part in (law.lhs, *law.conditions) for c in calls(part)):
+        parts = (law.lhs, law.rhs, *law.conditions)
+        plain = self.declared - {*PAIRS, "real"}
+        if all(c.name in plain for part in parts for c in calls(part)):
             return None
         whole = self.fresh()
         left, right = self.pair(law) if law.lhs.name in PAIRS else (self.pattern(law.lhs), law.rhs)

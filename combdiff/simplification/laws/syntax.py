@@ -13,7 +13,7 @@ Invariant: reading a file runs nothing that is written in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,11 @@ ALLOWED = {
     *("RuleCommand", "RewriteCommand", "BiRewriteCommand", "ActionCommand"),
 }
 ACTIONS = {"Let", "Set", "Union", "Expr_", "Change"}
+MOST_CHARACTERS = 400_000  # of a file
+MOST_NESTED = 60
+MOST_DIGITS = 300
+MOST_LAWS = 500
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()]|[^\s()";]+')
 _PLACE = re.compile(r"In (\d+):(\d+)-(?:(\d+):)?(\d+)(?: of [^\n]*?)?: ")
 
 
@@ -77,10 +82,10 @@ _MAIN = ("rewrite", "rule", "action", "expr", "schedule", "command")
 
 def translated(error: Exception, source: Source) -> RuleError:
     """What egglog objects to, with the file, the line, the column and the offending text."""
-    message = str(error)
-    found = _PLACE.match(message)
-    if found is None:
-        return RuleError(message, location=Location(source.name, 1, 1))
+    message = str(error).removeprefix("Panic: ")
+    found = _PLACE.match(message) or _PLACE.search(message)
+    if found is None or not source.name:
+        return RuleError(message, location=Location(source.name, 1, 1) if source.name else None)
     line, column = int(found[1]), int(found[2])
     end_line, end_column = int(found[3] or line), int(found[4])
     lines = source.text.split("\n")
@@ -93,13 +98,45 @@ def translated(error: Exception, source: Source) -> RuleError:
 
 
 def parse(source: Source) -> list[Command]:
-    """The commands of a rule file. Raises RuleError with the place of a mistake."""
-    egg = bindings()
+    """The commands of a rule file. Raises RuleError with the place of a mistake, or of what is too large to be read."""
+    _bound(source)
+    commands: list[Command] = attempt(lambda: bindings().EGraph().parse_program(source.text, source.name), source)
+    laws = [c for c in commands if type(c).__name__ in ("RuleCommand", "RewriteCommand", "BiRewriteCommand")]
+    if len(laws) > MOST_LAWS:
+        raise source.error(laws[MOST_LAWS], f"the file has {len(laws)} laws; {MOST_LAWS} are read")
+    return list(commands)
 
+
+def _bound(source: Source) -> None:
+    """Refuse a text too large or too deeply nested to be worth reading: egglog's parser has no end to its stack."""
+    if len(source.text) > MOST_CHARACTERS:
+        problem = f"the file has {len(source.text)} characters; {MOST_CHARACTERS} are read"
+        raise RuleError(problem, location=Location(source.name, 1, 1))
+    depth = 0
+    for token in _TOKEN.finditer(source.text):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        longest = max(map(len, re.findall(r"\d+", token[0])), default=0) if token[0][:1] != ";" else 0
+        if depth > MOST_NESTED or longest > MOST_DIGITS:
+            what = f"more than {MOST_NESTED} parentheses are open" if depth > MOST_NESTED else f"{longest} digits"
+            before = source.text[: token.start()]
+            place = Location(source.name, before.count("\n") + 1, len(before) - before.rfind("\n"))
+            raise RuleError(f"{what} here, which is too much to be read", location=place)
+
+
+def _panics() -> tuple[type[BaseException], ...]:
+    """The class of panics of egglog's compiled code, which has no name in Python and is made with the first of them."""
+    return tuple(kind for kind in BaseException.__subclasses__() if kind.__name__ == "PanicException")
+
+
+def attempt(action: Callable[[], Any], source: Source | None = None) -> Any:
+    """What a call of egglog gives. Raises RuleError for what egglog objects to, and where it panics."""
     try:
-        return list(egg.EGraph().parse_program(source.text, source.name))
-    except egg.EggSmolError as error:
-        raise translated(error, source) from None
+        return action()
+    except bindings().EggSmolError as error:
+        raise translated(error, source or Source("", "")) from None
+    except _panics() as error:
+        place = Location(source.name, 1, 1) if source else None
+        raise RuleError(f"egglog gave up: {error}", location=place) from None
 
 
 def checked(commands: Iterable[Command], source: Source, taken: Iterable[str]) -> list[Command]:

@@ -174,8 +174,9 @@ def _waits(term: Term, indices: Sequence[Var]) -> bool:
 
 
 def _whole(indices: list[Var], factors: list[Term]) -> Term:
-    """One Σ of one product."""
-    return total(indices, mul(*factors))
+    """One Σ, times the factors that hold no summed index."""
+    outside = [f for f in factors if f.free.isdisjoint(indices)]
+    return mul(*outside, total(indices, mul(*(f for f in factors if f not in outside))))
 
 
 def _split(indices: list[Var], factors: list[Term]) -> Term:
