@@ -122,7 +122,8 @@ def _lettered(part: Term, letters: dict[object, list[str]]) -> Term:
 
 def _form(part: Term) -> Term:
     """A part up to bound names and order."""
-    return ordered(canonical_names(lambda_(sorted(part.free, key=lambda var: var.name), part)))
+    free = sorted(part.free, key=lambda var: var.name)
+    return ordered(canonical_names(lambda_(free, part)), collect=False)
 
 
 def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tuple[str, ...]) -> Explanation:

@@ -266,7 +266,8 @@ class _Writer:
         wanted = set(self.expressions.used_sizes) & self.plan.given_sizes.keys()
         for var in self.plan.parameters:
             axes = var.type.axes if isinstance(var.type, Space) else ()
-            for n, axis in enumerate(axes):
+            order = self.plan.orders.get(var.name) or range(len(axes))
+            for n, axis in enumerate(axes[m] for m in order):
                 size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", None)
                 if size in wanted:
                     wanted.remove(size)

@@ -199,15 +199,19 @@ class _Graph:
         return add(*(mul(*addend) for addend in collected(addends(term, self.names))))
 
     def _add(self, edge: Edge, more: _Derivative) -> None:
-        """Add to the derivative along an edge; what is zero makes no edge."""
+        """Add to the derivative along an edge; what is zero makes no edge.
+
+        What stays a sum is multiplied out with the next one, twice as long at each vertex of a chain.
+        """
+        holomorphic, antiholomorphic = more.map.holomorphic, more.map.antiholomorphic
         if edge in self.edges:
             old = self.edges[edge]
             here = more.at(old.rows, old.columns)
-            parts = (
-                add(old.map.holomorphic, here.holomorphic),
-                add(old.map.antiholomorphic, here.antiholomorphic),
-            )
-            more = _Derivative(old.rows, old.columns, WirtingerMap(*map(self._gathered, parts)))
+            holomorphic = add(old.map.holomorphic, here.holomorphic)
+            antiholomorphic = add(old.map.antiholomorphic, here.antiholomorphic)
+            more = old
+        gathered = WirtingerMap(self._gathered(holomorphic), self._gathered(antiholomorphic))
+        more = _Derivative(more.rows, more.columns, gathered)
         if more.map != WirtingerMap(ZERO):
             self.edges[edge] = more
 
@@ -284,12 +288,12 @@ class _Graph:
             return None
         common, rests = common_factors((one, two))
         index_sets = [frozenset(free_indices(mul(*rest))) for rest in rests]
-        whole = any(any(frozenset(free_indices(f)) == index_sets[0] for f in rest) for rest in rests)
-        if index_sets[0] != index_sets[1] or not whole or any(holds_delta(f) for rest in rests for f in rest):
+        most = frozenset().union(*index_sets)
+        whole = not most or any(frozenset(free_indices(f)) == most for rest in rests for f in rest)
+        if most not in index_sets or not whole or any(holds_delta(f) for rest in rests for f in rest):
             self._apart.add((one, two))
             return None
-        value = add(*(mul(*rest) for rest in rests))
-        return (*common, self.formed.bind(value) if free_indices(value) else value)
+        return (*common, self.formed.bind(add(*(mul(*rest) for rest in rests))))
 
 
 def _space(var: Var) -> Space:

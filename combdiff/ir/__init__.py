@@ -19,6 +19,7 @@ from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
     MOST_INDICES,
+    TYPICAL_SIZE,
     Action,
     Cyclic,
     Domain,
@@ -113,6 +114,7 @@ __all__ = [
     "MOST_INDICES",
     "ONE",
     "TABLE",
+    "TYPICAL_SIZE",
     "ZERO",
     "Action",
     "Add",

@@ -88,6 +88,9 @@ class Whole:
     """The type of a size name such as N where it occurs inside an index expression."""
 
 
+TYPICAL_SIZE = 24  # of a named size, where a program is simplified or planned before there are arrays
+
+
 def extent(domain: Domain, sizes: dict[str, int]) -> int:
     """How many indices a finite domain has, named sizes looked up in `sizes`."""
     if isinstance(domain, Real):

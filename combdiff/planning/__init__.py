@@ -52,7 +52,7 @@ from combdiff.planning.passes.reuse import Reuse
 from combdiff.planning.passes.slicing import sliced
 from combdiff.planning.passes.stacks import stack_of, stack_text
 from combdiff.planning.passes.structured import SPREADS, STRUCTURED, structured
-from combdiff.planning.plan import TYPICAL, Layout, Loop, Plan, cost, describe, elements, peak
+from combdiff.planning.plan import Layout, Loop, Plan, cost, describe, elements, peak
 from combdiff.planning.planning import make_plan, size_names
 from combdiff.planning.views import IndexCondition, Position, extent_form
 
@@ -60,7 +60,6 @@ __all__ = [
     "BY_STRUCTURE",
     "SPREADS",
     "STRUCTURED",
-    "TYPICAL",
     "Arrange",
     "At",
     "Block",

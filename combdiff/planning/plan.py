@@ -52,7 +52,6 @@ from combdiff.planning.passes.stacks import stack_elements, stack_of
 from combdiff.planning.sliding import Sliding
 from combdiff.planning.views import IndexCondition
 
-TYPICAL = 24  # of a named size, where a plan is made without arrays
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
 BUFFER = 1 << 13  # elements of an operand that NumPy lays out at a time
 BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for the mask and copies of each
@@ -92,7 +91,8 @@ class Plan:
     """The steps that compute `results` (step numbers); `sizes` are those the orders were chosen for.
 
     `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
-    of the systems that solvers evaluate, `loops` the steps that are done block by block, in order.
+    of the systems that solvers evaluate, `loops` the steps that are done block by block, in order. `orders` tell of
+    parameters in which order of their axes an array comes, where it is another than theirs.
     """
 
     parameters: tuple[Var, ...]
@@ -103,6 +103,7 @@ class Plan:
     hints: Mapping[int, str]
     inner: Mapping[Lambda, Plan] = field(default_factory=dict)
     loops: tuple[Loop, ...] = ()
+    orders: Mapping[str, Pattern] = field(default_factory=dict)
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:

@@ -42,22 +42,27 @@ from combdiff.planning.plan import Layout, Plan, flops, pruned
 ROUNDS = 4
 
 
-def make_plan(program: Lambda, sizes: Mapping[str, int], find_paths: PathFinder) -> Plan:
+def make_plan(
+    program: Lambda, sizes: Mapping[str, int], find_paths: PathFinder, orders: Mapping[str, Pattern] | None = None
+) -> Plan:
     """The plan of a program.
 
     `program` is `Lambda(parameters, body)` with a number, a tensor or a Tuple of them as body, under any lets. `sizes`
-    gives every named size. `find_paths` proposes contraction paths for networks too large to search. Raises
+    gives every named size. `find_paths` proposes contraction paths for networks too large to search. An argument with
+    an entry in `orders` comes with its axes in that order, which is the one that they have in memory. Raises
     UnsupportedError for what arrays cannot express, such as sums over the real line.
     """
     program = guard_conditions(program)
     graph = Graph(sizes, find_paths)
-    lowering = Lowering(program, graph)
+    lowering = Lowering(program, graph, orders or {})
     results = tuple(lowering.results(program.body))
     chosen = _choose(graph, results)
     body: Term = program.body
     while isinstance(body, Let):
         body = body.body
-    draft = Plan(program.parameters, (), results, _layout(body, count()), dict(sizes), lowering.hints)
+    draft = Plan(
+        program.parameters, (), results, _layout(body, count()), dict(sizes), lowering.hints, orders=orders or {}
+    )
     plan = _extract(graph, chosen, draft)
     systems = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)]
     return replace(plan, inner={system: make_plan(system, sizes, find_paths) for system in systems})
@@ -210,7 +215,7 @@ def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
     results = tuple(number[chosen.get(n, n)] for n in draft.results)
     solved = with_solves(renumbered, results)
     plan = scaled_early(factored(pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))))
-    return within(replace(plan, steps=tuple(in_best_layout(plan.steps, plan.parameters, plan.sizes))))
+    return within(replace(plan, steps=tuple(in_best_layout(plan))))
 
 
 def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:

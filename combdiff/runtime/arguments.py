@@ -21,6 +21,8 @@ from combdiff.errors import ArgumentError, UnsupportedError, shown
 from combdiff.ir import Domain, Function, Range, Real, Space, Symmetric, Var, extent
 from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 
+PERMUTED = 1 << 12  # elements of an array from which a copy in another order of axes is noticed
+
 Converter = Callable[[Any], Any]
 
 
@@ -53,7 +55,8 @@ def key(value: Any) -> object:
     """What tells apart arguments that need different plans or conversions; cheap to make, cheap to compare."""
     kind: type = type(value)
     if kind is np.ndarray:
-        return value.shape, value.dtype
+        order = memory_order(value)
+        return (value.shape, value.dtype, order) if order else (value.shape, value.dtype)
     library = library_of_type(kind)
     if library is not None:
         return kind, value.shape, value.dtype, library.device(value)
@@ -61,6 +64,17 @@ def key(value: Any) -> object:
         return kind
     given = described(value)
     return given.what, given.shape, given.dtype
+
+
+def memory_order(value: Any) -> tuple[int, ...] | None:
+    """The order in which the axes of a NumPy array lie in memory one after the other, where it is not their own.
+
+    None for what is small, and for other arrays, which have gaps.
+    """
+    if type(value) is not np.ndarray or value.flags.c_contiguous or value.size < PERMUTED:
+        return None
+    order = tuple(sorted(range(value.ndim), key=lambda axis: -value.strides[axis]))
+    return order if value.transpose(order).flags.c_contiguous else None
 
 
 def described(value: Any) -> Given:

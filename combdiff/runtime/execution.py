@@ -26,10 +26,10 @@ import numpy as np
 from combdiff.codegen import dialect, specialise, step_names
 from combdiff.codegen import source as plan_source
 from combdiff.errors import ArgumentError, ConvergenceError, MemoryLimitError, SingularError, UnsupportedError, shown
-from combdiff.ir import Lambda, Tuple, matrices_in
-from combdiff.planning import TYPICAL, CostTable, Plan, in_words, make_plan, peak, size_names, table
+from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in
+from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, table
 from combdiff.polyhedra import Access, Lookup, check
-from combdiff.runtime.arguments import Prepared, described, key, prepare, unknown_size
+from combdiff.runtime.arguments import Prepared, described, key, memory_order, prepare, unknown_size
 from combdiff.runtime.libraries import Library, library_named
 from combdiff.runtime.limits import check_available, fitted, parse_limit
 from combdiff.stability import stable
@@ -149,7 +149,9 @@ class Runner:
 
     def number(self, *arguments: Any) -> int:
         """Which of the prepared functions takes these arguments."""
-        signature = tuple([(a.shape, a.dtype) if type(a) is np.ndarray else key(a) for a in arguments])
+        signature = tuple(
+            [(a.shape, a.dtype) if type(a) is np.ndarray and a.flags.c_contiguous else key(a) for a in arguments]
+        )
         number = self._numbers.get(signature)
         if number is None:
             function = self._prepared(arguments)
@@ -170,7 +172,13 @@ class Runner:
         if unknown:
             raise unknown_size(unknown[0])
         check((one for one in self.accesses if isinstance(one, Access)), prepared.sizes)
-        function = _compiled(self.program, tuple(prepared.sizes.items()), prepared.library.name, self.memory_limit)
+        names = [parameter.name for parameter in self.program.parameters]
+        orders = {name: order for name, a in zip(names, arguments, strict=True) if (order := memory_order(a))}
+        orders = orders if prepared.library.name == "numpy" else {}
+        sizes = tuple(prepared.sizes.items())
+        function = _compiled(self.program, sizes, prepared.library.name, self.memory_limit, tuple(orders.items()))
+        if orders:
+            function = _in_order(function, [orders.get(name) for name in names])
         if self.library is not None:
             function = self.library.finished(function)
         converters = prepared.converters
@@ -194,6 +202,16 @@ class Runner:
             return function(*given)
 
         return call
+
+
+def _in_order(function: Callable[..., Any], orders: Sequence[Sequence[int] | None]) -> Callable[..., Any]:
+    """The function of arguments whose axes it takes in other orders: as they lie in memory."""
+
+    def call(*arguments: Any) -> Any:
+        pairs = zip(arguments, orders, strict=True)
+        return function(*[argument.transpose(order) if order else argument for argument, order in pairs])
+
+    return call
 
 
 def _look(lookup: Lookup, sizes: Mapping[str, int], *arrays: np.ndarray[Any, Any]) -> None:
@@ -282,7 +300,7 @@ def rough_plan(program: Lambda) -> Plan:
 
 
 def _with_typical(program: Lambda, sizes: Mapping[str, int]) -> dict[str, int]:
-    return dict.fromkeys(sorted(size_names(program)), TYPICAL) | dict(sizes)
+    return dict.fromkeys(sorted(size_names(program)), TYPICAL_SIZE) | dict(sizes)
 
 
 def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, backend: str = "numpy") -> str:
@@ -323,16 +341,22 @@ def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTabl
 
 
 @lru_cache(maxsize=512)
-def _plan(program: Lambda, sizes: tuple[tuple[str, int], ...]) -> Plan:
-    return make_plan(stable(program), dict(sizes), find_paths)
+def _plan(
+    program: Lambda, sizes: tuple[tuple[str, int], ...], orders: tuple[tuple[str, tuple[int, ...]], ...] = ()
+) -> Plan:
+    return make_plan(stable(program), dict(sizes), find_paths, dict(orders))
 
 
 @lru_cache(maxsize=512)
 def _compiled(
-    program: Lambda, sizes: tuple[tuple[str, int], ...], backend: str, limit: int | None
+    program: Lambda,
+    sizes: tuple[tuple[str, int], ...],
+    backend: str,
+    limit: int | None,
+    orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
 ) -> Callable[..., Any]:
     """The function that the source of the program at these sizes defines, within a memory limit."""
-    planned = specialise(_plan(program, sizes), backend)
+    planned = specialise(_plan(program, sizes, orders), backend)
     if limit is not None and peak(planned) > limit:
         if not dialect(backend).in_place:
             raise UnsupportedError(
@@ -340,7 +364,7 @@ def _compiled(
                 "so it runs nothing in blocks",
                 hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
             )
-        planned = fitted(specialise(_plan(program, sizes), backend, fuses=False), limit)
+        planned = fitted(specialise(_plan(program, sizes, orders), backend, fuses=False), limit)
     if backend in ("numpy", "torch"):
         check_available(planned)
     text = plan_source(planned, "program", backend)

@@ -371,6 +371,13 @@ def test_the_gradient_of_a_loop_grows_linearly(make: Callable[[int], cd.Program]
     assert long - middle <= 2.5 * (middle - short)
 
 
+@pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
+@pytest.mark.parametrize("make", [logistic, pendulum])
+def test_the_hessian_of_a_loop_grows_linearly(make: Callable[[int], cd.Program], mode: str) -> None:
+    lengths = [whole_length(cd.hessian(make(steps), mode=mode, simplify=False)) for steps in (4, 8, 16)]
+    assert lengths[2] - lengths[1] <= 2.5 * (lengths[1] - lengths[0])
+
+
 def test_the_gradient_of_a_loop_is_that_of_its_steps() -> None:
     r, x = 3.7, 0.3
     slope = 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tracemalloc
 from collections.abc import Callable
@@ -253,6 +254,53 @@ def test_reads_around_cycles_and_copies_of_results_take_what_is_promised() -> No
     promised(copied, A, A[0], n=90)
     promised(cd.hessian(scalars, wrt="s"), A, A[0], n=90)
     promised(cd.grad(scalars, wrt="A"), A, A[0], n=90)
+
+
+# --- arguments whose axes lie in another order in memory -----------------------------------------------------------
+
+Integrals = cd.Space(
+    "N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"]
+)
+
+
+@cd.program
+def coulomb(J: Integrals, C: cd.Space("N", "e", dtype=complex)):
+    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
+
+
+@cd.program
+def unlike(A: cd.Space("n", cd.Symmetric("b"), "k"), at: cd.Space("m", "n", dtype=int), w: cd.Space("m", "n", "k")):
+    return cd.sum(lambda i, j, c, b: cd.sin(A[at[i, j], b, c]) * w[i, j, c] + A[j, -b, c] ** 2 * A[j, 1, c])
+
+
+def as_in_memory(array: Any, order: tuple[int, ...]) -> Any:
+    """The array with its axes in that order in memory."""
+    return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+
+
+def test_no_order_of_axes_in_memory_is_copied_where_a_view_is_what_is_read() -> None:
+    N, gradient = 12, cd.value_and_grad(coulomb, wrt="C")
+    J = RNG.normal(size=(N,) * 4) + 1j * RNG.normal(size=(N,) * 4)
+    J = J + J.transpose(2, 3, 0, 1)
+    J = np.ascontiguousarray(J + J.transpose(1, 0, 3, 2).conj())
+    C = RNG.normal(size=(N, 3)) + 1j * RNG.normal(size=(N, 3))
+    value, G = gradient(J, C)
+    for order in itertools.permutations(range(4)):
+        given = as_in_memory(J, order)
+        (found, turned), most = measured(lambda given=given: gradient(given, C))
+        assert most < J.nbytes / 4, order
+        np.testing.assert_allclose(found, value)
+        np.testing.assert_allclose(turned, G)
+
+
+def test_orders_in_memory_mean_the_same() -> None:
+    A, w = RNG.normal(size=(9, 21, 30)), RNG.normal(size=(500, 9, 30))
+    at = RNG.integers(0, 9, size=(500, 9))
+    for f in (unlike, cd.grad(unlike, wrt="A"), cd.grad(unlike, wrt="w")):
+        expected = f(A, at, w)
+        for order in ((1, 0, 2), (2, 0, 1), (2, 1, 0)):
+            given = [as_in_memory(A, order), as_in_memory(at, (1, 0))]
+            np.testing.assert_allclose(f(*given, as_in_memory(w, order)), expected)
 
 
 # --- costs ---------------------------------------------------------------------------------------------------------

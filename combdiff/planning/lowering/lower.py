@@ -13,7 +13,7 @@ Invariant: each distinct subterm is lowered once; the labels of a value are amon
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,8 +85,9 @@ _TWO = Number(2)
 class Lowering:
     """Lowers the parts of one program into a graph."""
 
-    def __init__(self, program: Lambda, graph: Graph) -> None:
+    def __init__(self, program: Lambda, graph: Graph, orders: Mapping[str, Sequence[int]]) -> None:
         self.graph = graph
+        self.orders = orders
         self.names = Names(program)
         self.parameters = frozenset(program.parameters)
         self.uses = Counter(child for node in subterms(program) for child in node.children)
@@ -166,9 +167,11 @@ class Lowering:
         assert isinstance(type_, Space), type_
         for axis in type_.axes:
             extent_form(axis)
-        step = self.graph.emit(operation, operands, type_.axes, type_.dtype)
+        order = self.orders.get(name) if isinstance(operation, Parameter) else None
+        order = order or range(type_.order)
+        step = self.graph.emit(operation, operands, [type_.axes[axis] for axis in order], type_.dtype)
         labels = tuple(Var(f"#{name}.{step}.{n}", axis) for n, axis in enumerate(type_.axes))
-        return LabelledStep(step, labels), labels
+        return LabelledStep(step, tuple(labels[axis] for axis in order)), labels
 
     def _unlet(self, term: Let) -> Term:
         """Bring the bindings into scope, lowering each, and give the body."""

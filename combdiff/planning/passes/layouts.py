@@ -17,28 +17,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.ir import Space, Var, extent
+from combdiff.ir import Space, extent
 from combdiff.planning.operations import Contract, Parameter, Pattern, Step
 from combdiff.planning.passes.stacks import stackable
-from combdiff.planning.plan import ITEM_BYTES, elements
+from combdiff.planning.plan import ITEM_BYTES, Plan, elements
 
 MOST = 64  # pairs of orders that are compared
 LARGE = 1 << 23  # bytes that are not copied for a product with a vector
 
 
-def in_best_layout(steps: Sequence[Step], parameters: Sequence[Var], sizes: Mapping[str, int]) -> list[Step]:
+def in_best_layout(plan: Plan) -> list[Step]:
     """The steps, each product with symmetric arguments on the order of their axes that suits it best."""
-    spaces = {var.name: var.type for var in parameters if isinstance(var.type, Space)}
-    return [_suited(step, steps, spaces, sizes) for step in steps]
+    spaces = [(var.name, var.type) for var in plan.parameters if isinstance(var.type, Space)]
+    equal = {name: _same(space, plan.orders.get(name)) for name, space in spaces}
+    return [_suited(step, plan.steps, equal, plan.sizes) for step in plan.steps]
 
 
-def _suited(step: Step, steps: Sequence[Step], spaces: Mapping[str, Space], sizes: Mapping[str, int]) -> Step:
+def _same(space: Space, order: Pattern | None) -> list[Pattern]:
+    """The permutations of the axes of an array, in the order in which they come, that leave it as it is."""
+    order = order or tuple(range(space.order))
+    actions = [a for a in space.group[1:] if a.sign == 1 and not a.conjugate and not any(a.negated)]
+    return [tuple(order.index(action.axes[axis]) for axis in order) for action in actions]
+
+
+def _suited(step: Step, steps: Sequence[Step], equal: Mapping[str, list[Pattern]], sizes: Mapping[str, int]) -> Step:
     op = step.operation
     if not isinstance(op, Contract) or not op.summed or op.kernel == "einsum":
         return step
     operands = [steps[m] for m in step.operands]
     lefts, rights = (
-        list(_equal(operand, pattern, spaces)) for operand, pattern in zip(operands, (op.left, op.right), strict=True)
+        list(_equal(operand, pattern, equal)) for operand, pattern in zip(operands, (op.left, op.right), strict=True)
     )
     weights = [elements(operand.axes, sizes) for operand in operands]
     if 1 < len(lefts) * len(rights) <= MOST:
@@ -64,13 +72,11 @@ def _in_place(op: Contract, step: Step, operands: Sequence[Step], copied: int, s
     return "einsum" if copied > LARGE and op.kernel == "matrix-vector" else ""
 
 
-def _equal(operand: Step, pattern: Pattern, spaces: Mapping[str, Space]) -> Iterator[Pattern]:
+def _equal(operand: Step, pattern: Pattern, equal: Mapping[str, list[Pattern]]) -> Iterator[Pattern]:
     """The orders of labels along an operand that read the same array, the given one first."""
     yield pattern
-    if isinstance(operand.operation, Parameter) and operand.operation.name in spaces:
-        for action in spaces[operand.operation.name].group[1:]:
-            if action.sign == 1 and not action.conjugate and not any(action.negated):
-                yield tuple(pattern[axis] for axis in action.axes)
+    if isinstance(operand.operation, Parameter):
+        yield from (tuple(pattern[axis] for axis in axes) for axes in equal.get(operand.operation.name, ()))
 
 
 def _price(op: Contract, weights: Sequence[int]) -> tuple[int, int]:

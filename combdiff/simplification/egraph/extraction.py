@@ -21,6 +21,7 @@ from typing import Any
 from combdiff.ir import (
     MATRIX_TABLE,
     TABLE,
+    TYPICAL_SIZE,
     Add,
     Affine,
     Apply,
@@ -61,7 +62,6 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec
 
-TYPICAL_SIZE = 12
 FUNCTION_COST = 8
 
 Cost = tuple[float, int]
