@@ -7,15 +7,20 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
-# The tests use two processes; `make test PYTEST_ARGS='-n 0 -k sharing'` runs some of them in one.
-PYTEST_ARGS ?= -n 2
+# The tests use two processes; `make test PYTEST_ARGS='-n 0 -k sharing'` runs some of them in one. Each process takes
+# one half of the files in order, so that what a file derives once serves its other tests, and then helps the other.
+PYTEST_ARGS ?= -n 2 --dist worksteal
+# The build of PyTorch for `make test-all`; give another one where this one brings libraries for GPUs along.
+TORCH ?= torch==2.13.0
 
-.PHONY: help demo test examples lint benchmark clean
+.PHONY: help demo test test-all mutants examples lint benchmark clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo       Hartree-Fock: derive the gradient, compare it with PySCF, minimise the energy'
-	@echo 'make test       the test suite'
+	@echo 'make test       the test suite: about four minutes on two cores, 0.9 GB in .venv'
+	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: about five minutes, 2 GB'
+	@echo 'make mutants    whether the tests find 33 breaks made by hand: about fifteen minutes'
 	@echo 'make examples   every script in examples/'
 	@echo 'make lint       ruff and mypy'
 	@echo 'make benchmark  import and derivation times, and their growth with depth'
@@ -25,6 +30,11 @@ demo: $(VENV)/.demo
 	$(RUN) examples/hartree_fock.py
 
 test: $(VENV)/.test
+	@echo '== the test suite: about four minutes on two cores; each line ends with the part that is done'
+	$(RUN) -m pytest $(PYTEST_ARGS)
+
+test-all: $(VENV)/.test-all
+	@echo '== the test suite with every library: about five minutes on two cores'
 	$(RUN) -m pytest $(PYTEST_ARGS)
 
 examples: $(VENV)/.demo
@@ -34,6 +44,10 @@ lint: $(VENV)/.lint
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+mutants: $(VENV)/.test
+	@echo '== 33 breaks, one at a time; about fifteen minutes'
+	$(RUN) tests/mutants.py
 
 benchmark: $(VENV)/.demo
 	$(RUN) benchmarks/startup.py
@@ -48,13 +62,20 @@ $(RUN):
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(RUN)
+	@echo '== installing PySCF, SciPy and scikit-learn in $(VENV): 0.8 GB, once; one to three minutes'
 	$(PIP) -e '.[demo]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(RUN)
-	$(PIP) -e '.[test,demo,testing]'
+	@echo '== installing what the tests need in $(VENV): 0.9 GB, once; one to three minutes'
+	$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.test-all: pyproject.toml Makefile | $(RUN)
+	@echo '== installing PyTorch, PySCF, scikit-learn and Matplotlib as well: 1 GB more, once; a few minutes'
+	$(PIP) -e '.[test-all]' '$(TORCH)'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml | $(RUN)
-	$(PIP) -e '.[lint,test,demo,testing]'
+	$(PIP) -e '.[lint,test,demo]'
 	@touch $@

@@ -20,7 +20,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "api": "Hessian Program derive grad hessian hvp jacobian parse program pullback pushforward simplify"
+    "api": "Hessian Program derive grad hessian hvp jacobian parse program pullback pushforward read simplify"
     " value_and_grad",
     "errors": "ArgumentError BudgetWarning CombdiffError ConvergenceError DifferentiationError IndexingError"
     " MemoryLimitError RuleError SingularError SpaceError TraceError TypeMismatchError UnsupportedError",

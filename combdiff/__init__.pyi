@@ -14,6 +14,7 @@ from combdiff.api import (
     program,
     pullback,
     pushforward,
+    read,
     simplify,
     value_and_grad,
 )
@@ -132,6 +133,7 @@ __all__ = [
     "program",
     "pullback",
     "pushforward",
+    "read",
     "real",
     "relu",
     "root",

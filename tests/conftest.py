@@ -1,9 +1,13 @@
 """What several test files need, and how Hypothesis draws its examples: the same in every run, so that what fails can
 be repeated.
 
+Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so.
+
 `pytest --hypothesis-profile=explore` draws new ones; `--hypothesis-profile=thousand` a thousand for each fuzz test.
 """
 
+import importlib.util
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,10 +16,31 @@ from hypothesis import settings
 
 from combdiff.ir.primitives import TABLE
 
+# What some tests need beyond the packages that `make test` installs, by the name of the module.
+EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matplotlib": "Matplotlib"}
+
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 settings.register_profile("explore", deadline=None)
 settings.register_profile("thousand", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips what needs a package that is not installed."""
+    installed = {name: importlib.util.find_spec(name) is not None for name in EXTRAS}
+    for item in items:
+        for mark in item.iter_markers("needs"):
+            (name,) = mark.args
+            if not installed[name]:
+                item.add_marker(pytest.mark.skip(reason=f"{EXTRAS[name]} is not installed"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tells how many tests were left out, and what would run them."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.getreports("skipped"))
+    missing = [f"{n} as {reason.removeprefix('Skipped: ')}" for reason, n in sorted(reasons.items())]
+    if any(reason.endswith("is not installed") for reason in missing):
+        terminalreporter.write_line(f"left out: {'; '.join(missing)} (`make test-all` installs everything)")
 
 
 @pytest.fixture

@@ -1,6 +1,36 @@
-"""Random programs, under the name that the tests use."""
+"""Random programs, under the name that the tests use, and the property that holds of the print of every program."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import combdiff as cd
+from combdiff.ir.interpreter import evaluate
+from combdiff.ir.terms import Lambda, Var
+from combdiff.printing.plain import text
 from combdiff.testing import programs
 from combdiff.testing.routes import Case
 
-__all__ = ["Case", "programs"]
+__all__ = ["Case", "assert_reads_back", "programs"]
+
+
+def assert_reads_back(
+    term: Lambda, arrays: Mapping[Var, Any], sizes: Mapping[str, int], width: int = 100
+) -> cd.Program:
+    """Read back, the print is the program: its value at the arrays is that of the term."""
+    shown = text(term, width)
+    found = cd.read(shown, {p.name: p.type for p in term.parameters})
+    by_name = {p.name: p for p in found.term.parameters}
+    with np.errstate(all="ignore"):
+        expected = evaluate(term.body, arrays, dict(sizes))
+        value = evaluate(found.term.body, {by_name[p.name]: array for p, array in arrays.items()}, dict(sizes))
+    for one, other in zip(_flat(value), _flat(expected), strict=True):
+        assert one.shape == other.shape, shown
+        scale = max(1.0, float(np.max(np.abs(other), initial=0.0)))
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * scale, err_msg=shown)
+    return found
+
+
+def _flat(value: Any) -> list[Any]:
+    return [each for item in value for each in _flat(item)] if isinstance(value, tuple) else [np.asarray(value)]

@@ -1,4 +1,4 @@
-"""The text language: a second front end to the same terms.
+"""Programs from texts: the text language, a second front end to the same terms, and prints read back.
 
     derive("declare A 2 x 1 expression A *(ij,j->i) x derivative wrt x")
     = (A, x) ↦ (a, d) ↦ A[a,d]
@@ -29,11 +29,14 @@ Invariant: nothing is differentiated here; `derive` is `program.jacobian` of wha
 
 from __future__ import annotations
 
-from combdiff.api.programs import Program
+from collections.abc import Mapping
+
+from combdiff.api.programs import Program, finished
 from combdiff.api.transforms import jacobian, simplify
 from combdiff.errors import user_location
 from combdiff.ir import (
     ZERO,
+    Function,
     Lambda,
     Names,
     Space,
@@ -48,9 +51,10 @@ from combdiff.ir import (
     values_of,
 )
 from combdiff.simplification import groups, symbols
-from combdiff.text import Text, TextError, Wrt, infer, read, translate
+from combdiff.text import Text, TextError, Wrt, infer, read_print, translate
+from combdiff.text import read as read_text
 
-__all__ = ["TextError", "derivatives", "derive", "parse"]
+__all__ = ["TextError", "derivatives", "derive", "parse", "read"]
 
 MOST_SYMBOLS, MOST_IN_ALL = 2000, 8000  # symbols of a derivative, in one binding and in all, that are simplified
 MOST_IN_GROUP = 200  # symbols of terms of a long sum that are simplified together
@@ -63,7 +67,19 @@ def parse(text: str) -> Program:
     Sizes are named n, m, k, …: axes that the expression makes equal have one name. Raises TextError, with line and
     column, for a text that is not of the language or whose orders contradict each other.
     """
-    return _program(read(text))
+    return _program(read_text(text))
+
+
+def read(text: str, spaces: Mapping[str, Space | Function] | None = None) -> Program:
+    """The program that a print shows: index notation as `str` writes it, or matrix notation as `matrix()` does.
+
+    `spaces` gives the Spaces of names; others are declared in front, `A symmetric (n, n), x (n)`, or their axes follow
+    from how they are used, with sizes n, m, k, … ASCII spellings are read too: `sum_{i,j}`, `delta(i, j)`, `->`,
+    `x'*A*x`, `norm2(A*x - y)^2`. `read(str(f), spaces)` has the value of f. Raises TextError, with line and column, for
+    a text that is neither, and for one that does not tell over which domain an index runs.
+    """
+    found = read_print(text, spaces)
+    return finished(found.term, "read", user_location(), found.inner)
 
 
 def derive(text: str) -> Program:
@@ -77,7 +93,7 @@ def derive(text: str) -> Program:
 
 def derivatives(text: str) -> list[Program]:
     """The expression of a text, its derivative, and so on through every `wrt`: the last is what `derive` gives."""
-    found = read(text)
+    found = read_text(text)
     steps = [_program(found)]
     if not found.derivatives:
         raise TextError(

@@ -259,9 +259,9 @@ class Program:
         return compiled(self._runner, self._bind, self._with_maps, backend, memory_limit)
 
     @cached_property
-    def _form(self) -> Term:
-        """The term with bound names replaced by positions; held, so that equal programs share it."""
-        return canonical_names(self.term)
+    def _form(self) -> tuple[object, ...]:
+        """The parameters, and what is printed with bound names replaced by positions: it reads back as the program."""
+        return (*self.term.parameters, text(canonical_names(self.term)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
@@ -269,7 +269,7 @@ class Program:
         same_arguments = self.fixed.keys() == other.fixed.keys() and all(
             np.array_equal(value, other.fixed[name]) for name, value in self.fixed.items()
         )
-        return self._form is other._form and same_arguments and len(self.inner) == len(other.inner)
+        return self._form == other._form and same_arguments and len(self.inner) == len(other.inner)
 
     def __hash__(self) -> int:
         return hash(self._form)
@@ -308,13 +308,24 @@ def program(definition: Callable[..., Any]) -> Program:
     is read outside of its axes at sizes that are fixed (of others a call tells).
     """
     traced = trace_function(definition)
-    doubtful = doubtful_accesses(traced.term)
-    check([access for access in doubtful if access.is_sized], {}, traced.location, traced.places)
-    term = Lambda(traced.term.parameters, share(resolved(traced.term.body, Names(traced.term))))
+    return finished(traced.term, traced.name, traced.location, traced.inner, traced.places)
+
+
+def finished(
+    written: Lambda,
+    name: str,
+    location: Location | None = None,
+    inner: tuple[str, ...] = (),
+    places: Mapping[str, Location] | None = None,
+) -> Program:
+    """The program of a term as it was written, its accesses checked; `places` are the lines that read elements."""
+    doubtful = doubtful_accesses(written)
+    check([access for access in doubtful if access.is_sized], {}, location, places or {})
+    term = Lambda(written.parameters, share(resolved(written.body, Names(written))))
     open_: tuple[Access | Lookup, ...] = tuple(access for access in doubtful if not access.is_sized)
-    open_ += lookups(traced.term)
-    term = readable(term, letters_of(traced.term))
-    return Program(term, traced.name, traced.location, accesses=open_, inner=traced.inner)
+    open_ += lookups(written)
+    term = readable(term, letters_of(written))
+    return Program(term, name, location, accesses=open_, inner=inner)
 
 
 def _count(number: int, noun: str) -> str:

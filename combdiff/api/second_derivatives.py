@@ -22,7 +22,7 @@ import numpy as np
 
 from combdiff.api.blocks import Blocks, Compressed, pair_of_names, position
 from combdiff.api.programs import Program
-from combdiff.api.transforms import Wrt, cheapest, check_objective, grad, hvp, names_several, points_of, reduced
+from combdiff.api.transforms import Wrt, cheapest, check_objective, gradient_of, hvp, names_several, points_of, reduced
 from combdiff.differentiation import derived, fine_gradient, hessian_body, modes_of, space_of
 from combdiff.errors import ArgumentError, MemoryLimitError, UnsupportedError
 from combdiff.hessians import (
@@ -34,6 +34,7 @@ from combdiff.hessians import (
     apart,
     assembled,
     compress,
+    orbit_basis,
     packed,
     solved,
 )
@@ -237,9 +238,12 @@ class Hessian(Program):
         spaces = [space_of(point) for point in self._points]
         shapes = [_shape(space, self._sizes(values)) for space in spaces]
         is_complex = [space.dtype is complex for space in spaces]
+        basis = orbit_basis(spaces, shapes) if self._symmetric else None
 
         def product(vector: Any) -> Any:
-            arrays = [each[..., 0] for each in apart(np.asarray(vector).reshape(-1, 1), shapes, is_complex)]
+            column = np.asarray(vector).reshape(-1, 1)
+            column = basis.expanded(basis.reduced(column)) if basis else column  # products trust it to be in the Space
+            arrays = [each[..., 0] for each in apart(column, shapes, is_complex)]
             if operator:
                 return operator.matvec(arrays[0]).reshape(-1)
             found = self.matvec(tuple(arrays) if self.several else arrays[0], *arguments, **named)
@@ -272,7 +276,8 @@ class Hessian(Program):
         More axes of rhs, last, number right-hand sides. δ's, Kronecker factors and low rank beside δ's are used where
         they are; otherwise the dense system is solved. Several variables take and give a tuple; those that no second
         derivative couples are solved for by themselves, and of those that are coupled the ones whose own block has
-        structure are eliminated first. Complex variables: the x whose `matvec` is rhs. Raises ArgumentError where rhs
+        structure are eliminated first. Complex variables: the x whose `matvec` is rhs. Variables with symmetries: the
+        x in their Space, one unknown for each orbit of entries. Raises ArgumentError where rhs
         does not fit, SingularError, and MemoryLimitError where the dense matrix is needed and does not fit.
         """
         self._check_square("systems")
@@ -318,7 +323,8 @@ class Hessian(Program):
 
     def _solve_together(self, values: Sequence[Any], right: list[Any]) -> list[Any]:
         """The solution of a system for all variables, by the structure of blocks that have one."""
-        if any(r == c and any(each.compresses for each in block) for (r, c), block in self._structured.items()):
+        structured = self._structured.items() if not self._symmetric else ()
+        if any(r == c and any(each.compresses for each in block) for (r, c), block in structured):
             spaces = [space_of(point) for point in self._points]
             shapes = tuple(part.shape[:-1] for part in right)
             is_complex = tuple(space.dtype is complex for space in spaces)
@@ -362,9 +368,19 @@ class Hessian(Program):
         result = replace(self, fixed={}).__call__(**fixed)
         table = result if self.several else ((result,),)
         is_complex = [space_of(p).dtype is complex for p in self._points]
-        matrix = assembled(table, [prod(part.shape[:-1]) for part in given], is_complex)
+        shapes = [part.shape[:-1] for part in given]
+        matrix = assembled(table, [prod(shape) for shape in shapes], is_complex)
         right = np.concatenate([packed(part, twice) for part, twice in zip(given, is_complex, strict=True)])
-        return list(apart(solved(matrix, right), [part.shape[:-1] for part in given], is_complex))
+        if not self._symmetric:
+            return list(apart(solved(matrix, right), shapes, is_complex))
+        basis = orbit_basis(list(map(space_of, self._points)), shapes)
+        unknowns = solved(basis.matrix(matrix), basis.reduced(right))
+        return list(apart(basis.expanded(unknowns), shapes, is_complex))
+
+    @property
+    def _symmetric(self) -> bool:
+        """Whether a variable has symmetries: outside of their Space the Hessian is zero."""
+        return any(len(space_of(point).group) > 1 for point in self._points)
 
     @property
     def _points(self) -> list[Var]:
@@ -399,7 +415,8 @@ def hessian(
         if mode == "cross-country":
             blocks = hessian_body(fine_gradient(f.term.body, points), points, mode)
         else:
-            blocks = hessian_body(grad(f, names, simplify=simplify, rules=rules).term.body, points, mode)
+            gradient = gradient_of(f, names, "conjugate", simplify, rule_paths(rules), in_spaces=False)
+            blocks = hessian_body(gradient.term.body, points, mode)
         return blocks if names_several(wrt) else let(split(blocks)[0], split(blocks)[1].children[0].children[0])
 
     term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))

@@ -19,10 +19,11 @@ from typing import Any
 from combdiff.api.programs import Program
 from combdiff.differentiation import (
     as_field,
-    cotangent_space,
     derived,
+    items,
     jacobian_block,
     modes_of,
+    onto_spaces,
     pull,
     pulled_back,
     push,
@@ -69,19 +70,31 @@ def grad(
     `convention="jax"` gives the complex conjugate. Raises DifferentiationError when f is not scalar, or is neither of
     real type nor found real by the e-graph.
     """
-    return _gradient(f, wrt, convention, simplify, rule_paths(rules), with_value=False)
+    return gradient_of(f, wrt, convention, simplify, rule_paths(rules))
 
 
 def value_and_grad(
     f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
 ) -> Program:
     """The pair (value, gradient), every intermediate shared; arguments and errors as for `grad`."""
-    return _gradient(f, wrt, convention, simplify, rule_paths(rules), with_value=True)
+    return gradient_of(f, wrt, convention, simplify, rule_paths(rules), with_value=True)
 
 
-def _gradient(
-    f: Program, wrt: Wrt, convention: str, simplified: bool, rules: tuple[str, ...], with_value: bool
+def gradient_of(
+    f: Program,
+    wrt: Wrt,
+    convention: str,
+    simplified: bool,
+    rules: tuple[str, ...],
+    *,
+    with_value: bool = False,
+    in_spaces: bool = True,
 ) -> Program:
+    """The gradient as `grad` and `value_and_grad` give it.
+
+    Without `in_spaces` it is the gradient of f as a function of all tensors, whatever their symmetries: what is to be
+    differentiated again, and projected in the end.
+    """
     if not isinstance(convention, str) or convention not in ("conjugate", "jax"):
         raise DifferentiationError(
             f"unknown convention {shown(convention)}", hint='use "conjugate" (the default) or "jax"'
@@ -94,6 +107,8 @@ def _gradient(
     backward, gradients = pull(f.term.body, points, ONE, names)
     if convention == "jax":
         gradients = [_conjugated(g, names) for g in gradients]
+    if in_spaces:
+        gradients = onto_spaces(points, gradients, names, backward)
     result = _result(gradients, wrt)
     if with_value:
         result = Tuple((_real_value(value), result))
@@ -115,20 +130,34 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
 
 
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
-    """The Jacobian-vector product: one more argument, last, for each wrt: its tangent."""
-    points = points_of(f, wrt)
-    names = Names(f.term)
-    tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(space_of(p)))) for p in points}
-    forward, result = push(f.term.body, tangents, names)
-    body = let((*split(f.term.body)[0], *forward), result)
-    outer = [p for p in f.term.parameters if p.name not in f.inner]
-    parameters = (*outer, *tangents.values(), *f.term.parameters[len(outer) :])
-    return _derived(f, parameters, body, "pushforward", simplify, rule_paths(rules))
+    """The Jacobian-vector product: one more argument, last, for each wrt: its tangent.
+
+    Tangents are trusted to have the symmetries of the arguments that they move.
+    """
+    return _pushed(f, wrt, points_of(f, wrt), simplify, rule_paths(rules))
 
 
 def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
-    """The Hessian-vector product of a real scalar program: the pushforward of its gradient; takes the vector last."""
-    return pushforward(grad(f, wrt, simplify=simplify, rules=rules), wrt, simplify=simplify, rules=rules)
+    """The Hessian-vector product of a real scalar program: the pushforward of its gradient; takes the vector last.
+
+    The product lies in the Space of the argument, and the vector is trusted to.
+    """
+    gradient = gradient_of(f, wrt, "conjugate", simplify, rule_paths(rules), in_spaces=False)
+    return _pushed(gradient, wrt, points_of(f, wrt), simplify, rule_paths(rules), of_gradient=True)
+
+
+def _pushed(
+    f: Program, wrt: Wrt, points: tuple[Var, ...], simplified: bool, rules: tuple[str, ...], of_gradient: bool = False
+) -> Program:
+    names = Names(f.term)
+    tangents = {p: names.fresh(Var(f"{p.name}_dot", p.type)) for p in points}
+    forward, result = push(f.term.body, tangents, names)
+    if of_gradient:
+        result = _result(onto_spaces(points, items(result), names, forward), wrt)
+    body = let((*split(f.term.body)[0], *forward), result)
+    outer = [p for p in f.term.parameters if p.name not in f.inner]
+    parameters = (*outer, *tangents.values(), *f.term.parameters[len(outer) :])
+    return _derived(f, parameters, body, "pushforward", simplified, rules)
 
 
 def jacobian(

@@ -40,7 +40,6 @@ from combdiff.planning import (
     IndexEquals,
     Iota,
     LinearSolve,
-    LogSumExp,
     Mask,
     MaskedContract,
     MatrixFunctionStep,
@@ -51,6 +50,7 @@ from combdiff.planning import (
     PrefixSum,
     Read,
     Reduce,
+    ReduceMax,
     Scale,
     Scatter,
     SizeFactor,
@@ -127,8 +127,8 @@ class Expressions:
             case Reduce(summed=summed):
                 every = len(summed) == len(self.plan.steps[step.operands[0]].axes)
                 return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, summed), single=False)}'})"
-            case LogSumExp(summed=summed):
-                return self.dialect.logsumexp(operands[0], tuple_text(map(str, summed)))
+            case ReduceMax(summed=summed):
+                return self.dialect.largest(operands[0], tuple_text(map(str, summed)))
             case Scale(factor=factor):
                 return self._scaled(factor, operands[0])
             case Combine():
@@ -310,12 +310,14 @@ class Expressions:
 
     def _mask(self, mask: IndexCondition, step: Step) -> str:
         rank, plain = len(step.axes), mask.test == "== 0" and mask.start == Linear()
-        if plain and mask.steps in ((1, -1), (-1, 1)):
+        if plain and mask.steps in ((1, -1), (-1, 1)) and not mask.logical:
             return self.dialect.eye(self.extent(step.axes[0]), self.extent(step.axes[1]), self.dtype(int))
         form = grid(self, mask.steps, mask.start, step.axes, full=True)
         modulus = parenthesised(self.form(mask.modulus)) if mask.test.endswith("divisible") else ""
         test = {"divisible": "== 0", "indivisible": "!= 0"}.get(mask.test, mask.test)
         condition = f"({form}) % {modulus} {test}" if modulus else f"{form} {test}"
+        if mask.logical and rank:
+            return condition
         cast = self.dialect.cast if rank else self.dialect.scalar
         return cast(f"({condition})" if rank else condition, self.dtype(int))
 

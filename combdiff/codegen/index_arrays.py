@@ -81,5 +81,5 @@ def grid(writer: Words, steps: Pattern, start: Linear, axes: Sequence[Domain], f
             shift = start if label == first else Linear()
             bounds = [shift, shift + extent_form(domain)][shift == Linear() :]
             array = writer.placed(writer.dialect.arange(*map(writer.form, bounds)), (label,), len(axes))
-            parts.append(array if size == 1 else f"{parenthesised(str(size))} * {array}")
-    return " + ".join(parts)
+            parts.append(array if size == 1 else f"-{array}" if size == -1 else f"{parenthesised(str(size))} * {array}")
+    return " + ".join(parts).replace(" + -", " - ")

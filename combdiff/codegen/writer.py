@@ -33,7 +33,6 @@ from combdiff.planning import (
     ElementwiseStep,
     Fill,
     Layout,
-    LogSumExp,
     Loop,
     Mask,
     MaskedContract,
@@ -41,6 +40,7 @@ from combdiff.planning import (
     Plan,
     PrefixSum,
     Read,
+    ReduceMax,
     Reuse,
     Scale,
     Step,
@@ -298,7 +298,7 @@ class _Writer:
             return False
         for m in self.readers.get(n, ()):
             operation = self.plan.steps[m].operation
-            ends = isinstance(operation, LogSumExp) or getattr(operation, "name", "") in ("exp", "logaddexp")
+            ends = isinstance(operation, ReduceMax) or getattr(operation, "name", "") in ("exp", "logaddexp")
             match operation:
                 case Combine(factors=factors):
                     scaled = [f for f, k in zip(factors, self.plan.steps[m].operands, strict=True) if k == n]

@@ -23,10 +23,10 @@ from combdiff.differentiation.combinators import (
     Solve,
     eliminate,
 )
-from combdiff.differentiation.derivation import as_field, derived, pulled_back, space_of
+from combdiff.differentiation.derivation import as_field, derived, items, pulled_back, space_of
 from combdiff.differentiation.jacobians import fine_gradient, hessian_body, jacobian_block, modes_of
 from combdiff.differentiation.linearity import check_linear
-from combdiff.differentiation.pullback import cotangent_space, equation_of, pull, push, zero
+from combdiff.differentiation.pullback import equation_of, onto_spaces, pull, push, zero
 from combdiff.differentiation.univariate import (
     Adjoint,
     Call,
@@ -61,14 +61,15 @@ __all__ = [
     "Univariate",
     "as_field",
     "check_linear",
-    "cotangent_space",
     "derived",
     "eliminate",
     "equation_of",
     "fine_gradient",
     "hessian_body",
+    "items",
     "jacobian_block",
     "modes_of",
+    "onto_spaces",
     "pull",
     "pulled_back",
     "push",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from combdiff.differentiation.pullback import cotangent_space, pull
+from combdiff.differentiation.pullback import cotangent_space, onto_spaces, pull
 from combdiff.errors import UnsupportedError
 from combdiff.ir import (
     Coordinate,
@@ -68,7 +68,8 @@ def pulled_back(origin: Lambda, points: tuple[Var, ...], tupled: bool) -> tuple[
         for n, item in enumerate(items(value), start=1)
     ]
     cotangent = Tuple(tuple(cotangents)) if isinstance(value, Tuple) else cotangents[0]
-    backward, results = pull(origin.body, points, cotangent, names)
+    backward, pulled = pull(origin.body, points, cotangent, names)
+    results = onto_spaces(points, pulled, names, backward)
     result = Tuple(tuple(results)) if tupled else results[0]
     return (*origin.parameters, *cotangents), let((*bindings, *backward), result)
 

@@ -12,7 +12,8 @@ Invariant: a block's axes are those of the result, then those of the variable of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from combdiff.differentiation.cross_country import eliminate
 from combdiff.differentiation.pullback import pull, push
@@ -20,19 +21,26 @@ from combdiff.differentiation.wirtinger import HALF, WirtingerMap, by_pullback, 
 from combdiff.errors import DifferentiationError, shown
 from combdiff.ir import (
     ONE,
+    Action,
     Names,
     Space,
     Term,
     Tuple,
     Var,
     apply,
+    average,
     bind_heavy,
     conj,
+    conjugating_action,
     function,
+    image_under,
     is_complex,
     lambda_,
     let,
+    mean_of,
     mul,
+    on_axes,
+    plain_subgroup,
     split,
     type_of,
 )
@@ -88,28 +96,58 @@ def differentiate(body: Term, point: Var, mode: str, names: Names, letters: tupl
 
 
 def jacobian_block(body: Term, point: Var, mode: str, names: Names) -> tuple[Bindings, Term]:
-    """∂body/∂point with the bindings it needs; the pair (∂/∂z, ∂/∂z̄) for a complex point."""
+    """∂body/∂point with the bindings it needs; the pair (∂/∂z, ∂/∂z̄) for a complex point.
+
+    By a point with symmetries it is the derivative along its Space, J P.
+    """
     block = differentiate(body, point, mode, names, ("abcmn", "defgh"))
     parts = (block.map.holomorphic, block.map.antiholomorphic) if is_complex(point) else (block.map.holomorphic,)
-    terms = tuple(lambda_((*block.at, *block.own), part) for part in parts)
-    return block.bindings, Tuple(terms) if is_complex(point) else terms[0]
+    terms = [lambda_((*block.at, *block.own), part) for part in parts]
+    bindings, group = list(block.bindings), [on_axes(action, len(block.at)) for action in _space(point).group]
+    if turned := conjugating_action(group):  # dz̄ is one of the dz: ∂/∂z and ∂/∂z̄ are one but for the order of axes
+        turned = replace(turned, conjugate=False)
+        one, two = (_named(term, "t", names, bindings) for term in terms)
+        terms = [_met(one, two, turned, names), _met(two, one, turned, names)]
+    terms = [average(term, plain_subgroup(group), "t", names, bindings) for term in terms]
+    return bindings, Tuple(tuple(terms)) if is_complex(point) else terms[0]
+
+
+def _met(one: Var, other: Var, action: Action, names: Names, conjugated: bool = False) -> Term:
+    """The mean of a tensor and the image of another, which may be conjugated."""
+    indices = names.indices(_space(one).axes)
+    return lambda_(
+        indices, mean_of([apply(one, indices), image_under(other, indices, replace(action, conjugate=conjugated))])
+    )
 
 
 def hessian_block(gradient: Term, row: Var, column: Var, mode: str, names: Names) -> tuple[Bindings, tuple[Term, ...]]:
     """The block of second derivatives by `row`, then `column`, from the gradient by `column`; axes of row first.
 
     With a complex variable among them it is the pair (∂²f/∂zᵢ∂z̄ⱼ, ∂²f/∂zᵢ∂zⱼ). The gradient g is 2 ∂f/∂z̄ for a
-    complex column, so the pair is (∂gⱼ/∂zᵢ / 2, conj(∂gⱼ/∂z̄ᵢ) / 2); a real variable is its own conjugate.
+    complex column, so the pair is (∂gⱼ/∂zᵢ / 2, conj(∂gⱼ/∂z̄ᵢ) / 2); a real variable is its own conjugate. The gradient
+    is that of a function of all tensors, and the block is projected on both sides.
     """
     block = differentiate(gradient, row, mode, names, ("defgh", "abcmn"))
-    indices = (*block.own, *block.at)
-    direct, mirrored = block.map.holomorphic, block.map.antiholomorphic
-    if not is_complex(row) and not is_complex(column):
-        return block.bindings, (lambda_(indices, direct),)
+    bindings = list(block.bindings)
+    parts = [lambda_((*block.own, *block.at), part) for part in _second(block.map, row, column)]
+    rows, columns = _space(row), _space(column)
+    by_row = [on_axes(action, 0, columns.order) for action in rows.group]
+    by_column = [on_axes(action, rows.order) for action in columns.group]
+    for group, conjugated in ((by_row, True), (by_column, False)):
+        if turned := conjugating_action(group):
+            direct, twin = (_named(part, "t", names, bindings) for part in parts)
+            met = partial(_met, action=turned, names=names, conjugated=conjugated)
+            parts = [met(direct, twin), met(twin, direct)]
+    both = tuple(a.then(b) for a in plain_subgroup(by_row) for b in plain_subgroup(by_column))
+    return bindings, tuple(average(part, both, "t", names, bindings) for part in parts)
+
+
+def _second(map_: WirtingerMap, row: Var, column: Var) -> tuple[Term, ...]:
+    """The parts of a block of second derivatives from the derivative of a gradient."""
     if not is_complex(column):
-        return block.bindings, (lambda_(indices, direct), lambda_(indices, direct))
-    twin = mirrored if is_complex(row) else direct
-    return block.bindings, (lambda_(indices, mul(HALF, direct)), lambda_(indices, mul(HALF, conj(twin))))
+        return (map_.holomorphic, map_.holomorphic) if is_complex(row) else (map_.holomorphic,)
+    twin = map_.antiholomorphic if is_complex(row) else map_.holomorphic
+    return mul(HALF, map_.holomorphic), mul(HALF, conj(twin))
 
 
 def fine_gradient(objective: Term, points: tuple[Var, ...]) -> Term:
@@ -144,7 +182,7 @@ def _block(parts: tuple[Term, ...]) -> Term:
     return parts[0] if len(parts) == 1 else Tuple(parts)
 
 
-def _named(value: Term, name: str, names: Names, bindings: Bindings) -> Term:
+def _named(value: Term, name: str, names: Names, bindings: Bindings) -> Var:
     """A variable that is bound to the value."""
     space = _space(value)
     var = names.fresh(Var(name, Space(*space.axes, dtype=space.dtype)))

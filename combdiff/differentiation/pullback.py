@@ -41,6 +41,7 @@ from combdiff.ir import (
     Var,
     add,
     apply,
+    average,
     delta,
     function,
     is_complex,
@@ -234,6 +235,17 @@ def pull(body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names) -> tup
         backward.append((bar, collect(names, received[var], space)))
         send(value, bar, var)
     return backward, [collect(names, received[var], cotangent_space(_space(var))) for var in wrt]
+
+
+def onto_spaces(
+    wrt: tuple[Var, ...], cotangents: Iterable[Term], names: Names, bindings: list[tuple[Var, Term]]
+) -> list[Term]:
+    """The cotangents of parameters, each in the Space of its parameter; new bindings are added to those given.
+
+    The pullback of the inclusion of a Space with symmetries into all tensors is the projection onto it.
+    """
+    pairs = zip(wrt, cotangents, strict=True)
+    return [average(each, _space(var).group, f"{var.name}_bar", names, bindings) for var, each in pairs]
 
 
 def _space(var: Var) -> Space:

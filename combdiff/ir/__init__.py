@@ -7,14 +7,26 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
 (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
 (functions that NumPy lacks), `implicit` (what solves an equation), `types` (every term has one), `cycles`,
-`substitution`, `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what is used twice
-is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of
-terms, by naive loops).
+`substitution`, `groups` (of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for
+messages), `inlining`, `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of
+bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
 """
 
+from combdiff.ir.averages import (
+    SymmetryGroup,
+    average,
+    averaged,
+    conjugating_action,
+    image_under,
+    mean_of,
+    moved_indices,
+    on_axes,
+    plain_subgroup,
+    whole_read,
+)
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
@@ -32,8 +44,10 @@ from combdiff.ir.domains import (
     Whole,
     extent,
     first_index,
+    identity_action,
     parse_symmetry,
 )
+from combdiff.ir.groups import Subgroup, representatives, subgroup_factors
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import (
     Affine,
@@ -47,10 +61,12 @@ from combdiff.ir.indices import (
     delta,
     indicator,
     is_index,
+    opposite,
     size_form,
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.largest import Largest, Masked, Shift, masked
 from combdiff.ir.let_form import (
     bind_heavy,
     canonical_names,
@@ -67,7 +83,7 @@ from combdiff.ir.let_form import (
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus
-from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positive, logsumexp, wrapped
+from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positive, wrapped
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import HALF, TABLE, Row, divide, function, is_entire, parity, power, register, square
 from combdiff.ir.readability import letters_of, readable
@@ -90,6 +106,7 @@ from combdiff.ir.terms import (
     Sum,
     Term,
     Tuple,
+    Type,
     Var,
     add,
     as_float,
@@ -131,7 +148,9 @@ __all__ = [
     "Implicit",
     "Indicator",
     "Lambda",
+    "Largest",
     "Let",
+    "Masked",
     "Mul",
     "Names",
     "Number",
@@ -142,12 +161,16 @@ __all__ = [
     "Real",
     "Row",
     "Scalar",
+    "Shift",
     "Size",
     "Space",
+    "Subgroup",
     "Sum",
     "Symmetric",
+    "SymmetryGroup",
     "Term",
     "Tuple",
+    "Type",
     "Unequal",
     "Var",
     "Whole",
@@ -158,11 +181,14 @@ __all__ = [
     "affine_parts",
     "apply",
     "as_float",
+    "average",
+    "averaged",
     "axes_of",
     "base_name",
     "bind_heavy",
     "canonical_names",
     "conj",
+    "conjugating_action",
     "counts_modulo",
     "delta",
     "describe",
@@ -177,6 +203,8 @@ __all__ = [
     "fresh",
     "function",
     "held",
+    "identity_action",
+    "image_under",
     "indicator",
     "inline_all",
     "inverse",
@@ -200,13 +228,18 @@ __all__ = [
     "letters_of",
     "linear_solve",
     "logdet_positive",
-    "logsumexp",
+    "masked",
     "matrices_in",
+    "mean_of",
+    "moved_indices",
     "mul",
     "negate",
     "number",
+    "on_axes",
+    "opposite",
     "parity",
     "parse_symmetry",
+    "plain_subgroup",
     "power",
     "power_of",
     "put_back",
@@ -214,6 +247,7 @@ __all__ = [
     "register",
     "released",
     "remembered",
+    "representatives",
     "settled",
     "share",
     "show_index",
@@ -221,6 +255,7 @@ __all__ = [
     "split",
     "square",
     "squared_modulus",
+    "subgroup_factors",
     "substitute",
     "subterms",
     "tidy",
@@ -230,5 +265,6 @@ __all__ = [
     "uses",
     "values_of",
     "whole_calls",
+    "whole_read",
     "wrapped",
 ]

@@ -128,6 +128,12 @@ class Action:
             self.conjugate != other.conjugate,
         )
 
+    @property
+    def inverse(self) -> Action:
+        """The action that undoes this one."""
+        axes = tuple(self.axes.index(n) for n in range(len(self.axes)))
+        return Action(axes, tuple(self.negated[a] for a in axes), self.sign, self.conjugate)
+
 
 def identity_action(order: int) -> Action:
     """The action that changes nothing."""

@@ -209,6 +209,18 @@ def unequal(form: Term, domain: Domain | Whole | None = None) -> Term:
     return Unequal(affine([(form, sign)]), kind)
 
 
+def opposite(condition: Term) -> Term | None:
+    """The condition that holds where another does not; None where it has no such form."""
+    match condition:
+        case Indicator() if not condition.modulus:
+            return indicator(affine([(condition.form, -1)], -1))
+        case Unequal():
+            return condition.opposite
+        case Delta() if not condition.lookup:
+            return unequal(affine([(condition.left, 1), (condition.right, -1)]), condition.domain)
+    return None
+
+
 def size_form(size: int | str) -> Term:
     """A size as an index expression: a constant, or the size name as a variable."""
     return Affine((), size) if isinstance(size, int) else Var(size, Whole())

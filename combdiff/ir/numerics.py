@@ -59,15 +59,6 @@ def logdet_positive(matrix: Any, name: Any) -> Any:
     return 2 * np.log(np.diagonal(factor, 0, -2, -1).real).sum(-1)
 
 
-def logsumexp(array: Any, axes: Any) -> Any:
-    """log Σ exp over some axes, the largest element taken out; −∞ over no elements."""
-    if 0 in array.shape:
-        return np.log(np.exp(array).sum(axes))
-    top = array.max(axes, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0)
-    return np.log(np.exp(array - top).sum(axes)) + top.sum(axes)
-
-
 def wrapped(array: Any, axis: Any, start: Any, total: Any) -> Any:
     """total elements along an axis from start on, the array again and again on either side of it; a view if it can."""
     size = array.shape[axis]

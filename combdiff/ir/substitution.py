@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.domains import Cyclic, Domain
 from combdiff.ir.indices import delta
-from combdiff.ir.terms import Apply, Lambda, Let, Sum, Term, Tuple, Var, let, mul, total
+from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, let, mul, total
 
 
 def subterms(term: Term) -> Iterator[Term]:
@@ -107,8 +107,7 @@ class _Substitution:
             taken.add(new.name)
         bound = tuple(renaming.get(v, v) for v in term.bound)
         body = self.run(term.children[0], renaming)
-        assert isinstance(term, Lambda | Sum)
-        return type(term)(bound, body), active  # type: ignore[arg-type]
+        return type(term)(bound, body), active  # type: ignore[call-arg]
 
     def _let(self, term: Let, active: dict[Var, Term]) -> Term:
         """Bindings are sequential: rename a bound variable that clashes as its scope begins."""

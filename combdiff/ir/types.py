@@ -13,6 +13,7 @@ from combdiff.errors import TypeMismatchError
 from combdiff.ir.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Indicator, Unequal
+from combdiff.ir.largest import Largest, Masked, Shift
 from combdiff.ir.matrix_functions import MATRIX_TABLE
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.terms import (
@@ -83,6 +84,8 @@ def type_of(term: Term) -> Inferred:
             return _primitive_type(term)
         case Delta() | Indicator() | Unequal():
             return scalar(int)
+        case Masked() | Largest() | Shift():
+            return scalar(float)
         case Add() | Mul() | Conj() | Sum():
             return scalar(join(*(dtype_of(child) for child in term.children)))
     raise TypeError(f"not a term: {term!r}")

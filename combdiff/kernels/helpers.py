@@ -17,7 +17,7 @@ import inspect
 from collections.abc import Mapping
 from functools import cache
 
-from combdiff.ir import adjugate, inverse, linear_solve, logdet_positive, logsumexp, wrapped
+from combdiff.ir import adjugate, inverse, linear_solve, logdet_positive, wrapped
 
 VIEW = '''\
 def _view(array, axes, shape):
@@ -194,7 +194,7 @@ def matrix_helpers(np: str) -> Mapping[str, str]:
     """The texts of numerical functions as helpers, without types, for the library with that name in the text."""
     texts = {
         f"_{function.__name__}": inspect.getsource(function)
-        for function in (inverse, linear_solve, adjugate, logdet_positive, logsumexp, wrapped)
+        for function in (inverse, linear_solve, adjugate, logdet_positive, wrapped)
     }
     return {
         name: text.replace(f"def {name[1:]}(", f"def {name}(")

@@ -237,8 +237,8 @@ class Reduce:
 
 
 @dataclass(frozen=True)
-class LogSumExp:
-    """log Σ exp over some axes."""
+class ReduceMax:
+    """The largest element along some axes; −∞ of no elements."""
 
     summed: Pattern
 
@@ -260,10 +260,13 @@ class Combine:
 
 @dataclass(frozen=True)
 class ElementwiseStep:
-    """A function of `primitives.TABLE`, each operand broadcast along its pattern."""
+    """A function of `primitives.TABLE`, or one of `SHIFTING`, each operand broadcast along its pattern."""
 
     name: str
     patterns: tuple[Pattern, ...]
+
+
+SHIFTING = ("masked", "finite")  # a condition and a number: −∞ where it is 0; a number, or 0 where it is not finite
 
 
 @dataclass(frozen=True)
@@ -351,7 +354,7 @@ Operation = (
     | DiagonalScatterAdd
     | DiagonalEmbed
     | Reduce
-    | LogSumExp
+    | ReduceMax
     | Scale
     | Combine
     | ElementwiseStep

@@ -36,7 +36,6 @@ from combdiff.planning.operations import (
     Fold,
     Gram,
     LinearSolve,
-    LogSumExp,
     Mask,
     MaskedContract,
     MatrixFunctionStep,
@@ -44,6 +43,7 @@ from combdiff.planning.operations import (
     Pattern,
     PrefixSum,
     Read,
+    ReduceMax,
     Scale,
     SolveEquation,
     Step,
@@ -347,7 +347,7 @@ def workspace(plan: Plan, n: int) -> int:
             return min(2, scaled + (len(factors) > 2)) * size * item + _buffers(plan, n, patterns)
         case ElementwiseStep(name=name, patterns=patterns):  # some powers are written as two operations
             return (name == "power") * size * item + _buffers(plan, n, patterns)
-        case LogSumExp():
+        case ReduceMax():
             return 2 * held * item + 4 * size * item + _buffers(plan, n, [()])
         case IndexCondition() | IndexEquals() | Clip() | Iota():
             return 3 * size * ITEM_BYTES[float]

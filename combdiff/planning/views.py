@@ -41,12 +41,16 @@ class Position:
 
 @dataclass(frozen=True)
 class IndexCondition:
-    """1 where `form = steps · t + start` is ≥ 0, = 0, ≠ 0, or divisible by `modulus` or not; 0 elsewhere."""
+    """1 where `form = steps · t + start` is ≥ 0, = 0, ≠ 0, or divisible by `modulus` or not; 0 elsewhere.
+
+    As an array these are numbers or, where `logical`, truth values.
+    """
 
     steps: tuple[int, ...]
     start: Linear
     test: str  # ">= 0", "== 0", "!= 0", "divisible" or "indivisible"
     modulus: Linear
+    logical: bool = False
 
 
 def extent_form(domain: Domain) -> Linear:

@@ -6,17 +6,73 @@
 In: a term. Out: text. One layout decides order, grouping and names, and two renderers write its documents.
 
 In the order in which data meets them: `documents` (what is written where), `outline` (definitions short enough to
-read), `naming`, `monomials`, `conditions`, `bounds`, `indirect`, `pointfree`, `signs`, `notation` (index notation);
-`chains`, `contraction`, `matrix` (matrix notation); `rendering`, `plain`, `tex` (the renderers); `combinators`.
+read), `naming`, `monomials`, `conditions`, `bounds`, `indirect`, `pointfree`, `signs`, `told`, `notation` (index
+notation); `chains`, `contraction`, `matrix` (matrix notation); `rendering`, `plain`, `tex` (the renderers);
+`combinators`.
 
 Invariant: every term can be printed, in time linear in its graph; equal terms print alike in every process.
 """
 
 from combdiff.printing.combinators import combinator_text
-from combdiff.printing.plain import matrix_text, text
+from combdiff.printing.documents import (
+    Arrow,
+    BigSum,
+    Bound,
+    Comparison,
+    Derivative,
+    Division,
+    Doc,
+    ElementPower,
+    ElementProduct,
+    FunctionCall,
+    Iverson,
+    Juxtaposition,
+    Literal,
+    Marked,
+    MatrixProduct,
+    Modulo,
+    Name,
+    Norm,
+    Ranging,
+    ResultRow,
+    Rounded,
+    Sheet,
+    Signed,
+    Starred,
+    Subscripted,
+    Superscript,
+)
+from combdiff.printing.plain import SHOWN_AS, matrix_text, text
 from combdiff.printing.tex import latex, matrix_latex
 
 __all__ = [
+    "SHOWN_AS",
+    "Arrow",
+    "BigSum",
+    "Bound",
+    "Comparison",
+    "Derivative",
+    "Division",
+    "Doc",
+    "ElementPower",
+    "ElementProduct",
+    "FunctionCall",
+    "Iverson",
+    "Juxtaposition",
+    "Literal",
+    "Marked",
+    "MatrixProduct",
+    "Modulo",
+    "Name",
+    "Norm",
+    "Ranging",
+    "ResultRow",
+    "Rounded",
+    "Sheet",
+    "Signed",
+    "Starred",
+    "Subscripted",
+    "Superscript",
     "combinator_text",
     "latex",
     "matrix_latex",

@@ -73,7 +73,7 @@ def write_conditions(conditions: Iterable[Indicator | Unequal], scope: Scope) ->
 
 def _congruence(condition: Indicator, scope: Scope) -> Comparison:
     coefficients, offset = form_of(condition.form)
-    rest = Modulo(write_form((coefficients, 0), scope), condition.modulus)
+    rest = Modulo(write_form((coefficients, 0), scope), Literal(condition.modulus))
     return Comparison((rest, Literal(-offset % condition.modulus)), ("=",))
 
 

@@ -107,10 +107,19 @@ class Rounded(Doc):
 
 
 @dataclass(frozen=True)
+class Ranging(Doc):
+    """An index with its domain where nothing else tells it: `i<n`, `|b|≤B`, `k mod n`, `t∈ℝ` by its sign."""
+
+    name: Name
+    sign: str
+    size: Doc
+
+
+@dataclass(frozen=True)
 class Bound:
     """An index of a Σ with its least and greatest value; without them over its domain but for those `apart`."""
 
-    name: Name
+    name: Name | Ranging
     lower: Doc | None = None
     upper: Doc | None = None
     apart: tuple[Doc, ...] = ()
@@ -122,6 +131,15 @@ class BigSum(Doc):
 
     indices: tuple[Bound, ...]
     variables: tuple[Name, ...]
+    body: Doc
+
+
+@dataclass(frozen=True)
+class Projected(Doc):
+    """`Sym_{groups} body`: an average over the orders of the groups of indices."""
+
+    name: str
+    groups: tuple[tuple[Doc, ...], ...]
     body: Doc
 
 
@@ -146,7 +164,7 @@ class Modulo(Doc):
     """`form mod modulus`."""
 
     form: Doc
-    modulus: int
+    modulus: Doc
 
 
 @dataclass(frozen=True)
@@ -215,7 +233,7 @@ class Norm(Doc):
 class Arrow(Doc):
     """`(parameters) ↦ body`."""
 
-    parameters: tuple[Name, ...]
+    parameters: tuple[Doc, ...]
     body: Doc
 
 
@@ -228,8 +246,12 @@ class ResultRow(Doc):
 
 @dataclass(frozen=True)
 class Sheet(Doc):
-    """A whole program: the parameters it takes one group after another, definitions (left, right), the result."""
+    """A whole program: the parameters it takes one group after another, definitions (left, right), the result.
 
-    groups: tuple[tuple[Name, ...], ...]
+    `unit` is the imaginary unit in plain text: i, or ⅈ where a parameter is called i.
+    """
+
+    groups: tuple[tuple[Doc, ...], ...]
     definitions: tuple[tuple[Doc, Doc], ...]
     result: Doc
+    unit: str = "i"

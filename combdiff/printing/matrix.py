@@ -64,7 +64,7 @@ from combdiff.printing.contraction import Contraction, NoMatrixNotation
 from combdiff.printing.documents import Doc, FunctionCall, Marked, ResultRow, Sheet, Subscripted
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
-from combdiff.printing.notation import Layout, opened
+from combdiff.printing.notation import Layout, opened, unit_of
 from combdiff.simplification import factors_of, symbols, with_symmetries
 
 Indices = tuple[Var, ...]
@@ -77,7 +77,7 @@ def matrix_sheet(term: Term) -> Sheet:
     parts, layout, scope = opened(_with_symmetries(_with_short_cotangents(term)))
     writer = _Notation(layout, scope)
     definitions = tuple(writer.definition(var, value) for var, value in parts.definitions)
-    return Sheet((), definitions, writer.result(parts.result))
+    return Sheet((), definitions, writer.result(parts.result), unit_of(scope))
 
 
 def _with_short_cotangents(term: Term) -> Term:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
-from combdiff.ir import Real, Var, is_domain
+from combdiff.ir import Real, Var, Whole, is_domain
 
 LETTERS = "abcdefghijklmnpqrstuvwxyz"  # without o, which reads as 0
 REAL_LETTERS = "xyztsuvwrqp"
@@ -31,7 +31,7 @@ def base_name(var: Var) -> str:
 
 @dataclass(frozen=True)
 class Scope:
-    """The variables visible at one place with the names they are shown by; `reserved` names are never made up."""
+    """The variables visible at one place with the names they are shown by; no index is shown by a `reserved` name."""
 
     shown: Mapping[Var, str] = field(default_factory=dict)
     reserved: frozenset[str] = frozenset()
@@ -45,16 +45,21 @@ class Scope:
         taken = set(shown.values())
         # Variables that still have the name the user gave choose before their renamed siblings.
         for var in sorted(variables, key=lambda v: v.name != base_name(v)):
-            shown[var] = _choose(var, taken, inside | self.reserved)
+            shown[var] = _choose(var, taken, inside, self.reserved)
             taken.add(shown[var])
         return Scope(shown, self.reserved)
 
 
-def _choose(var: Var, taken: set[str], inside: frozenset[str]) -> str:
+def _choose(var: Var, taken: set[str], inside: frozenset[str], reserved: frozenset[str]) -> str:
     base = base_name(var)
-    if base and base not in taken and (base == var.name or base not in inside):
+    mine = base == var.name and (base not in reserved or not _is_index(var))
+    if base and base not in taken and (mine or base not in inside | reserved):
         return base
-    return next(name for name in _candidates(var, base) if name not in taken and name not in inside)
+    return next(name for name in _candidates(var, base) if name not in taken and name not in inside | reserved)
+
+
+def _is_index(var: Var) -> bool:
+    return is_domain(var.type) and not isinstance(var.type, Whole)
 
 
 def _candidates(var: Var, base: str) -> Iterator[str]:

@@ -37,6 +37,7 @@ from combdiff.ir import (
     Tuple,
     Unequal,
     Var,
+    Whole,
     squared_modulus,
 )
 from combdiff.ir import Function as Map
@@ -45,6 +46,7 @@ from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
+    Bound,
     Derivative,
     Division,
     Doc,
@@ -54,6 +56,7 @@ from combdiff.printing.documents import (
     Kronecker,
     Literal,
     Name,
+    Projected,
     ResultRow,
     Sheet,
     Signed,
@@ -67,12 +70,14 @@ from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
+from combdiff.printing.projectors import Projection, with_projectors
 from combdiff.printing.signs import negated
+from combdiff.printing.told import Told, ranging, size_of
 
 
 def sheet(term: Term) -> Sheet:
     """The document of any term: parameters, definitions and result."""
-    parts, layout, scope = opened(term)
+    parts, layout, scope = opened(with_projectors(term))
     return layout.sheet(parts, scope)
 
 
@@ -82,19 +87,27 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     expressions = [*(value for _, value in parts.definitions), parts.result]
     bound = [*(var for group in parts.groups for var in group), *(var for var, _ in parts.definitions)]
     nodes = list(postorder(*expressions))
+    layout = Layout(nodes, [var for var, _ in parts.definitions])
     imaginary = any(isinstance(node, Number) and node.imag for node in nodes)
     free = frozenset().union(*(e.free for e in expressions)) - frozenset(bound)
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
     outer += [size for node in nodes if isinstance(node, Sum) for size in sizes_of(node)]
+    outer += [Var(size, Whole()) for v in layout.unknown(nodes) if isinstance(size := size_of(v.type), str)]
     scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter([*bound, *dict.fromkeys(outer)])
-    return parts, Layout(nodes), scope
+    return parts, layout, scope
+
+
+def unit_of(scope: Scope) -> str:
+    """The imaginary unit beside the parameters and sizes of a program."""
+    return "ⅈ" if "i" in scope.shown.values() else "i"
 
 
 class Layout:
     """Terms to documents; knows which names are bound below every binder of the program."""
 
-    def __init__(self, nodes: Iterable[Term]) -> None:
+    def __init__(self, nodes: Sequence[Term], definitions: Iterable[Var]) -> None:
         self._inside: dict[Term, frozenset[str]] = {}
+        self._told = Told(nodes, definitions)
         for node in nodes:  # children first
             self._names_inside(node)
 
@@ -105,6 +118,23 @@ class Layout:
             self._inside[term] = frozenset(map(base_name, term.bound)).union(*below)
         return self._inside[term]
 
+    def unknown(self, nodes: Iterable[Term]) -> Iterable[Var]:
+        """The indices bound in the nodes that may have to be written with their domains."""
+        for node in nodes:
+            if isinstance(node, Lambda | Sum):
+                yield from self._told.unknown(node.bound, node.children[0])
+
+    def _ranged(
+        self, variables: Sequence[Var], body: Term, scope: Scope, inner: Scope, definition: Var | None = None
+    ) -> tuple[Doc, ...]:
+        """The names of indices, with their domains where a reader could not tell them."""
+        unknown = self._told.unknown(variables, body, scope.shown, definition)
+        names = (Name(inner[var]) for var in variables)
+        return tuple(
+            ranging(name, v.type, inner.shown) if v in unknown else name  # type: ignore[arg-type]
+            for v, name in zip(variables, names, strict=True)
+        )
+
     def _enter(self, scope: Scope, variables: Sequence[Var], body: Term) -> Scope:
         return scope.enter(variables, self._names_inside(body))
 
@@ -112,7 +142,7 @@ class Layout:
         """A whole outline."""
         groups = tuple(_names(group, scope) for group in parts.groups)
         definitions = tuple(self.definition(var, value, scope) for var, value in parts.definitions)
-        return Sheet(groups, definitions, self.doc(parts.result, scope))
+        return Sheet(groups, definitions, self.doc(parts.result, scope), unit_of(scope))
 
     def definition(self, var: Var, value: Term, scope: Scope) -> tuple[Doc, Doc]:
         """`name = value`, the indices of a tensor on the left."""
@@ -120,7 +150,8 @@ class Layout:
         if not isinstance(value, Lambda):
             return name, self.doc(value, scope)
         inner = self._enter(scope, value.parameters, value.body)
-        left = Subscripted(name, _names(value.parameters, inner), _is_round(None, value.parameters))
+        names = self._ranged(value.parameters, value.body, scope, inner, var)
+        left = Subscripted(name, names, _is_round(None, value.parameters))
         return left, self.doc(value.body, inner)
 
     def doc(self, term: Term, scope: Scope) -> Doc:
@@ -130,6 +161,11 @@ class Layout:
 
     def _arguments(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
         return tuple(self.doc(_unwrapped(term), scope) for term in terms)
+
+    def _told_arguments(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
+        """The arguments of a named map, whose declaration tells the domains of their indices."""
+        found = [_unwrapped(term) for term in terms]
+        return tuple(self._lambda(t, scope, told=True) if isinstance(t, Lambda) else self.doc(t, scope) for t in found)
 
     def _indices(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
         return tuple(
@@ -173,6 +209,9 @@ class Layout:
                 return self._pullback(term, scope)
             case Implicit():
                 return self._implicit(term, scope)
+            case Projection():
+                groups = tuple(self._indices(group, scope) for group in term.groups)
+                return Projected(term.name, groups, self.doc(term.body, scope))
         raise TypeError(f"not a term without lets: {term!r}")
 
     # --- sums and products -----------------------------------------------------------------------------------------
@@ -221,11 +260,15 @@ class Layout:
         inner = self._enter(scope, term.indices, term.body)
         finite = [v for v in term.indices if not isinstance(v.type, Real)]
         real = [v for v in term.indices if isinstance(v.type, Real)]
-        conditions, body = split_bounds(finite, term.body)
-        bounded = write_bounds(finite, conditions, inner)
+        unknown = self._told.unknown(term.indices, term.body, scope.shown)
+        told = [v for v in finite if v not in unknown]
+        conditions, body = split_bounds(told, term.body)
+        bounded = write_bounds(told, conditions, inner)
         plain = [v for v in finite if not any(Name(inner[v]) == bound.name for bound in bounded)]
         hidden = frozenset(finite).difference(plain)
         unbounded, body = split_inequalities(plain, hidden, body, inner)
+        ranged = dict(zip((Name(inner[v]) for v in plain), self._ranged(plain, term.body, scope, inner), strict=True))
+        unbounded = tuple(Bound(ranged[b.name], apart=b.apart) for b in unbounded)  # type: ignore[index, arg-type]
         indices = (*unbounded, *bounded)
         return BigSum(indices, _names(real, inner), self.doc(body, inner))
 
@@ -241,19 +284,23 @@ class Layout:
 
     def _apply(self, term: Apply, scope: Scope) -> Doc:
         round_ = _is_round(term.function, term.arguments)
-        arguments = (self._arguments if round_ else self._indices)(term.arguments, scope)
+        if isinstance(term.function, Var) and isinstance(term.function.type, Map):
+            arguments = self._told_arguments(term.arguments, scope)
+        else:
+            arguments = (self._arguments if round_ else self._indices)(term.arguments, scope)
         return Subscripted(self.doc(term.function, scope), arguments, round_)
 
-    def _lambda(self, term: Lambda, scope: Scope) -> Doc:
+    def _lambda(self, term: Lambda, scope: Scope, *, told: bool = False) -> Doc:
         unindexed = whole(term)
         if unindexed is not None:
             return self.doc(unindexed, scope)
         inner = self._enter(scope, term.parameters, term.body)
-        return Arrow(_names(term.parameters, inner), self.doc(term.body, inner))
+        names = _names(term.parameters, inner) if told else self._ranged(term.parameters, term.body, scope, inner)
+        return Arrow(names, self.doc(term.body, inner))
 
     def _pullback(self, term: Pullback, scope: Scope) -> Doc:
-        cotangent = self._arguments([term.cotangent], scope)
-        return self.pulled_back(term, self._arguments(term.arguments, scope), cotangent, scope)
+        cotangent = self._told_arguments([term.cotangent], scope)
+        return self.pulled_back(term, self._told_arguments(term.arguments, scope), cotangent, scope)
 
     def pulled_back(self, term: Pullback, arguments: tuple[Doc, ...], cotangent: tuple[Doc, ...], scope: Scope) -> Doc:
         """`Dᵀ(k)` of a linear map, `∇R(u)` of a scalar map with cotangent 1, else `∂F(u)ᵀ(k)`."""
@@ -300,7 +347,7 @@ def _rank(base: Term, exponent: int) -> int:
     """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
     if isinstance(base, Delta | Var):
         return int(isinstance(base, Var))
-    if isinstance(base, Sum):
+    if isinstance(base, Sum | Projection):
         return 4 if exponent == 1 else 3
     return 3 if isinstance(base, Add) else 2
 

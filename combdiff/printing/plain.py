@@ -30,6 +30,8 @@ from combdiff.printing.documents import (
     Marked,
     Modulo,
     Norm,
+    Projected,
+    Ranging,
     ResultRow,
     Rounded,
     Scaled,
@@ -72,6 +74,7 @@ class _Text(Renderer):
         self.width = width
 
     def sheet(self, sheet: Sheet) -> str:
+        self.unit = sheet.unit
         heads = self.heads(sheet)
         line = " ".join([*heads, self.render(sheet.result)])
         if not sheet.definitions and len(line) <= self.width:
@@ -90,7 +93,7 @@ class _Text(Renderer):
         Its parentheses are those it has on one line.
         """
         line = margin + before + self.bracket(doc, least) + after
-        if len(line) <= self.width or not isinstance(doc, Arrow | ResultRow | Signed | Juxtaposition):
+        if len(line) <= self.width or not isinstance(doc, Arrow | ResultRow | Signed | Juxtaposition | Projected):
             yield line
         elif self.is_bracketed(doc, least):
             yield from self._between(f"{margin}{before}(", self._below(doc, margin), f"{margin}){after}")
@@ -100,6 +103,8 @@ class _Text(Renderer):
             yield from self._between(f"{margin}{before}(", self._items(doc, margin + "  "), f"{margin}){after}")
         elif isinstance(doc, Juxtaposition):
             yield from self._product_lines(doc, margin, before, after)
+        elif isinstance(doc, Projected):
+            yield from self._lines(doc.body, margin, f"{before}{self.projector(doc)} ", after, TERM)
         elif len(doc.terms) == 1:
             yield from self._lines(doc.terms[0][1], margin, f"{before}-", after, TERM)
         else:
@@ -155,7 +160,7 @@ class _Text(Renderer):
     def imaginary(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
             return f"{self.imaginary(value.numerator)}/{value.denominator}"
-        return "i" if value == 1 else f"{self.real(value)}i"
+        return self.unit if value == 1 else f"{self.real(value)}{self.unit}"
 
     def scaled(self, doc: Scaled) -> str:
         name = self.render(doc.name)
@@ -209,6 +214,13 @@ class _Text(Renderer):
         signs = [*sums, *signs]
         return " ".join([*signs, body, *(f"d{self.render(variable)}" for variable in doc.variables)])
 
+    def projected(self, doc: Projected) -> str:
+        return f"{self.projector(doc)} {self.bracket(doc.body, TERM)}"
+
+    def projector(self, doc: Projected) -> str:
+        """The name of an average."""
+        return f"{doc.name}_{{{self.exchanged(doc)}}}"
+
     def rounded(self, doc: Rounded) -> str:
         left, right = "⌈⌉" if doc.up else "⌊⌋"
         return f"{left}{self.bracket(doc.body, Level.PRODUCT)}/{doc.divisor}{right}"
@@ -216,11 +228,15 @@ class _Text(Renderer):
     def kronecker(self, doc: Kronecker) -> str:
         return f"δ({self.render(doc.left)}, {self.render(doc.right)})"
 
+    def ranging(self, doc: Ranging) -> str:
+        name, size = self.render(doc.name), self.render(doc.size)
+        return {"≤": f"|{name}|≤{size}", "mod": f"{name} mod {size}"}.get(doc.sign, f"{name}{doc.sign}{size}")
+
     def condition(self, doc: Iverson | Comparison | Modulo) -> str:
         if isinstance(doc, Iverson):
             return f"[{', '.join(map(self.render, doc.conditions))}]"
         if isinstance(doc, Modulo):
-            return f"{self.bracket(doc.form, Level.ATOM)} mod {doc.modulus}"
+            return f"{self.bracket(doc.form, Level.ATOM)} mod {self.render(doc.modulus)}"
         shown = self.render(doc.sides[0])
         for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
             shown += f" {sign} {self.render(side)}"

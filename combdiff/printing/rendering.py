@@ -36,6 +36,8 @@ from combdiff.printing.documents import (
     Modulo,
     Name,
     Norm,
+    Projected,
+    Ranging,
     ResultRow,
     Rounded,
     Scaled,
@@ -102,12 +104,16 @@ class Renderer(ABC):
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
+            case Projected():
+                return self.projected(doc)
             case Rounded():
                 return self.rounded(doc)
             case Kronecker():
                 return self.kronecker(doc)
             case Iverson() | Comparison() | Modulo():
                 return self.condition(doc)
+            case Ranging():
+                return self.ranging(doc)
             case Arrow():
                 return self.arrow(doc)
             case ResultRow():
@@ -129,7 +135,7 @@ class Renderer(ABC):
                 return Level.PRODUCT
             case Superscript() | Starred() | ElementPower() | Marked():
                 return Level.POWER
-            case BigSum():
+            case BigSum() | Projected():
                 return Level.BIG
             case Arrow():
                 return Level.ARROW
@@ -179,7 +185,7 @@ class Renderer(ABC):
         """The factors of a product as they stand in it; only the last may reach as far as Σ does."""
         *others, last = doc.factors
         shown = [self.bracket(factor, self._place(n, factor)) for n, factor in enumerate(others)]
-        return [*shown, self.bracket(last, Level.BIG if isinstance(last, BigSum) else Level.POWER)]
+        return [*shown, self.bracket(last, Level.BIG if isinstance(last, BigSum | Projected) else Level.POWER)]
 
     def beside(self, shown: Sequence[str]) -> str:
         """Factors side by side, with a dot before a digit."""
@@ -214,7 +220,7 @@ class Renderer(ABC):
 
     maps_to: str
 
-    def parameters(self, names: tuple[Name, ...]) -> str:
+    def parameters(self, names: tuple[Doc, ...]) -> str:
         """One name, or several in parentheses."""
         shown = ", ".join(map(self.render, names))
         return shown if len(names) == 1 else self.enclosed(shown)
@@ -280,6 +286,15 @@ class Renderer(ABC):
         """Σ and ∫."""
 
     @abstractmethod
+    def projected(self, doc: Projected) -> str:
+        """An average."""
+
+    def exchanged(self, doc: Projected) -> str:
+        """What an average exchanges: `i,j`, or `(p,q),(r,s)`."""
+        groups = (",".join(map(self.render, group)) for group in doc.groups)
+        return ",".join(f"({g})" if len(doc.groups[0]) > 1 else g for g in groups)
+
+    @abstractmethod
     def rounded(self, doc: Rounded) -> str:
         """A rounded quotient."""
 
@@ -292,7 +307,9 @@ class Renderer(ABC):
         for index in indices:
             if index.lower is None or index.upper is None:
                 name = self.render(index.name)
-                names += [f"{name}{self.unequal}{self.render(other)}" for other in index.apart] or [name]
+                plain = self.render(index.name.name) if isinstance(index.name, Ranging) else name
+                apart = [f"{plain}{self.unequal}{self.render(other)}" for other in index.apart]
+                names += [name, *apart] if isinstance(index.name, Ranging) else apart or [name]
                 continue
             if names:
                 yield sign + subscript(",".join(names))
@@ -305,6 +322,10 @@ class Renderer(ABC):
     @abstractmethod
     def kronecker(self, doc: Kronecker) -> str:
         """δ."""
+
+    @abstractmethod
+    def ranging(self, doc: Ranging) -> str:
+        """An index with its domain."""
 
     @abstractmethod
     def condition(self, doc: Iverson | Comparison | Modulo) -> str:

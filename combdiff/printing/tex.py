@@ -27,6 +27,8 @@ from combdiff.printing.documents import (
     Marked,
     Modulo,
     Norm,
+    Projected,
+    Ranging,
     ResultRow,
     Rounded,
     Scaled,
@@ -47,9 +49,17 @@ _NAMES = (
 )
 GREEK = dict(zip(_LETTERS, re.findall(r"\w+", _NAMES), strict=True))
 GREEK_NAMES = frozenset(GREEK.values())
-SIGNS = {"≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "∇": r"\nabla ", "∂": r"\partial"}
+SIGNS = {
+    "≤": r"\leq",
+    "≥": r"\geq",
+    "≠": r"\neq",
+    "∇": r"\nabla ",
+    "∂": r"\partial",
+    "∈": r"\in",
+    "mod": r"\,\mathrm{mod}\,",
+}
 MARKS = {"ᵀ": r"\top", "†": r"\dagger", "*": "*", "⁻¹": "-1", "⁻ᵀ": r"-\top", "⁻†": r"-\dagger"}
-BOLD = {"𝟏": r"\mathbf{1}", "𝐈": r"\mathbf{I}"}
+BOLD = {"ℝ": r"\mathbb{R}", "𝟏": r"\mathbf{1}", "𝐈": r"\mathbf{I}"}
 TALL = re.compile(r"\\(frac|sum|int|sqrt|left)")
 
 
@@ -180,6 +190,9 @@ class _Latex(Renderer):
         ends = [rf"\, \mathrm{{d}}{self.render(variable)}" for variable in doc.variables]
         return " ".join([*signs, self.bracket(doc.body, Level.BIG), *ends])
 
+    def projected(self, doc: Projected) -> str:
+        return rf"\operatorname{{{doc.name}}}_{{{self.exchanged(doc)}}} {self.bracket(doc.body, Level.BIG)}"
+
     def rounded(self, doc: Rounded) -> str:
         left, right = (r"\lceil", r"\rceil") if doc.up else (r"\lfloor", r"\rfloor")
         return rf"\left{left} \frac{{{self.render(doc.body)}}}{{{doc.divisor}}} \right{right}"
@@ -187,11 +200,17 @@ class _Latex(Renderer):
     def kronecker(self, doc: Kronecker) -> str:
         return rf"\delta_{{{self.render(doc.left)},{self.render(doc.right)}}}"
 
+    def ranging(self, doc: Ranging) -> str:
+        name, size = self.render(doc.name), self.render(doc.size)
+        if doc.sign == "≤":
+            return rf"|{name}| \leq {size}"
+        return f"{name} {SIGNS.get(doc.sign, doc.sign)} {size}"
+
     def condition(self, doc: Iverson | Comparison | Modulo) -> str:
         if isinstance(doc, Iverson):
             return rf"[{', '.join(map(self.render, doc.conditions))}]"
         if isinstance(doc, Modulo):
-            return rf"{self.bracket(doc.form, Level.ATOM)} \, \mathrm{{mod}} \, {doc.modulus}"
+            return rf"{self.bracket(doc.form, Level.ATOM)} \, \mathrm{{mod}} \, {self.render(doc.modulus)}"
         shown = self.render(doc.sides[0])
         for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
             shown += f" {SIGNS.get(sign, sign)} {self.render(side)}"

@@ -25,6 +25,7 @@ from combdiff.simplification.laws.declarations import declared, restored
 from combdiff.simplification.laws.loading import RuleFile, built_in_files, load, rule_paths
 from combdiff.simplification.laws.syntax import Command, Expr, Source, calls, law_names
 from combdiff.simplification.normal_form.canonical import canonical
+from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import bind_again, bind_common
 from combdiff.simplification.normal_form.contraction import components, normalise
 from combdiff.simplification.normal_form.delta_solver import plain_conditions
@@ -32,10 +33,12 @@ from combdiff.simplification.normal_form.expansion import (
     Addend,
     addends,
     closed,
+    coefficient_of,
     collected,
     common_factors,
     factors_of,
     holds_delta,
+    weighted,
 )
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.quotients import with_shares
@@ -66,11 +69,13 @@ __all__ = [
     "calls",
     "canonical",
     "closed",
+    "coefficient_of",
     "collected",
     "common_factors",
     "components",
     "declared",
     "domain_key",
+    "factored",
     "factors_of",
     "function_facts",
     "groups",
@@ -90,6 +95,7 @@ __all__ = [
     "simplify_body",
     "symbols",
     "volume",
+    "weighted",
     "with_matrix_symmetries",
     "with_shares",
     "with_symmetries",

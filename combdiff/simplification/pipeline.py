@@ -27,9 +27,12 @@ from combdiff.ir import (
     Primitive,
     Space,
     Sum,
+    SymmetryGroup,
     Term,
     Var,
     apply,
+    average,
+    averaged,
     canonical_names,
     conj,
     dtype_of,
@@ -63,33 +66,66 @@ from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
+from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
 
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front"
+PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
 MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
 
 _Form = tuple[Any, ...]  # terms without free names, nested
+_Projection = Callable[[Term, SymmetryGroup, str, Names, list[tuple[Var, Term]]], Term]
 
 
 def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let)."""
     load(rules, functions=False)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
+    body, groups = _without_averages(body)
+
+    def averaged_again(changed: Term) -> Term:
+        return _with_averages(changed, groups, average)
+
     body = share(body)
-    note(lambda: State(SHARED, body))
+    note(lambda: State(SHARED, averaged_again(body)))
     for _ in range(MOST_PASSES):
-        body = read_bound(_pass(body, rules, settled))
-        note(lambda: State(SHARED, body))  # noqa: B023  (called at once)
+        body = read_bound(_pass(body, rules, settled, averaged_again))
+        note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
         held = matrices_in(body)
         known = {var: value for var, value in split(body)[0] if var in held}
         if settled.issuperset(_form(value, known) for value in values_of(body)):
             break
     body = _in_front(body)
-    note(lambda: State(IN_FRONT, body))
+    note(lambda: State(IN_FRONT, averaged_again(body)))
+    if any(groups):
+        body = share(_with_averages(body, groups, projected_by_terms))
+        note(lambda: State(PROJECTED, body))
     return body
+
+
+def _without_averages(body: Term) -> tuple[Term, list[SymmetryGroup]]:
+    """A body with each item of its result that is an average over symmetries before that; the group of each item."""
+    bindings, result = split(body)
+    definitions = dict(bindings)
+    found = [averaged(item, definitions) for item in items_of(result)]
+    if not any(found):
+        return body, []
+    items = (each[0] if each else item for each, item in zip(found, items_of(result), strict=True))
+    return let(bindings, joined(result, items)), [each[1] if each else () for each in found]
+
+
+def _with_averages(body: Term, groups: Sequence[SymmetryGroup], project: _Projection) -> Term:
+    """A body with the items of its result averaged over the groups."""
+    if not any(groups):
+        return body
+    bindings, result = split(body)
+    names, more, items = Names(body), list(bindings), []
+    for item, group in zip(items_of(result), groups, strict=True):
+        items.append(project(item, group, "t", names, more) if group else item)
+    return let(more, joined(result, items))
 
 
 def _in_front(body: Term) -> Term:
@@ -105,8 +141,11 @@ def _factored(value: Term) -> Term:
     return value if found is plain else found
 
 
-def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
-    """A normal form with each value simplified that is not settled, and with what comes of it noted as settled."""
+def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form], shown: Callable[[Term], Term]) -> Term:
+    """A normal form with each value simplified that is not settled, and with what comes of it noted as settled.
+
+    `shown` makes of the whole body what is to be noted of it.
+    """
     bindings, result = split(body)
     names = Names(body)
     held = matrices_in(body)
@@ -126,7 +165,7 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
         """The body, as it is now, with another value for the binding of that number."""
         before, done, renamed = tuple(kept), dict(replacement), dict(matrices)
         later = [(var, put_back(value, done, renamed)) for var, value in bindings[number + 1 :]]
-        return lambda new: let([*before, (bindings[number][0], new), *later], put_back(result, done, renamed))
+        return lambda new: shown(let([*before, (bindings[number][0], new), *later], put_back(result, done, renamed)))
 
     for number, (var, value) in enumerate(bindings):
         found = simple(value, var.name, lambda: around(number))  # noqa: B023  (called at once)
@@ -144,7 +183,7 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form]) -> Term:
             matrices[var], known[new] = new, found
     items = [put_back(item, replacement, matrices) for item in items_of(result)]
     for number, item in enumerate(items_of(result)):
-        items[number] = simple(item, "", lambda: _item_changed(kept, result, items, number))  # noqa: B023
+        items[number] = simple(item, "", lambda: _item_changed(kept, result, items, number, shown))  # noqa: B023
     return share(let(kept, joined(result, items)))
 
 
@@ -164,11 +203,15 @@ def with_matrix_symmetries(body: Term) -> Term:
 
 
 def _item_changed(
-    kept: Sequence[tuple[Var, Term]], result: Term, items: Sequence[Term], number: int
+    kept: Sequence[tuple[Var, Term]],
+    result: Term,
+    items: Sequence[Term],
+    number: int,
+    shown: Callable[[Term], Term],
 ) -> Callable[[Term], Term]:
-    """The body with another item of that number in its result."""
+    """The body with another item of that number in its result, as it is shown."""
     before, after = tuple(items[:number]), tuple(items[number + 1 :])
-    return lambda new: let(kept, joined(result, (*before, new, *after)))
+    return lambda new: shown(let(kept, joined(result, (*before, new, *after))))
 
 
 def _form(value: Term, known: Known) -> _Form:

@@ -4,15 +4,12 @@
 
 In: a program to be run. Out: an equal program; what is printed is never changed.
 
-In the order in which data meets them: `exponentials` (which terms are sums of exponentials), `overflow` (which may
-overflow), `exponents` (a product with its exponentials put together), `stabilisation` (the whole program).
+In the order in which data meets them: `positivity` (which numbers are positive by their form), `stabilisation` (the
+whole program, in one pass).
 """
 
-from combdiff.stability.exponentials import WeightedExponential, parts
 from combdiff.stability.stabilisation import stable
 
 __all__ = [
-    "WeightedExponential",
-    "parts",
     "stable",
 ]

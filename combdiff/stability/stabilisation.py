@@ -1,37 +1,47 @@
-"""Programs made ready to run without overflow: products of exponentials as one exponential of what stays bounded.
+"""Programs made ready to run without overflow: sums of exponentials are shifted by their largest exponent.
 
-    exp(x[i]) / Σ_j exp(x[j])   →   exp(x[i] − log Σ_j exp(x[j]))           1 / (1 + exp(z))  →  exp(−log(1 + exp(z)))
+    exp(x[i]) / Σ_j exp(x[j])   →   exp(x[i] − m) / Σ_j exp(x[j] − m)           with m = max_j x[j]
+    log Σ_j exp(x[j])           →   m + log Σ_j exp(x[j] − m)
+    1 / (1 + exp(z))            →   exp(−m) / (exp(−m) + exp(z − m))            with m = max(0, z)
 
-The laws, of real numbers: exp(a)·exp(b) = exp(a + b), Σ_i exp(a)·f(i) = exp(a)·Σ_i f(i), and S = exp(L)·Σ_i sign(w[i])
-exp(log|w[i]| + x[i] − L) for a weighted sum S = Σ_i w[i]·exp(x[i]) under a power or a logarithm, with
-L = log Σ_i |w[i]| exp(x[i]). Every factor is written as exponentials of single addends, and these are put together, in
-front of a Σ or inside of it, so that as few exponentials as possible may overflow (`overflow`). Logarithms of sums of
-exponentials are evaluated as a whole (`lowering.exponentials`).
+Every number that exponentials make is taken as exp(E)·r, a *scaled* number: products add the exponents E, powers
+multiply them, and a sum takes out the largest of its exponents, so that r is about as large as the number of its terms.
+E is a linear combination of terms that are equal by their form, so that in quotients the large exponents cancel
+exactly, before anything is evaluated. What is under a logarithm, a quotient or a root is taken that way, nothing else.
+Conditions in front of an exponential (`cd.where(j <= i, cd.exp(x[i, j]), 0)`) go into its exponent, as −∞ where they do
+not hold; so do weights, Σ_j w[j]·exp(x[j]), where they are 0.
 
-Invariant: the value is unchanged where the program has one without overflow.
+Invariant: the value is unchanged where the program has one without overflow. One pass over the bindings.
 """
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
-from itertools import product
-from math import prod
+from math import isinf, log, prod
 
 from combdiff.ir import (
     HALF,
     ONE,
-    ZERO,
     Add,
+    Apply,
+    Conj,
+    Cyclic,
     Delta,
     Guard,
+    Implicit,
     Lambda,
+    Largest,
+    Let,
     Mul,
     Names,
     Number,
     Primitive,
+    Scalar,
+    Shift,
+    Space,
     Sum,
     Term,
     Tuple,
@@ -39,179 +49,479 @@ from combdiff.ir import (
     add,
     canonical_names,
     dtype_of,
-    inline_all,
+    exact,
+    free_indices,
+    function,
+    is_domain,
+    lambda_,
     let,
+    masked,
     mul,
     negate,
-    put_back,
+    opposite,
     share,
     split,
     substitute,
     subterms,
     total,
 )
-from combdiff.simplification import closed, common_factors, factors_of, order_key
-from combdiff.stability.exponentials import ELEMENTARY, holds_exp, is_logarithm, is_positive
-from combdiff.stability.exponents import ExponentialProduct, addends_of, exponential, magnitude, put_together
-from combdiff.stability.overflow import is_divided, risk, risky
+from combdiff.simplification import canonical, closed, factors_of, normalise
+from combdiff.stability.positivity import is_nonnegative, is_positive
 
-MOST_TERMS = 64  # that a product is expanded to
-MOST_COPIES = 4  # of a logarithm that a power gives
+LARGEST = 20  # of a number that counts as bounded
+MOST_TERMS = 64  # of a sum over a common denominator
+MOST_PEAKS = 3  # one within another, to see that an exponent is bounded
+
+Exponent = Mapping[Term, Scalar]
+"""A sum as multiples of terms; the term 1 has what is a number."""
+_Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
+"""A sum of exponentials with numbers as weights, by their exponents."""
+_Key = frozenset[tuple[frozenset[tuple[Term, Scalar]], Scalar]]
+
+
+@dataclass(frozen=True)
+class ScaledNumber:
+    """exp(exponent)·rest."""
+
+    exponent: Exponent
+    rest: Term
+
+    def __mul__(self, other: ScaledNumber) -> ScaledNumber:
+        return ScaledNumber(_plus(self.exponent, other.exponent), mul(self.rest, other.rest))
+
+    def to(self, power: Number) -> ScaledNumber:
+        """The number to a real power."""
+        rest = self.rest if self.rest is ONE else function("power", self.rest, power)
+        return ScaledNumber(_times(self.exponent, power.real), rest)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One of the terms that a shift is the largest of, over some indices, where conditions hold."""
+
+    indices: tuple[Var, ...]
+    exponent: Exponent
+    conditions: tuple[Term, ...]
+
+    @property
+    def term(self) -> Term:
+        body = masked(self.conditions, _term(self.exponent))
+        return Largest(self.indices, body) if self.indices else body
+
+    def renamed(self, names: Names) -> _Entry:
+        """The same with new names for the indices."""
+        new: dict[Var, Var] = {index: names.fresh(index) for index in self.indices}
+        exponent = _substituted(self.exponent, new)
+        return _Entry(tuple(new.values()), exponent, tuple(substitute(c, new) for c in self.conditions))
+
+
+@dataclass(frozen=True)
+class _Fraction:
+    """A sum of exponentials over powers of others."""
+
+    above: _Polynomial
+    below: Counter[_Key]
+
+    def times(self, other: _Fraction) -> _Fraction | None:
+        """The product, where it is not too long."""
+        if len(self.above) * len(other.above) > MOST_TERMS:
+            return None
+        return _Fraction(_product(self.above, other.above), self.below + other.below)
+
+    def to(self, power: int) -> _Fraction | None:
+        """A whole power; of a fraction no negative one."""
+        if power < 0:
+            return None if self.below else _Fraction({frozenset(): 1}, Counter({frozenset(self.above.items()): -power}))
+        found: _Fraction | None = _Fraction({frozenset(): 1}, Counter())
+        for _ in range(power):
+            found = found and found.times(self)
+        return found
+
+    def at(self, replacement: Mapping[Var, Term]) -> _Fraction:
+        """The same at other indices."""
+        below: Counter[_Key] = Counter()
+        for one, count in self.below.items():
+            below[frozenset(_moved(dict(one), replacement).items())] += count
+        return _Fraction(_moved(self.above, replacement), below)
 
 
 @lru_cache(maxsize=512)
 def stable(program: Lambda) -> Lambda:
     """The program with quotients and logarithms of exponentials written so that they do not overflow."""
-    bindings, result = split(program.body)
-    if not holds_exp(program.body) or not _wanted(inline_all(program.body)):
+    if not any(isinstance(node, Primitive) and node.name in _EXPONENTIAL for node in subterms(program)):
         return program
-    stabilising = _Stabilising(Names(program))
-    inside: dict[Var, Term] = {}  # put where they are used, to be seen together
-    tamed: dict[Var, Term] = {}  # put where they are used together with what may overflow
-    kept: list[tuple[Var, Term]] = []
-
-    def seen(value: Term) -> Term:
-        found = put_back(value, inside, {})
-        return put_back(value, inside | tamed, {}) if risk(found) else found
-
+    bindings, result = split(program.body)
+    stabilising = _Stabilising(program, dict(bindings))
+    if not any(map(stabilising.asks, (*(value for _, value in bindings), result))):
+        return program
     for var, value in bindings:
-        value = seen(value)
-        new = stabilising.value(value)
-        kept.append((var, new))
-        if holds_exp(value) and _is_made_of_exponentials(_body(value)):
-            inside[var] = new if isinstance(_body(new), Primitive) else value
-        elif risk(new) or _is_bare(new):
-            inside[var] = value
-        elif new is not value:
-            tamed[var] = value
+        stabilising.bind(var, value)
     items = result.items if isinstance(result, Tuple) else (result,)
-    found = tuple(stabilising.value(seen(item)) for item in items)
-    return Lambda(program.parameters, share(let(kept, Tuple(found) if isinstance(result, Tuple) else found[0])))
+    found = tuple(map(stabilising.value, items))
+    whole = Tuple(found) if isinstance(result, Tuple) else found[0]
+    return Lambda(program.parameters, share(let(_used(stabilising.kept, whole), whole)))
 
 
-def _is_made_of_exponentials(term: Term) -> bool:
-    """Whether a term is sums, products and powers of exponentials and numbers."""
-    if isinstance(term, Primitive) and term.name == "power":
-        return isinstance(term.arguments[1], Number) and _is_made_of_exponentials(term.arguments[0])
-    if isinstance(term, Add | Mul | Sum) or (isinstance(term, Primitive) and term.name == "sqrt"):
-        return all(map(_is_made_of_exponentials, term.children))
-    return isinstance(term, Number) or _is_exponential(term)
+_EXPONENTIAL = ("exp", "cosh", "sinh")
 
 
-def _body(value: Term) -> Term:
-    return value.body if isinstance(value, Lambda) else value
-
-
-def _is_bare(term: Term) -> bool:
-    """Whether an exponential in a term has an exponent without a logarithm, which something else may have to tame."""
-    return any(
-        isinstance(node, Primitive) and node.name == "exp" and not any(map(is_logarithm, subterms(node.arguments[0])))
-        for node in _outside(term)
-    )
-
-
-def _outside(term: Term) -> Iterator[Term]:
-    """The subterms outside of logarithms of sums of exponentials."""
-    todo, seen = [term], {term}
-    while todo:
-        node = todo.pop()
-        yield node
-        new = [] if is_logarithm(node) else [child for child in node.children if child not in seen]
-        seen.update(new)
-        todo += new
-
-
-def _wanted(term: Term) -> bool:
-    """Whether the laws may keep a term from overflowing: it has a quotient or logarithm, or several exponentials."""
-    nodes = list(subterms(term))
-    if any(map(_is_quotient, nodes)):
-        return True
-    return risk(term) > 0 and any(is_logarithm(node) or _is_product(node) for node in nodes)
-
-
-def _is_quotient(node: Term) -> bool:
-    if not isinstance(node, Primitive):
-        return False
-    if node.name == "log":
-        return holds_exp(node.arguments[0]) and dtype_of(node) is not complex and not is_logarithm(node)
-    return node.name in ("power", "sqrt") and is_divided(node)
-
-
-def _is_product(node: Term) -> bool:
-    return isinstance(node, Mul) and sum(map(holds_exp, node.factors)) > 1
+def _used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:
+    """The bindings that something needs."""
+    needed, kept = set(result.free), []
+    for var, value in reversed(bindings):
+        if var in needed:
+            needed |= value.free
+            kept.append((var, value))
+    return kept[::-1]
 
 
 class _Stabilising:
-    """Rewrites the terms of one program; `names` gives new names to what Σ's bind, as exponents move into them."""
+    """Rewrites the bindings of one program in order; `kept` are those made so far."""
 
-    def __init__(self, names: Names) -> None:
-        self.names = names
-        self._known: dict[Term, Term] = {}
+    def __init__(self, program: Lambda, scope: Mapping[Var, Term]) -> None:
+        self.names = Names(program)
+        self.scope = scope
+        self.kept: list[tuple[Var, Term]] = []
+        self._bound: dict[Term, Var] = {}
+        self._peaks: dict[Var, tuple[tuple[Var, ...], tuple[_Entry, ...]]] = {}
+        self._grows: dict[Term, bool] = {}
+        self._asks: dict[Term, bool] = {}
+        self._logarithmic: dict[Term, bool] = {}
+        self._values: dict[Term, Term] = {}
+        self._scaled: dict[Term, ScaledNumber] = {}
+        self._pairs: dict[Var, ScaledNumber] = {}
+        self._fractions: dict[Term, _Fraction | None] = {}
+        self._weights = frozenset(self._named_weights(scope, program))
+
+    def bind(self, var: Var, value: Term) -> None:
+        """The next binding of the program."""
+        self.kept.append((var, self.value(value)))
+
+    # --- what kind a term is
+
+    def grows(self, term: Term) -> bool:
+        """Whether a real number is made of exponentials, by sums, products and powers."""
+        if term not in self._grows:
+            self._grows[term] = self._is_made_of_exponentials(term)
+        return self._grows[term]
+
+    def _is_made_of_exponentials(self, term: Term) -> bool:
+        match term:
+            case Primitive() if term.name in _EXPONENTIAL:
+                return dtype_of(term) is not complex
+            case Primitive(name="sqrt") | Sum() | Conj():
+                return self.grows(term.children[0])
+            case Primitive(name="power", arguments=(base, Number(imag=0))):
+                return self.grows(base)
+            case Add() | Mul():
+                return any(map(self.grows, term.children))
+            case Apply() | Var():
+                found = self._read(term)
+                return found is not None and self.grows(found[1])
+        return False
+
+    def _read(self, term: Term) -> tuple[Mapping[Var, Term], Term] | None:
+        """Of an element of a binding: its indices, by the names they have there, and what the element is."""
+        var = term.function if isinstance(term, Apply) else term
+        if not isinstance(var, Var) or var not in self.scope:
+            return None
+        value, arguments = self.scope[var], term.arguments if isinstance(term, Apply) else ()
+        if not arguments:
+            return None if isinstance(value, Lambda | Tuple) else ({}, value)
+        if not isinstance(value, Lambda) or len(value.parameters) != len(arguments):
+            return None
+        pairs = dict(zip(value.parameters, arguments, strict=True))
+        turned = any(isinstance(p.type, Cyclic) and getattr(a, "type", None) != p.type for p, a in pairs.items())
+        return None if turned else (pairs, value.body)  # on a cycle what is read is reduced first
+
+    def asks(self, term: Term) -> bool:
+        """Whether a term holds a logarithm, a quotient or a root of exponentials, or a product with one."""
+        if term not in self._asks:
+            own = self._is_divided(term) or self._is_logarithm(term) or self._divides(term)
+            self._asks[term] = own or any(map(self.asks, term.children))
+        return self._asks[term]
+
+    def _is_divided(self, term: Term) -> bool:
+        """Whether a term is a power, other than a whole positive one, of what exponentials make."""
+        match term:
+            case Primitive(name="sqrt", arguments=(base,)):
+                return self.grows(base)
+            case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)):
+                return not (isinstance(exponent.real, int) and exponent.real > 0) and self.grows(base)
+        return False
+
+    def _is_logarithm(self, term: Term) -> bool:
+        return (
+            isinstance(term, Primitive)
+            and term.name == "log"
+            and self.grows(term.arguments[0])
+            and dtype_of(term) is not complex
+        )
+
+    def _is_logarithmic(self, term: Term) -> bool:
+        """Whether a sum has a multiple of a logarithm of exponentials."""
+        if term not in self._logarithmic:
+            found = self._read(term)
+            inside = (found[1],) if found else term.children if isinstance(term, Add | Mul) else ()
+            linear = not isinstance(term, Mul) or (isinstance(term.factors[0], Number) and len(term.factors) == 2)
+            held = linear and any(map(self._is_logarithmic, inside))
+            self._logarithmic[term] = self._is_logarithm(term) or held
+        return self._logarithmic[term]
+
+    def _divides(self, term: Term) -> bool:
+        """Whether sums and products have a quotient of exponentials, which may cancel what is beside it."""
+        match term:
+            case Primitive(name="exp", arguments=(exponent,)):
+                return self._is_logarithmic(exponent)
+            case Primitive():
+                return self._is_divided(term) or (
+                    term.name == "power" and self.grows(term) and self._divides(term.arguments[0])
+                )
+            case Mul() | Add() | Sum():
+                return any(map(self._divides, term.children))
+            case Apply() | Var():
+                found = self._read(term)
+                return found is not None and self.grows(found[1]) and self._divides(found[1])
+        return False
+
+    # --- weights of sums of exponentials
+
+    def _named_weights(self, scope: Mapping[Var, Term], program: Lambda) -> set[Term]:
+        """The tensors that are weights of exponentials in a sum under a logarithm, a quotient or a root."""
+        found: set[Term] = set()
+        seen: set[Term] = set()
+        for node in subterms(program):
+            if isinstance(node, Primitive) and (self._is_divided(node) or self._is_logarithm(node)):
+                self._collect_weights(node.arguments[0], found, seen)
+        return found
+
+    def _collect_weights(self, term: Term, found: set[Term], seen: set[Term]) -> None:
+        if term in seen or not self.grows(term):
+            return
+        seen.add(term)
+        if isinstance(term, Mul):
+            found.update(_head(f) for f in term.factors if not self.grows(f) and not self._is_positive(f))
+        inside = self._read(term)
+        for child in (inside[1],) if inside else term.children if isinstance(term, Mul | Add | Sum | Primitive) else ():
+            self._collect_weights(child, found, seen)
+
+    def _conditions(self, rest: Term) -> list[Term]:
+        """The factors beside which a product is 0, where they are 0: conditions, and weights."""
+        found: list[Term] = []
+        for factor in factors_of(rest):
+            if isinstance(factor, Guard):
+                found += [factor] if not (isinstance(factor, Delta) and factor.lookup) else []
+            elif _head(factor) in self._weights and dtype_of(factor) is not complex:
+                found.append(_base(factor))
+        return found
+
+    def _is_positive(self, term: Term) -> bool:
+        match term:
+            case Mul() | Add() | Sum():
+                return all(map(self._is_positive, term.children))
+            case Primitive(name="power", arguments=(base, Number(imag=0))) | Primitive(name="sqrt", arguments=(base,)):
+                return self._is_positive(base)
+            case Apply() | Var():
+                found = self._read(term)
+                return found is not None and self._is_positive(found[1])
+        return isinstance(term, Guard) or is_positive(term)
+
+    # --- terms as numbers
 
     def value(self, term: Term) -> Term:
-        """A number or tensor by the laws, where they may help."""
+        """A number or tensor, with what may overflow written so that it does not."""
+        if term not in self._values:
+            self._values[term] = self._of_value(term)
+        return self._values[term]
+
+    def _of_value(self, term: Term) -> Term:
+        if not self.asks(term):
+            return term
+        if isinstance(term, Implicit | Let):  # an equation of its own
+            return term
         if isinstance(term, Lambda):
             return Lambda(term.parameters, self.value(term.body))
-        if not holds_exp(term) or not _wanted(term):
-            return term
-        if term not in self._known:
-            self._known[term] = _gathered([put_together(part) for part in self._products(term)])
-        return self._known[term]
+        if self._is_logarithm(term):
+            return self._logarithm(term.children[0])
+        if self._is_cancelled(term):
+            return self._written(self.scaled(term))
+        children = tuple(map(self.value, term.children))
+        return term if children == term.children else term.with_children(children)
 
-    # --- a term as a sum of products
+    def _is_cancelled(self, term: Term) -> bool:
+        """Whether exponents cancel in a term that would overflow without."""
+        if isinstance(term, Mul):
+            return self._divides(term) and any(
+                self.grows(f) and not self._is_bounded(self.scaled(f).exponent) for f in term.factors
+            )
+        return self._is_divided(term) or (
+            isinstance(term, Primitive) and term.name == "exp" and self.grows(term) and self._divides(term)
+        )
 
-    def _products(self, term: Term, opened: bool = False) -> list[ExponentialProduct]:
-        """A term as a sum of products; Σ's that cannot overflow are factors as they are, unless `opened`."""
-        if not holds_exp(term):
-            return [ExponentialProduct((term,))]
+    def _logarithm(self, argument: Term) -> Term:
+        """log of what exponentials make; of a sum of positive terms by logaddexp, which is exact near 0."""
+        while isinstance(argument, Var | Apply) and (found := self._read(argument)):
+            argument = substitute(found[1], found[0])
+        if isinstance(argument, Add) and self._is_positive(argument):
+            terms = [_log(self.scaled(term)) for term in argument.terms]
+            return reduce(lambda one, other: Primitive("logaddexp", (one, other)), terms)
+        return _log(self.scaled(argument))
+
+    # --- terms as scaled numbers
+
+    def scaled(self, term: Term) -> ScaledNumber:
+        """A number as exp(E)·r."""
+        if term not in self._scaled:
+            self._scaled[term] = self._of_scaled(term) if self.grows(term) else ScaledNumber({}, self.value(term))
+        return self._scaled[term]
+
+    def _of_scaled(self, term: Term) -> ScaledNumber:
         match term:
-            case Add():
-                return [part for inner in term.terms for part in self._products(inner, opened)]
+            case Primitive(name="exp", arguments=(argument,)):
+                return self._linear(argument)
+            case Primitive(name="cosh" | "sinh", arguments=(argument,)):
+                return self._hyperbolic(term.name, argument)
+            case Primitive(name="sqrt", arguments=(base,)):
+                return self.scaled(base).to(HALF)
+            case Primitive(name="power", arguments=(base, Number() as exponent)):
+                return self.scaled(base).to(exponent)
             case Mul():
-                solved = mul(*map(self._solved, term.factors))
-                whole = _without_deltas(solved) if isinstance(solved, Mul) else solved
-                return self._of_factors(whole, opened) if isinstance(whole, Mul) else self._products(whole, opened)
+                solved = _without_deltas(mul(*map(self._solved, term.factors)))
+                return reduce(ScaledNumber.__mul__, map(self.scaled, factors_of(solved)))
+            case Add():
+                return self._over_one(term) or self._sum([self.scaled(part) for part in term.terms])
             case Sum():
-                return self._of_sum(term, opened)
-            case Primitive() if term.name in ELEMENTARY and dtype_of(term) is not complex:
-                return self._of_function(term, opened)
-        return [self._atom(term)]
+                solved = self._solved(term)
+                return self._total(term) if solved is term else self.scaled(solved)
+            case Conj():
+                found = self.scaled(term.body)
+                return ScaledNumber(found.exponent, Conj(found.rest) if dtype_of(found.rest) is complex else found.rest)
+            case Apply() | Var():
+                return self._element(term)
+        raise AssertionError(term)
 
-    def _atom(self, term: Term) -> ExponentialProduct:
-        return ExponentialProduct((term.with_children(tuple(map(self.value, term.children))),))
+    def _element(self, term: Term) -> ScaledNumber:
+        """An element of a binding, of which the rest is bound, too."""
+        found = self._read(term)
+        assert found is not None
+        pairs, body = found
+        var = term.children[0] if isinstance(term, Apply) else term
+        assert isinstance(var, Var)
+        if var not in self._pairs:
+            whole = self.scaled(body)
+            guards = [f for f in factors_of(whole.rest) if isinstance(f, Guard)]
+            others = mul(*(f for f in factors_of(whole.rest) if not isinstance(f, Guard)))
+            self._pairs[var] = ScaledNumber(whole.exponent, mul(*guards, self._named(others, var)))
+        own = self._pairs[var]
+        exponent: Exponent = {}
+        for atom, factor in own.exponent.items():
+            exponent = _plus(exponent, {substitute(atom, pairs): factor})
+        return ScaledNumber(exponent, substitute(own.rest, pairs))
 
-    def _of_factors(self, term: Term, opened: bool) -> list[ExponentialProduct]:
-        """A product: sums in it stay whole, unless fewer exponentials may overflow when they are opened."""
-        if opened:
-            return self._opened(term)
-        found = self._multiplied([self._whole(factor) for factor in factors_of(term)])
-        danger = _danger(found)
-        return opened_up if danger and _danger(opened_up := self._opened(term)) < danger else found
+    def _named(self, term: Term, like: Var) -> Term:
+        """A term that takes some computing as an element of a binding; equal ones are one."""
+        if isinstance(term, Number | Var) or (isinstance(term, Apply) and isinstance(term.function, Var)):
+            return term
+        indices = free_indices(term)
+        value = lambda_(indices, term)
+        key = canonical_names(value)
+        if key not in self._bound:
+            axes = [index.type for index in indices]
+            new = self.names.fresh(Var(like.name, Space(*axes, dtype=dtype_of(term))))  # type: ignore[arg-type]
+            self._bound[key] = new
+            self.kept.append((new, value))
+        var = self._bound[key]
+        return Apply(var, indices) if indices else var
 
-    def _opened(self, term: Term) -> list[ExponentialProduct]:
-        """A product with the sums in it multiplied out, or as it is where they are too many."""
-        choices = [self._products(factor, opened=True) for factor in factors_of(term)]
-        if prod(map(len, choices)) > MOST_TERMS:
-            return [ExponentialProduct(tuple(map(self.value, factors_of(term))))]
-        return self._multiplied(choices)
+    def _linear(self, argument: Term) -> ScaledNumber:
+        """exp of a sum: multiples of terms go into the exponent, and of a logarithm of exponentials what it is of."""
+        match argument:
+            case Number(imag=0):
+                return ScaledNumber({ONE: argument.real} if argument.real else {}, ONE)
+            case Add() if any(map(_is_infinite, argument.terms)):
+                return self._infinite(argument)
+            case Add():
+                return reduce(ScaledNumber.__mul__, map(self._linear, argument.terms))
+            case Mul(factors=(Number(imag=0) as number, *rest)):
+                return self._linear(mul(*rest)).to(number)
+        if self._is_logarithm(argument):
+            return self.scaled(argument.children[0])
+        if self._is_logarithmic(argument) and (found := self._read(argument)):
+            return self._linear(substitute(found[1], found[0]))
+        return self._atoms(self.value(argument))
 
-    def _whole(self, factor: Term) -> list[ExponentialProduct]:
-        found = self._products(factor)
-        return [ExponentialProduct((self.value(factor),))] if len(found) > 1 else found
+    def _infinite(self, argument: Add) -> ScaledNumber:
+        """exp(a − ∞ [c]) is exp(a) where c does not hold; other infinite sums stay as they are."""
+        parts = [part for part in argument.terms if _is_infinite(part)]
+        outside = [opposite(mul(*factors_of(p)[1:])) for p in parts if factors_of(p)[0].real < 0]  # type: ignore[attr-defined]
+        if len(outside) < len(parts) or None in outside:
+            return ScaledNumber({self._named(self.value(argument), Var("t", Space())): 1}, ONE)
+        rest = add(*(part for part in argument.terms if part not in parts))
+        return self._linear(rest) * ScaledNumber({}, mul(*(c for c in outside if c is not None)))
 
-    def _multiplied(self, choices: Sequence[Sequence[ExponentialProduct]]) -> list[ExponentialProduct]:
-        return [reduce(operator.mul, choice, ExponentialProduct()) for choice in product(*choices)]
+    def _atoms(self, term: Term) -> ScaledNumber:
+        """exp of a number, by its canonical form."""
+        if isinstance(term, Var) or (isinstance(term, Apply) and isinstance(term.function, Var)):
+            return ScaledNumber({term: 1}, ONE)
+        named = canonical(normalise(term, Names(term)))
+        if isinstance(named, Number):
+            return self._linear(named)
+        if isinstance(named, Add):
+            return reduce(ScaledNumber.__mul__, map(self._atoms, named.terms))
+        if isinstance(named, Mul) and isinstance(first := named.factors[0], Number) and not first.imag:
+            return self._atoms(mul(*named.factors[1:])).to(first)
+        heavy = any(isinstance(node, Sum) for node in subterms(named))
+        return ScaledNumber({self._named(named, Var("t", Space())) if heavy else named: 1}, ONE)
 
-    def _of_sum(self, term: Sum, opened: bool) -> list[ExponentialProduct]:
-        solved = self._solved(term)
-        if solved is not term:
-            return self._products(solved, opened)
-        renamed = {index: self.names.fresh(index) for index in term.indices}
-        body = substitute(term.body, renamed)
-        found = self._products(body, opened)
-        if not opened and not _danger(found):
-            return [ExponentialProduct((total(renamed.values(), self.value(body)),))]
-        return [ExponentialProduct(sums=((tuple(renamed.values()), part),)) for part in found]
+    def _hyperbolic(self, name: str, argument: Term) -> ScaledNumber:
+        """cosh z = (exp(z) + exp(−z))/2, and sinh z = tanh(z)·cosh z, which is exact near 0."""
+        both = [self._linear(argument), self._linear(negate(argument))]
+        half = self._sum(both) * ScaledNumber({}, HALF)
+        return half if name == "cosh" else half * ScaledNumber({}, Primitive("tanh", (self.value(argument),)))
+
+    # --- sums
+
+    def _sum(self, parts: Sequence[ScaledNumber]) -> ScaledNumber:
+        """The sum of scaled numbers: what all exponents have in common is taken out, then the largest of the rest."""
+        same: dict[frozenset[tuple[Term, Scalar]], list[ScaledNumber]] = {}
+        for part in parts:
+            same.setdefault(frozenset(part.exponent.items()), []).append(part)
+        joined = [ScaledNumber(group[0].exponent, add(*(part.rest for part in group))) for group in same.values()]
+        if len(joined) == 1:
+            return joined[0]
+        common = _common([part.exponent for part in joined])
+        left = [replace(part, exponent=_plus(part.exponent, _times(common, -1))) for part in joined]
+        if not (all(self._is_bounded(part.exponent) for part in left) and any(not part.exponent for part in left)):
+            entries = [_Entry((), part.exponent, tuple(self._conditions(part.rest))) for part in left]
+            peak = self._peak(entries)
+            common = _plus(common, {peak: 1})
+            left = [replace(part, exponent=_plus(part.exponent, {peak: -1})) for part in left]
+        return ScaledNumber(common, add(*map(self._written, left)))
+
+    def _total(self, term: Sum) -> ScaledNumber:
+        """Σ of a scaled number, the largest of its exponents taken out."""
+        indices = {index: self.names.fresh(index) for index in term.indices}
+        summed = frozenset(indices.values())
+        body = self.scaled(substitute(term.body, indices))
+        inner = {atom: factor for atom, factor in body.exponent.items() if not summed.isdisjoint(atom.free)}
+        outer = {atom: factor for atom, factor in body.exponent.items() if atom not in inner}
+        if not inner:
+            return ScaledNumber(outer, total(indices.values(), body.rest))
+        conditions = tuple(c for c in self._conditions(body.rest) if not summed.isdisjoint(c.free))
+        met = frozenset[Var]().union(*(part.free for part in (*inner, *conditions)))
+        peak = self._peak([_Entry(tuple(i for i in indices.values() if i in met), inner, conditions)])
+        rest = self._written(ScaledNumber(_plus(inner, {peak: -1}), body.rest))
+        return ScaledNumber(_plus(outer, {peak: 1}), total(indices.values(), rest))
+
+    def _peak(self, entries: Sequence[_Entry]) -> Term:
+        """The largest of exponents, as an element of a binding."""
+        entries = [entry.renamed(self.names) for entry in entries]
+        term = Shift(tuple(entry.term for entry in entries))
+        atom = self._named(term, Var("m", Space()))
+        var = atom.children[0] if isinstance(atom, Apply) else atom
+        assert isinstance(var, Var)
+        self._peaks.setdefault(var, (free_indices(term), tuple(entries)))
+        return atom
 
     def _solved(self, term: Term) -> Term:
         """A Σ without the δ's that determine one of its indices; other terms as they are."""
@@ -224,159 +534,273 @@ class _Stabilising:
         stays = isinstance(solved, Sum) and len(solved.indices) >= len(term.indices)  # on a cycle, δ(i, 3k) may stay
         return term if stays else solved
 
-    def _of_function(self, term: Primitive, opened: bool) -> list[ExponentialProduct]:
-        argument = term.arguments[0]
-        match term.name:
-            case "exp":
-                return [ExponentialProduct(units=addends_of(self.value(argument)))]
-            case "cosh" | "sinh":
-                argument, sign = self.value(argument), ONE if term.name == "cosh" else Number(-1)
-                negative = ExponentialProduct((mul(HALF, sign),), addends_of(negate(argument)))
-                return [ExponentialProduct((HALF,), addends_of(argument)), negative]
-            case "log" if found := self._scaled(argument):
-                logarithm, rest = found
-                return [
-                    ExponentialProduct((part,))
-                    for part in (*addends_of(logarithm), *([] if rest is None else [Primitive("log", (rest,))]))
-                ]
-            case "power" | "sqrt" if powered := self._of_power(term, opened):
-                return [powered]
-        return [self._atom(term)]
+    # --- one denominator
 
-    def _of_power(self, term: Primitive, opened: bool) -> ExponentialProduct | None:
-        """A power of what holds exponentials; None for others, and for whole powers of sums unless `opened`."""
-        base, exponent = term.arguments if term.name == "power" else (term.arguments[0], HALF)
-        if not opened and not is_divided(term) and not _is_exponential(base):
+    def _over_one(self, term: Add) -> ScaledNumber | None:
+        """Numbers of both signs over a common denominator, if all have one sign then: 1 − 1/(1 + e) is e/(1 + e)."""
+        if self._is_positive(term) or not any(map(self._divides, term.terms)):
             return None
-        found = self._scaled(base)
+        found = [self._fraction(part) for part in term.terms]
+        most: Counter[_Key] = Counter()
+        for fraction in found:
+            if fraction is None:
+                return None
+            most |= fraction.below
+        whole: _Polynomial = {}
+        for fraction in filter(None, found):
+            missing = [dict(denominator) for denominator in (most - fraction.below).elements()]
+            if prod(map(len, missing)) * len(fraction.above) > MOST_TERMS:
+                return None
+            whole = _added(whole, reduce(_product, missing, fraction.above))
+        whole = {exponent: factor for exponent, factor in whole.items() if factor}
+        if not whole or len({factor > 0 for factor in whole.values()}) > 1:
+            return None
+        down = [self._polynomial(dict(one)).to(Number(-count)) for one, count in most.items()]
+        return reduce(ScaledNumber.__mul__, down, self._polynomial(whole))
+
+    def _polynomial(self, polynomial: _Polynomial) -> ScaledNumber:
+        return self._sum([ScaledNumber(dict(exponent), Number(factor)) for exponent, factor in polynomial.items()])
+
+    def _fraction(self, term: Term) -> _Fraction | None:
+        """A sum of exponentials over others, each with numbers as weights; None for other terms."""
+        if isinstance(term, Number):
+            return None if term.imag else _Fraction({frozenset(): term.real}, Counter())
+        if not self.grows(term):
+            return None
+        if term not in self._fractions:
+            self._fractions[term] = self._of_fraction(term)
+        return self._fractions[term]
+
+    def _of_fraction(self, term: Term) -> _Fraction | None:
+        match term:
+            case Var() | Apply():
+                found = self._read(term)
+                inside = self._fraction(found[1]) if found else None
+                return inside and found and inside.at(found[0])
+            case Primitive(name="exp", arguments=(argument,)):
+                plain = self._linear(argument)
+                return _Fraction({frozenset(plain.exponent.items()): 1}, Counter()) if plain.rest is ONE else None
+            case Primitive(name="power", arguments=(base, Number(real=int() as power, imag=0))) if abs(power) <= 4:
+                inside = self._fraction(base)
+                return inside and inside.to(power)
+            case Mul() if len(term.factors) <= MOST_TERMS:
+                product: _Fraction | None = _Fraction({frozenset(): 1}, Counter())
+                for factor in term.factors:
+                    inside = self._fraction(factor)
+                    if inside is None or product is None:
+                        return None
+                    product = product.times(inside)
+                return product
+            case Add() if len(term.terms) <= MOST_TERMS:
+                whole: _Polynomial = {}
+                for part in term.terms:
+                    inside = self._fraction(part)
+                    if inside is None or inside.below:
+                        return None
+                    whole = _added(whole, inside.above)
+                return _Fraction(whole, Counter())
+        return None
+
+    # --- written down
+
+    def _written(self, number: ScaledNumber) -> Term:
+        """exp(E)·r, by exponentials that are bounded; conditions among the factors of r go into their exponents."""
+        if not number.exponent:
+            return number.rest
+        conditions = self._conditions(number.rest)
+        exponentials: list[Term] = []
+        told: set[Term] = set()
+        for group, count in self._groups(number.exponent):
+            peaks = {atom: factor for atom, factor in group.items() if self._peak_of(atom) and factor < 0}
+            own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
+            told.update(own)
+            inner = _term({atom: factor for atom, factor in group.items() if atom not in peaks})
+            power = Primitive("exp", (add(masked(own, inner), _term(peaks)),))
+            exponentials.append(function("power", power, Number(count)))
+        factors = factors_of(number.rest)
+        if all(isinstance(factor, Number) or (isinstance(factor, Guard) and factor in told) for factor in factors):
+            factors = tuple(factor for factor in factors if isinstance(factor, Number))
+        return mul(*exponentials, *factors)
+
+    def _groups(self, exponent: Exponent) -> list[tuple[Exponent, int]]:
+        """An exponent as a sum of such that are bounded, each with how often it occurs; as one where there are none."""
+        found: Counter[frozenset[tuple[Term, Scalar]]] = Counter()
+        left = dict(exponent)
+        for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
+            while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left)) is not None:
+                part = _plus(entry, {peak: -1}) if left[peak] <= -1 else None
+                if part is None:
+                    break
+                found[frozenset(part.items())] += 1
+                left = dict(_plus(left, _times(part, -1)))
+        if not left:
+            return [(dict(part), count) for part, count in found.items()]
+        if found and self._is_low(left):
+            return [*((dict(part), count) for part, count in found.items()), (left, 1)]
+        return [(exponent, 1)]
+
+    def _peak_of(self, atom: Term) -> tuple[tuple[Var, ...], tuple[_Entry, ...]] | None:
+        var = atom.function if isinstance(atom, Apply) else atom
+        return self._peaks.get(var) if isinstance(var, Var) else None
+
+    def _entry_below(self, peak: Term, left: Exponent) -> Exponent | None:
+        """An exponent that is one of those a shift is the largest of, and part of what is left."""
+        entries = self._entries(peak, {v for atom in left for v in _indices(atom)})
+        inside = [e for e in entries if all(_covers(left.get(atom, 0), factor) for atom, factor in e.items())]
+        return max(inside, key=len, default=None)
+
+    def _entries(self, peak: Term, candidates: set[Var]) -> list[Exponent]:
+        """The exponents that a shift is the largest of, at all choices of indices."""
+        found = self._peak_of(peak)
+        assert found is not None
+        parameters, entries = found
+        arguments = peak.arguments if isinstance(peak, Apply) else ()
+        at: dict[Var, Term] = dict(zip(parameters, arguments, strict=True))
+        result: list[Exponent] = []
+        for entry in entries:
+            choices: list[dict[Var, Term]] = [at]
+            for index in entry.indices:
+                fitting = sorted((v for v in candidates if v.type == index.type), key=lambda v: v.name)
+                choices = [{**choice, index: value} for choice in choices for value in fitting]
+            result += [_substituted(entry.exponent, choice) for choice in choices]
+        return result
+
+    def _is_bounded(self, exponent: Exponent, depth: int = MOST_PEAKS) -> bool:
+        """Whether an exponent is at most a small number by its form."""
+        left = dict(exponent)
+        for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
+            while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left)) is not None:
+                if not entry:
+                    break
+                left = dict(_plus(left, _plus(_times(entry, -1), {peak: 1})))
+                if left.get(peak, 0) > 0:
+                    return False
+        if self._is_low(left):
+            return True
+        above = next((atom for atom, factor in left.items() if factor > 0 and self._peak_of(atom)), None)
+        if above is None or not depth:
+            return False
+        factor = left.pop(above)
+        found = self._peak_of(above)
+        assert found is not None
+        at: dict[Var, Term] = dict(zip(found[0], above.arguments if isinstance(above, Apply) else (), strict=True))
+        each = (_plus(left, _times(_substituted(entry.exponent, at), factor)) for entry in found[1])
+        return all(self._is_bounded(one, depth - 1) for one in each)
+
+    def _is_low(self, exponent: Exponent) -> bool:
+        """Whether no term is positive, but for a small number; a shift that has 0 among its terms is not negative."""
+        number = exponent.get(ONE, 0)
+        others = [(atom, factor) for atom, factor in exponent.items() if atom is not ONE]
+        return number <= LARGEST and all(factor < 0 and self._is_nonnegative(atom) for atom, factor in others)
+
+    def _is_nonnegative(self, atom: Term) -> bool:
+        found = self._peak_of(atom)
         if found is None:
-            return None
-        logarithm, rest = found
-        count = abs(exponent.real) if isinstance(exponent, Number) else None
-        copies = count if isinstance(count, int) and 0 < count <= MOST_COPIES else 1
-        once = exponent if copies == 1 else Number(1 if exponent.real > 0 else -1)  # type: ignore[attr-defined]
-        units = tuple(mul(once, part) for part in addends_of(logarithm)) * copies
-        return ExponentialProduct(() if rest is None else (Primitive("power", (rest, exponent)),), units)
-
-    # --- sums under powers and logarithms
-
-    def _scaled(self, term: Term) -> tuple[Term, Term | None] | None:
-        """L and r with term = exp(L)·r, no part of r above 1; r is None for 1. None where there is no such form."""
-        found = self._over_one([self._flat(part) for part in self._products(term, opened=True)])
-        if not any(part.units for _, part in found):
-            return None
-        if any(isinstance(f, Guard) or dtype_of(f) is complex for _, part in found for f in part.factors):
-            return None
-        if len(found) == 1 and not found[0][0]:
-            factors, units = found[0][1].factors, found[0][1].units
-            numbers = [f for f in factors if isinstance(f, Number) and f.real > 0]
-            rest = [f for f in factors if f not in numbers]
-            logarithms = [] if mul(*numbers) is ONE else [Primitive("log", (mul(*numbers),))]
-            return add(*units, *logarithms), mul(*rest) if rest else None
-        weighted = [(indices, *_weight(part)) for indices, part in found]
-        terms = (total(indices, mul(number, exponential(units))) for indices, _, number, units in weighted)
-        logarithm = canonical_names(Primitive("log", (add(*terms),)))
-        if all(sign is ONE for _, sign, _, _ in weighted):
-            return logarithm, None
-        down = negate(logarithm)
-        rests = (
-            total(indices, mul(sign, number, exponential((*units, down)))) for indices, sign, number, units in weighted
-        )
-        return logarithm, add(*rests)
-
-    def _over_one(
-        self, found: list[tuple[tuple[Var, ...], ExponentialProduct]]
-    ) -> list[tuple[tuple[Var, ...], ExponentialProduct]]:
-        """Products of both signs over a common denominator, if all have one sign then: 1 − 1/(1 + e) is e/(1 + e)."""
-        numbers = [mul(*part.factors) for _, part in found]
-        plain = all(
-            isinstance(number, Number) and not indices for number, (indices, _) in zip(numbers, found, strict=True)
-        )
-        if not plain or all(map(is_positive, numbers)):
-            return found
-        logarithms = [Counter(_denominators(part.units)) for _, part in found]
-        most: Counter[Term] = reduce(operator.or_, logarithms)
-        sums: dict[tuple[Term, ...], Term] = {}
-        for number, (_, part), own in zip(numbers, found, logarithms, strict=True):
-            opened = ExponentialProduct((number,), tuple(unit for unit in part.units if not _denominators((unit,))))
-            missing = [self._products(log.children[0], opened=True) for log in (most - own).elements()]
-            for each in self._multiplied([[opened], *missing]) if prod(map(len, missing)) <= MOST_TERMS else ():
-                if each.sums or not isinstance(mul(*each.factors), Number):
-                    return found
-                key = tuple(sorted(addends_of(add(*each.units)), key=order_key))
-                sums[key] = add(sums.get(key, ZERO), *(mul(*each.factors),))
-        kept = {units: number for units, number in sums.items() if number is not ZERO}
-        if not most or not kept or len({is_positive(number) for number in kept.values()}) > 1:
-            return found
-        down = tuple(map(negate, most.elements()))
-        return [((), ExponentialProduct((number,), (*units, *down))) for units, number in kept.items()]
-
-    def _flat(self, part: ExponentialProduct) -> tuple[tuple[Var, ...], ExponentialProduct]:
-        """A product with at most one Σ as one Σ over all of it; of several Σ's all are scaled."""
-        if not part.sums:
-            return (), part
-        own = ExponentialProduct(part.factors, part.units)
-        if len(part.sums) == 1:
-            indices, inner = part.sums[0]
-            more, flat = self._flat(inner)
-            return (*indices, *more), own * flat
-        for indices, inner in part.sums:
-            whole = total(indices, put_together(inner))
-            scaled = self._scaled(whole)
-            own = own * (
-                ExponentialProduct((whole,))
-                if scaled is None
-                else ExponentialProduct(_present(scaled[1]), addends_of(scaled[0]))
-            )
-        return (), own
+            return is_nonnegative(atom)
+        return any(not entry.exponent or self._is_low(_times(entry.exponent, -1)) for entry in found[1])
 
 
-def _denominators(units: Iterable[Term]) -> list[Term]:
-    """The logarithms that are subtracted, each as often as it is."""
-    found: list[Term] = []
-    for unit in units:
-        number, *rest = factors_of(unit)
-        whole = isinstance(number, Number) and isinstance(number.real, int) and number.real < 0
-        if whole and len(rest) == 1 and is_logarithm(rest[0]):
-            found += [canonical_names(rest[0])] * -number.real  # type: ignore[attr-defined]
+# --- exponents -----------------------------------------------------------------------------------------------------
+
+
+def _plus(one: Exponent, other: Exponent) -> Exponent:
+    if not other:
+        return one
+    both = dict(one)
+    for atom, factor in other.items():
+        both[atom] = both.get(atom, 0) + factor
+    return {atom: factor for atom, factor in both.items() if factor}
+
+
+def _times(exponent: Exponent, factor: Scalar) -> Exponent:
+    return {atom: own * factor for atom, own in exponent.items()}
+
+
+def _common(exponents: Sequence[Exponent]) -> Exponent:
+    """What all exponents have as a part."""
+    found: dict[Term, Scalar] = {}
+    for atom in exponents[0]:
+        factors = [exponent.get(atom, 0) for exponent in exponents]
+        if all(factor > 0 for factor in factors) or all(factor < 0 for factor in factors):
+            found[atom] = min(factors) if factors[0] > 0 else max(factors)
     return found
 
 
-def _danger(parts: Iterable[ExponentialProduct]) -> int:
-    """How many different exponentials in a sum of products may overflow."""
-    return len(frozenset[Term]().union(*(risky(put_together(part)) for part in parts)))
+def _substituted(exponent: Exponent, replacement: Mapping[Var, Term]) -> Exponent:
+    found: Exponent = {}
+    for atom, factor in exponent.items():
+        found = _plus(found, {substitute(atom, replacement): factor})
+    return found
 
 
-def _present(term: Term | None) -> tuple[Term, ...]:
-    return () if term is None else (term,)
+def _covers(whole: Scalar, part: Scalar) -> bool:
+    """Whether a multiple is part of another, of the same sign."""
+    return whole * part >= part * part
 
 
-def _weight(part: ExponentialProduct) -> tuple[Term, Term, tuple[Term, ...]]:
-    """The sign of a product, a positive number, and units, of which the product is made."""
-    number = mul(*(f for f in part.factors if isinstance(f, Number)))
-    assert isinstance(number, Number)
-    positive = ONE if number.real > 0 else Number(-1)
-    found = [magnitude(f) for f in part.factors if not isinstance(f, Number)]
-    return mul(positive, *(sign for sign, _ in found)), mul(positive, number), (*part.units, *(m for _, m in found))
+def _term(exponent: Exponent) -> Term:
+    return add(*(mul(Number(exact(factor)), atom) for atom, factor in exponent.items()))
 
 
-def _is_exponential(term: Term) -> bool:
-    return isinstance(term, Primitive) and term.name == "exp"
+def _indices(*terms: Term) -> frozenset[Var]:
+    return frozenset(v for term in terms for v in term.free if is_domain(v.type))
 
 
-def _gathered(parts: Sequence[Term]) -> Term:
-    """The sum of products, with what all of them have in common in front: one matrix product, not one for each."""
-    if len(parts) < 2:
-        return add(*parts)
-    common, rests = common_factors([factors_of(part) for part in parts])
-    return mul(*common, add(*(mul(*rest) for rest in rests)))
+def _product(one: _Polynomial, other: _Polynomial) -> _Polynomial:
+    found: _Polynomial = {}
+    for left, a in one.items():
+        for right, b in other.items():
+            key = frozenset(_plus(dict(left), dict(right)).items())
+            found[key] = found.get(key, 0) + a * b
+    return {key: factor for key, factor in found.items() if factor}
 
 
-def _without_deltas(term: Mul) -> Term:
+def _added(one: _Polynomial, other: _Polynomial) -> _Polynomial:
+    keys = {**one, **other}
+    return {key: one.get(key, 0) + other.get(key, 0) for key in keys}
+
+
+def _without_deltas(term: Term) -> Term:
     """δ(i, j)·f(i, j) as δ(i, j)·f(i, i), so that what cancels where the δ is 1 can be seen."""
-    for delta in (f for f in term.factors if isinstance(f, Delta)):
+    for delta in (f for f in factors_of(term) if isinstance(f, Delta)):
         left, right = delta.left, delta.right
         if isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
-            others = (f if f is delta else substitute(f, {right: left}) for f in term.factors)
-            return mul(*others)
+            return mul(*(f if f is delta else substitute(f, {right: left}) for f in factors_of(term)))
     return term
+
+
+def _is_infinite(term: Term) -> bool:
+    """Whether a term is an infinite number, or has one as a factor."""
+    first = factors_of(term)[0]
+    return isinstance(first, Number) and isinstance(first.real, float) and isinf(first.real)
+
+
+def _moved(polynomial: _Polynomial, replacement: Mapping[Var, Term]) -> _Polynomial:
+    found: _Polynomial = {}
+    for exponent, factor in polynomial.items():
+        key = frozenset(_substituted(dict(exponent), replacement).items())
+        found[key] = found.get(key, 0) + factor
+    return found
+
+
+def _base(term: Term) -> Term:
+    """w of a positive power wⁿ, which is 0 where w is."""
+    match term:
+        case Primitive(name="power", arguments=(base, Number(imag=0) as exponent)) if exponent.real > 0:
+            return base
+    return term
+
+
+def _head(term: Term) -> Term:
+    """The tensor that a weight is an element of, or a power of one."""
+    base = _base(term)
+    return base.function if isinstance(base, Apply) else base
+
+
+def _log(number: ScaledNumber) -> Term:
+    """log(exp(E)·r) = E + log r, −∞ where a condition among the factors of r does not hold."""
+    factors = factors_of(number.rest)
+    guards = [f for f in factors if isinstance(f, Guard)]
+    rest = mul(*(f for f in factors if not isinstance(f, Guard)))
+    last = Number(log(rest.real)) if isinstance(rest, Number) and rest.real > 0 else Primitive("log", (rest,))
+    return masked(guards, add(_term(number.exponent), *([] if rest is ONE else [last])))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from combdiff.hessians import transform
 from combdiff.testing.arrays import (
     array_shape,
     broken_symmetry,
@@ -19,13 +20,13 @@ from combdiff.testing.arrays import (
     random_arrays,
     symmetrize,
     tensors,
-    transform,
 )
 from combdiff.testing.differences import (
     check_grad,
     default_step,
     finite_difference_gradient,
     finite_difference_pullback,
+    unit_moves,
 )
 from combdiff.testing.laws import FalseLaw, Verdict, require, verdicts
 from combdiff.testing.routes import Case, check_routes
@@ -55,6 +56,7 @@ __all__ = [
     "symmetrize",
     "tensors",
     "transform",
+    "unit_moves",
     "verdicts",
 ]
 

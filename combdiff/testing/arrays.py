@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from combdiff.errors import ArgumentError, shown
-from combdiff.ir import Action, Cyclic, Domain, Real, Space, Symmetric, Var, extent, parse_symmetry
+from combdiff.hessians import transform
+from combdiff.ir import Domain, Real, Space, Symmetric, Var, extent, parse_symmetry
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -23,17 +24,6 @@ Array = np.ndarray[Any, Any]
 
 GRAIN = 1024  # entries are multiples of 1/GRAIN
 MOST_ENTRIES = 200  # up to so many entries, each is drawn by itself
-
-
-def transform(array: Array, action: Action, space: Space) -> Array:
-    """The array `sign · conj?(array[i'…])` that an action makes of an array of that Space (any sizes)."""
-    for axis, negated in enumerate(action.negated):
-        if negated:
-            array = np.flip(array, axis)
-            # On a cycle the index −0 is 0: it keeps its place.
-            array = np.roll(array, 1, axis) if isinstance(space.axes[axis], Cyclic) else array
-    array = np.transpose(array, np.argsort(action.axes)) if action.axes else array
-    return action.sign * (array.conj() if action.conjugate else array)
 
 
 def symmetrize(array: Any, space: Space) -> Array:

@@ -4,8 +4,7 @@
 
     cd.testing.check_grad(coulomb, "C", J=J, C=C)     # the largest error, or an AssertionError that names the entry
 
-Invariant: the gradient with respect to an array with symmetries is the one with all entries independent, so single
-entries are moved.
+Invariant: an array with symmetries is moved within its Space, in which its gradient lies.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from combdiff.api import Program, grad
-from combdiff.testing.arrays import MOST_ENTRIES, Array, check_arguments, largest
+from combdiff.ir import Space
+from combdiff.testing.arrays import MOST_ENTRIES, Array, broken_symmetry, check_arguments, largest, symmetrize
 
 PROBES = 24  # directions tried where there are too many entries to move each
 
@@ -32,39 +32,53 @@ def _slope(function: Callable[..., Any], arrays: Mapping[str, Any], name: str, m
     return float(np.real(np.asarray(ahead) - np.asarray(behind)).item() / 2)
 
 
-def _unit_moves(array: Array) -> Iterator[tuple[tuple[int, ...], complex, Array]]:
-    """For each entry and real direction: the entry, the direction (1 or 1j) and the unit array."""
+def unit_moves(array: Array, space: Space | None = None) -> Iterator[tuple[tuple[int, ...], complex, Array]]:
+    """For each entry and real direction: the entry, the direction (1 or 1j) and the unit array.
+
+    With a Space it is the unit array projected onto the Space, so that the slope along it is an entry of the gradient
+    in that Space.
+    """
     for entry in np.ndindex(array.shape):
         for direction in (1.0, 1j) if array.dtype.kind == "c" else (1.0,):
             unit = np.zeros(array.shape, array.dtype)
             unit[entry] = direction
-            yield entry, direction, unit
+            yield entry, direction, unit if space is None else symmetrize(unit, space)
 
 
 def finite_difference_gradient(
-    function: Callable[..., Any], arrays: Mapping[str, Any], name: str, step: float | None = None
+    function: Callable[..., Any],
+    arrays: Mapping[str, Any],
+    name: str,
+    step: float | None = None,
+    space: Space | None = None,
 ) -> Array:
     """`∂f/∂Re z + i ∂f/∂Im z` by central differences, all entries of the array independent.
 
-    `function` takes arrays by name and gives a real number; the result is shaped like `arrays[name]`.
+    `function` takes arrays by name and gives a real number; the result is shaped like `arrays[name]`. With a Space the
+    array is moved within it, and the gradient is the element of the Space.
     """
     array = _inexact(arrays[name])
     h = step or default_step(array)
     gradient = np.zeros(array.shape, array.dtype)
-    for entry, direction, unit in _unit_moves(array):
+    for entry, direction, unit in unit_moves(array, space):
         gradient[entry] += direction * _slope(function, {**arrays, name: array}, name, h * unit) / h
     return gradient
 
 
 def finite_difference_pullback(
-    function: Callable[..., Any], arrays: Mapping[str, Any], name: str, cotangent: Any, step: float | None = None
+    function: Callable[..., Any],
+    arrays: Mapping[str, Any],
+    name: str,
+    cotangent: Any,
+    step: float | None = None,
+    space: Space | None = None,
 ) -> Array:
     """`V⁻¹ Jᵀ V(k)` by central differences, `V(z) = [Re z, Im z]` and k the cotangent, shaped like the value.
 
     It is the gradient of `Re Σ conj(k)·f`. The result is shaped like `arrays[name]`.
     """
     seed = np.conj(np.asarray(cotangent))
-    return finite_difference_gradient(lambda **a: np.sum(np.real(seed * function(**a))), arrays, name, step)
+    return finite_difference_gradient(lambda **a: np.sum(np.real(seed * function(**a))), arrays, name, step, space)
 
 
 def _inexact(value: Any) -> Array:
@@ -84,7 +98,8 @@ def check_grad(
     """Compare `grad(f, wrt)` with central differences at the arrays given by name; return the largest error.
 
     Every entry is moved, in the imaginary direction too where the argument is complex; an array of more than 200
-    entries is moved in 24 fixed random directions. An error is relative to the size of the largest slope found
+    entries is moved in 24 fixed random directions. Where the argument has symmetries all moves stay within its Space,
+    in which the gradient has to lie. An error is relative to the size of the largest slope found
     (absolute where that is below 1). Raises AssertionError naming the entry where an error exceeds `tolerance`,
     and ArgumentError where the arrays do not have the declared shapes and symmetries.
     """
@@ -106,9 +121,16 @@ def _check_one(
     array = _inexact(arguments[name])
     if gradient.shape != array.shape:
         raise AssertionError(f"the gradient with respect to {name} has shape {gradient.shape}, not {array.shape}")
+    space = next(p.type for p in f.parameters if p.name == name)
+    assert isinstance(space, Space)
+    broken = broken_symmetry(gradient, space, tolerance)
+    if broken:
+        raise AssertionError(
+            f"the gradient with respect to {name} is not in its Space: it violates {broken[0]!r} by {broken[1]:.2g}"
+        )
     h, arguments = step or default_step(array), {**arguments, name: array}
     rows = []
-    for place, unit in _probes(array):
+    for place, unit in _probes(array, space):
         expected = _slope(f, arguments, name, h * unit) / h
         rows.append((place, expected, float(np.sum(np.real(np.conj(unit) * gradient)[unit != 0]))))
     scale = max([1.0, *(abs(expected) for _, expected, _ in rows)])
@@ -125,10 +147,10 @@ def _check_one(
     return errors[worst]
 
 
-def _probes(array: Array) -> Iterator[tuple[str, Array]]:
+def _probes(array: Array, space: Space) -> Iterator[tuple[str, Array]]:
     """Unit moves, each with words for the place: every entry, or random directions where there are many."""
     if array.size <= MOST_ENTRIES:
-        for entry, direction, unit in _unit_moves(array):
+        for entry, direction, unit in unit_moves(array, space):
             part = "" if array.dtype.kind != "c" else " (imaginary part)" if direction == 1j else " (real part)"
             yield f"at {list(entry)}{part}", unit
         return
@@ -136,4 +158,5 @@ def _probes(array: Array) -> Iterator[tuple[str, Array]]:
     for number in range(PROBES):
         move: Array = np.asarray(rng.standard_normal(array.shape))
         move = move + 1j * rng.standard_normal(array.shape) if array.dtype.kind == "c" else move
-        yield f"along random direction {number}", move / np.linalg.norm(move)
+        move = symmetrize(move, space)
+        yield f"along random direction {number}", move / (np.linalg.norm(move) or 1.0)

@@ -72,7 +72,9 @@ def check_routes(f: Program, /, **arrays: Any) -> float:
         everything = {**given, k.name: cotangent}
         expected = _meaning(raw, everything, sizes)
         for name, found in zip(wrt, expected, strict=True):
-            slopes = finite_difference_pullback(lambda **a: _meaning(f, a, sizes), given, name, cotangent)
+            space = next(p.type for p in f.parameters if p.name == name)
+            assert isinstance(space, Space)
+            slopes = finite_difference_pullback(lambda **a: _meaning(f, a, sizes), given, name, cotangent, space=space)
             errors.append(_error(found, slopes, DIFFERENCES, f"the pullback by {name}", "central differences"))
         errors.append(_compare(_routes(raw, simple), everything, sizes))
     return max(errors)

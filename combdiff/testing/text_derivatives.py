@@ -4,7 +4,8 @@
 
     errors(parse(text), derive(text), "x")  =  [3e-11]
 
-A complex tensor is moved in both directions: ∂f/∂z = (∂f/∂Re − i ∂f/∂Im)/2 and ∂f/∂z̄ = (∂f/∂Re + i ∂f/∂Im)/2.
+A tensor with symmetries is moved within its Space, a complex tensor in both directions:
+∂f/∂z = (∂f/∂Re − i ∂f/∂Im)/2 and ∂f/∂z̄ = (∂f/∂Re + i ∂f/∂Im)/2.
 
 Invariant: axes of unequal classes get unequal lengths, so exchanged axes are found.
 """
@@ -23,7 +24,7 @@ from combdiff.ir import Space, extent, type_of
 from combdiff.planning import size_names
 from combdiff.runtime import run
 from combdiff.testing.arrays import random_arrays
-from combdiff.testing.differences import default_step
+from combdiff.testing.differences import default_step, unit_moves
 
 Array = np.ndarray[Any, Any]
 LENGTHS = ((3, 2, 4), (2,), (1,))
@@ -67,14 +68,14 @@ def central_differences(
 ) -> list[Array]:
     """The derivative by one tensor, result axes first; for a complex one by z and by z̄. `scale` widens the step."""
     array = np.asarray(arrays[name], complex if arrays[name].dtype.kind == "c" else float)
+    space = next(p.type for p in program.parameters if p.name == name)
+    assert isinstance(space, Space)
     step = scale * default_step(array)
 
     def slopes(direction: complex) -> Array:
         moved = []
-        for entry in np.ndindex(array.shape):
-            ahead, behind = array.copy(), array.copy()
-            ahead[entry] += step * direction
-            behind[entry] -= step * direction
+        for unit in (unit for _, along, unit in unit_moves(array, space) if along == direction):
+            ahead, behind = array + step * unit, array - step * unit
             two = [np.asarray(value(program, {**arrays, name: each}, sizes)) for each in (ahead, behind)]
             with np.errstate(all="ignore"):
                 moved.append((two[0] - two[1]) / (2 * step))

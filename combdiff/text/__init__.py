@@ -1,24 +1,30 @@
-"""The text language of F. Lippmann, Designing and Implementing a Tensor Calculus (Jena, 2022): text to terms.
+"""Text to terms: the text language of F. Lippmann, and what programs print.
 
     declare A 2 x 1 expression A *(ij,j->i) x      →      (A, x) ↦ a ↦ Σ_j A[a,j] x[j]
+    x ↦ Σ_i x[i]²                                  →      x ↦ Σ_i power(x[i], 2)
 
-In: a text. Out: the term of its expression, and what it asks to differentiate by.
+In: a text. Out: the term of its expression, and what it asks to differentiate by; or the term that prints so.
 
-In the order in which data meets them: `places` (where a mistake stands), `syntax` (the tree), `grammar` (characters
-to the tree), `inference` (orders and axes, by unification), `translation` (the tree to a term).
+The text language is that of Designing and Implementing a Tensor Calculus (Jena, 2022). In the order in which data
+meets them: `places` (where a mistake stands), `syntax` (the tree), `grammar` (characters to the tree), `inference`
+(orders and axes, by unification), `translation` (the tree to a term). Of prints: `formulas` (characters to the
+documents of `printing`), `reading` (documents to a term).
 """
 
 from combdiff.text.grammar import read
 from combdiff.text.inference import infer
 from combdiff.text.places import TextError
+from combdiff.text.reading import Printed, read_print
 from combdiff.text.syntax import Text, Wrt
 from combdiff.text.translation import translate
 
 __all__ = [
+    "Printed",
     "Text",
     "TextError",
     "Wrt",
     "infer",
     "read",
+    "read_print",
     "translate",
 ]

@@ -117,21 +117,24 @@ OPERAND = {"NAME", "NUMBER", "FUNCTION", "LPAR"}
 
 @lru_cache(maxsize=1)
 def parser() -> Lark:
-    """The parser, made once. Raises UnsupportedError where lark is not installed."""
+    """The parser, made once."""
+    return lark_parser(GRAMMAR)
+
+
+def lark_parser(grammar: str) -> Lark:
+    """A parser that tells places. Raises UnsupportedError where lark is not installed."""
     try:
         from lark import Lark
     except ImportError:
         raise UnsupportedError(
             "the text language needs the package lark", hint="install it with: pip install lark"
         ) from None
-    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
 def read(text: str) -> Text:
     """What a text says. Raises TextError with the place where it is not of the language."""
-    if not isinstance(text, str):
-        raise TextError(f"a text is expected, not {shown(text)}", "")
-    _bound(text)
+    refuse_large(text)
     lark = parser()
     from lark import UnexpectedInput
 
@@ -142,8 +145,10 @@ def read(text: str) -> Text:
     return _Builder(text).text(tree)
 
 
-def _bound(text: str) -> None:
-    """Refuse a text too large or too deeply nested to be worth reading."""
+def refuse_large(text: str) -> None:
+    """Refuse what is no text, and a text too large or too deeply nested to be worth reading."""
+    if not isinstance(text, str):
+        raise TextError(f"a text is expected, not {shown(text)}", "")
     if len(text) > MOST_CHARACTERS:
         raise TextError(f"the text has {len(text)} characters; {MOST_CHARACTERS} are read", text)
     depth = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,15 @@ DERIVATIVES = {
 }
 
 
+@cache
+def explained(name: str) -> Explanation:
+    """The explanation of one of these, checked."""
+    return checked(DERIVATIVES[name]())
+
+
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_every_step_holds_and_the_steps_are_a_chain(name: str) -> None:
-    assert checked(DERIVATIVES[name]()).steps
+    assert explained(name).steps
 
 
 def laws(explanation: Explanation) -> list[str]:
@@ -86,7 +93,7 @@ def laws(explanation: Explanation) -> list[str]:
 
 
 def test_the_gradient_of_a_quadratic_form_is_explained() -> None:
-    explanation = checked(cd.grad(form, wrt="x"))
+    explanation = explained("form")
     assert {"δ meets Σ", "A: A[i,j] = A[j,i]"} <= set(laws(explanation))
     text = str(explanation)
     assert text.startswith("(A, x) ↦ d ↦ Σ_{i,j} δ(d, j) x[i] A[i,j] + Σ_{i,j} δ(d, i) A[i,j] x[j]\n1. ")
@@ -95,13 +102,13 @@ def test_the_gradient_of_a_quadratic_form_is_explained() -> None:
 
 
 def test_hartree_fock_is_explained_by_the_symmetries_of_its_integrals() -> None:
-    found = laws(checked(cd.grad(coulomb, wrt="C")))
+    found = laws(explained("coulomb"))
     assert "δ meets Σ" in found
     assert any(law.startswith("J: J[p,q,r,s]") for law in found)
 
 
 def test_what_value_and_gradient_share_is_explained() -> None:
-    found = laws(checked(cd.value_and_grad(coulomb, wrt="C")))
+    found = laws(explained("coulomb and value"))
     assert found[-1] == "what the results have in common computed once"
 
 
@@ -154,7 +161,7 @@ def test_what_was_not_simplified_has_no_steps() -> None:
 
 def test_the_laws_of_a_step_are_needed_and_enough() -> None:
     """Without a law of a step its two terms are not found equal; with them they are."""
-    explanation = checked(cd.grad(form, wrt="x"))
+    explanation = explained("form")
     replay = Replay((), {})
     steps = [step for step in explanation.steps if step.law.startswith("A: ")]
     assert steps

@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import BACKENDS, TORCH, back, convert
 from test_implicit import CASES, close, layer, linear, real
 
 import combdiff as cd
 
-MODULES = {"jax": "jax.numpy", "torch": "torch", "dask": "dask.array"}
 
-
-@pytest.fixture(params=list(MODULES))
+@pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Any:
     """The name of a library that is installed; JAX computes in 64 bits."""
-    pytest.importorskip(MODULES[request.param])
     if request.param != "jax":
         yield request.param
         return
@@ -27,17 +25,6 @@ def backend(request: pytest.FixtureRequest) -> Any:
     jax.config.update("jax_enable_x64", True)
     yield request.param
     jax.config.update("jax_enable_x64", before)
-
-
-def convert(backend: str, array: Any) -> Any:
-    if isinstance(array, float):
-        return array
-    module = pytest.importorskip(MODULES[backend])
-    return module.from_numpy(np.array(array)) if backend == "torch" else module.asarray(np.array(array))
-
-
-def back(result: Any) -> Any:
-    return tuple(map(back, result)) if isinstance(result, tuple) else np.asarray(result)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -118,8 +105,10 @@ def test_jax_compiles_and_maps_them() -> None:
         jax.config.update("jax_enable_x64", before)
 
 
+@pytest.mark.needs("torch")
 def test_torch_does_not_lose_a_gradient() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     _, arrays = CASES["layer"]
     given = [torch.from_numpy(array) for array in arrays.values()]
     given[1].requires_grad_()
@@ -137,9 +126,8 @@ def failure(action: Callable[[], Any]) -> str:
     return raised.value.message
 
 
-def test_failures_are_told_as_for_numpy() -> None:
+@pytest.mark.parametrize("name", ["jax", TORCH])
+def test_failures_are_told_as_for_numpy(name: str) -> None:
     ones = np.ones((2, 2))
-    for name in ("jax", "torch"):
-        pytest.importorskip(MODULES[name])
-        given = convert(name, ones), convert(name, np.array([1.0, 2.0]))
-        assert "the Jacobian of the equation for x is singular" in failure(lambda given=given: linear(*given))
+    given = convert(name, ones), convert(name, np.array([1.0, 2.0]))
+    assert "the Jacobian of the equation for x is singular" in failure(lambda: linear(*given))

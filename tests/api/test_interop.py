@@ -102,8 +102,10 @@ def test_several_results_and_second_derivatives_in_jax(jax: Any) -> None:
 # --- PyTorch -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("torch")
 def test_backward_of_torch_is_the_pullback() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     z = torch.tensor(C, requires_grad=True)
     interop.torch_function(coulomb)(torch.tensor(J), z).real.backward()
     np.testing.assert_allclose(z.grad.numpy(), cd.grad(coulomb, wrt="C")(J, C), atol=1e-9)
@@ -117,8 +119,10 @@ def test_backward_of_torch_is_the_pullback() -> None:
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 
+@pytest.mark.needs("torch")
 def test_gradcheck_and_second_derivatives_in_torch() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     x = torch.tensor(X, requires_grad=True)
     a = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
     mine = interop.torch_function(pair)
@@ -177,12 +181,12 @@ def test_shapes_may_follow_from_other_arguments() -> None:
 # --- messages ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("torch")
 def test_messages() -> None:
     @cd.program
     def along(R: cd.Function(cd.Space("n")), x: cd.Space("n")):
         return R(x)
 
-    pytest.importorskip("torch")
     with pytest.raises(cd.UnsupportedError, match="R is a named map"):
         interop.torch_function(along)
     with pytest.raises(cd.ArgumentError, match="coulomb has no argument 'D'"):

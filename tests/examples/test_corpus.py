@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strategies import assert_reads_back
 
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
@@ -238,3 +239,12 @@ def test_what_is_constant_is_zero_and_says_so() -> None:
     raw = cd.grad(constant, "x", simplify=False)
     assert not np.any(evaluate(raw.term.body, {x: np.ones(3), y: np.arange(3.0)}, SIZES))
     assert str(cd.grad(constant, "x")) == "(x, y) ↦ d ↦ 0"
+
+
+@pytest.mark.parametrize("program", CORPUS, ids=lambda program: program.name)
+def test_prints_read_back(program: cd.Program) -> None:
+    """The program and its gradients, at a narrow and at a wide line."""
+    arrays = arrays_of(program)
+    for f in (program, *(cd.grad(program, parameter.name) for parameter in program.parameters)):
+        for width in (20, 100):
+            assert_reads_back(f.term, {p: arrays[p.name] for p in f.parameters}, SIZES, width)

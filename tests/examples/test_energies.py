@@ -82,9 +82,10 @@ def test_the_gradient_by_the_density_is_the_fock_matrix() -> None:
     close((ahead - behind) / (2 * step), np.vdot(gradient, move).real, 1e-7)
 
 
+@pytest.mark.needs("pyscf")
 def test_the_energy_in_the_density_agrees_with_pyscf() -> None:
-    gto = pytest.importorskip("pyscf.gto")
-    scf = pytest.importorskip("pyscf.scf")
+    from pyscf import gto, scf
+
     molecule = gto.M(atom="O 0 0 0.1173; H 0 0.7572 -0.4692; H 0 -0.7572 -0.4692", basis="sto-3g", verbose=0)
     field = scf.RHF(molecule).run()
     h, J, D = field.get_hcore(), molecule.intor("int2e"), field.make_rdm1()

@@ -76,10 +76,12 @@ def programs(example: str) -> dict[str, cd.Program]:
     return {name: value for name, value in names.items() if isinstance(value, cd.Program)}
 
 
+@pytest.mark.needs("matplotlib")
 @pytest.mark.parametrize("example", GOLDEN)
 def test_the_latex_of_an_example_can_be_set(example: str) -> None:
     """matplotlib's mathtext takes every line of it."""
-    mathtext = pytest.importorskip("matplotlib.mathtext")
+    from matplotlib import mathtext
+
     parser = mathtext.MathTextParser("path")
     found = programs(example)
     assert found

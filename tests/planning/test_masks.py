@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import itertools
 import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
+from backends import BACKENDS, MODULES, converted, on
 
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
@@ -19,7 +18,6 @@ from combdiff.planning.views import IndexCondition
 from combdiff.runtime.execution import plan
 
 Vector, Matrix, Cube = cd.Space("n"), cd.Space("n", "n"), cd.Space("n", "n", "n")
-BACKENDS = {"torch": ("torch", "from_numpy"), "jax": ("jax.numpy", "asarray"), "dask": ("dask.array", "from_array")}
 
 
 @cd.program
@@ -128,14 +126,9 @@ def test_values_and_derivatives_of_every_size(f: Any) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed")
-    module, convert = BACKENDS[backend]
-    into = getattr(importlib.import_module(module), convert)
-    chunks = {"chunks": 4} if backend == "dask" else {}
     for program in derivatives(f)[: 2 if backend == "jax" else None]:
         arrays = given(program, f, arrays_of(f, 6), 6)
-        found = np.asarray(program(*(into(np.asarray(a), **(chunks if np.ndim(a) else {})) for a in arrays)))
+        found = np.asarray(on(backend, program)(*converted(backend, arrays, chunks=4)))
         np.testing.assert_allclose(found, meaning(program, arrays, 6), rtol=1e-4 if backend == "jax" else 1e-9)
 
 
@@ -144,7 +137,7 @@ def test_no_plan_has_an_indicator(f: Any) -> None:
     for program in derivatives(f):
         steps = plan(program.term).steps
         assert not [step for step in steps if isinstance(step.operation, IndexCondition | IndexEquals)], program
-        for backend in ("numpy", *BACKENDS):
+        for backend in ("numpy", *MODULES):
             body = program.source(backend).split(f"\ndef {program.name}")[-1]
             assert not any(word in body for word in (".where(", ".eye(", ".tri(", "arange(n)[:, None]")), body
 
@@ -166,12 +159,6 @@ def test_products_within_bounds_take_little_memory(n: int) -> None:
 @pytest.mark.filterwarnings("ignore:invalid value")  # of Dask, which computes logarithms of all elements
 @pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
 def test_elements_beside_a_bound_are_not_read(backend: str) -> None:
-    if backend != "numpy" and importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed")
-    into: Any = np.asarray
-    if backend != "numpy":
-        module, convert = BACKENDS[backend]
-        into = getattr(importlib.import_module(module), convert)
     n, rng = 9, np.random.default_rng(0)
     i, j = np.indices((n, n))
     A, B, x = rng.random((n, n)) + 2, rng.random((n, n)) + 2, rng.random(n) + 1
@@ -181,7 +168,8 @@ def test_elements_beside_a_bound_are_not_read(backend: str) -> None:
     for f, arrays in cases:
         for program in derivatives(f)[:-1]:
             every = given(program, f, list(arrays), n)
-            found = np.asarray(program(*(into(np.asarray(a)) for a in every)))
+            there = every if backend == "numpy" else converted(backend, every)
+            found = np.asarray(on(backend, program)(*there))
             assert np.isfinite(found).all(), (f, program)
             np.testing.assert_allclose(found, meaning(program, every, n), rtol=1e-4)
 

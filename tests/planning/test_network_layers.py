@@ -1,4 +1,4 @@
-"""Every layer of a ReLU network with softmax cross-entropy: the structure of its Hessian, against JAX, in seconds."""
+"""Layers of a ReLU network with softmax cross-entropy: the structure of its Hessian, against JAX, in seconds."""
 
 import time
 from typing import Any
@@ -70,9 +70,9 @@ STRUCTURES = {
 }
 
 
-@pytest.mark.parametrize("layer", range(1, DEPTH + 1))
+@pytest.mark.parametrize("layer", [1, 5, DEPTH - 1, DEPTH])
 @pytest.mark.parametrize("f", STRUCTURES, ids=lambda f: f.name)
-def test_the_hessian_by_every_layer(f: cd.Program, layer: int) -> None:
+def test_the_hessian_by_a_layer(f: cd.Program, layer: int) -> None:
     jax = pytest.importorskip("jax")
     start = time.perf_counter()
     H = cd.hessian(f, f"W{layer}", mode="cross-country")
@@ -88,7 +88,7 @@ def test_the_hessian_by_every_layer(f: cd.Program, layer: int) -> None:
     assert operator is not None
     np.testing.assert_allclose(expanded(operator.structure, operator.cores, operator.shape * 2), dense, atol=1e-12)
     with jax.enable_x64(True):
-        expected = np.asarray(jax.hessian(loss, layer - 1)(*arrays))
+        expected = np.asarray(jax.jit(jax.hessian(loss, layer - 1))(*arrays))
     assert np.abs(expected).max() > 1e-3
     np.testing.assert_allclose(dense, expected, atol=1e-11 * (1 + np.abs(expected).max()))
     v = np.random.default_rng(layer).normal(size=(N, N))

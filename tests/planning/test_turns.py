@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from typing import Any
 
 import numpy as np
 import pytest
+from backends import BACKENDS, converted, on
 
 import combdiff as cd
 from combdiff.ir import extent
@@ -56,15 +55,11 @@ def test_derivatives_are_those_of_the_interpreter_at_all_sizes(f: Any) -> None:
     cd.testing.check_grad(f, "x", **dict(zip((p.name for p in f.parameters), arrays_of(f, 4), strict=True)))
 
 
-@pytest.mark.parametrize("backend", ["torch", "jax", "dask"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed")
-    module = importlib.import_module({"torch": "torch", "jax": "jax.numpy", "dask": "dask.array"}[backend])
-    into = getattr(module, {"torch": "from_numpy", "jax": "asarray", "dask": "asarray"}[backend])
     gradient, arrays = cd.grad(f), arrays_of(f, 6)
-    found = np.asarray(gradient(*map(into, arrays)))
+    found = np.asarray(on(backend, gradient)(*converted(backend, arrays)))
     np.testing.assert_allclose(found, gradient(*arrays), rtol=1e-4 if backend == "jax" else 1e-10)
 
 

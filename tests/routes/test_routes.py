@@ -65,7 +65,7 @@ def executed(body: Term, arrays: Arrays, case: Case) -> Any:
     return run(Lambda(tuple(arrays), body), list(arrays.values()), case.sizes)
 
 
-@settings(max_examples=120, **GIVEN)
+@settings(max_examples=80, **GIVEN)
 @given(programs())
 def test_every_route_gives_the_value(case: Case) -> None:
     """Reference, normal form, simplified, executed raw and executed simplified are one number."""
@@ -106,7 +106,7 @@ def differences(case: Case, cotangent: Any) -> tuple[Any, ...]:
     return tuple(finite_difference_pullback(function, arrays, p.name, cotangent) for p in case.term.parameters)
 
 
-@settings(max_examples=60, **GIVEN)
+@settings(max_examples=30, **GIVEN)
 @given(programs())
 def test_every_route_gives_the_pullback(case: Case) -> None:
     """Raw and simplified, interpreted and executed, and central differences agree."""
@@ -126,7 +126,7 @@ def test_every_route_gives_the_pullback(case: Case) -> None:
     close(executed(simple, arrays, case), expected)
 
 
-@settings(max_examples=60, **GIVEN)
+@settings(max_examples=40, **GIVEN)
 @given(programs())
 def test_pushforward_and_pullback_are_adjoint(case: Case) -> None:
     """⟨k, J v⟩ = ⟨Jᵀ k, v⟩ in the real inner product Re Σ conj(a)·b; both routes of the pushforward agree."""

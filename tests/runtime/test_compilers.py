@@ -12,8 +12,10 @@ import combdiff as cd
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="torch.compile needs a compiler for C++")
+@pytest.mark.needs("torch")
 def test_a_gradient_is_compiled_by_inductor_as_one_graph(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
 
     @cd.program

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import TORCH
 from hypothesis import HealthCheck, given, settings
 from strategies import Case, programs
 
@@ -111,9 +112,8 @@ def test_random_programs_in_blocks_mean_the_same(case: Case) -> None:
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9 * scale)
 
 
-@pytest.mark.parametrize("backend", ["torch", "jax"])
+@pytest.mark.parametrize("backend", ["jax", TORCH])
 def test_limits_on_other_backends(backend: str) -> None:
-    pytest.importorskip(backend)
     L, D = arguments(20)
     limited = screened.compile(backend=backend, memory_limit="400KB")
     if backend == "jax":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ def nodes(program: cd.Program) -> int:
 
 
 @pytest.mark.parametrize("make", [numbers, vectors, perceptron])
-def test_size_and_simplifications_grow_linearly_up_to_64_layers(make: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_size_and_simplifications_grow_linearly(make: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     met: list[int] = []
     simplify = simplification.simplify
 
@@ -33,7 +35,7 @@ def test_size_and_simplifications_grow_linearly_up_to_64_layers(make: Chain, mon
 
     monkeypatch.setattr(simplification, "simplify", counted)
     sizes, printed, work, largest = [], [], [], []
-    for depth in (16, 32, 64):
+    for depth in (8, 16, 32):
         met.clear()
         gradient = cd.grad(make(depth))
         sizes.append(nodes(gradient))
@@ -43,7 +45,7 @@ def test_size_and_simplifications_grow_linearly_up_to_64_layers(make: Chain, mon
     for figures in (sizes, printed, work):
         first, second = figures[1] - figures[0], figures[2] - figures[1]
         assert second <= 2.5 * first, figures  # the depth added is twice as much
-    assert largest[2] <= 1.5 * largest[0], largest  # no single simplification grows with the depth
+    assert largest[2] <= 1.3 * largest[1], largest  # no single simplification grows with the depth
 
 
 @pytest.mark.parametrize("make", [numbers, vectors, perceptron])
@@ -60,11 +62,26 @@ def test_a_gradient_of_8_layers_agrees_with_central_differences(make: Chain) -> 
     assert np.allclose(cd.grad(program)(**arrays), plain, rtol=1e-9, atol=1e-9 * np.max(abs(plain)))
 
 
-def test_a_chain_of_150_tensors_meets_no_recursion_limit() -> None:
+def test_a_chain_of_tensors_meets_no_recursion_limit() -> None:
+    """Fifty with 350 frames, as 150 with Python's thousand, in a thread: its stack begins empty."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(in_few_frames, 350).result()
+
+
+def in_few_frames(frames: int) -> None:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(frames)
+    try:
+        derive_a_chain(50)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def derive_a_chain(layers: int) -> None:
     @cd.program
     def chain(A: cd.Space("n", "n"), x: cd.Space("n")):
         t = x
-        for _ in range(150):
+        for _ in range(layers):
             t = cd.tanh(A @ t)
         return (t * t).sum()
 

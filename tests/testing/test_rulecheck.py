@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import combdiff as cd
 from combdiff.cli import main
 from combdiff.simplification.laws import loading
 from combdiff.simplification.laws.loading import BUILT_IN, rule_directory
+from combdiff.simplification.laws.syntax import law_names
+from combdiff.testing import laws
 
 README = (Path(__file__).parents[2] / "rules" / "README.md").read_text(encoding="utf-8")
 
@@ -125,7 +128,7 @@ BROKEN = [
 
 
 def test_broken_built_in_laws_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They and no others: each law runs alone, so that one does not hide or blame another."""
+    """Each law runs alone, so that one does not hide or blame another; the others are tried by the first test."""
     texts = {name: (rule_directory() / name).read_text("utf-8") for name in BUILT_IN}
     for law, text, changed in BROKEN:
         (name,) = (name for name, source in texts.items() if f':name "{law}"' in source)
@@ -137,11 +140,16 @@ def test_broken_built_in_laws_are_found(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / name).write_text(source, "utf-8")
     monkeypatch.setattr(loading, "rule_directory", lambda: tmp_path)
     loading.built_in_files.cache_clear()
+    found: list[cd.testing.Verdict] = []
     try:
-        found = list(cd.testing.verdicts())
+        files, broken = loading.built_in_files(), {law for law, _, _ in BROKEN}
+        checker = laws._Checker(files)
+        for file in files:
+            chosen = tuple(command for command in file.commands if broken & set(law_names([command])))
+            found += checker.laws(replace(file, commands=chosen), 0)
     finally:
         loading.built_in_files.cache_clear()
-    assert {verdict.name for verdict in found if verdict.status != "holds"} == {law for law, _, _ in BROKEN}
+    assert {verdict.name for verdict in found if verdict.status != "holds"} == broken == {v.name for v in found}
 
 
 # --- primitives ----------------------------------------------------------------------------------------------------

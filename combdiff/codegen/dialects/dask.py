@@ -14,6 +14,14 @@ from combdiff.ir import MATRIX_TABLE, TABLE
 from combdiff.kernels import DASK, DASK_HOST, REGIONS, SOLVERS, fold_helper, matrix_helpers, running
 from combdiff.planning import SPREADS
 
+_LARGEST = """\
+def _largest(array, axes):
+    \"\"\"The largest element along some axes; −∞ of none.\"\"\"
+    if 0 in array.shape:
+        return da.full([n for axis, n in enumerate(array.shape) if axis not in axes], -np.inf)
+    return array.max(axes)
+"""
+
 
 class DaskDialect(NumPyDialect):
     """dask.array: lazy and chunked; contractions run chunk by chunk."""
@@ -42,8 +50,11 @@ class DaskDialect(NumPyDialect):
             "_fold": fold_helper("da"),
         }
         helpers |= matrix_helpers("np")
-        logarithm = helpers["_logsumexp"].replace("np.", "da.")
-        return {**helpers, "_logsumexp": logarithm, **SOLVERS, "_on_host": DASK_HOST}
+        return {**helpers, "_largest": _LARGEST, **SOLVERS, "_on_host": DASK_HOST}
+
+    def largest(self, operand: str, axes: str) -> str:
+        """Dask refuses the largest of no elements."""
+        return f"_largest({operand}, {axes})"
 
     def full(self, shape: str, value: str, dtype: str) -> str:
         """An array of one number."""
@@ -91,8 +102,10 @@ class DaskDialect(NumPyDialect):
         return f'_contract("{subscripts}", {left}, {right})'
 
     def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
-        """Dask lacks heaviside."""
-        if TABLE[name].numpy == "heaviside" and not numbers[0]:
+        """Dask lacks heaviside, and nan_to_num its words."""
+        if name == "finite":
+            return f"{texts[0]}.map_blocks(np.nan_to_num, posinf=0, neginf=0)"
+        if name in TABLE and TABLE[name].numpy == "heaviside" and not numbers[0]:
             return f"{texts[0]}.map_blocks(np.heaviside, {TABLE[name].fixed[0]})"
         return super().function(name, texts, kinds, numbers)
 

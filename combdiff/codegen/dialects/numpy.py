@@ -42,6 +42,8 @@ _POWERS = {
     Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
 }
 _PARTS = ("real", "imag")  # attributes of an array
+# What exponents are made ready with: where conditions hold (see `planning.operations`).
+_SHIFTING = {"masked": "{np}.where({0}, {1}, -{np}.inf)", "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)"}
 
 
 _WRITES = {
@@ -165,15 +167,17 @@ class NumPyDialect:
         """A function of `primitives.TABLE`; `numbers` tells which arguments are Python numbers."""
         if name in _PARTS:
             return f"{texts[0]}.{name}"
+        if name in _SHIFTING:
+            return _SHIFTING[name].format(*texts, np=self.np)
         return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"
 
     def matrix_function(self, name: str, operand: str, shape: str) -> str:
         """A function of `matrices.MATRIX_TABLE`, whose result has that shape."""
         return MATRIX_TABLE[name].numpy.format(operand, np=self.np)
 
-    def logsumexp(self, operand: str, axes: str) -> str:
-        """log Σ exp over some axes."""
-        return f"_logsumexp({operand}, {axes})"
+    def largest(self, operand: str, axes: str) -> str:
+        """The largest element along some axes, −∞ of none."""
+        return f"{operand}.max({axes}, initial=-{self.np}.inf)"
 
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """The inverse of a matrix times a vector or matrix; an error calls the matrix by name."""

@@ -28,10 +28,20 @@ _TORCH = {
     "imag": "{0}.imag",
     "relu": "torch.relu({0})",
     "step": "({0} > 0).to({0}.dtype)",
+    "masked": "torch.where({0}.bool(), {1}, -torch.inf)",
+    "finite": "torch.nan_to_num({0}, posinf=0, neginf=0)",
     "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",
     "sign": "torch.sgn({0})",
     "power": "torch.pow({0}, {1})",
 }
+
+_LARGEST = """\
+def _largest(array, axes):
+    \"\"\"The largest element along some axes; −∞ of none.\"\"\"
+    if 0 in array.shape:
+        return array.new_full([n for axis, n in enumerate(array.shape) if axis not in axes], -torch.inf)
+    return array.amax(axes)
+"""
 
 
 class TorchDialect(NumPyDialect):
@@ -64,6 +74,7 @@ class TorchDialect(NumPyDialect):
             "_scatter": TORCH_SCATTER,
             **matrices,
             "_adjugate": matrices["_adjugate"].replace("dtype=bool", eye),
+            "_largest": _LARGEST,
             **SOLVERS,
             "_on_host": TORCH_HOST,
         }
@@ -149,9 +160,9 @@ class TorchDialect(NumPyDialect):
             return _TORCH[name].format(*texts)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"
 
-    def logsumexp(self, operand: str, axes: str) -> str:
-        """PyTorch's own."""
-        return f"torch.logsumexp({operand}, {axes})"
+    def largest(self, operand: str, axes: str) -> str:
+        """PyTorch refuses the largest of no elements."""
+        return f"_largest({operand}, {axes})"
 
     def integer_power(self, base: str, exponent: str) -> str:
         """A power of integer tensors, as floating point numbers."""

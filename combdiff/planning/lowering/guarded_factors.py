@@ -35,13 +35,11 @@ from combdiff.ir import (
     Unequal,
     Var,
     add,
-    affine,
-    indicator,
     let,
     mul,
+    opposite,
     substitute,
     subterms,
-    unequal,
 )
 from combdiff.planning.lowering.graph import TOTAL
 from combdiff.simplification import plain_conditions
@@ -211,14 +209,8 @@ def _complement(region: Region) -> list[Region] | None:
     """Disjoint regions that make up what lies outside of one."""
     found: list[Region] = []
     for n, condition in enumerate(region):
-        pieces: list[Term] = []
-        if isinstance(condition, Indicator) and not condition.modulus:
-            pieces = [indicator(affine([(condition.form, -1)], -1))]
-        elif isinstance(condition, Unequal):
-            pieces = [condition.opposite]
-        elif isinstance(condition, Delta) and not condition.lookup:
-            pieces = [unequal(affine([(condition.left, 1), (condition.right, -1)]), condition.domain)]
-        if not pieces:
+        outside = opposite(condition)
+        if outside is None:
             return None
-        found += [(*region[:n], piece) for piece in pieces]
+        found.append((*region[:n], outside))
     return found

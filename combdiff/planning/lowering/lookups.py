@@ -102,7 +102,7 @@ def hit(graph: Graph, condition: Delta, form: Term, index: LabelledStep) -> Labe
 
 
 def _only_here(var: Var, condition: Delta, others: Sequence[Term]) -> bool:
-    """Whether no other condition asks for an index."""
+    """Whether no other integer is compared with an index. (Conditions left at this point are met when all is summed.)"""
     return all(other is condition or var not in other.free for other in others)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,16 @@ from combdiff.ir import (
     Implicit,
     Indicator,
     Lambda,
+    Largest,
     Let,
+    Masked,
     Mul,
     Names,
     Number,
     Primitive,
     Pullback,
     Row,
+    Shift,
     Space,
     Sum,
     Term,
@@ -61,10 +65,10 @@ from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
 from combdiff.planning.lowering.joining import product as joined
-from combdiff.planning.lowering.log_sum_exp import logarithm
 from combdiff.planning.lowering.lookups import look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
 from combdiff.planning.lowering.products import Product
+from combdiff.planning.lowering.shifts import largest, masked, shift
 from combdiff.planning.lowering.systems import captures, system
 from combdiff.planning.operations import (
     UNIT,
@@ -250,8 +254,14 @@ class Lowering:
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
             case Coordinate():
                 return UNIT, ramp(self.graph, term.form)
+            case Masked():
+                return UNIT, masked(term, self.graph, self.value)
+            case Largest():
+                return UNIT, largest(term, self.graph, self.value)
+            case Shift():
+                return UNIT, shift(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):
-                return UNIT, logarithm(term, self.graph, self.value, self.scope) or self._primitive(term)
+                return UNIT, self._primitive(term)
             case Apply() if not self._is_call(term):
                 return UNIT, self._access(term)
         return UNIT, self.tensor(term)[0]
@@ -307,6 +317,8 @@ class Lowering:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
         if deposit:
             factor, found = deposit.of(self.graph, factor, found, product.summed)
+        if product.masks and not isfinite(abs(factor.number.value())):  # ∞·0 is no number
+            factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:

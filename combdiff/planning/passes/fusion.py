@@ -24,11 +24,11 @@ from combdiff.planning.operations import (
     ConjugateElements,
     Contract,
     ElementwiseStep,
-    LogSumExp,
     Mask,
     MaskedContract,
     Read,
     Reduce,
+    ReduceMax,
     Scale,
     Step,
 )
@@ -68,7 +68,7 @@ class _Group:
 def _begins(step: Step) -> bool:
     """Whether a step works element by element, or on all of an operand that is longer."""
     outer = isinstance(step.operation, Contract) and not step.operation.summed
-    return step.kind is not int and (outer or isinstance(step.operation, (*_ELEMENTWISE, LogSumExp)))
+    return step.kind is not int and (outer or isinstance(step.operation, (*_ELEMENTWISE, ReduceMax)))
 
 
 def _follows(step: Step) -> bool:
@@ -303,7 +303,7 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Reg
             if isinstance(step.operation, Combine) and len(step.operands) > 1:
                 parts = in_pairs(step, [plan.steps[m].kind for m in old.operands], len(steps))
             for position, (_, pattern) in enumerate(parts, len(steps)):
-                sums = isinstance(step.operation, Contract | MaskedContract | Reduce | LogSumExp)
+                sums = isinstance(step.operation, Contract | MaskedContract | Reduce | ReduceMax)
                 own = label if sums else place(pattern, label)
                 if own is not None:
                     labels[group][position] = own

@@ -20,12 +20,12 @@ from combdiff.planning.operations import (
     ConjugateElements,
     Contract,
     ElementwiseStep,
-    LogSumExp,
     Mask,
     MaskedContract,
     PrefixSum,
     Read,
     Reduce,
+    ReduceMax,
     Scale,
     Step,
 )
@@ -54,7 +54,7 @@ def lane(step: Step, label: int) -> Lane | None:
         case PrefixSum(axis=axis, steps=bounds):
             shift = (len(bounds) - 1) * (label > axis)
             return Lane((label - shift,), label) if not axis <= label < axis + len(bounds) else None
-        case Reduce(summed=summed) | LogSumExp(summed=summed):
+        case Reduce(summed=summed) | ReduceMax(summed=summed):
             if label not in summed:
                 return Lane((label,), label - sum(axis < label for axis in summed))
             return Lane((label,), None) if isinstance(step.operation, Reduce) else None
@@ -72,7 +72,7 @@ def label_of_result(step: Step, axis: int) -> int:
     match step.operation:
         case Contract(out=out) | MaskedContract(out=out):
             return out[axis]
-        case Reduce(summed=summed) | LogSumExp(summed=summed):
+        case Reduce(summed=summed) | ReduceMax(summed=summed):
             return [n for n in range(len(step.axes) + len(summed)) if n not in summed][axis]
     return axis
 
@@ -86,7 +86,7 @@ def label_of_operand(step: Step, position: int, axis: int) -> int | None:
             return patterns[position][axis]
         case MaskedContract(patterns=patterns):
             return patterns[position][axis]
-        case ConjugateElements() | Scale() | Reduce() | LogSumExp() | Mask():
+        case ConjugateElements() | Scale() | Reduce() | ReduceMax() | Mask():
             return axis
         case PrefixSum(axis=along, steps=bounds):
             return axis + (len(bounds) - 1) * (axis > along) if axis != along else None

@@ -71,6 +71,11 @@ def canonical(term: Term, forms: dict[Key, int] | None = None) -> Term:
     return _Naming({} if forms is None else forms).run(term, {}, 0).signed
 
 
+def form_key(term: Term) -> Key:
+    """A key that puts canonical forms in order, whatever the names of their bound indices."""
+    return _Naming({}).run(term, {}, 0).key
+
+
 def canonical_order(term: Sum) -> tuple[Var, ...]:
     """The summed indices of a network, ordered by the tensors that they read and not by names or sizes."""
     return _Network(_Naming({}), term, 0).search(dict.fromkeys(term.indices, (BOUND, 0, 0)), {}).order

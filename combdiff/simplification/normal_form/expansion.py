@@ -10,12 +10,14 @@ Invariant: the sum of the products of the addends is the term; every Σ among th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
 
 from combdiff.ir import (
+    MINUS_ONE,
+    ONE,
     ZERO,
     Add,
     Conj,
@@ -32,6 +34,7 @@ from combdiff.ir import (
     conj,
     dtype_of,
     mul,
+    negate,
     substitute,
     subterms,
     total,
@@ -83,6 +86,31 @@ def collected(parts: Iterable[Addend]) -> list[Addend]:
 def factors_of(term: Term) -> Addend:
     """The factors of a product, or the term itself."""
     return term.factors if isinstance(term, Mul) else (term,)
+
+
+def weighted(body: Term) -> Iterator[tuple[Number, Term]]:
+    """The terms of a sum with their real coefficients, also of a multiple of a sum."""
+    factor, rest = coefficient_of(body)
+    if isinstance(rest, Add):
+        for part in rest.terms:
+            for inner, term in weighted(part):
+                product = mul(factor, inner)
+                assert isinstance(product, Number)
+                yield product, term
+    else:
+        yield factor, rest
+
+
+def coefficient_of(term: Term) -> tuple[Number, Term]:
+    """A term as an exact real number times the rest; averages are linear over the real numbers only."""
+    first, *rest = term.factors if isinstance(term, Mul) else (term,)
+    if not isinstance(first, Number):
+        return ONE, term
+    if first.exact and not first.imag:
+        return first, mul(*rest)
+    if first.real < 0 or (not first.real and first.imag < 0):
+        return MINUS_ONE, mul(negate(first), *rest)
+    return ONE, term
 
 
 def common_factors(parts: Sequence[Addend]) -> tuple[list[Term], list[Addend]]:

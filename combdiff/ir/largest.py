@@ -1,0 +1,86 @@
+"""The largest of several numbers, as nodes: what sums of exponentials are shifted by before they are evaluated.
+
+    m = Shift((Largest((j,), Masked((j ≤ i,), x[i, j])),))      np.where(mask, x, -np.inf).max(1), 0 where not finite
+    log Σ_{j ≤ i} exp(x[i, j])  =  m[i] + log Σ_j exp(Masked((j ≤ i,), x[i, j]) − m[i])
+
+They are made just before a program is planned (`stabilisation`), so that no other stage meets them.
+
+Invariant: they are real numbers; a condition is a δ or an indicator, or a real number, which holds where it is not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from combdiff.ir.indices import Guard
+from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Term, Var, add, mul
+
+NOTHING = Number(float("-inf"))  # the largest of no numbers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Masked(Term):
+    """The body where all conditions hold, −∞ elsewhere. Build with `masked`."""
+
+    conditions: tuple[Term, ...]
+    body: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (*self.conditions, self.body)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return masked(children[:-1], children[-1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Largest(Term):
+    """The largest value of the body over the domains of the indices."""
+
+    indices: tuple[Var, ...]
+    body: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.body,)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Largest(self.indices, children[0])
+
+    @property
+    def bound(self) -> tuple[Var, ...]:
+        return self.indices
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shift(Term):
+    """The largest of the terms, and 0 where that is not finite."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return self.terms
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Shift(children)
+
+
+def masked(conditions: Iterable[Term], body: Term) -> Term:
+    """The body where conditions hold, −∞ elsewhere; those that always hold are left out."""
+    kept = tuple(dict.fromkeys(condition for condition in conditions if condition is not ONE))
+    if ZERO in kept:
+        return NOTHING
+    if isinstance(body, Masked):
+        return masked((*kept, *body.conditions), body.body)
+    return Masked(kept, _told(body, kept)) if kept else body
+
+
+def _told(term: Term, conditions: tuple[Term, ...]) -> Term:
+    """A term without the conditions among its factors that are known to hold."""
+    if isinstance(term, Add):
+        return add(*(_told(part, conditions) for part in term.terms))
+    if isinstance(term, Mul):
+        return mul(*(f for f in term.factors if f not in conditions or not isinstance(f, Guard)))
+    return term

@@ -1,0 +1,517 @@
+r"""The grammar of what is printed: from characters to documents, the ones that `printing` writes.
+
+    "x ↦ Σ_i x[i]²"   =   Sheet(((x,),), (), BigSum((Bound(i),), (), Power(Access(x, (i,)), Literal(2))))
+
+Index notation and matrix notation have one grammar, with ASCII spellings: `sum_{i,j}` for Σ_{i,j}, `delta` for δ, `->`
+for ↦, `<=` for ≤, `*` for ·, `.*` for ⊙, `'` for ᵀ. Blanks count in three places, as in print: `x[i]` is an element and
+`x [i > 0]` a product, `f(a)` a call and `a (b + c)` a product, `a* b` holds a conjugate and `a * b` does not.
+
+A line that goes on is one that ends in ↦, = or within brackets, or is followed by one that begins with `+ ` or `- `.
+
+Invariant: every input ends in a Sheet with a place for each document in it, or in a TextError that names a place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from combdiff.printing import (
+    Arrow,
+    BigSum,
+    Bound,
+    Comparison,
+    Derivative,
+    Division,
+    Doc,
+    ElementPower,
+    ElementProduct,
+    FunctionCall,
+    Iverson,
+    Juxtaposition,
+    Literal,
+    Marked,
+    MatrixProduct,
+    Modulo,
+    Name,
+    Norm,
+    Ranging,
+    ResultRow,
+    Rounded,
+    Sheet,
+    Signed,
+    Starred,
+    Subscripted,
+    Superscript,
+)
+from combdiff.text.grammar import lark_parser, refuse_large
+from combdiff.text.places import Span, TextError, quoted
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+LOWERED = "₀₁₂₃₄₅₆₇₈₉"
+DIGITS = str.maketrans(RAISED + LOWERED, "0123456789" * 2)
+ENDS = rf"\w)\]}}'*ᵀ†{RAISED}⁻𝟏\ue001\ue003"  # what an operand may end in
+BARS = {"|": ("\ue000", "\ue001"), "‖": ("\ue002", "\ue003")}  # to what opens and what closes
+
+GRAMMAR = rf"""
+start: statement (_SEP statement)*
+statement: expression | expression "=" expression -> definition
+
+?expression: compared | compared _ARROW expression -> arrow
+?compared: modular | modular (RELATION modular)+ -> comparison
+?modular: sum | sum _MOD sum -> remainder
+?sum: term | (SIGN term | term SIGN term) (SIGN term)* -> signed
+?term: factor | factor (OPERATOR? factor)+ -> product
+?factor: power
+    | _SIGMA NAME -> sigma
+    | _SIGMA "{{" bound ("," bound)* "}}" ["^" "{{" expression "}}"] -> sigma
+    | INTEGRAL -> integral
+?bound: compared | compared "=" expression -> equation
+?power: postfix | postfix "^" exponent -> raised | postfix ELEMENTS exponent -> raised_elements
+?exponent: simple | SIGN exponent -> signed
+?simple: atom | simple _CALL arguments ")" -> call | simple _ELEMENT arguments "]" -> element
+?postfix: atom
+    | postfix _CALL arguments ")" -> call
+    | postfix _ELEMENT arguments "]" -> element
+    | postfix STAR -> starred
+    | postfix UP -> powered
+    | postfix MARK -> marked
+    | postfix _OVER NUMBER -> divided
+arguments: (expression ("," expression)*)?
+?atom: NUMBER -> number
+    | NAME -> name
+    | DERIVATIVE NAME -> derivative
+    | "(" expression ")" -> parenthesised
+    | "(" ")" -> row
+    | "(" expression ("," expression)+ ")" -> row
+    | "(" expression "," ")" -> row
+    | "[" condition ("," condition)* "]" -> iverson
+    | _BAR expression _ENDBAR -> modulus
+    | _NORM expression ENDNORM -> norm
+    | "⌊" expression "⌋" -> floor
+    | "⌈" expression "⌉" -> ceiling
+?condition: compared | compared "=" expression -> equation
+
+_SIGMA.4: /Σ_(?=[{{\w])|sum_(?=\{{|\w\b)/
+INTEGRAL.3: /∫+/
+_MOD.3: /mod\b/
+_ARROW.3: /↦|\|->|->/
+RELATION: /≤|≥|≠|<=|>=|!=|<|>|∈/
+SIGN: /[+-]/
+OPERATOR: /·|⊙|⊘|\.\*|\.\/|[*\/]/
+ELEMENTS.2: /\^∘|\.\^/
+STAR.4: /(?<=[{ENDS}])\*(?=$|[\s)\],;^'·{RAISED}⁻ᵀ†}}\ue001\ue003])/
+UP.3: /[{RAISED}]+/
+MARK.3: /⁻¹|⁻ᵀ|⁻†|ᵀ|†|'/
+_OVER.3: /(?<=\S)\/(?=\d+(?![\w.^]))/
+_CALL.3: /(?<=[\w)\]'ᵀ†])\(/
+_ELEMENT.3: /(?<=[\w)\]'ᵀ†])\[/
+DERIVATIVE: /∇|∂[{LOWERED}]*/
+_BAR: "\ue000"
+_ENDBAR: "\ue001"
+_NORM: "\ue002"
+ENDNORM: /\ue003(_F)?/
+NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?/
+NAME: /(?![0-9]|mod\b)((?![{RAISED}{LOWERED}ᵀ†])[\w𝟏𝐈])+/
+_SEP: ";"
+
+%ignore /\s+/
+"""
+
+WORDS = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "OPERATOR": "an operator",
+    "SIGN": "'+' or '-'",
+    "_ARROW": "'↦'",
+    "RELATION": "a comparison",
+    "EQUAL": "'='",
+    "COMMA": "','",
+    "RPAR": "')'",
+    "RSQB": "']'",
+    "RBRACE": "'}'",
+    "_ENDBAR": "'|'",
+    "ENDNORM": "'‖'",
+    "LBRACE": "'{'",
+    "LPAR": "'('",
+    "_SEP": "a new line",
+    "$END": "the end",
+    "_MOD": "'mod'",
+    "CIRCUMFLEX": "'^'",
+    "__ANON_0": "'⌋'",
+    "__ANON_1": "'⌉'",
+}
+OPERAND = {"NAME", "NUMBER", "LPAR"}
+GO_ON = {"STAR", "UP", "MARK", "_OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "_SIGMA", "DERIVATIVE", "_BAR"}
+GO_ON |= {"_NORM", "LSQB", "FLOOR", "CEIL"}
+SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠"}
+MARKS = {"'": "ᵀ"}
+
+
+D = TypeVar("D", bound=Doc)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A text as documents; `spans` has the place of each by its id."""
+
+    text: str
+    sheet: Sheet
+    spans: dict[int, Span]
+
+    def error(self, message: str, doc: Doc, hint: str = "") -> TextError:
+        """What is wrong with a part of the text."""
+        span = self.spans.get(id(doc))
+        return TextError(message, self.text, span.start if span else 0, hint)
+
+
+@lru_cache(maxsize=1)
+def parser() -> Lark:
+    """The parser, made once."""
+    return lark_parser(GRAMMAR)
+
+
+def formula(text: str) -> Formula:
+    """What a text says. Raises TextError with the place where it is not of the language."""
+    refuse_large(text)
+    lark = parser()
+    from lark import UnexpectedInput
+
+    try:
+        tree = lark.parse(_marked(text))
+    except UnexpectedInput as problem:
+        raise _syntax_error(text, problem) from None
+    builder = _Builder(text)
+    return Formula(text, builder.sheet(tree), builder.spans)
+
+
+# --- characters ----------------------------------------------------------------------------------------------------
+
+
+def _marked(text: str) -> str:
+    """The text, place by place, with comments blank, bars told apart and `;` where a line ends a statement."""
+    plain = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text)
+    signs, depth, opened = list(plain), 0, {"|": False, "‖": False}
+    for n, sign in enumerate(plain):
+        if sign in opened and plain[n : n + 3] != "|->":
+            signs[n] = BARS[sign][opened[sign]]
+            opened[sign] = not opened[sign]
+        depth += (sign in "([{⌊⌈") - (sign in ")]}⌋⌉")
+        if sign == "\n" and not depth and _ends(plain[:n], plain[n:]):
+            signs[n] = ";"
+    return "".join(signs)
+
+
+def _ends(before: str, after: str) -> bool:
+    """Whether a statement ends at a line break."""
+    before, after = before[-200:].rstrip(), after[:200].lstrip()
+    goes_on = re.match(r"[+-]\s", after) or before.endswith(("↦", "->", "=", ";"))
+    return bool(before and after and not goes_on)
+
+
+def _syntax_error(text: str, problem: Any) -> TextError:
+    """lark's error in words: what stands there, what could stand there."""
+    token = getattr(problem, "token", None)
+    expected = set(getattr(problem, "expected", None) or getattr(problem, "allowed", None) or ())
+    position = problem.pos_in_stream
+    if token is not None and token.type == "$END":
+        found, position = "the text ends", len(text.rstrip())
+    else:
+        position = max(0, position or 0)
+        found = (
+            "the line ends" if text[position] == "\n" else f"{quoted(text[position:].split()[0])} is not expected here"
+        )
+    operand = expected >= OPERAND
+    rest = expected - GO_ON - (OPERAND | {"SIGN"} if operand else set())
+    wanted = sorted(({"an expression"} if operand else set()) | {WORDS.get(name, name) for name in rest})
+    listed = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
+    return TextError(f"{found}; expected {listed or 'nothing more'}", text, position)
+
+
+# --- documents -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Headed:
+    """`x ↦ t = …`: the first definition of a program behind the parameters."""
+
+    left: Doc
+    right: Doc
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """A Σ or ∫ before the rest of its product."""
+
+    bounds: tuple[Bound, ...]
+    integrals: int
+
+
+class _Builder:
+    """Turns lark's tree over from the leaves up; rules and methods have the same names."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.spans: dict[int, Span] = {}
+        self.made: list[Any] = []  # so that no id is used twice
+
+    def sheet(self, tree: Tree[Token]) -> Sheet:
+        """The whole input."""
+        done: dict[int, Any] = {}
+        for subtree in tree.iter_subtrees():
+            children = [done.get(id(child), child) for child in subtree.children]
+            self.place = subtree.meta
+            done[id(subtree)] = made = getattr(self, f"_{subtree.data}")(*children)
+            self.made.append(made)
+            if not subtree.meta.empty:
+                self.spans.setdefault(id(made), Span(subtree.meta.start_pos, subtree.meta.end_pos))
+        result: Sheet = done[id(tree)]
+        return result
+
+    def _error(self, message: str, hint: str = "") -> TextError:
+        return TextError(message, self.text, self.place.start_pos, hint)
+
+    # statements
+
+    def _start(self, *statements: Any) -> Sheet:
+        groups: list[tuple[Doc, ...]] = []
+        first = statements[0]
+        *definitions, result = (_opened(first, groups), *statements[1:])
+        if isinstance(result, Comparison | _Headed) and "=" in getattr(result, "signs", "="):
+            raise TextError("the text ends in a definition", self.text, len(self.text.rstrip()), "add what it gives")
+        sign = next((made for made in (*definitions, result) if isinstance(made, _Sign)), None)
+        if sign is not None:
+            raise TextError("a Σ or ∫ has nothing after it", self.text, self.spans[id(sign)].start)
+        pairs = []
+        for each in definitions:
+            if not (isinstance(each, Comparison) and each.signs == ("=",)):
+                span = self.spans.get(id(each), Span(0, 0))
+                raise TextError(
+                    "a line before the last is a definition", self.text, span.start, "write name = … or name[i] = …"
+                )
+            pairs.append((each.sides[0], each.sides[1]))
+        return Sheet(tuple(groups), tuple(pairs), result)
+
+    def _statement(self, one: Any) -> Any:
+        return one
+
+    def _definition(self, left: Doc, right: Doc) -> Doc:
+        if isinstance(left, Arrow):
+            return self._headed(left.parameters, left.body, right)
+        if isinstance(left, Subscripted) and any(isinstance(a, Comparison | Modulo) for a in left.arguments):
+            left = self._at(left, Subscripted(left.map, self._parameters(left.arguments), left.round))
+        return Comparison((left, right), ("=",))
+
+    def _headed(self, parameters: Any, left: Doc, right: Doc) -> Doc:
+        return Arrow(self._parameters(parameters), self._definition(left, right))
+
+    def _arrow(self, left: Doc, body: Doc) -> Doc:
+        return Arrow(self._parameters(left), body)
+
+    def _parameters(self, left: Any) -> tuple[Doc, ...]:
+        given = left.items if isinstance(left, ResultRow) else left if isinstance(left, tuple) else (left,)
+        return tuple(self._ranging(each) for each in given)
+
+    def _ranging(self, doc: Doc) -> Name | Ranging:
+        """An index: `i`, `i<n`, `|b|≤B`, `k mod n`, `t∈ℝ`."""
+        match doc:
+            case Name() | Ranging():
+                return doc
+            case Comparison((Name() as name, size), ("<" | "∈" as sign,)):
+                return self._at(doc, Ranging(name, sign, size))
+            case Comparison((FunctionCall("abs", (Name() as name,)), size), ("≤",)):
+                return self._at(doc, Ranging(name, "≤", size))
+            case Modulo(Name() as name, size):
+                return self._at(doc, Ranging(name, "mod", size))
+        raise self._error("an index or a parameter is a name", "write (x, y) ↦ …, i ↦ …, or with its range i<n ↦ …")
+
+    def _at(self, old: Any, new: D) -> D:
+        if id(old) in self.spans:
+            self.spans[id(new)] = self.spans[id(old)]
+        self.made.append(new)
+        return new
+
+    # sums and products
+
+    def _equation(self, left: Doc, right: Doc) -> Doc:
+        return Comparison((left, right), ("=",))
+
+    def _comparison(self, first: Doc, *rest: Any) -> Doc:
+        signs = tuple(SIGNS.get(str(sign), str(sign)) for sign in rest[::2])
+        return Comparison((first, *rest[1::2]), signs)
+
+    def _remainder(self, form: Doc, modulus: Doc) -> Doc:
+        return Modulo(form, modulus)
+
+    def _signed(self, *parts: Any) -> Doc:
+        items = list(parts) if _is_token(parts[0], "SIGN") else ["+", *parts]
+        pairs = zip(items[::2], items[1::2], strict=True)
+        return Signed(tuple((str(sign) == "-", term) for sign, term in pairs))
+
+    def _sigma(self, *parts: Any) -> _Sign:
+        *bounds, upper = parts if len(parts) > 1 else (Name(str(parts[0])), None)
+        if upper is None:
+            return _Sign(self._merged([self._bound(bound) for bound in bounds]), 0)
+        match bounds:
+            case [Comparison((Name() as name, lower), ("=",))]:
+                return _Sign((Bound(name, lower, upper),), 0)
+        raise self._error("a Σ with an upper limit has one lower limit", "write Σ_{k=0}^{n - 1}")
+
+    def _bound(self, doc: Doc) -> Bound:
+        if isinstance(doc, Comparison) and isinstance(doc.sides[0], Name) and doc.signs == ("≠",):
+            return Bound(doc.sides[0], apart=(doc.sides[1],))
+        return Bound(self._ranging(doc))
+
+    def _merged(self, bounds: Sequence[Bound]) -> tuple[Bound, ...]:
+        """`j≠i,j≠k` as one index that is unequal to both."""
+        found: dict[Doc, Bound] = {}
+        for bound in bounds:
+            name = bound.name.name if isinstance(bound.name, Ranging) else bound.name
+            other = found.get(name)
+            if other and not (other.apart or bound.apart):
+                raise self._error("an index is summed over twice")
+            ranged = other.name if other and isinstance(other.name, Ranging) else bound.name
+            found[name] = Bound(ranged, apart=(*(other.apart if other else ()), *bound.apart))
+        return tuple(found.values())
+
+    def _integral(self, signs: Token) -> _Sign:
+        return _Sign((), len(signs))
+
+    def _product(self, *parts: Any) -> Doc:
+        """Factors side by side; a Σ takes all that follows it."""
+        at = next((n for n, part in enumerate(parts) if isinstance(part, _Sign)), None)
+        if at is None:
+            return self._factors(parts)
+        if at == len(parts) - 1:
+            raise self._error("a Σ or ∫ has nothing after it")
+        sign, rest = parts[at], parts[at + 1 :]
+        names: tuple[Name, ...] = ()
+        if sign.integrals:
+            names, rest = self._differentials(rest, sign.integrals)
+        whole = self._at(parts[at], BigSum(sign.bounds, names, self._product(*rest) if len(rest) > 1 else rest[0]))
+        return self._factors((*parts[:at], whole))
+
+    def _differentials(self, parts: tuple[Any, ...], count: int) -> tuple[tuple[Name, ...], tuple[Any, ...]]:
+        """The variables of integrals, `dx dy` behind the body, and the body."""
+        ends = parts[-count:]
+        if len(parts) <= count or not all(isinstance(e, Name) and e.name[:1] == "d" and e.name[1:] for e in ends):
+            raise self._error("an integral names its variable at its end", "write ∫ f(x) dx")
+        return tuple(self._at(e, Name(e.name[1:])) for e in ends), parts[:-count]
+
+    def _factors(self, parts: tuple[Any, ...]) -> Doc:
+        result, over, operator = parts[0], False, ""
+        for part in parts[1:]:
+            if _is_token(part, "OPERATOR"):
+                operator = str(part)
+                continue
+            if over and not operator:
+                raise self._error("a / b c has two meanings", "write a / (b c) or (a / b) c")
+            result = self._at(result, _combined(result, operator, part))
+            over, operator = operator == "/", ""
+        return result  # type: ignore[no-any-return]
+
+    # powers and what stands behind a factor
+
+    def _raised(self, base: Doc, exponent: Doc) -> Doc:
+        return Superscript(base, exponent)
+
+    def _raised_elements(self, base: Doc, _: Token, exponent: Doc) -> Doc:
+        return ElementPower(base, exponent)
+
+    def _powered(self, base: Doc, up: Token) -> Doc:
+        return Superscript(base, Literal(int(up.translate(DIGITS))))
+
+    def _starred(self, body: Doc, _: Token) -> Doc:
+        return Starred(body)
+
+    def _marked(self, body: Doc, mark: Token) -> Doc:
+        return Derivative(body, "'") if mark == "'" else Marked(body, MARKS.get(str(mark), str(mark)))
+
+    def _divided(self, body: Doc, number: Token) -> Doc:
+        divisor = int(number)
+        if isinstance(body, Literal) and isinstance(body.real, int) and divisor:
+            return Literal(Fraction(body.real, divisor))
+        return Division(body, Literal(divisor))
+
+    def _arguments(self, *arguments: Doc) -> tuple[Doc, ...]:
+        return arguments
+
+    def _call(self, map_: Doc, arguments: tuple[Doc, ...]) -> Doc:
+        return Subscripted(map_, arguments, round=True)
+
+    def _element(self, map_: Doc, arguments: tuple[Doc, ...]) -> Doc:
+        return Subscripted(map_, arguments, round=False)
+
+    # atoms
+
+    def _number(self, token: Token) -> Doc:
+        return Literal(int(token) if token.isdigit() else float(token))
+
+    def _name(self, token: Token) -> Doc:
+        return Name(str(token))
+
+    def _derivative(self, sign: Token, name: Token) -> Doc:
+        inner = self._at(None, Name(str(name)))
+        self.spans[id(inner)] = Span(name.start_pos or 0, name.end_pos or 0)
+        return Derivative(inner, sign[0], int(sign[1:].translate(DIGITS) or 0))
+
+    def _parenthesised(self, inner: Doc) -> Doc:
+        return inner
+
+    def _row(self, *items: Doc) -> Doc:
+        return ResultRow(items)
+
+    def _iverson(self, *conditions: Doc) -> Doc:
+        if not all(isinstance(condition, Comparison) for condition in conditions):
+            raise self._error("brackets hold conditions, such as [i < j]", "an element is written tight: x[i]")
+        return Iverson(conditions)  # type: ignore[arg-type]
+
+    def _modulus(self, inner: Doc) -> Doc:
+        return FunctionCall("abs", (inner,))
+
+    def _norm(self, inner: Doc, end: Token) -> Doc:
+        return Norm(inner, "F" if end.endswith("F") else "")
+
+    def _floor(self, inner: Doc) -> Doc:
+        return self._rounded(inner, up=False)
+
+    def _ceiling(self, inner: Doc) -> Doc:
+        return self._rounded(inner, up=True)
+
+    def _rounded(self, inner: Doc, *, up: bool) -> Doc:
+        match inner:
+            case Division(form, Literal(int(divisor), 0)):
+                return Rounded(form, divisor, up)
+        raise self._error("⌊ ⌋ and ⌈ ⌉ hold an index expression over a whole number, such as ⌊i/2⌋")
+
+
+def _opened(statement: Any, groups: list[tuple[Doc, ...]]) -> Any:
+    """The statement behind the parameters of a program."""
+    while isinstance(statement, Arrow):
+        groups.append(statement.parameters)
+        statement = statement.body
+    return statement
+
+
+def _is_token(part: object, kind: str) -> bool:
+    return getattr(part, "type", "") == kind
+
+
+def _combined(left: Doc, operator: str, right: Doc) -> Doc:
+    match operator:
+        case "/":
+            return Division(left, right)
+        case "⊙" | ".*":
+            return ElementProduct((left, right), ())
+        case "⊘" | "./":
+            return ElementProduct((left,), (right,))
+        case "":
+            return Juxtaposition((left, right))
+    return MatrixProduct((left, right))

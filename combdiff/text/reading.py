@@ -1,0 +1,952 @@
+"""From the documents of a print to a program: `read(str(f))` has the value of f.
+
+    Sheet(((x,),), (), Σ_i x[i]²)   with x: Space("n")   →   x ↦ Σ_i power(x[i], 2)
+
+A document is a `Meaning`: the domains of its axes, known or not yet, and its elements at given indices, made when all
+domains are known. An index takes the domain of an axis that it indexes bare, or the one written with it (`i<n`).
+
+Invariant: each index has one domain, told by the text and the Spaces; where they do not tell it, or contradict each
+other, a TextError names the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from combdiff.ir import (
+    MATRIX_TABLE,
+    MINUS_ONE,
+    ONE,
+    TABLE,
+    Apply,
+    Coordinate,
+    Cyclic,
+    Domain,
+    Implicit,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Pullback,
+    Range,
+    Real,
+    Space,
+    Symmetric,
+    Term,
+    Tuple,
+    Var,
+    Whole,
+    add,
+    affine,
+    apply,
+    conj,
+    delta,
+    divide,
+    exact,
+    fresh,
+    function,
+    indicator,
+    lambda_,
+    let,
+    mul,
+    negate,
+    power,
+    power_of,
+    total,
+    type_of,
+    unequal,
+)
+from combdiff.ir import Function as Map
+from combdiff.printing import (
+    SHOWN_AS,
+    Arrow,
+    BigSum,
+    Bound,
+    Comparison,
+    Derivative,
+    Division,
+    Doc,
+    ElementPower,
+    ElementProduct,
+    FunctionCall,
+    Iverson,
+    Juxtaposition,
+    Literal,
+    Marked,
+    MatrixProduct,
+    Modulo,
+    Name,
+    Norm,
+    Ranging,
+    ResultRow,
+    Rounded,
+    Signed,
+    Starred,
+    Subscripted,
+    Superscript,
+)
+from combdiff.text.formulas import Formula, formula
+from combdiff.text.places import TextError
+
+FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
+SIZES = "nmkpqrs"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The program that a print shows; `inner` names the last parameters where the result is a function of them."""
+
+    term: Lambda
+    inner: tuple[str, ...]
+
+
+def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Printed:
+    """The program of a print, in index notation or matrix notation; `spaces` gives the Spaces of names.
+
+    Raises TextError, with line and column, for a text that is not of the language or does not tell all domains.
+    """
+    found = formula(text)
+    try:
+        return _Reader(found, dict(spaces or {})).program()
+    except RecursionError:
+        raise TextError("the text is too deeply nested", text) from None
+
+
+# --- what names stand for ------------------------------------------------------------------------------------------
+
+
+class Cell:
+    """The domain of an axis or index, which may not be known yet; cells that are one share their root."""
+
+    def __init__(self, domain: Domain | None = None) -> None:
+        self._root: Cell | None = None
+        self._domain = domain
+
+    def root(self) -> Cell:
+        """The cell that stands for all that are one with this."""
+        return self if self._root is None else self._root.root()
+
+    @property
+    def domain(self) -> Domain | None:
+        """The domain, None where it is not known."""
+        return self.root()._domain
+
+    def join(self, other: Cell) -> bool:
+        """Make two cells one; whether their domains agree."""
+        one, two = self.root(), other.root()
+        if one is two:
+            return True
+        if one._domain is not None and two._domain is not None and one._domain != two._domain:
+            return False
+        one._domain = one._domain or two._domain
+        two._root = one
+        return True
+
+
+@dataclass(eq=False)
+class BoundIndex:
+    """A bound index; `var` is the variable that stands for it where terms are made."""
+
+    name: str
+    cell: Cell
+    doc: Doc
+    written: bool = False  # whether its domain is written with it
+    var: Var | None = None
+
+
+@dataclass(eq=False)
+class NamedTensor:
+    """A parameter or definition; the order of one without a Space follows from its first use."""
+
+    name: str
+    cells: tuple[Cell, ...] | None
+    dtype: type
+    space: Space | None = None
+    var: Var | None = None
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A tensor or number: its axes, its element at indices, and the whole where there is a term for it."""
+
+    cells: tuple[Cell, ...]
+    element: Element
+    whole: Callable[[], Term] | None = None
+    row: bool = False  # a vector that was transposed
+
+
+Element = Callable[[tuple[Term, ...]], Term]
+Symbol = BoundIndex | NamedTensor | Map | Whole
+Scope = Mapping[str, Symbol]
+Linear = tuple[dict[BoundIndex | str, int | Fraction], int | Fraction]  # indices and sizes with coefficients, an offset
+
+
+@dataclass
+class _Reader:
+    source: Formula
+    spaces: dict[str, Space | Map]
+    parameters: dict[str, NamedTensor | Map] = field(default_factory=dict)
+    inner: tuple[str, ...] = ()
+    taken: set[str] = field(default_factory=set)
+    guesses: list[tuple[Cell, Cell]] = field(default_factory=list)
+
+    # --- the whole program -----------------------------------------------------------------------------------------
+
+    def program(self) -> Printed:
+        """The program of the sheet."""
+        sheet = self.source.sheet
+        sizes = {s for space in self.spaces.values() for s in _sizes(space)}
+        scope: dict[str, Symbol] = {size: Whole() for size in sorted(sizes)}
+        self.taken |= sizes
+        groups, result = self._groups(sheet.groups, sheet.result, bool(sheet.definitions))
+        for group in groups:
+            for doc in group:
+                assert isinstance(doc, Name)
+                scope[doc.name] = self.parameter(doc.name)
+        self.taken |= {*self.spaces, *self.parameters}
+        if not groups:
+            for name in self.spaces:
+                scope[name] = self.parameter(name)
+        self.inner = tuple(doc.name for group in groups[1:] for doc in group if isinstance(doc, Name))
+        definitions = []
+        for left, right in sheet.definitions:
+            definitions.append(self.definition(left, right, scope))
+        values = [self.value(item, scope) for item in result.items] if isinstance(result, ResultRow) else None
+        one = None if values is not None else self.value(result, scope)
+        self.settle()
+        variables = tuple(self.variable(name, symbol) for name, symbol in self.parameters.items())
+        bindings = [(self.bound(symbol, value), value) for symbol, value in ((s, self.term(v)) for s, v in definitions)]
+        body = self.term(one) if one else Tuple(tuple(self.items(result, values)))
+        return Printed(Lambda(variables, let(bindings, body)), self.inner)
+
+    def items(self, row: Doc, values: Sequence[Meaning] | None) -> Iterable[Term]:
+        """Several results, each of which may be several again."""
+        assert values is not None
+        return map(self.term, values)
+
+    def _groups(
+        self, groups: tuple[tuple[Doc, ...], ...], result: Doc, defined: bool
+    ) -> tuple[tuple[tuple[Doc, ...], ...], Doc]:
+        """The groups of parameters, and the result with the indices that it is a tensor of."""
+        if defined or not groups:
+            return groups, result
+        kept = 1
+        while kept < len(groups) and all(isinstance(doc, Name) and doc.name in self.spaces for doc in groups[kept]):
+            kept += 1
+        for group in reversed(groups[kept:]):
+            inner = result
+            result = Arrow(group, inner)
+            self.source.spans[id(result)] = self.source.spans.get(id(group[0]), self.source.spans[id(inner)])
+            self._held.append(result)
+        return groups[:kept], result
+
+    _held: list[Doc] = field(default_factory=list)
+
+    def parameter(self, name: str) -> NamedTensor | Map:
+        """A parameter by its Space, or one whose axes follow."""
+        if name not in self.parameters:
+            space = self.spaces.get(name)
+            if isinstance(space, Map):
+                self.parameters[name] = space
+            else:
+                cells = None if space is None else tuple(map(Cell, space.axes))
+                self.parameters[name] = NamedTensor(name, cells, space.dtype if space else float, space)
+        return self.parameters[name]
+
+    def variable(self, name: str, symbol: NamedTensor | Map) -> Var:
+        """The variable of a parameter."""
+        if isinstance(symbol, Map):
+            return Var(name, symbol)
+        return self.tensor_var(symbol)
+
+    def tensor_var(self, symbol: NamedTensor) -> Var:
+        """The variable of a tensor, once its axes are known."""
+        if symbol.var is None:
+            space = symbol.space or Space(*(c.domain for c in symbol.cells or ()), dtype=symbol.dtype)  # type: ignore[arg-type]
+            symbol.var = Var(symbol.name, space)
+        return symbol.var
+
+    def definition(self, left: Doc, right: Doc, scope: dict[str, Symbol]) -> tuple[NamedTensor, Meaning]:
+        """`t = …` or `t[i] = …`."""
+        arguments: tuple[Doc, ...] = ()
+        if isinstance(left, Subscripted) and isinstance(left.map, Name):
+            name, arguments = left.map.name, left.arguments
+        elif isinstance(left, Name):
+            name = left.name
+        else:
+            raise self.source.error("a definition has a name on its left", left, "write t = … or t[i,j] = …")
+        value = self.value(Arrow(arguments, right) if arguments else right, scope)
+        self.taken.add(name)
+        symbol = NamedTensor(name, value.cells, float)
+        scope[name] = symbol
+        return symbol, value
+
+    def bound(self, symbol: NamedTensor, value: Term) -> Var:
+        """The variable of a definition, its type that of the value."""
+        space = type_of(value)
+        assert isinstance(space, Space)
+        symbol.var = Var(symbol.name, space)
+        return symbol.var
+
+    def settle(self) -> None:
+        """Give every axis a domain: what is guessed where nothing else tells it, new sizes for parameters' axes."""
+        for one, other in self.guesses:
+            if one.domain is None or other.domain is None:
+                one.join(other)
+        names = iter([*(s for s in SIZES if s not in self.taken), *(f"n{k}" for k in range(2, 1000))])
+        for symbol in self.parameters.values():
+            for cell in (symbol.cells or ()) if isinstance(symbol, NamedTensor) else ():
+                if cell.domain is None:
+                    cell.join(Cell(Range(next(names))))
+
+    # --- values ----------------------------------------------------------------------------------------------------
+
+    def term(self, value: Meaning) -> Term:
+        """The tensor or number that a value is."""
+        if value.whole is not None:
+            return value.whole()
+        if not value.cells:
+            return value.element(())
+        indices = tuple(self.fresh(Var("i", self.domain(cell, None))) for cell in value.cells)
+        return lambda_(indices, value.element(indices))
+
+    def fresh(self, var: Var) -> Var:
+        """A variable with a name of its own."""
+        new = fresh(var, self.taken)
+        self.taken.add(new.name)
+        return new
+
+    def domain(self, cell: Cell, doc: Doc | None, name: str = "an index") -> Domain:
+        """The domain of a cell. Raises TextError where nothing tells it."""
+        if cell.domain is None:
+            raise self.source.error(
+                f"nothing tells the range of {name}",
+                doc or self.source.sheet.result,
+                "write it: i<n, |b|≤B, k mod n or t∈ℝ, as in Σ_{i<n} and i<n ↦ …; or give the spaces of the tensors",
+            )
+        return cell.domain
+
+    def scalar(self, doc: Doc, scope: Scope) -> Meaning:
+        """A document that is a number."""
+        value = self.value(doc, scope)
+        if value.cells:
+            raise self.source.error(f"a number is expected here, not a tensor of order {len(value.cells)}", doc)
+        return value
+
+    def value(self, doc: Doc, scope: Scope) -> Meaning:
+        """Any document that is a number or a tensor."""
+        match doc:
+            case Name():
+                return self._name(doc, scope)
+            case Literal():
+                number = Number(exact(doc.real))
+                return _number(lambda: number)
+            case Signed():
+                parts = [(negative, self.value(part, scope)) for negative, part in doc.terms]
+                return self.elementwise(
+                    doc,
+                    lambda *terms: add(*(_negated(t) if n else t for (n, _), t in zip(parts, terms, strict=True))),
+                    [part for _, part in parts],
+                )
+            case Juxtaposition():
+                return self._product(doc, [self.value(factor, scope) for factor in doc.factors])
+            case Division():
+                parts_ = [self.value(doc.numerator, scope), self.scalar(doc.denominator, scope)]
+                return self.elementwise(doc, lambda a, b: mul(a, inverse(b)), parts_, scalars=True)
+            case Superscript():
+                return self._power(doc, scope)
+            case MatrixProduct():
+                one, *others = (self.value(factor, scope) for factor in doc.factors)
+                for other in others:
+                    one = self._matrix_product(doc, one, other)
+                return one
+            case ElementProduct():
+                factors = [self.value(factor, scope) for factor in (*doc.above, *doc.below)]
+                over = len(doc.above)
+                return self.elementwise(doc, lambda *t: mul(*t[:over], *map(inverse, t[over:])), factors, scalars=True)
+            case ElementPower():
+                sides = [self.value(doc.base, scope), self.value(doc.exponent, scope)]
+                return self.elementwise(doc, power_of, sides, scalars=True)
+            case Norm():
+                return self._norm(doc, self.value(doc.body, scope))
+            case Marked():
+                return self._marked(doc, self.value(doc.body, scope), doc.sign)
+            case Derivative(body, "'"):
+                return self._marked(doc, self.value(body, scope), "ᵀ")
+            case Starred():
+                return self.elementwise(doc, conj, [self.value(doc.body, scope)])
+            case FunctionCall():
+                return self._function(doc, doc.name, doc.arguments, scope)
+            case Subscripted():
+                return self._access(doc, scope)
+            case Derivative():
+                raise self.source.error("a derivative is taken at arguments", doc, "write ∇R(u), s'(z) or ∂₁L(q, v)")
+            case BigSum():
+                return self._sum(doc, scope)
+            case Iverson():
+                conditions = [c for one in doc.conditions for c in self._conditions(one, scope)]
+                return _number(lambda: mul(*(make() for make in conditions)))
+            case Arrow():
+                return self._arrow(doc, scope)
+            case ResultRow():
+                items = [self.value(item, scope) for item in doc.items]
+                return Meaning((), _no_element, lambda: Tuple(tuple(map(self.term, items))))
+        raise self.source.error("this is not a number or a tensor", doc)
+
+    def elementwise(
+        self, doc: Doc, make: Callable[..., Term], parts: Sequence[Meaning], *, scalars: bool = False
+    ) -> Meaning:
+        """A function of the elements; numbers beside tensors are the same for each where `scalars` allows them."""
+        cells = max((part.cells for part in parts), key=len)
+        for part in parts:
+            if len(part.cells) != len(cells) and not (scalars and not part.cells):
+                raise self.source.error(f"tensors of order {len(cells)} and {len(part.cells)} stand side by side", doc)
+            for one, other in zip(part.cells, cells, strict=False):
+                self.join(one, other, doc)
+        rows = {part.row for part in parts if len(part.cells) == 1}
+        if len(rows) > 1:
+            raise self.source.error("a row and a column stand side by side", doc)
+        element: Element = lambda at: make(*(part.element(at if part.cells else ()) for part in parts))  # noqa: E731
+        return Meaning(cells, element, row=True in rows)
+
+    def join(self, one: Cell, other: Cell, doc: Doc) -> None:
+        """Two axes that have one domain."""
+        if not one.join(other):
+            raise self.source.error(f"{_shown(one.domain)} and {_shown(other.domain)} meet here", doc)
+
+    # --- names and products ----------------------------------------------------------------------------------------
+
+    def _name(self, doc: Name, scope: Scope) -> Meaning:
+        symbol = scope.get(doc.name)
+        match symbol:
+            case BoundIndex():
+                return _number(lambda: _coordinate(_var(symbol)))
+            case Whole():
+                return _number(lambda: Coordinate(Var(doc.name, Whole()), int))
+            case NamedTensor():
+                return self.tensor(symbol, 0)
+            case Map():
+                raise self.source.error(f"{doc.name} is a map, which takes arguments", doc)
+        if doc.name in ("i", "ⅈ"):
+            return _number(lambda: Number(0, 1))
+        if doc.name == "𝟏":
+            return Meaning((Cell(),), lambda _: ONE)
+        if doc.name == "𝐈":
+            return Meaning((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
+        if doc.name in ("inf", "nan"):
+            return _number(lambda: Number(float(doc.name)))
+        if self.source.sheet.groups:
+            raise self.source.error(f"{doc.name} is not declared", doc, "name it before ↦, or bind it in a Σ")
+        return self.tensor(self._found(doc.name), self._order(doc.name))
+
+    def _order(self, name: str) -> int:
+        """The order of a whole tensor that nothing declares: A a matrix, x a vector, α and t1 in index notation not."""
+        if "[" in self.source.text or not name[0].isascii():
+            return 0
+        return 2 if name[0].isupper() else 1
+
+    def _found(self, name: str) -> NamedTensor:
+        """A parameter that no head names."""
+        symbol = self.parameter(name)
+        assert isinstance(symbol, NamedTensor)
+        self.taken.add(name)
+        return symbol
+
+    def tensor(self, symbol: NamedTensor, order: int) -> Meaning:
+        """A parameter or definition as a whole; `order` is that of one whose axes are not known yet."""
+        if symbol.cells is None:
+            symbol.cells = tuple(Cell() for _ in range(order))
+        return Meaning(
+            symbol.cells,
+            lambda at: Apply(self.tensor_var(symbol), at) if at else self.tensor_var(symbol),
+            lambda: self.tensor_var(symbol),
+        )
+
+    def _product(self, doc: Doc, parts: Sequence[Meaning]) -> Meaning:
+        """Numbers side by side, at most one tensor among them."""
+        if sum(bool(part.cells) for part in parts) > 1:
+            raise self.source.error(
+                "two tensors stand side by side", doc, "write elements, A[i,j] x[j], or a matrix product, A·x"
+            )
+        return self.elementwise(doc, mul, parts, scalars=True)
+
+    def _matrix_product(self, doc: Doc, one: Meaning, two: Meaning) -> Meaning:
+        """`A·x`, `xᵀ·y`, `x·yᵀ`; of numbers with anything, their product."""
+        if not one.cells or not two.cells:
+            return self.elementwise(doc, mul, [one, two], scalars=True)
+        if len(one.cells) > 2 or len(two.cells) > 2:
+            raise self.source.error("a matrix product is of vectors and matrices", doc, "write a Σ over indices")
+        if len(one.cells) == 1 and not one.row:
+            if len(two.cells) == 1 and two.row:
+                return Meaning((*one.cells, *two.cells), lambda at: mul(one.element(at[:1]), two.element(at[1:])))
+            raise self.source.error(
+                "a column stands before a vector or matrix", doc, "write uᵀ·v or u·vᵀ, in ASCII u'*v"
+            )
+        if len(two.cells) == 1 and two.row:
+            raise self.source.error("a row stands behind a matrix or row", doc, "write A·x, or x·yᵀ for a matrix")
+        self.join(one.cells[-1], two.cells[0], doc)
+        left = len(one.cells) - 1
+
+        def element(at: tuple[Term, ...]) -> Term:
+            k = self.fresh(Var("i", self.domain(one.cells[-1], doc)))
+            return total([k], mul(one.element((*at[:left], k)), two.element((k, *at[left:]))))
+
+        return Meaning((*one.cells[:-1], *two.cells[1:]), element, row=one.row and len(two.cells) == 2)
+
+    def _marked(self, doc: Doc, body: Meaning, sign: str) -> Meaning:
+        """A transpose, an adjoint, an inverse."""
+        if sign[0] == "⁻":
+            inverted = self._matrix_function(doc, "inv", body) if body.cells else self.elementwise(doc, inverse, [body])
+            return inverted if sign == "⁻¹" else self._marked(doc, inverted, {"⁻ᵀ": "ᵀ", "⁻†": "†"}[sign])
+        if len(body.cells) > 2:
+            raise self.source.error("a transpose is of a vector or matrix", doc)
+        conjugated = sign == "†"
+        element: Element = lambda at: body.element(at[::-1])  # noqa: E731
+        starred: Element = lambda at: conj(body.element(at[::-1]))  # noqa: E731
+        return Meaning(body.cells[::-1], starred if conjugated else element, row=len(body.cells) == 1 and not body.row)
+
+    def _norm(self, doc: Doc, body: Meaning, kind: str = "") -> Meaning:
+        """The Euclidean norm of a vector, or Frobenius norm of a matrix."""
+        kind = kind or (doc.kind if isinstance(doc, Norm) else "")
+        if len(body.cells) != (2 if kind == "F" else 1):
+            raise self.source.error("‖ ‖ is the norm of a vector, ‖ ‖_F of a matrix", doc)
+
+        def element(_: tuple[Term, ...]) -> Term:
+            at = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
+            return function("sqrt", total(at, power_of(function("abs", body.element(at)), Number(2))))
+
+        return Meaning((), element)
+
+    def _of_matrices(self, doc: Doc, name: str, body: Meaning) -> Meaning | None:
+        """Functions that only matrix notation has: tr, diag, sum, norms."""
+        if name == "norm2":
+            return self._norm(doc, body, "F" if len(body.cells) == 2 else "")
+        if name == "diag" and len(body.cells) == 1:
+            return Meaning(body.cells * 2, lambda at: mul(delta(at[0], at[1]), body.element(at[:1])))
+        if name in ("tr", "diag") and len(body.cells) == 2:
+            self.join(*body.cells, doc)
+            diagonal = Meaning(body.cells[:1], lambda at: body.element(at * 2))
+            return diagonal if name == "diag" else self._of_matrices(doc, "sum", diagonal)
+        if name == "sum":
+
+            def element(_: tuple[Term, ...]) -> Term:
+                at = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
+                return total(at, body.element(at))
+
+            return Meaning((), element)
+        return None
+
+    def _power(self, doc: Superscript, scope: Scope) -> Meaning:
+        base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
+        return self.elementwise(doc, raised, [base, exponent], scalars=True)
+
+    # --- accesses and calls ----------------------------------------------------------------------------------------
+
+    def _access(self, doc: Subscripted, scope: Scope) -> Meaning:
+        if not doc.round:
+            return self.elements(doc, self._accessed(doc, scope), scope)
+        match doc.map:
+            case Derivative():
+                return self._pullback(doc, doc.map, doc.arguments, _number(lambda: ONE), scope)
+            case Marked(Subscripted(Derivative() as derivative, arguments, True), "ᵀ"):
+                return self._pullback(doc, derivative, arguments, self._cotangent(doc, scope), scope)
+            case Marked(Name() as name, "ᵀ") if isinstance(map_ := scope.get(name.name), Map):
+                adjoint = self._cotangent(doc, scope)
+                cells = tuple(map(Cell, map_.arguments[0].axes))
+                return _tensor(cells, lambda: Pullback(Var(name.name, map_), 0, (), self.term(adjoint)))
+            case Name() as name:
+                return self._call(doc, name, scope)
+        return self.elements(doc, self.value(doc.map, scope), scope)
+
+    def _accessed(self, doc: Subscripted, scope: Scope) -> Meaning:
+        if isinstance(doc.map, Name):
+            symbol = scope.get(doc.map.name)
+            if isinstance(symbol, NamedTensor):
+                return self.tensor(symbol, len(doc.arguments))
+            if symbol is None and not self.source.sheet.groups:
+                return self.tensor(self._found(doc.map.name), len(doc.arguments))
+        return self.value(doc.map, scope)
+
+    def _cotangent(self, doc: Subscripted, scope: Scope) -> Meaning:
+        if len(doc.arguments) != 1:
+            raise self.source.error("an adjoint takes one argument", doc)
+        return self.value(doc.arguments[0], scope)
+
+    def _call(self, doc: Subscripted, name: Name, scope: Scope) -> Meaning:
+        """A named map, a field, δ, or a function of the table."""
+        symbol = scope.get(name.name)
+        if isinstance(symbol, Map):
+            given = self._given(doc, name.name, symbol.arguments, doc.arguments, scope)
+            var = Var(name.name, symbol)
+            return self._lifted(doc, symbol.arguments, symbol.result, given, lambda terms: Apply(var, terms))
+        if isinstance(symbol, NamedTensor):
+            return self.elements(doc, self.tensor(symbol, len(doc.arguments)), scope)
+        if name.name in ("δ", "delta"):
+            return self._delta(doc, scope)
+        return self._function(doc, FUNCTIONS.get(name.name, name.name), doc.arguments, scope)
+
+    def _given(
+        self, doc: Doc, name: str, spaces: Sequence[Space], arguments: Sequence[Doc], scope: Scope
+    ) -> list[Meaning]:
+        if len(spaces) != len(arguments):
+            raise self.source.error(f"{name} takes {len(spaces)} arguments, not {len(arguments)}", doc)
+        return [self.value(argument, scope) for argument in arguments]
+
+    def _lifted(
+        self,
+        doc: Doc,
+        spaces: Sequence[Space],
+        result: Space,
+        given: Sequence[Meaning],
+        make: Callable[[tuple[Term, ...]], Term],
+    ) -> Meaning:
+        """A map of arguments; at every point of arguments that are maps themselves: L(r, v) for t ↦ L(r(t), v(t))."""
+        more = [len(value.cells) - space.order for value, space in zip(given, spaces, strict=True)]
+        extra = max(more, default=0)
+        points = given[more.index(extra)].cells[:extra] if extra > 0 else ()
+        for value, space, lifted in zip(given, spaces, more, strict=True):
+            if lifted not in (0, extra):
+                raise self.source.error(f"an argument of order {space.order} is expected, not {len(value.cells)}", doc)
+            for cell, other in zip(value.cells, (*points[:lifted], *map(Cell, space.axes)), strict=True):
+                self.join(cell, other, doc)
+        own = tuple(map(Cell, result.axes))
+        if not extra:
+            return _tensor(own, lambda: make(tuple(map(self.term, given))))
+
+        def element(at: tuple[Term, ...]) -> Term:
+            terms = [_at(v, s, at[:extra]) for v, s in zip(given, spaces, strict=True)]
+            found = make(tuple(terms))
+            return Apply(found, at[extra:]) if at[extra:] else found
+
+        return Meaning((*points, *own), element)
+
+    def _pullback(
+        self, doc: Subscripted, derivative: Derivative, arguments: Sequence[Doc], cotangent: Meaning, scope: Scope
+    ) -> Meaning:
+        """`∇R(u)`, `∂₁L(q, v)`, `s'(z)`, `∂F(u)ᵀ(k)`."""
+        assert isinstance(derivative.map, Name)
+        map_ = scope.get(derivative.map.name)
+        if not isinstance(map_, Map):
+            raise self.source.error(f"{derivative.map.name} is not declared as a map", doc)
+        position = max(derivative.position - 1, 0)
+        given = [*self._given(doc, derivative.map.name, map_.arguments, arguments, scope), cotangent]
+        if position >= len(map_.arguments):
+            raise self.source.error(f"{derivative.map.name} has {len(map_.arguments)} arguments", doc)
+        var = Var(derivative.map.name, map_)
+        spaces, result = (*map_.arguments, map_.result if cotangent.cells else Space()), map_.arguments[position]
+        return self._lifted(doc, spaces, result, given, lambda t: Pullback(var, position, t[:-1], t[-1]))
+
+    def elements(self, doc: Subscripted, tensor: Meaning, scope: Scope) -> Meaning:
+        """An element; an index computed from integer tensors is a sum over the axis with a δ."""
+        if len(doc.arguments) != len(tensor.cells):
+            raise self.source.error(
+                f"a tensor of order {len(tensor.cells)} is read with {len(doc.arguments)} indices", doc
+            )
+        forms = [self.form(argument, scope) for argument in doc.arguments]
+        values: dict[int, Meaning] = {}
+        for n, (argument, cell, form) in enumerate(zip(doc.arguments, tensor.cells, forms, strict=True)):
+            bare = _bare(form)
+            if bare is not None and not bare.written:
+                self.join(bare.cell, cell, argument)
+            elif form is None:
+                values[n] = self.scalar(argument, scope)
+            elif isinstance(cell.domain, Real):
+                for symbol in form[0]:
+                    self.join(symbol.cell, cell, argument) if isinstance(symbol, BoundIndex) else None
+
+        def element() -> Term:
+            found = {n: self.fresh(Var("k", self.domain(tensor.cells[n], doc))) for n in values}
+            at = tuple(found[n] if form is None else _form(form) for n, form in enumerate(forms))
+            hits = [delta(found[n], value.element(())) for n, value in values.items()]
+            read_ = tensor.whole and tensor.whole()
+            body = apply(read_, at) if read_ is not None else tensor.element(at)
+            return total(found.values(), mul(*hits, body))
+
+        return _number(element)
+
+    def _delta(self, doc: Subscripted, scope: Scope) -> Meaning:
+        if len(doc.arguments) != 2:
+            raise self.source.error("δ takes two indices", doc)
+        one, two = (self.form(argument, scope) for argument in doc.arguments)
+        bare = [_bare(one), _bare(two)]
+        if bare[0] is not None and bare[1] is not None:
+            self.guesses.append((bare[0].cell, bare[1].cell))
+        sides = [
+            self.scalar(argument, scope).element if form is None else lambda _, form=form: _form(form)
+            for argument, form in zip(doc.arguments, (one, two), strict=True)
+        ]
+        return _number(lambda: delta(sides[0](()), sides[1](())))
+
+    def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Meaning:
+        """A primitive, element by element; a matrix function; the solution of an equation."""
+        if name == "solve" and len(arguments) == 2:
+            return self._solve(doc, arguments, scope)
+        if name in ("root", "argmin"):
+            raise self.source.error(f"a print does not tell where the search of {name} starts", doc)
+        given = [self.value(argument, scope) for argument in arguments]
+        if name in MATRIX_TABLE and len(given) == 1:
+            return self._matrix_function(doc, name, given[0])
+        if len(given) == 1 and (found := self._of_matrices(doc, name, given[0])):
+            return found
+        row = TABLE.get(name)
+        if row is None:
+            raise self.source.error(f"there is no function {name}", doc)
+        if row.arity != len(given):
+            raise self.source.error(f"{name} takes {row.arity} arguments, not {len(given)}", doc)
+        return self.elementwise(doc, lambda *terms: function(name, *terms), given)
+
+    def _matrix_function(self, doc: Doc, name: str, matrix: Meaning) -> Meaning:
+        if len(matrix.cells) < 2:
+            raise self.source.error(f"{name} takes a matrix", doc)
+        self.join(matrix.cells[-1], matrix.cells[-2], doc)
+        cells = matrix.cells[:-2] if MATRIX_TABLE[name].scalar else matrix.cells
+        return _tensor(cells, lambda: Primitive(name, (self.term(matrix),)))
+
+    def _solve(self, doc: Doc, arguments: Sequence[Doc], scope: Scope) -> Meaning:
+        given = self.value(arguments[1], scope)
+        map_ = arguments[0]
+        if not (isinstance(map_, Arrow) and len(map_.parameters) == 1 and isinstance(map_.parameters[0], Name)):
+            raise self.source.error("solve takes a map and a right side", doc, "write solve(k ↦ …, b)")
+        name = map_.parameters[0].name
+        unknown = NamedTensor(name, given.cells, float)
+        image = self.value(map_.body, {**scope, name: unknown})
+        for one, other in zip(image.cells, given.cells, strict=True):
+            self.join(one, other, doc)
+
+        def solution() -> Term:
+            right = self.term(given)
+            space = type_of(right)
+            assert isinstance(space, Space)
+            unknown.var = self.fresh(Var(name, Space(*space.axes, dtype=space.dtype)))
+            return Implicit("solve", Lambda((unknown.var,), self.term(image)), right)
+
+        return _tensor(given.cells, solution)
+
+    # --- sums and abstractions -------------------------------------------------------------------------------------
+
+    def index(self, doc: Doc, scope: Scope) -> BoundIndex:
+        """An index that is bound here, with its domain where it is written."""
+        if isinstance(doc, Name):
+            return BoundIndex(doc.name, Cell(), doc)
+        assert isinstance(doc, Ranging)
+        if doc.sign == "∈":
+            return BoundIndex(doc.name.name, Cell(Real()), doc, written=True)
+        size = doc.size.real if isinstance(doc.size, Literal) else doc.size.name if isinstance(doc.size, Name) else None
+        if not isinstance(size, int | str) or isinstance(scope.get(str(size)), BoundIndex | NamedTensor):
+            raise self.source.error("the size of a range is a whole number or a name", doc)
+        kind: Any = {"<": Range, "≤": Symmetric, "mod": Cyclic}[doc.sign]
+        return BoundIndex(doc.name.name, Cell(kind(size)), doc, written=True)
+
+    def enter(self, indices: Iterable[BoundIndex]) -> tuple[Var, ...]:
+        """New variables for indices, which stand for them in the terms made next."""
+        entered = []
+        for index in indices:
+            index.var = self.fresh(Var(index.name, self.domain(index.cell, index.doc, index.name)))
+            entered.append(index.var)
+        return tuple(entered)
+
+    def _sum(self, doc: BigSum, scope: Scope) -> Meaning:
+        inner = dict(scope)
+        indices: list[BoundIndex] = []
+        conditions: list[Callable[[], Term]] = []
+        for variable in doc.variables:
+            indices.append(BoundIndex(variable.name, Cell(Real()), variable))
+        for bound in doc.indices:
+            indices.append(self.index(bound.name, inner))
+        for index in indices:
+            inner[index.name] = index
+        for bound, index in zip(doc.indices, indices[len(doc.variables) :], strict=True):
+            conditions += self._limits(bound, index, inner)
+        body = self.scalar(doc.body, inner)
+
+        def element() -> Term:
+            entered = self.enter(indices)
+            return total(entered, mul(*(condition() for condition in conditions), body.element(())))
+
+        return _number(element)
+
+    def _limits(self, bound: Bound, index: BoundIndex, scope: Scope) -> Iterable[Callable[[], Term]]:
+        """The conditions that the bounds of an index state."""
+        for other in bound.apart:
+            form = self._known_form(other, scope)
+            yield lambda form=form: unequal(affine([(_var(index), 1), (_form(form), -1)]))  # type: ignore[misc]
+        if bound.lower is None or bound.upper is None:
+            return
+        for doc, sign in ((bound.lower, 1), (bound.upper, -1)):
+            for form, divisor in self._sides(doc, "max" if sign > 0 else "min", scope):
+                yield lambda f=form, d=divisor, s=sign: indicator(affine([(_var(index), s * d), (_form(f), -s)]))  # type: ignore[misc]
+        self._guess_range(bound, index, scope)
+
+    def _sides(self, doc: Doc, fold: str, scope: Scope) -> list[tuple[Linear, int]]:
+        """`max(a, ⌈b/2⌉)` as the forms and divisors that it is the greatest of."""
+        if isinstance(doc, Subscripted) and isinstance(doc.map, Name) and doc.map.name == fold:
+            return [side for argument in doc.arguments for side in self._sides(argument, fold, scope)]
+        if isinstance(doc, Rounded):
+            return [(self._known_form(doc.body, scope), doc.divisor)]
+        return [(self._known_form(doc, scope), 1)]
+
+    def _guess_range(self, bound: Bound, index: BoundIndex, scope: Scope) -> None:
+        """A domain that holds the range of an index, where nothing else tells its domain: 0 … what bounds it above."""
+        assert bound.upper is not None
+        for (coefficients, offset), divisor in self._sides(bound.upper, "min", scope):
+            sizes = [s for s in coefficients if isinstance(s, str)]
+            bare = _bare((coefficients, offset))
+            if divisor == 1 and bare is not None:
+                self.guesses.append((index.cell, bare.cell))
+            elif not coefficients and isinstance(offset, int) and offset >= 0:
+                self.guesses.append((index.cell, Cell(Range(offset // divisor + 1))))
+            elif divisor == 1 and len(sizes) == len(coefficients) == 1 and coefficients[sizes[0]] == 1 and offset == -1:
+                self.guesses.append((index.cell, Cell(Range(sizes[0]))))
+
+    def _arrow(self, doc: Arrow, scope: Scope) -> Meaning:
+        """A tensor or field by its elements."""
+        indices = [self.index(parameter, scope) for parameter in doc.parameters]
+        body = self.value(doc.body, {**scope, **{index.name: index for index in indices}})
+
+        def whole() -> Term:
+            entered = self.enter(indices)
+            return lambda_(entered, self.term(body))
+
+        return _tensor((*(index.cell for index in indices), *body.cells), whole)
+
+    # --- indices ---------------------------------------------------------------------------------------------------
+
+    def _known_form(self, doc: Doc, scope: Scope) -> Linear:
+        form = self.form(doc, scope)
+        if form is None:
+            raise self.source.error("an index expression of indices and whole numbers is expected here", doc)
+        return form
+
+    def form(self, doc: Doc, scope: Scope) -> Linear | None:
+        """An index expression; None for what holds anything but indices, sizes and numbers."""
+        match doc:
+            case Name():
+                symbol = scope.get(doc.name)
+                if isinstance(symbol, BoundIndex):
+                    return {symbol: 1}, 0
+                return ({doc.name: 1}, 0) if isinstance(symbol, Whole) else None
+            case Literal(int() | Fraction() as value, 0):
+                return {}, value
+            case Signed():
+                parts = [(negative, self.form(part, scope)) for negative, part in doc.terms]
+                known = [(-1 if negative else 1, part) for negative, part in parts if part is not None]
+                return _combined(known) if len(known) == len(parts) else None
+            case Juxtaposition((one, two)) | MatrixProduct((one, two)):
+                number, form = self.form(one, scope), self.form(two, scope)
+                return None if number is None or form is None or number[0] else _combined([(number[1], form)])
+            case Division(above, Literal(int() as divisor, 0)) if divisor:
+                form = self.form(above, scope)
+                return None if form is None else _combined([(Fraction(1, divisor), form)])
+        return None
+
+    def _conditions(self, doc: Comparison, scope: Scope) -> Iterable[Callable[[], Term]]:
+        """The indicators of a chain of comparisons."""
+        if doc.signs == ("=",) and isinstance(remainder := doc.sides[0], Modulo):
+            form, modulus = self._known_form(remainder.form, scope), remainder.modulus
+            rest = self._known_form(doc.sides[1], scope)
+            if not isinstance(modulus, Literal) or not isinstance(modulus.real, int) or modulus.real < 1:
+                raise self.source.error("a modulus is a whole number", doc)
+            number = modulus.real
+            return [lambda: indicator(affine([(_form(form), 1), (_form(rest), -1)]), number)]
+        forms = [self._known_form(side, scope) for side in doc.sides]
+        found = zip(forms, doc.signs, forms[1:], strict=False)
+        return [lambda one=one, sign=sign, two=two: _compared(one, sign, two) for one, sign, two in found]  # type: ignore[misc]
+
+
+# --- terms ---------------------------------------------------------------------------------------------------------
+
+
+def _number(make: Callable[[], Term]) -> Meaning:
+    return Meaning((), lambda _: make())
+
+
+def _tensor(cells: tuple[Cell, ...], make: Callable[[], Term]) -> Meaning:
+    """A tensor that is one term; its elements are read from that."""
+    return Meaning(cells, lambda at: apply(make(), at) if at else make(), make)
+
+
+def _no_element(_: tuple[Term, ...]) -> Term:
+    raise AssertionError("several results have no elements")
+
+
+def _at(value: Meaning, space: Space, point: tuple[Term, ...]) -> Term:
+    """The argument that a map takes at a point."""
+    return value.element(point) if len(value.cells) > space.order else value.element(())
+
+
+def _negated(term: Term) -> Term:
+    return negate(term)
+
+
+def raised(base: Term, exponent: Term) -> Term:
+    """base ** exponent; of a root, such as a norm, the square is what stands under it."""
+    root = isinstance(base, Primitive) and base.name == "sqrt" and exponent is Number(2)
+    return base.children[0] if root else power_of(base, exponent)
+
+
+def inverse(term: Term) -> Term:
+    """1 / term, as the powers that print as denominators."""
+    if isinstance(term, Mul):
+        return mul(*map(inverse, term.factors))
+    if isinstance(term, Primitive) and term.name == "power" and isinstance(exponent := term.arguments[1], Number):
+        return power(term.arguments[0], mul(MINUS_ONE, exponent))
+    return divide(ONE, term)
+
+
+def _var(index: BoundIndex) -> Var:
+    assert index.var is not None
+    return index.var
+
+
+def _coordinate(var: Var) -> Term:
+    return Coordinate(var, float if isinstance(var.type, Real) else int)
+
+
+def _form(form: Linear) -> Term:
+    coefficients, offset = form
+    return affine(((Var(s, Whole()) if isinstance(s, str) else _var(s), c) for s, c in coefficients.items()), offset)
+
+
+def _bare(form: Linear | None) -> BoundIndex | None:
+    """The index that a form is, if it is one by itself."""
+    if form is None or form[1] or list(form[0].values()) != [1]:
+        return None
+    (symbol,) = form[0]
+    return symbol if isinstance(symbol, BoundIndex) else None
+
+
+def _combined(parts: Iterable[tuple[int | Fraction, Linear]]) -> Linear:
+    coefficients: dict[BoundIndex | str, int | Fraction] = {}
+    offset: int | Fraction = 0
+    for factor, (inner, constant) in parts:
+        offset += factor * constant
+        for symbol, coefficient in inner.items():
+            coefficients[symbol] = coefficients.get(symbol, 0) + factor * coefficient
+    return {s: c for s, c in coefficients.items() if c}, offset
+
+
+def _compared(one: Linear, sign: str, two: Linear) -> Term:
+    left, right = _form(one), _form(two)
+    if sign == "=":
+        return delta(left, right)
+    if sign == "≠":
+        return unequal(affine([(left, 1), (right, -1)]))
+    if sign in ("≤", "<"):
+        left, right = right, left
+    return indicator(affine([(left, 1), (right, -1)], -1 if sign in ("<", ">") else 0))
+
+
+def _sizes(space: Space | Map) -> Iterable[str]:
+    spaces = (*space.arguments, space.result) if isinstance(space, Map) else (space,)
+    for each in spaces:
+        for axis in each.axes:
+            size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", 0)
+            if isinstance(size, str):
+                yield size
+
+
+def _shown(domain: Domain | None) -> str:
+    return repr(domain)

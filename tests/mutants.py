@@ -1,0 +1,271 @@
+"""Breaks the package by hand, one place at a time, and tells whether the tests named for each place find it.
+
+    make mutants                  all of them (about ten minutes on two cores)
+    python tests/mutants.py sign  those with a word in their file or text
+
+Each is applied to a copy of the repository, and the tests run there until the first fails; without it they must pass. A
+mutant that LIVES is a hole in the suite: mend the tests, not this list. One that is GONE has its text no more in the
+file: the code changed, and the break is to be written anew. FAILS: the tests fail without it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One break: the text in a file of the package, what stands there instead, and the tests that must find it."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+IR, DIFF, POLY = "tests/ir", "tests/differentiation", "tests/polyhedra"
+MUTANTS = (
+    # --- ir
+    Mutant("ir/primitives.py", 'negate(function("sin", z))', 'function("sin", z)', f"{IR}/test_primitives.py"),
+    Mutant("ir/primitives.py", "add(ONE, negate(square(z)))", "add(ONE, square(z))", f"{IR}/test_primitives.py"),
+    Mutant(
+        "ir/primitives.py",
+        'mul(HALF, conj(function("sign", z))),',
+        'mul(HALF, function("sign", z)),',
+        f"{IR}/test_primitives.py",
+    ),
+    Mutant("ir/domains.py", "return 2 * bound + 1", "return 2 * bound", f"{IR}/test_domains.py"),
+    Mutant(
+        "ir/interpreter.py",
+        "return self.value(term.body, scope).conjugate()",
+        "return self.value(term.body, scope)",
+        f"{IR}/test_reference.py",
+    ),
+    Mutant(
+        "ir/interpreter.py",
+        "c * self._variable(var, scope) for var, c in term.coefficients) + term.offset",
+        "c * self._variable(var, scope) for var, c in term.coefficients)",
+        f"{IR}/test_reference.py",
+    ),
+    # --- differentiation
+    Mutant(
+        "differentiation/pullback.py",
+        "if is_complex(var) or not is_complex(cotangent):",
+        "if True:",
+        f"{DIFF}/test_pullback.py",
+    ),
+    Mutant(
+        "differentiation/pullback.py",
+        "self._pointwise((adjoint,), negate)",
+        "adjoint",
+        "tests/api/test_implicit.py -k gradient",
+    ),
+    Mutant(
+        "differentiation/pullback.py",
+        "return second if first is None else pointwise(self.names, (first, second), add)",
+        "return second",
+        f"{DIFF}/test_pullback.py",
+    ),
+    Mutant(
+        "differentiation/wirtinger.py",
+        "return conj(inner[0][1]), conj(inner[0][0])",
+        "return conj(inner[0][0]), conj(inner[0][1])",
+        "tests/hessians/test_hessians.py -k complex",
+    ),
+    Mutant(
+        "differentiation/wirtinger.py",
+        "else WirtingerMap(mul(Number(2), antiholomorphic))",
+        "else WirtingerMap(antiholomorphic)",
+        "tests/hessians/test_hessians.py -k complex",
+    ),
+    # --- polyhedra
+    Mutant(
+        "polyhedra/affine.py", "return form, as_linear(size) - form - 1", "return form, as_linear(size) - form", POLY
+    ),
+    Mutant("polyhedra/affine.py", "floor(scaled.constant)", "floor(scaled.constant) + 1", f"{POLY}/test_affine.py"),
+    Mutant(
+        "polyhedra/bounds_checks.py",
+        "_sized(form.scale(-1) - 1, sizes)",
+        "_sized(form.scale(-1), sizes)",
+        f"{POLY}/test_accesses.py",
+    ),
+    # --- laws and normal form
+    Mutant(
+        "../rules/algebra.egg",
+        "(Scale (- (* a c) (* b d)) (+ (* a d) (* b c)) x)",
+        "(Scale (- (* a c) (* b d)) (- (* a d) (* b c)) x)",
+        "tests/simplification/test_egraph.py",
+    ),
+    Mutant(
+        "../rules/contraction.egg",
+        "(rewrite (Delta i i k) (Num $one $zero)",
+        "(rewrite (Delta i i k) (Num $zero $zero)",
+        "tests/simplification/test_egraph.py",
+    ),
+    Mutant(
+        "../rules/algebra.egg",
+        '(union e (Add rest))) :ruleset collect :name "zero term"',
+        '(union e $null)) :ruleset collect :name "zero term"',
+        "tests/simplification/test_egraph.py",
+    ),
+    Mutant(
+        "simplification/normal_form/canonical.py",
+        "sign = prod(part.sign for part in parts)",
+        "sign = 1 if all(part.sign for part in parts) else 0",
+        "tests/simplification/test_canonical.py",
+    ),
+    Mutant(
+        "simplification/normal_form/symmetries.py",
+        "image if action.sign > 0 else negate(image)",
+        "image",
+        "tests/simplification",
+    ),
+    # --- stability
+    Mutant(
+        "stability/exponentials.py", "return not term.imag and term.real > 0", "return not term.imag", "tests/stability"
+    ),
+    Mutant(
+        "stability/overflow.py",
+        'term.name in ("cosh", "sinh") or (term.name == "exp" and not is_bounded(term.arguments[0]))',
+        'term.name in ("cosh", "sinh")',
+        "tests/stability",
+    ),
+    # --- planning and code
+    Mutant(
+        "kernels/helpers.py",
+        "slice(first, max(high + 1, first))",
+        "slice(first, max(high, first))",
+        "tests/planning/test_windows.py tests/planning/test_bounds.py",
+    ),
+    Mutant(
+        "kernels/helpers.py",
+        "inside & (position % divisor == 0)\n        position = position // divisor % size",
+        "inside\n        position = position // divisor % size",
+        "tests/planning tests/polyhedra",
+    ),
+    Mutant(
+        "planning/costs.py",
+        "int(spent.flops) / int(total) if total",
+        "int(spent.bytes) / int(total) if total",
+        "tests/planning/test_costs.py",
+    ),
+    # --- runtime, Hessians, printing, front ends
+    Mutant("runtime/limits.py", '"KIB": 2**10', '"KIB": 10**3', "tests/runtime/test_memory.py -k 'limit'"),
+    Mutant(
+        "hessians/sparsity.py",
+        "found |= allowed",
+        "found = allowed",
+        "tests/hessians/test_hessians.py -k 'cores or sparsity'",
+    ),
+    Mutant(
+        "hessians/real_systems.py",
+        "return real_pair(direct + twin.conj(), direct - twin.conj())",
+        "return real_pair(direct + twin, direct - twin)",
+        "tests/hessians",
+    ),
+    Mutant(
+        "hessians/newton.py",
+        "return 2 * (self.direct.product(columns.conj())",
+        "return 2 * (self.direct.product(columns)",
+        "tests/hessians",
+    ),
+    Mutant(
+        "printing/signs.py",
+        "terms = [(not negative, term)",
+        "terms = [(negative, term)",
+        "tests/printing/test_printing.py",
+    ),
+    Mutant(
+        "text/translation.py",
+        "[*letters[:n], letters[n + 1], letters[n], *letters[n + 2 :]]",
+        "letters",
+        "tests/text/test_text.py",
+    ),
+    Mutant(
+        "tracing/functions.py",
+        "wrap(arrays.count(lift(a), axis, keepdims))",
+        "wrap(arrays.count(lift(a), None, keepdims))",
+        "tests/tracing",
+    ),
+    Mutant(
+        "api/transforms.py",
+        "return lambda_(indices, conj(apply(gradient, indices)))",
+        "return gradient",
+        "tests/api/test_program.py",
+    ),
+    Mutant(
+        "api/interop.py",
+        'turn = jnp.conj if convention == "jax"',
+        'turn = jnp.conj if convention != "jax"',
+        "tests/api/test_interop.py -k jax",
+    ),
+)
+
+
+def copied(folder: Path) -> Path:
+    """What the tests need, in a folder."""
+    for name in ("combdiff", "rules", "tests", "examples", "benchmarks", "docs"):
+        if (ROOT / name).exists():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "Makefile"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@cache
+def unbroken(folder: Path, tests: str) -> bool:
+    """Whether these tests pass where nothing is broken: otherwise they tell nothing."""
+    return not fails(folder, tests)
+
+
+def fails(folder: Path, tests: str) -> bool:
+    """Whether some of these tests fail in a copy. Raises RuntimeError where there are none."""
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "--no-header", *shlex.split(tests)]
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1, 2):  # passed, failed, or could not be imported
+        raise RuntimeError(done.stdout + done.stderr)
+    return done.returncode != 0
+
+
+def verdict(mutant: Mutant, folder: Path) -> str:
+    """Whether the tests find one break; the copy is as it was afterwards."""
+    path = (folder / "combdiff" / mutant.file).resolve()
+    text = path.read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        return "GONE"
+    if not unbroken(folder, mutant.tests):
+        return "FAILS"
+    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    try:
+        return "found" if fails(folder, mutant.tests) else "LIVES"
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def main(words: list[str]) -> int:
+    """Tries every mutant that has all the words; the exit status is the number of those that were not found."""
+    chosen = [m for m in MUTANTS if all(word in f"{m.file} {m.old} {m.tests}" for word in words)]
+    missed = 0
+    with tempfile.TemporaryDirectory() as place:
+        folder = copied(Path(place))
+        for number, mutant in enumerate(chosen, 1):
+            found = verdict(mutant, folder)
+            missed += found != "found"
+            print(f"{number:3} of {len(chosen)}  {found:6} {mutant.file}: {mutant.old[:60]!r}", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} breaks were found")
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

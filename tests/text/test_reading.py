@@ -1,0 +1,171 @@
+"""Read back, the print is the program: index notation at every width, its ASCII spellings, and messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from strategies import Case, assert_reads_back, programs
+
+import combdiff as cd
+from combdiff.ir.domains import Function, Real
+
+Vector, Square, Scalar = cd.Space("n"), cd.Space("n", "n"), cd.Space()
+Complex = cd.Space("n", dtype=complex)
+WIDTHS = st.integers(20, 200)
+
+
+# --- every program -------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(programs(), WIDTHS)
+def test_a_program_reads_back(case: Case, width: int) -> None:
+    found = assert_reads_back(case.term, case.environment, case.sizes, width)
+    spaces = {p.name: p.type for p in case.term.parameters}
+    again = cd.read(str(found), spaces)
+    assert str(cd.read(str(again), spaces)) == str(again)
+
+
+@settings(max_examples=15, phases=[Phase.generate])
+@given(programs(result="scalar"), WIDTHS, st.booleans())
+def test_a_gradient_reads_back(case: Case, width: int, simplified: bool) -> None:
+    for parameter in case.term.parameters:
+        gradient = cd.grad(case.program, parameter.name, simplify=simplified)
+        assert_reads_back(gradient.term, case.environment, case.sizes, width)
+
+
+# Programs whose prints once had two meanings, with what they print.
+
+
+@cd.program
+def imaginary(z: Complex):
+    return cd.sum(lambda i: 1j * z[i])
+
+
+@cd.program
+def beside_a_parameter(i: Scalar, z: Complex):
+    return cd.sum(lambda k: 2j * i * z[k] * z[0])
+
+
+@cd.program
+def total(x: Vector):
+    return x.sum()
+
+
+ones = cd.grad(total)
+
+
+@cd.program
+def counted(x: Vector):
+    return cd.sum(lambda k: x[2 * k + 1], k=2)
+
+
+@cd.program
+def around(x: Vector):
+    return cd.tensor(lambda b, k: x[0], b=cd.Symmetric("B"), k=cd.Cyclic(3))
+
+
+@cd.program
+def apart(x: Vector):
+    return cd.sum(lambda i, j: cd.where(i != j, x[0], 0), i=3, j=3)
+
+
+@cd.program
+def strided(x: Vector):
+    return cd.sum(lambda i, j: cd.where(2 * i + j <= 4, x[2 * i + j], 0), i=3, j=3)
+
+
+SHOWN = {
+    imaginary: "z ↦ i Σ_j z[j]",
+    beside_a_parameter: "(i, z) ↦ 2ⅈ Σ_k i z[k] z[0]",
+    ones: "x ↦ d<n ↦ 1",
+    counted: "x ↦ Σ_{k<2} x[2k + 1]",
+    around: "x ↦ (|b|≤B, k mod 3) ↦ x[0]",
+    apart: "x ↦ Σ_{i<3,j<3,j≠i} x[0]",
+    strided: "x ↦ Σ_{i<3,j<3} [2i + j ≤ 4] x[2i + j]",
+}
+
+
+@pytest.mark.parametrize("program", SHOWN, ids=lambda program: program.name)
+def test_what_no_tensor_tells_is_written(program: cd.Program) -> None:
+    assert str(program) == SHOWN[program]
+    rng = np.random.default_rng(0)
+    arrays = {p: rng.normal(size=[5] * p.type.order) for p in program.term.parameters}
+    assert_reads_back(program.term, arrays, {"n": 5, "B": 2})
+    assert cd.read(str(program), {p.name: p.type for p in program.parameters}) == program
+
+
+def test_maps_and_fields_read_back() -> None:
+    """No arrays stand for these: what is read prints the same."""
+    path, spaces = cd.Space(Real()), {}
+    spaces["least action"] = {
+        "r": path,
+        "L": Function(Scalar, Scalar),
+        "D": Function(path, result=path, linear=True),
+    }
+    spaces["field"] = {"H": cd.Space(Real(), Real(), dtype=complex), "ψ": cd.Space(Real(), dtype=complex)}
+    spaces["map"] = {"R": Function(Vector), "F": Function(Vector, result=Vector), "x": Vector, "s": Function(Scalar)}
+    for kind, shown in [
+        ("least action", "(r, L, D) ↦ ∂₁L(r, D(r)) + Dᵀ(∂₂L(r, D(r)))"),
+        ("least action", "(L, D, r) ↦ ∫ L(r(t), D(r)(t)) dt"),
+        ("field", "(H, ψ) ↦ ∫∫ ψ(x)* H(x, y) ψ(y) dx dy"),
+        ("field", "(H, ψ) ↦ d ↦ 2 ∫ H(d, x) ψ(x) dx"),
+        ("map", "(R, x) ↦ R(i ↦ 2 x[i]) Σ_i ∇R(x)[i] x[i]"),
+        ("map", "(F, x) ↦ i ↦ F(x)[i] ∂F(x)ᵀ(x)[i]"),
+        ("map", "(s, x) ↦ d ↦ s'(x[d]) exp(s(2 x[d]))"),
+    ]:
+        assert str(cd.read(shown, spaces[kind])) == shown
+
+
+@pytest.mark.parametrize(
+    ("ascii", "unicode"),
+    [
+        ("(A, x) -> d -> 2 sum_{j} A[d,j]*x[j]", "(A, x) ↦ d ↦ 2 Σ_j A[d,j] x[j]"),
+        ("(A, x) -> sum_i sum_{j!=i} A[i,j] * x[j]^2", "(A, x) ↦ Σ_{i,j≠i} A[i,j] x[j]²"),
+        ("x -> (d, e) -> delta(d, e) * x[d] / (1 + exp(x[d]))", "x ↦ (d, e) ↦ δ(d, e) x[d] / (1 + exp(x[d]))"),
+        ("x -> d -> [d >= 1, d mod 2 = 0] x[d]**2".replace("**", "^"), "x ↦ d ↦ [d ≥ 1, d mod 2 = 0] x[d]²"),
+        ("x -> sum_{k=0}^{n - 1} x[k]", "x ↦ Σ_k x[k]"),
+    ],
+)
+def test_ascii_spellings(ascii: str, unicode: str) -> None:
+    assert str(cd.read(ascii, {"A": Square, "x": Vector})) == unicode
+
+
+def test_spaces_follow_from_use() -> None:
+    found = cd.read("(A, x) ↦ Σ_{i,j} x[i] A[i,j] x[j]")
+    assert [p.type for p in found.parameters] == [cd.Space("n", "n"), cd.Space("n")]
+    assert found(np.eye(2), np.ones(2)) == 2
+
+
+# --- messages ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shown", "message"),
+    [
+        (
+            "x ↦ d ↦ 1",
+            "line 1, column 5: nothing tells the range of d\n  x ↦ d ↦ 1\n      ^\n  hint: write it: i<n, |b|≤B",
+        ),
+        ("x ↦ Σ_i z[i]", "line 1, column 9: z is not declared\n  x ↦ Σ_i z[i]\n          ^"),
+        ("x ↦ Σ_i x[i,i]", "line 1, column 9: a tensor of order 1 is read with 2 indices"),
+        ("x ↦ x x", "line 1, column 5: two tensors stand side by side"),
+        ("x ↦ Σ_i x[i] / 2 x[0]", "column 5: a / b c has two meanings"),
+        ("x ↦ Σ_i", "column 5: a Σ or ∫ has nothing after it"),
+        ("x ↦ Σ_i x[i", "the text ends; expected"),
+        ("x ↦ foo(x[0])", "line 1, column 5: there is no function foo"),
+        ("x ↦\n  t = 2\n", "the text ends in a definition"),
+        ("x ↦\n  x[0]\n  2", "line 2, column 3: a line before the last is a definition"),
+        ("(x, A) ↦ Σ_i x[i] B[i]", "B is not declared"),
+        ("(x, y) ↦ Σ_i x[i] y[i]", "Range(size='n') and Range(size='m') meet here"),
+        ("R ↦ R", "R is a map, which takes arguments"),
+        ("x ↦ ∫ x[0]", "an integral names its variable at its end"),
+    ],
+)
+def test_messages(shown: str, message: str) -> None:
+    spaces = {"x": Vector, "A": Square, "y": cd.Space("m"), "R": Function(Vector)}
+    with pytest.raises(cd.TextError) as caught:
+        cd.read(shown, spaces)
+    assert message in str(caught.value)
