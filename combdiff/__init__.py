@@ -27,9 +27,9 @@ _PUBLIC = {
     "ir": "Cyclic Function Range Real Space Symmetric",
     "simplification": "budget",
     "text": "TextError",
-    "tracing": "abs adj arccos arcsin arctan argmin conj cos cosh delta det einsum exp imag inv log logaddexp logdet"
-    " matrix_power maximum minimum primitive real relu root sign sin sinh solve sqrt sum tan tanh tensor"
-    " trace where",
+    "tracing": "abs adj arccos arcsin arcsinh arctan arctan2 arctanh argmin ceil clip conj cos cosh delta"
+    " det einsum exp floor hypot imag inv log logaddexp logdet logsumexp matrix_power maximum minimum"
+    " primitive real relu root sign sin sinh softmax solve sqrt sum tan tanh tensor trace trunc where",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 _MODULES = {"interop": "combdiff.api.interop", "testing": "combdiff.testing"}

@@ -38,6 +38,19 @@ def user_location() -> Location | None:
     return None
 
 
+def name_of_value(value: object) -> str | None:
+    """What the user's code calls a value: the variable of the innermost frame of theirs that holds it."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if _is_users(frame.f_code.co_filename):
+            for scope in (frame.f_locals, frame.f_globals):
+                for name, held in list(scope.items()):
+                    if held is value and not name.startswith("_"):
+                        return name
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
 def _is_users(file: str) -> bool:
     """Whether a file is neither combdiff's own nor Python's (whose `functools` may call combdiff back)."""
     in_library = file.startswith(_LIBRARY) and "site-packages" not in file

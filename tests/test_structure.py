@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -183,3 +184,13 @@ def test_the_rule_files_are_found() -> None:
     beside, inside = PACKAGE.parent / "rules", PACKAGE / "rules"
     files = {path.name for folder in (beside, inside) for path in folder.glob("*.egg")}
     assert files >= {"algebra.egg", "contraction.egg"}
+
+
+def test_caches_that_outlive_a_derivation_are_bounded() -> None:
+    sizes = [
+        int(match) if match != "None" else 10**9
+        for path in MODULES
+        for match in re.findall(r"lru_cache\(maxsize=(\w+)", path.read_text(encoding="utf-8"))
+    ]
+    assert sizes
+    assert max(sizes) <= 8192

@@ -2,7 +2,7 @@
 
     Python function ──trace──► term ──share──► let program ──run──► arrays
 
-    @combdiff.api.programs                         # before: a Python function annotated with Spaces
+    @combdiff.program                         # before: a Python function annotated with Spaces
     def double(x: combdiff.Space("n")): return 2 * x
     double(np.ones(3)), str(double)           # after: array([2., 2., 2.]) and 'x ↦ i ↦ 2 x[i]'
 
@@ -53,7 +53,7 @@ class Program:
     `accesses` are those that stay inside their tensors at some sizes alone; a call checks them first.
     `raw` is the body before it was simplified by the laws and `rules`. `inner` names the last parameters where the
     result is a function of them: a call without them gives that function, again a Program. Make one with
-    `combdiff.api.programs`.
+    `combdiff.program`.
     """
 
     term: Lambda
@@ -308,7 +308,8 @@ def program(definition: Callable[..., Any]) -> Program:
     is read outside of its axes at sizes that are fixed (of others a call tells).
     """
     traced = trace_function(definition)
-    return finished(traced.term, traced.name, traced.location, traced.inner, traced.places)
+    made = finished(traced.term, traced.name, traced.location, traced.inner, traced.places)
+    return replace(made, fixed=traced.constants)
 
 
 def finished(

@@ -294,7 +294,7 @@ def points_of(f: Program, wrt: Wrt) -> tuple[Var, ...]:
 def _check_program(f: object) -> None:
     if not isinstance(f, Program):
         raise DifferentiationError(
-            f"a Program was expected, not {shown(f)}", hint="decorate the function with @combdiff.api.programs first"
+            f"a Program was expected, not {shown(f)}", hint="decorate the function with @combdiff.program first"
         )
 
 

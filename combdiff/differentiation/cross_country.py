@@ -27,6 +27,7 @@ from combdiff.ir import (
     ZERO,
     Add,
     Apply,
+    Implicit,
     Mul,
     Names,
     Primitive,
@@ -172,13 +173,13 @@ class _Graph:
                 self._differentiate_one(var, term, [v for v in self.vertices if v in term.free])
 
     def _differentiate_one(self, var: Var, value: Term, points: Sequence[Var]) -> None:
-        rows = self.names.indices(_space(var).axes)
+        rows, place = self.names.indices(_space(var).axes), None if var is self.result else var
         swept: dict[Term, list[Term]] = {}
 
         def pulled(size: Term) -> list[Term]:
             if size not in swept:
                 cotangent = unit(self.names, _space(var), rows, size)
-                backward, swept[size] = pull(value, tuple(points), cotangent, self.names)
+                backward, swept[size] = pull(value, tuple(points), cotangent, self.names, place)
                 assert not backward
             return swept[size]
 
@@ -256,7 +257,9 @@ class _Graph:
         return self._products[outer, inner]
 
     def _with_functions_bound(self, term: Term) -> Term:
-        """The term with every function in it that is worth an array bound."""
+        """The term with every function in it that is worth an array bound; those in equations have unknowns."""
+        if isinstance(term, Implicit):
+            return term
         parts = tuple(self._with_functions_bound(child) for child in term.children)
         new = term.with_children(parts) if parts else term
         heavy = isinstance(new, Primitive) and not is_light_primitive(new) and not is_matrix_function(new)

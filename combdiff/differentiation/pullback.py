@@ -210,8 +210,10 @@ def reached(body: Term, wrt: Iterable[Var]) -> list[Var]:
     return points
 
 
-def pull(body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names) -> tuple[list[tuple[Var, Term]], list[Term]]:
-    """The pullback of `wrt ↦ body` for a let program in normal form.
+def pull(
+    body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names, place: Term | None = None
+) -> tuple[list[tuple[Var, Term]], list[Term]]:
+    """The pullback of `wrt ↦ body` for a let program in normal form; `place` is a variable of the body's value, if any.
 
     Returns the bindings of the cotangents of intermediate values (to follow body's own bindings) and, for each wrt
     variable, its cotangent. Each binding is visited once, with its cotangent summed over all of its uses.
@@ -225,7 +227,7 @@ def pull(body: Term, wrt: tuple[Var, ...], cotangent: Term, names: Names) -> tup
         for var, contribution in sweep(term, cotangent, place):
             received[var].append(contribution)
 
-    send(result, cotangent)
+    send(result, cotangent, place)
     backward: list[tuple[Var, Term]] = []
     for var, value in reversed(bindings):
         if not received.get(var):

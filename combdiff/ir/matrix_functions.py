@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate
+from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate, remembered
 
 HALF, MINUS_HALF = Number(Fraction(1, 2)), Number(Fraction(-1, 2))
 
@@ -147,16 +147,8 @@ def is_matrix_function(term: Term) -> bool:
     return isinstance(term, Primitive) and term.name in MATRIX_TABLE
 
 
-def matrices_in(*terms: Term) -> set[Var]:
-    """The variables that matrix functions in the terms are functions of."""
-    found: set[Var] = set()
-    seen: set[Term] = set()
-    waiting = list(terms)
-    while waiting:
-        term = waiting.pop()
-        if term not in seen:
-            seen.add(term)
-            waiting += term.children
-            if is_matrix_function(term):
-                found.update(child for child in term.children if isinstance(child, Var))
-    return found
+@remembered
+def matrices_in(term: Term) -> frozenset[Var]:
+    """The variables that matrix functions in the term are functions of."""
+    own = (child for child in term.children if isinstance(child, Var)) if is_matrix_function(term) else ()
+    return frozenset(own).union(*map(matrices_in, term.children))

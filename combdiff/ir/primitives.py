@@ -135,7 +135,7 @@ def _one_less_square(z: Term) -> Term:
     return add(ONE, negate(square(z)))
 
 
-_ROWS = (
+_ROWS: tuple[Row, ...] = (
     _row("exp", lambda z: function("exp", z), "everywhere"),
     _row("log", lambda z: divide(ONE, z), "z ≠ 0, off the negative real axis"),
     _row("sqrt", lambda z: mul(HALF, _over("sqrt", z)), "z ≠ 0, off the negative real axis"),
@@ -255,6 +255,40 @@ def _share(one: Term, other: Term) -> Term:
 def _is_larger(one: Term, other: Term) -> Term:
     """1 where one number is larger than the other and ½ where they are equal, so that shares at a tie add up to 1."""
     return function("heaviside", add(one, negate(other)))
+
+
+def _step_function(name: str) -> Row:
+    """A function of real numbers that is constant between jumps."""
+    return Row(name, name, rf"\operatorname{{{name}}}", (zero,), "x is not whole", real_only=True)
+
+
+_ROWS += (
+    _row("arcsinh", lambda z: _over("sqrt", add(ONE, square(z))), "off the imaginary rays |z| ≥ 1", parity=-1),
+    _row("arctanh", lambda z: divide(ONE, _one_less_square(z)), "off the real rays |z| ≥ 1", parity=-1),
+    Row(
+        "arctan2",
+        "arctan2",
+        r"\operatorname{arctan2}",
+        (
+            lambda y, x: divide(x, add(square(x), square(y))),
+            lambda y, x: negate(divide(y, add(square(x), square(y)))),
+        ),
+        "(x, y) off the negative real axis",
+        real_only=True,
+    ),
+    Row(
+        "hypot",
+        "hypot",
+        r"\operatorname{hypot}",
+        (
+            lambda x, y: divide(x, function("hypot", x, y)),
+            lambda x, y: divide(y, function("hypot", x, y)),
+        ),
+        "(x, y) ≠ 0",
+        real_only=True,
+    ),
+    *map(_step_function, ("floor", "ceil", "trunc")),
+)
 
 
 TABLE: dict[str, Row] = {row.name: row for row in _ROWS}

@@ -431,8 +431,14 @@ def _collect(terms: list[Term]) -> list[Term]:
 def _multiple(term: Term) -> tuple[Number, Term]:
     """A term as an exact number times the rest."""
     if isinstance(term, Mul) and isinstance(term.factors[0], Number) and term.factors[0].exact:
-        return term.factors[0], mul(*term.factors[1:])
+        return term.factors[0], _without_number(term)
     return ONE, term
+
+
+@remembered
+def _without_number(term: Mul) -> Term:
+    """A product without the number in front."""
+    return mul(*term.factors[1:])
 
 
 def _multiply(a: Number, b: Number) -> Number:

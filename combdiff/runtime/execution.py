@@ -138,7 +138,7 @@ class Runner:
                 raise
             raise UnsupportedError(
                 str(error),
-                hint="detach the tensors, or differentiate with combdiff: combdiff.api.interop.torch_function(f)",
+                hint="detach the tensors, or differentiate with combdiff: combdiff.interop.torch_function(f)",
             ) from None
         except ModuleNotFoundError as error:
             if error.name != "scipy":

@@ -77,6 +77,7 @@ NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been app
 MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
 
 _Form = tuple[Any, ...]  # terms without free names, nested
+_Equations = dict[Term, Lambda]  # simplified, by what was given without bound names
 _Projection = Callable[[Term, SymmetryGroup, str, Names, list[tuple[Var, Term]]], Term]
 
 
@@ -84,6 +85,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let)."""
     load(rules, functions=False)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
+    equations: _Equations = {}
     body, groups = _without_averages(body)
 
     def averaged_again(changed: Term) -> Term:
@@ -92,7 +94,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     body = share(body)
     note(lambda: State(SHARED, averaged_again(body)))
     for _ in range(MOST_PASSES):
-        body = read_bound(_pass(body, rules, settled, averaged_again))
+        body = read_bound(_pass(body, rules, settled, equations, averaged_again))
         note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
         held = matrices_in(body)
         known = {var: value for var, value in split(body)[0] if var in held}
@@ -141,7 +143,13 @@ def _factored(value: Term) -> Term:
     return value if found is plain else found
 
 
-def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form], shown: Callable[[Term], Term]) -> Term:
+def _pass(
+    body: Term,
+    rules: tuple[str, ...],
+    settled: set[_Form],
+    equations: _Equations,
+    shown: Callable[[Term], Term],
+) -> Term:
     """A normal form with each value simplified that is not settled, and with what comes of it noted as settled.
 
     `shown` makes of the whole body what is to be noted of it.
@@ -157,7 +165,7 @@ def _pass(body: Term, rules: tuple[str, ...], settled: set[_Form], shown: Callab
     def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
         value = put_back(value, replacement, matrices)
         note(lambda: Place(name, value, whole()))
-        found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known)
+        found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
         settled.add(_form(found, known))
         return found
 
@@ -245,9 +253,9 @@ def _plainly_named(term: Term) -> Term:
     return Lambda(renamed, substitute(term.body, dict(zip(term.parameters, renamed, strict=True))))
 
 
-def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known) -> Term:
+def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known, equations: _Equations) -> Term:
     with recording():  # what is done to the arguments of calls is no step of its own
-        term = _Calls(rules, known).run(term)
+        term = _Calls(rules, known, equations).run(term)
     term = _plainly_named(term)
     note(lambda: Normalised(term))
     if isinstance(term, Lambda):
@@ -289,9 +297,10 @@ class _Calls:
     A real factor of the argument of a linear map, or of the right side of a linear system, comes out in front.
     """
 
-    def __init__(self, rules: tuple[str, ...], known: Known) -> None:
+    def __init__(self, rules: tuple[str, ...], known: Known, equations: _Equations) -> None:
         self.rules = rules
         self.known = known
+        self.equations = equations
         self.done: dict[Term, Term] = {}
 
     def run(self, term: Term) -> Term:
@@ -319,17 +328,24 @@ class _Calls:
     def _call(self, term: Term) -> Term:
         if isinstance(term, Implicit):
             assert isinstance(term.map, Lambda)
-            map_ = Lambda(term.map.parameters, simplify_body(term.equation, self.rules))
-            new: Term = Implicit(term.kind, map_, self._argument(term.given))
+            new: Term = Implicit(term.kind, self._equation(term.map), self._argument(term.given))
         else:
             function, *rest = term.children
             new = term.with_children((function, *(self._argument(argument) for argument in rest)))
         linear = term.kind == "solve" if isinstance(term, Implicit) else is_linear(term.children[0])
         return _without_factor(new) if linear else new
 
+    def _equation(self, map_: Lambda) -> Lambda:
+        """The left side of an equation; those that differ in bound names alone are simplified once."""
+        form = canonical_names(map_)
+        if form not in self.equations:
+            simple = Lambda(map_.parameters, simplify_body(map_.body, self.rules))
+            self.equations[form] = self.equations[canonical_names(simple)] = simple
+        return self.equations[form]
+
     def _argument(self, term: Term) -> Term:
         """A simplified argument; a tensor that is given element by element is the tensor."""
-        simple = _simplify_tensor(term, self.rules, self.known)
+        simple = _simplify_tensor(term, self.rules, self.known, self.equations)
         if isinstance(simple, Lambda) and isinstance(inner := simple.body, Apply):
             whole = inner.arguments == simple.parameters and inner.function.free.isdisjoint(simple.parameters)
             return inner.function if whole and isinstance(type_of(inner.function), Space) else simple

@@ -39,6 +39,7 @@ from combdiff.printing import (
     Modulo,
     Name,
     Norm,
+    Projected,
     Ranging,
     ResultRow,
     Rounded,
@@ -73,6 +74,7 @@ statement: expression | expression "=" expression -> definition
     | _SIGMA NAME -> sigma
     | _SIGMA "{{" bound ("," bound)* "}}" ["^" "{{" expression "}}"] -> sigma
     | INTEGRAL -> integral
+    | AVERAGE "{{" expression ("," expression)* "}}" -> average
 ?bound: compared | compared "=" expression -> equation
 ?power: postfix | postfix "^" exponent -> raised | postfix ELEMENTS exponent -> raised_elements
 ?exponent: simple | SIGN exponent -> signed
@@ -101,6 +103,7 @@ arguments: (expression ("," expression)*)?
 
 _SIGMA.4: /Σ_(?=[{{\w])|sum_(?=\{{|\w\b)/
 INTEGRAL.3: /∫+/
+AVERAGE.3: /(Sym|Alt|Herm|SkewHerm)_(?=\{{)/
 _MOD.3: /mod\b/
 _ARROW.3: /↦|\|->|->/
 RELATION: /≤|≥|≠|<=|>=|!=|<|>|∈/
@@ -150,7 +153,7 @@ WORDS = {
 }
 OPERAND = {"NAME", "NUMBER", "LPAR"}
 GO_ON = {"STAR", "UP", "MARK", "_OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "_SIGMA", "DERIVATIVE", "_BAR"}
-GO_ON |= {"_NORM", "LSQB", "FLOOR", "CEIL"}
+GO_ON |= {"AVERAGE", "_NORM", "LSQB", "FLOOR", "CEIL"}
 SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠"}
 MARKS = {"'": "ᵀ"}
 
@@ -248,10 +251,12 @@ class _Headed:
 
 @dataclass(frozen=True)
 class _Sign:
-    """A Σ or ∫ before the rest of its product."""
+    """A Σ, an ∫ or an average before the rest of its product."""
 
-    bounds: tuple[Bound, ...]
-    integrals: int
+    bounds: tuple[Bound, ...] = ()
+    integrals: int = 0
+    average: str = ""
+    groups: tuple[tuple[Doc, ...], ...] = ()
 
 
 class _Builder:
@@ -382,7 +387,7 @@ class _Builder:
         return tuple(found.values())
 
     def _integral(self, signs: Token) -> _Sign:
-        return _Sign((), len(signs))
+        return _Sign(integrals=len(signs))
 
     def _product(self, *parts: Any) -> Doc:
         """Factors side by side; a Σ takes all that follows it."""
@@ -395,8 +400,19 @@ class _Builder:
         names: tuple[Name, ...] = ()
         if sign.integrals:
             names, rest = self._differentials(rest, sign.integrals)
-        whole = self._at(parts[at], BigSum(sign.bounds, names, self._product(*rest) if len(rest) > 1 else rest[0]))
+        body = self._product(*rest) if len(rest) > 1 else rest[0]
+        if isinstance(body, _Sign):
+            raise self._error("a Σ or ∫ has nothing after it")
+        whole = Projected(sign.average, sign.groups, body) if sign.average else BigSum(sign.bounds, names, body)
+        self.spans[id(whole)] = self.spans.get(id(sign), Span(self.place.start_pos, self.place.end_pos))
+        self.made.append(whole)
         return self._factors((*parts[:at], whole))
+
+    def _average(self, name: Token, *groups: Doc) -> _Sign:
+        each = tuple(group.items if isinstance(group, ResultRow) else (group,) for group in groups)
+        if len(each) < 2 or len({len(group) for group in each}) > 1:
+            raise self._error("an average exchanges indices, or groups of as many", "write Sym_{i,j} A[i,j]")
+        return _Sign(average=name.rstrip("_"), groups=each)
 
     def _differentials(self, parts: tuple[Any, ...], count: int) -> tuple[tuple[Name, ...], tuple[Any, ...]]:
         """The variables of integrals, `dx dy` behind the body, and the body."""

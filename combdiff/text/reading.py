@@ -11,11 +11,15 @@ other, a TextError names the place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
+from itertools import pairwise, permutations
 from typing import Any
 
+from combdiff.errors import SpaceError
 from combdiff.ir import (
     MATRIX_TABLE,
     MINUS_ONE,
@@ -55,6 +59,7 @@ from combdiff.ir import (
     negate,
     power,
     power_of,
+    substitute,
     total,
     type_of,
     unequal,
@@ -80,6 +85,7 @@ from combdiff.printing import (
     Modulo,
     Name,
     Norm,
+    Projected,
     Ranging,
     ResultRow,
     Rounded,
@@ -108,11 +114,36 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
 
     Raises TextError, with line and column, for a text that is not of the language or does not tell all domains.
     """
-    found = formula(text)
+    declared, rest = declarations(text)
     try:
-        return _Reader(found, dict(spaces or {})).program()
+        return _Reader(formula(rest), {**(spaces or {}), **declared}).program()
     except RecursionError:
         raise TextError("the text is too deeply nested", text) from None
+
+
+# --- declarations in front -----------------------------------------------------------------------------------------
+
+WORDS = {"symmetric": "A[i,j] = A[j,i]", "antisymmetric": "A[i,j] = -A[j,i]", "hermitian": "A[i,j] = conj(A[j,i])"}
+KINDS: dict[str, type] = {"complex": complex, "integer": int, "hermitian": complex}
+_DECLARED = r"\s*([^\W\d]\w*)((?:\s+(?:symmetric|antisymmetric|hermitian|complex|integer))*)\s*\(([\w\s,]*)\)\s*"
+_LINE = re.compile(rf"{_DECLARED}(?:,{_DECLARED})*(?:\n|;)(?=\s*\S)")
+
+
+def declarations(text: str) -> tuple[dict[str, Space], str]:
+    """The Spaces that the first line declares, `A symmetric (n, n), x (n)`, and the text with that line blank."""
+    line = _LINE.match(text) if isinstance(text, str) else None
+    if line is None:
+        return {}, text
+    found = {}
+    for part in re.finditer(_DECLARED, line[0]):
+        name, words, sizes = part[1], part[2].split(), [size.strip() for size in part[3].split(",") if size.strip()]
+        dtype = next((KINDS[word] for word in words if word in KINDS), float)
+        axes = [int(size) if size.isdigit() else size for size in sizes]
+        try:
+            found[name] = Space(*axes, dtype=dtype, symmetry=[WORDS[word] for word in words if word in WORDS])
+        except SpaceError as problem:
+            raise TextError(f"{name}: {problem.message}", text, part.start(1), problem.hint) from None
+    return found, re.sub(r"[^\n]", " ", line[0]) + text[line.end() :]
 
 
 # --- what names stand for ------------------------------------------------------------------------------------------
@@ -359,10 +390,8 @@ class _Reader:
             case Superscript():
                 return self._power(doc, scope)
             case MatrixProduct():
-                one, *others = (self.value(factor, scope) for factor in doc.factors)
-                for other in others:
-                    one = self._matrix_product(doc, one, other)
-                return one
+                factors = [self.value(factor, scope) for factor in doc.factors]
+                return reduce(lambda one, other: self._matrix_product(doc, one, other), factors)
             case ElementProduct():
                 factors = [self.value(factor, scope) for factor in (*doc.above, *doc.below)]
                 over = len(doc.above)
@@ -386,6 +415,8 @@ class _Reader:
                 raise self.source.error("a derivative is taken at arguments", doc, "write ∇R(u), s'(z) or ∂₁L(q, v)")
             case BigSum():
                 return self._sum(doc, scope)
+            case Projected():
+                return self._average(doc, scope)
             case Iverson():
                 conditions = [c for one in doc.conditions for c in self._conditions(one, scope)]
                 return _number(lambda: mul(*(make() for make in conditions)))
@@ -434,7 +465,7 @@ class _Reader:
             return _number(lambda: Number(0, 1))
         if doc.name == "𝟏":
             return Meaning((Cell(),), lambda _: ONE)
-        if doc.name == "𝐈":
+        if doc.name in ("𝐈", "eye"):
             return Meaning((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
         if doc.name in ("inf", "nan"):
             return _number(lambda: Number(float(doc.name)))
@@ -521,7 +552,7 @@ class _Reader:
         return Meaning((), element)
 
     def _of_matrices(self, doc: Doc, name: str, body: Meaning) -> Meaning | None:
-        """Functions that only matrix notation has: tr, diag, sum, norms."""
+        """Functions that only matrix notation has: tr, diag, sum, norms, constant vectors and matrices."""
         if name == "norm2":
             return self._norm(doc, body, "F" if len(body.cells) == 2 else "")
         if name == "diag" and len(body.cells) == 1:
@@ -530,6 +561,8 @@ class _Reader:
             self.join(*body.cells, doc)
             diagonal = Meaning(body.cells[:1], lambda at: body.element(at * 2))
             return diagonal if name == "diag" else self._of_matrices(doc, "sum", diagonal)
+        if name in ("vector", "matrix") and not body.cells:
+            return Meaning(tuple(Cell() for _ in range(1 + (name == "matrix"))), lambda _: body.element(()))
         if name == "sum":
 
             def element(_: tuple[Term, ...]) -> Term:
@@ -765,6 +798,29 @@ class _Reader:
         def element() -> Term:
             entered = self.enter(indices)
             return total(entered, mul(*(condition() for condition in conditions), body.element(())))
+
+        return _number(element)
+
+    def _average(self, doc: Projected, scope: Scope) -> Meaning:
+        """`Alt_{i,j} t`: the mean of t over the orders of its groups of indices, with signs and conjugates."""
+        groups = [[self._known_form(index, scope) for index in group] for group in doc.groups]
+        for indices in zip(*(map(_bare, group) for group in groups), strict=True):
+            known = [index.cell for index in indices if index is not None]
+            self.guesses += pairwise(known)
+        body = self.scalar(doc.body, scope)
+        sign, starred = (-1 if doc.name in ("Alt", "SkewHerm") else 1), doc.name.endswith("Herm")
+
+        def element() -> Term:
+            term = body.element(())
+            terms = []
+            for order in permutations(range(len(groups))):
+                odd = sum(a > b for n, a in enumerate(order) for b in order[n:]) % 2
+                pairs = [
+                    (_bare(f), groups[to][n]) for g, to in zip(groups, order, strict=True) for n, f in enumerate(g)
+                ]
+                image = substitute(term, {_var(index): _form(form) for index, form in pairs if index is not None})
+                terms.append(mul(Number(sign if odd else 1), conj(image) if starred and odd else image))
+            return mul(Number(Fraction(1, len(terms))), add(*terms))
 
         return _number(element)
 

@@ -7,9 +7,9 @@
 In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
-terms), `numpy_protocol`, `indices`, `reading`, `values` (what operators act on), `functions` and `linalg` (what a
-program calls), `solutions` (roots and minima), `inlining` (programs in programs), `currying`, `recording` (a
-decorated function).
+terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
+on), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and minima), `inlining`
+(programs in programs), `currying`, `recording` (a decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
@@ -18,13 +18,19 @@ from combdiff.tracing.functions import (
     abs,
     arccos,
     arcsin,
+    arcsinh,
     arctan,
+    arctan2,
+    arctanh,
+    ceil,
     conj,
     cos,
     cosh,
     delta,
     einsum,
     exp,
+    floor,
+    hypot,
     imag,
     is_traced,
     log,
@@ -42,21 +48,28 @@ from combdiff.tracing.functions import (
     tan,
     tanh,
     tensor,
+    trunc,
     where,
 )
 from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import trace_function
 from combdiff.tracing.solutions import argmin, root
+from combdiff.tracing.whole_arrays import clip, logsumexp, softmax
 
 __all__ = [
     "abs",
     "adj",
     "arccos",
     "arcsin",
+    "arcsinh",
     "arctan",
+    "arctan2",
+    "arctanh",
     "argmin",
     "called",
+    "ceil",
+    "clip",
     "conj",
     "cos",
     "cosh",
@@ -64,6 +77,8 @@ __all__ = [
     "det",
     "einsum",
     "exp",
+    "floor",
+    "hypot",
     "imag",
     "inline",
     "inv",
@@ -71,6 +86,7 @@ __all__ = [
     "log",
     "logaddexp",
     "logdet",
+    "logsumexp",
     "matrix_power",
     "maximum",
     "minimum",
@@ -82,6 +98,7 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "softmax",
     "solve",
     "sqrt",
     "sum_",
@@ -90,5 +107,6 @@ __all__ = [
     "tensor",
     "trace",
     "trace_function",
+    "trunc",
     "where",
 ]

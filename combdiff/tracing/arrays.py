@@ -178,7 +178,7 @@ def einsum(subscripts: str, operands: Sequence[Term]) -> Term:
 def transpose(tensor: Term, axes: Sequence[int] | None = None) -> Term:
     """The axes reversed, or in the order given."""
     order = len(axes_of(tensor))
-    chosen = list(reversed(range(order))) if axes is None else _positions(axes, order)
+    chosen = list(reversed(range(order))) if axes is None else positions(axes, order)
     if set(chosen) != set(range(order)) or len(chosen) != order:
         raise TypeMismatchError(f"the axes {shown(axes)} are no order of the {order} axes of {describe(tensor)}")
     indices = current("transpose").fresh_indices(axes_of(tensor)[axis] for axis in chosen)
@@ -189,7 +189,7 @@ def transpose(tensor: Term, axes: Sequence[int] | None = None) -> Term:
 def sum_axes(tensor: Term, axes: int | Sequence[int] | None = None, keepdims: bool = False) -> Term:
     """The sum over all axes, or over those given, which `keepdims` leaves there with size 1."""
     order = len(axes_of(tensor))
-    gone = list(range(order)) if axes is None else _positions(axes, order)
+    gone = list(range(order)) if axes is None else positions(axes, order)
     if any(not 0 <= axis < order for axis in gone) or len(set(gone)) != len(gone):
         raise TypeMismatchError(
             f"the axes to sum are {shown(axes)}, but {describe(tensor)} has the axes 0 … {order - 1}"
@@ -207,7 +207,7 @@ def count(tensor: Term, axes: int | Sequence[int] | None = None, keepdims: bool 
     return sum_axes(elementwise(lambda _: ONE, tensor), axes, keepdims)
 
 
-def _positions(axes: object, order: int) -> list[int]:
+def positions(axes: object, order: int) -> list[int]:
     """Axes as numbers from 0 on; one that there is none of stays as it is."""
     given: Iterable[Any] = axes if isinstance(axes, Iterable) else (axes,)
     try:

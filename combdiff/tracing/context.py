@@ -18,10 +18,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from combdiff.errors import CombdiffError, IndexingError, Location, SpaceError, TraceError, UnsupportedError, shown
+import numpy as np
+
+from combdiff.errors import (
+    CombdiffError,
+    IndexingError,
+    Location,
+    SpaceError,
+    TraceError,
+    UnsupportedError,
+    name_of_value,
+    shown,
+)
 from combdiff.ir import Domain, Names, Range, Real, Size, Space, Symmetric, Term, Var, Whole, base_name
+
+Array = np.ndarray[Any, Any]
 
 _current: ContextVar[Trace | None] = ContextVar("combdiff_trace", default=None)
 
@@ -36,6 +49,7 @@ class Trace:
         self.open: dict[Var, Binder] = {}
         self.closed: set[Var] = set()
         self.places: dict[str, Location] = {}  # where each element is first read, by what a message calls it
+        self.constants: dict[Var, Array] = {}
 
     def __str__(self) -> str:
         return f"the program {self.name} ({self.location})"
@@ -43,6 +57,16 @@ class Trace:
     def fresh_indices(self, domains: Iterable[Domain]) -> tuple[Var, ...]:
         """New index variables for whole-tensor operations."""
         return self.names.indices(domains, letters="ijklmnpq")
+
+    def constant(self, array: Array) -> Var:
+        """The variable that stands for an array of the surrounding scope, under the name that it has there."""
+        for variable, known in self.constants.items():
+            if known is array:
+                return variable
+        space = Space(*array.shape, dtype=_element_type(array))
+        variable = self.names.fresh(Var(name_of_value(array) or "c", space))
+        self.constants[variable] = array
+        return variable
 
     @contextmanager
     def lambda_running(self, names: Iterable[str], domains: Mapping[str, Domain]) -> Iterator[list[Binder]]:
@@ -59,6 +83,17 @@ class Trace:
     def _binder(self, name: str, domain: Domain | None) -> Binder:
         unique = self.names.fresh(Var(name, Whole())).name
         return Binder(name, Var(f"?{unique}", Whole()), domain, "its keyword" if domain else "", given=bool(domain))
+
+
+def _element_type(array: Array) -> type:
+    """The element type of a Space for an array. Raises UnsupportedError where its elements are no numbers."""
+    kinds = {"b": int, "i": int, "u": int, "f": float, "c": complex}
+    if array.dtype.kind not in kinds:
+        raise UnsupportedError(
+            f"an array of {array.dtype} is used in a program",
+            hint="a constant array holds numbers: floats, complex, ints",
+        )
+    return kinds[array.dtype.kind]
 
 
 @contextmanager

@@ -256,6 +256,13 @@ sign = _elementary("sign")
 maximum = _elementary("maximum")
 minimum = _elementary("minimum")
 logaddexp = _elementary("logaddexp")
+arctan2 = _elementary("arctan2")
+hypot = _elementary("hypot")
+arcsinh = _elementary("arcsinh")
+arctanh = _elementary("arctanh")
+floor = _elementary("floor")
+ceil = _elementary("ceil")
+trunc = _elementary("trunc")
 relu = _elementary("relu", lambda x: np.maximum(x, 0))
 
 
@@ -338,7 +345,7 @@ def _sum(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False
     return wrap(arrays.sum_axes(lift(a), axis, keepdims))
 
 
-def _mean(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
+def mean(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
     """np.mean: the sum by the number of elements, which is a sum of ones."""
     return combined(divide, wrap(arrays.sum_axes(lift(a), axis, keepdims)), wrap(arrays.count(lift(a), axis, keepdims)))
 
@@ -357,7 +364,7 @@ HANDLERS.update(
         np.real: real,
         np.imag: imag,
         np.sum: _sum,
-        np.mean: _mean,
+        np.mean: mean,
         np.size: lambda a: _as_value(a).size,
         np.ndim: lambda a: _as_value(a).ndim,
         np.shape: lambda a: _as_value(a).shape,

@@ -6,7 +6,7 @@ which `functions` completes with a row for each function it defines:
     np.exp(x)    → HANDLERS[np.exp](x)    = cd.exp(x)
     np.float64(2) * x → HANDLERS[np.multiply](2.0, x) = 2.0 * x
 
-Invariant: a function without a row, an option without a meaning and a constant array raise UnsupportedError.
+Invariant: a function without a row and an option without a meaning raise UnsupportedError.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.invert: operator.invert,
 }
 
+METHODS: dict[str, Callable[..., Any]] = {}
+"""Methods of arrays that take other arguments than NumPy's function of the same name, or have none."""
+
 
 class NumpyAware(TracedValue):
     """A traced value that NumPy's functions accept."""
@@ -53,7 +56,7 @@ class NumpyAware(TracedValue):
                 f"np.{ufunc.__name__}.{method} is not supported in a program",
                 hint="write the sum with cd.sum(lambda i: …)",
             )
-        return _answer(ufunc, [python_number(value) for value in inputs], options)
+        return _answer(ufunc, [_without_arrays(value) for value in inputs], options)
 
     def __array_function__(
         self, function: Callable[..., object], _: object, arguments: Sequence[object], options: Mapping[str, object]
@@ -62,16 +65,16 @@ class NumpyAware(TracedValue):
 
 
 def python_number(value: object) -> object:
-    """The Python number a NumPy scalar or array without axes holds; anything else as it is.
+    """The Python number a NumPy scalar or array without axes holds; anything else as it is."""
+    return (
+        value.item() if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim) else value
+    )
 
-    Raises UnsupportedError for an array with axes, which a program can only get as a parameter.
-    """
-    if isinstance(value, np.ndarray) and value.ndim:
-        raise UnsupportedError(
-            f"a constant array of shape {value.shape} is used in a program",
-            hint="give the program a parameter for it, and pass the array when you call it; f.partial(…) fixes it",
-        )
-    return value.item() if isinstance(value, np.generic | np.ndarray) else value
+
+def _without_arrays(value: object) -> object:
+    """An operand, an array of the surrounding scope as a constant of the program."""
+    value = python_number(value)
+    return HANDLERS[np.asarray](value) if isinstance(value, np.ndarray) else value
 
 
 def _answer(function: Any, arguments: Sequence[object], options: Mapping[str, object]) -> object:

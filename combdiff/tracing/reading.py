@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import EllipsisType
 
+import numpy as np
+
 from combdiff.errors import IndexingError, UnsupportedError, shown, user_location
 from combdiff.ir import (
     Domain,
@@ -34,29 +36,94 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.ir import delta as delta_term
-from combdiff.tracing.arrays import element
+from combdiff.tracing.arrays import aligned, broadcast, element
 from combdiff.tracing.context import TracedValue, check_live, current, show_domain
 from combdiff.tracing.indices import Index, binders_of, index_term, is_whole
-from combdiff.tracing.numpy_protocol import python_number
+from combdiff.tracing.rearranging import expanded_dims, sliced
 
 
 def read(tensor: Term, key: object) -> Term:
-    """`tensor[key]`: an element, or a tensor over the axes that stay whole (`A[i]`, `A[:, j]`).
+    """`tensor[key]`, with NumPy's meaning: elements, slices, new axes, and arrays of indices.
 
-    An element of an integer parameter may stand for an index: `x[idx[i]]`. Raises IndexingError for too many indices,
-    an index that is not affine or does not fit its axis, UnsupportedError for slices other than `:` and index arrays.
+    An element or a tensor of an integer parameter may stand for an index: `x[idx[i]]`, `x[idx]`. Raises IndexingError
+    for too many indices and for an index that is not affine or does not fit its axis.
     """
+    given = key if isinstance(key, tuple) else (key,)
+    entries = _complete([entry for entry in given if entry is not None], tensor, len(axes_of(tensor)))
+    found = _read_axes(tensor, entries)
+    new = any(entry is None for entry in given)
+    return expanded_dims(found, _new_axes(given, tensor, len(axes_of(found)))) if new else found
+
+
+def _new_axes(given: Sequence[object], tensor: Term, order: int) -> list[int]:
+    """Where in the result the new axes of a key stand."""
+    if any(_looked_up(entry) is not None for entry in given if entry is not None):
+        raise UnsupportedError(
+            f"{describe(tensor)} is read with None beside an array of indices",
+            hint="add the axis afterwards: x[idx][:, None]",
+        )
+    shown_axes = [entry for entry in given if entry is None or isinstance(entry, slice | EllipsisType)]
+    if not any(isinstance(entry, EllipsisType) for entry in shown_axes):
+        shown_axes.append(...)
+    rest = order - sum(isinstance(entry, slice) for entry in shown_axes)
+    places, place = [], 0
+    for entry in shown_axes:
+        if entry is None:
+            places.append(place)
+        place += rest if isinstance(entry, EllipsisType) else 1
+    return places
+
+
+def _read_axes(tensor: Term, entries: Sequence[object]) -> Term:
+    """A tensor read with one entry for each of its axes; arrays of indices give axes where NumPy has them."""
     axes = axes_of(tensor)
-    entries = _complete(key if isinstance(key, tuple) else (key,), tensor, len(axes))
-    kept = [axis for axis, entry in enumerate(entries) if _is_full(entry)]
-    fresh = dict(zip(kept, current("an element").fresh_indices(axes[axis] for axis in kept), strict=True))
-    looked_up = {axis: value for axis, entry in enumerate(entries) if (value := integer_value(entry)) is not None}
+    kept = {
+        n: _kept(axes[n], entry, f"axis {n} of {describe(tensor)}")
+        for n, entry in enumerate(entries)
+        if isinstance(entry, slice)
+    }
+    fresh = dict(zip(kept, current("an element").fresh_indices(axis for axis, _, _ in kept.values()), strict=True))
+    looked_up = {axis: value for axis, entry in enumerate(entries) if (value := _looked_up(entry)) is not None}
+    values, batch = _broadcast(list(looked_up.values()))
     found = {axis: _stand_in(tensor, axis) for axis in looked_up}
-    known = fresh | found
+    forms = {axis: affine([(fresh[axis], step), (start, 1)]) for axis, (_, step, start) in kept.items()}
+    known: dict[int, Term] = {**forms, **found}
     indices = [known.get(axis) or _axis_index(entry, tensor, axis) for axis, entry in enumerate(entries)]
-    hits = [delta_term(found[axis], value, axes[axis]) for axis, value in looked_up.items()]
+    hits = [delta_term(found[axis], value, axes[axis]) for axis, value in zip(looked_up, values, strict=True)]
     _note_place(tensor, indices)
-    return lambda_(fresh.values(), total(found.values(), mul(*hits, element(tensor, indices))))
+    places = list(looked_up)
+    adjacent = places == list(range(places[0], places[-1] + 1)) if places else False
+    before = [fresh[axis] for axis in kept if adjacent and axis < places[0]]
+    after = [fresh[axis] for axis in kept if not (adjacent and axis < places[0])]
+    return lambda_((*before, *batch, *after), total(found.values(), mul(*hits, element(tensor, indices))))
+
+
+def _kept(domain: Domain, entry: slice, where: str) -> tuple[Domain, int, Term]:
+    """What a slice leaves of an axis: the new axis, the step of the old index, and where that starts."""
+    return (domain, 1, affine([])) if _is_full(entry) else sliced(domain, entry, where)
+
+
+def _looked_up(entry: object) -> Term | None:
+    """The integers that an entry of a key holds: an array or list of them, or what is made of integer parameters."""
+    if isinstance(entry, list):
+        entry = np.asarray(entry)
+    if not isinstance(entry, np.ndarray) or not entry.ndim:
+        return integer_value(entry)
+    if entry.dtype.kind not in "iu":
+        raise UnsupportedError(
+            f"a tensor is read with an array of {entry.dtype}",
+            hint="arrays of indices hold whole numbers; in place of a mask multiply by zeros and ones, or use cd.where",
+        )
+    return current("an array of indices").constant(entry)
+
+
+def _broadcast(values: Sequence[Term]) -> tuple[Sequence[Term], tuple[Var, ...]]:
+    """The elements of arrays of indices at the indices of their broadcast."""
+    shapes = [axes_of(value) for value in values]
+    if not any(shapes):
+        return values, ()
+    batch = current("an array of indices").fresh_indices(broadcast(values, shapes))
+    return [element(v, aligned(shape, batch)) for v, shape in zip(values, shapes, strict=True)], batch
 
 
 def _note_place(tensor: Term, indices: Sequence[Term]) -> None:
@@ -71,7 +138,9 @@ def integer_value(entry: object) -> Term | None:
     if isinstance(entry, Index) or not isinstance(entry, TracedValue):
         return None
     term = getattr(entry, "term", None)
-    if not isinstance(term, Term) or type_of(term) != Space(dtype=int) or not term.free:
+    if not isinstance(term, Term) or not isinstance(space := type_of(term), Space) or space.dtype is not int:
+        return None
+    if not term.free:
         return None
     check_live(term, current("an element"))
     return term
@@ -135,16 +204,6 @@ def _axis_index(entry: object, tensor: Term, axis: int) -> Term:
 
 
 def _refuse_other_entries(entry: object, where: str) -> None:
-    if isinstance(entry, slice):
-        raise UnsupportedError(
-            f"{where} is read with a part of its indices; only a full : is supported",
-            hint="write the part with an index: cd.tensor(lambda i: x[2*i + 1], i=5)",
-        )
-    if entry is None or isinstance(python_number(entry), list | tuple):
-        raise UnsupportedError(
-            f"{where} is read with {shown(entry)}",
-            hint="write the new tensor with its indices: cd.tensor(lambda i, j: …)",
-        )
     if isinstance(entry, TracedValue) and not isinstance(entry, Index):
         raise IndexingError(
             f"{where} is read with a {entry.kind}, but an index is an expression of the indices of a lambda",

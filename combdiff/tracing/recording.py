@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
+from typing import Any
 
 from combdiff.errors import Location, TraceError, shown
 from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled
@@ -30,7 +31,8 @@ class Traced:
     """What tracing a function found: its term, its name and where it is written.
 
     `inner` names the last parameters where the function returns a function of them: the term is uncurried. `places` are
-    the lines that read elements, by `access_name`.
+    the lines that read elements, by `access_name`. `constants` are the arrays of the surrounding scope that it uses,
+    values of further parameters.
     """
 
     term: Lambda
@@ -38,6 +40,7 @@ class Traced:
     location: Location
     inner: tuple[str, ...] = ()
     places: Mapping[str, Location] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
 
 
 def trace_function(function: Callable[..., object]) -> Traced:
@@ -54,8 +57,10 @@ def trace_function(function: Callable[..., object]) -> Traced:
     with tracing(function.__name__, location, (*parameters, *(Var(name, Whole()) for name in sizes))) as trace:
         returned = function(*(_traced_parameter(parameter, trace) for parameter in parameters))
         inner, returned = returned_function(returned, parameters, trace)
-        term = Lambda((*parameters, *inner), settled(_result(returned, function.__name__, location)))
-        return Traced(term, function.__name__, location, tuple(var.name for var in inner), trace.places)
+        body = settled(_result(returned, function.__name__, location))
+        constants = {variable.name: array for variable, array in trace.constants.items()}
+        term = Lambda((*parameters, *trace.constants, *inner), body)
+        return Traced(term, function.__name__, location, tuple(var.name for var in inner), trace.places, constants)
 
 
 def _traced_parameter(parameter: Var, trace: Trace) -> TracedValue:

@@ -22,9 +22,11 @@ import numpy as np
 import combdiff.tracing.arrays as arrays
 from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, shown
 from combdiff.ir import (
+    ONE,
     ZERO,
     Apply,
     Coordinate,
+    Domain,
     Function,
     Number,
     Real,
@@ -43,6 +45,7 @@ from combdiff.ir import (
     negate,
     power_of,
     tidy,
+    total,
     type_of,
 )
 from combdiff.ir import conj as conj_term
@@ -50,7 +53,7 @@ from combdiff.ir import number as number_term
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
 from combdiff.tracing.indices import Condition, Index, Magnitude
-from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, answer, python_number
+from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number
 from combdiff.tracing.reading import read
 
 WHERE_HINT = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
@@ -78,17 +81,32 @@ class Value(NumpyAware):
         return self.space.order
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of the axes; raises TraceError where one is only named."""
-        axes = self.space.axes
-        if any(isinstance(axis, Real) or isinstance(size_of(axis), str) for axis in axes):
-            shown = ", ".join(map(show_domain, axes))
+    def shape(self) -> tuple[int | Value, ...]:
+        """The sizes of the axes; one that is only named is a number of the program."""
+        return tuple(self._size(axis) for axis in self.space.axes)
+
+    def _size(self, axis: Domain) -> int | Value:
+        """The number of indices of an axis: a sum of ones over those of an axis that is only named."""
+        if isinstance(axis, Real):
             raise TraceError(
-                f"the shape of {describe(self.live())} is asked for, but its axes ({shown}) have numbers "
-                "only when the program is called",
-                hint='give sizes by name, as in cd.sum(lambda k: …, k="N"), or declare a number in the Space',
+                f"the shape of {describe(self.live())} is asked for, but an axis of it is the real line",
+                hint="over the real line there are integrals, and no number of elements",
             )
-        return tuple(extent(axis, {}) for axis in axes)
+        if isinstance(size_of(axis), str):
+            return wrap(total(current("a shape").fresh_indices([axis]), ONE))
+        return extent(axis, {})
+
+    def __len__(self) -> int:
+        """The size of the first axis. Raises TraceError where that is only named, and for a number."""
+        if not self.space.axes:
+            raise TypeMismatchError(f"len of {describe(self.live())}, which is a number")
+        size = self._size(self.space.axes[0])
+        if isinstance(size, int):
+            return size
+        raise TraceError(
+            f"len of {describe(self.live())} is asked for, whose first axis is {show_domain(self.space.axes[0])}",
+            hint="use x.shape[0], a number of the program, or declare the axis with a number",
+        )
 
     def __repr__(self) -> str:
         return f"<{self.kind} {describe(self.term)}: {self.space!r}>"
@@ -152,10 +170,10 @@ class Value(NumpyAware):
 
     @property
     def size(self) -> int | Value:
-        """The number of elements; a number of the program, a sum of ones, where a size is only named."""
-        if any(isinstance(axis, Real) or isinstance(size_of(axis), str) for axis in self.space.axes):
-            return wrap(arrays.count(self.live()))
-        return math.prod(self.shape)
+        """The number of elements; a number of the program where a size is only named."""
+        sizes = self.shape
+        named = [size for size in sizes if not isinstance(size, int)]
+        return wrap(arrays.count(self.live())) if named else math.prod(size for size in sizes if isinstance(size, int))
 
     def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
         """The sum over all axes, or over those given, which `keepdims` leaves there with size 1."""
@@ -174,7 +192,7 @@ class Value(NumpyAware):
             raise UnknownAttributeError(
                 f"a {self.kind} has no attribute {name!r}", hint="write it with cd functions: cd.tensor(lambda i: …)"
             )
-        handler = HANDLERS.get(getattr(np, name, None))
+        handler = METHODS.get(name) or HANDLERS.get(getattr(np, name, None))
         if handler is None:
             raise UnsupportedError(
                 f"{describe(self.live())}.{name} is not supported in a program",
@@ -293,10 +311,12 @@ def combined(combine: arrays.Combine, *operands: object) -> Value:
 
 
 def lift(value: object) -> Term:
-    """The term of a traced number or tensor, or of a Python or NumPy number. Raises the error that fits otherwise."""
+    """The term of a traced value, a number, or an array of the surrounding scope; else the error that fits."""
     value = python_number(value)
     if isinstance(value, Value | Condition):
         return value.live()
+    if isinstance(value, np.ndarray):
+        return current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
     if isinstance(value, Magnitude):

@@ -21,9 +21,10 @@ def dressed(one: Any, two: Any, t1: Any) -> tuple[Any, Any]:
     return left @ one @ right, np.einsum("pqrs,Pp,Qq,rR,sS->PQRS", two, left, left, right, right, optimize=True)
 
 
+@pytest.mark.needs("pyscf")
 def test_the_gradient_by_the_multipliers_is_the_residual_of_pyscf() -> None:
-    gto, scf = pytest.importorskip("pyscf.gto"), pytest.importorskip("pyscf.scf")
-    cc = pytest.importorskip("pyscf.cc")
+    from pyscf import cc, gto, scf
+
     water = gto.M(atom="O 0 0 0; H 0 .757 .587; H 0 -.757 .587", basis="sto-3g", verbose=0)
     field = scf.GHF(water).run(conv_tol=1e-12)
     theory = cc.GCCSD(field)

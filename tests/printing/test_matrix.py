@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,109 +29,7 @@ Vector = cd.Space("n")
 ComplexVector = cd.Space("n", dtype=complex)
 
 
-# --- an evaluator of matrix notation -------------------------------------------------------------------------------
-
-TOKEN = re.compile(r"\s*([0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?i?|\^∘|⁻¹|⁻ᵀ|‖_F|[a-zA-Zα-ω][a-zA-Zα-ω0-9_]*|.)")
-PLAIN = ("exp", "log", "sqrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "tanh", "sign")
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(np, name) for name in PLAIN},
-    "relu": lambda x: np.maximum(x, 0),
-    "step": lambda x: np.heaviside(x, 0.5),
-    "max": np.maximum,
-    "adj": lambda a: np.linalg.det(a) * np.linalg.inv(a),
-    "det": lambda a: np.array(np.linalg.det(a)),
-    "tr": lambda a: np.array(np.trace(a)),
-    "diag": lambda a: np.diag(a[:, 0]) if a.shape[1] == 1 else np.diag(a)[:, None],
-}
-
-
-class Evaluator:
-    """Reads matrix notation with vectors as columns; shapes must fit exactly, so nothing is broadcast by accident."""
-
-    def __init__(self, arrays: dict[str, Array]) -> None:
-        columns = {name: a[:, None] if a.ndim == 1 else a for name, a in arrays.items()}
-        self.names = {**columns, "𝟏": np.ones((SIZE, 1)), "𝐈": np.eye(SIZE), "i": np.array(1j)}
-
-    def run(self, text: str) -> list[Array]:
-        """The values of a whole text: definitions line by line, then the result, or several in parentheses."""
-        *definitions, result = text.splitlines()
-        for line in definitions:
-            name, _, right = line.partition(" = ")
-            self.names[name] = self.value(right)
-        return [self.value(result)]
-
-    def value(self, text: str) -> Array:
-        self.tokens = [t for t in TOKEN.findall(text) if t.strip()] + [""]
-        found = self.sum()
-        assert self.tokens == [""], self.tokens
-        return found
-
-    def take(self, *wanted: str) -> str:
-        return self.tokens.pop(0) if self.tokens[0] in wanted else ""
-
-    def sum(self) -> Array:
-        total = -self.product() if self.take("-") else self.product()
-        while sign := self.take("+", "-"):
-            term = self.product()
-            assert np.shape(term) == np.shape(total), "a sum of unequal shapes"
-            total = total + term if sign == "+" else total - term
-        return total
-
-    def product(self) -> Array:
-        found = self.marked()
-        while sign := self.take("·", "⊙", "⊘", "/"):
-            other = self.marked()
-            if sign == "/":
-                assert not np.ndim(other)
-                found = found / other
-            elif sign != "·":
-                assert found.shape == other.shape
-                assert found.ndim == 2
-                found = found * other if sign == "⊙" else found / other
-            else:
-                found = found * other if not (np.ndim(found) and np.ndim(other)) else found @ other
-                found = found[0, 0] if np.shape(found) == (1, 1) else found
-        return np.asarray(found)
-
-    def marked(self) -> Array:
-        found = self.atom()
-        while mark := self.take("ᵀ", "†", "*", "⁻¹", "⁻ᵀ", *SUPERSCRIPTS, "^", "^∘"):
-            if mark in SUPERSCRIPTS:
-                found = found ** SUPERSCRIPTS.index(mark)
-            elif mark in ("^", "^∘"):
-                assert (np.ndim(found) > 0) == (mark == "^∘")
-                found = found ** self.atom()
-            elif mark in ("⁻¹", "⁻ᵀ"):
-                found = np.linalg.inv(found.T if mark == "⁻ᵀ" else found)
-            else:
-                found = found.T if mark in "ᵀ†" else found
-                found = found.conj() if mark in "*†" else found
-        return found
-
-    def atom(self) -> Array:
-        token = self.tokens.pop(0)
-        if token == "(":
-            inner = self.sum()
-            assert self.take(")")
-            return inner
-        if token == "‖":
-            inner = self.sum()
-            end = self.take("‖", "‖_F")
-            assert (end == "‖_F") == (inner.shape[1] > 1)
-            return np.array(np.linalg.norm(inner))
-        if token == "|":
-            inner = self.sum()
-            assert self.take("|")
-            return np.abs(inner)
-        if token[0] in "0123456789":
-            return np.array(float(token[:-1]) * 1j if token.endswith("i") else float(token))
-        if self.take("("):
-            arguments = [self.sum()]
-            while self.take(","):
-                arguments.append(self.sum())
-            assert self.take(")")
-            return np.asarray(FUNCTIONS[token](*arguments))
-        return self.names[token]
+# --- matrix notation read back -------------------------------------------------------------------------------------
 
 
 def arrays_of(program: Program, seed: int = 0) -> dict[str, Array]:
@@ -151,16 +48,20 @@ def arrays_of(program: Program, seed: int = 0) -> dict[str, Array]:
 
 
 def agrees(program: Program) -> str:
-    """The matrix notation of a program, which has the program's value."""
+    """The matrix notation of a program, which read back has the program's value."""
     text = program.matrix()
     assert "[" not in text, text
     arrays = arrays_of(program)
-    (found,) = Evaluator(arrays).run(text)
     expected = np.asarray(program(**arrays))
-    if text == "0":
-        found = np.zeros(expected.shape)
-    assert found.shape == ((SIZE, 1) if found.ndim == 2 and expected.ndim == 1 else expected.shape), text
-    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9, err_msg=text)
+    told = text  # 0, 𝟏 and 𝐈 by themselves are of whatever shape
+    if not any(re.search(rf"\b{p.name}", text) for p in program.parameters):
+        name, order = program.parameters[0].name, len(np.shape(arrays[program.parameters[0].name]))
+        shaped = name if order == expected.ndim else f"{name}·{name}ᵀ"
+        told = "0" if text == "0" else f"{text} + 0·{shaped}"
+    found = np.asarray(cd.read(told, {p.name: p.type for p in program.parameters})(**arrays))
+    found = np.zeros(expected.shape) if text == "0" else found
+    assert found.shape == expected.shape, text
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=text)
     return text
 
 

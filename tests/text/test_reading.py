@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -131,6 +133,45 @@ def test_maps_and_fields_read_back() -> None:
 )
 def test_ascii_spellings(ascii: str, unicode: str) -> None:
     assert str(cd.read(ascii, {"A": Square, "x": Vector})) == unicode
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("x'*A*x + norm2(A*x - y)^2", "xᵀ·A·x + ‖A·x - y‖²"),
+        ("tr(A'*B)", "tr(A·Bᵀ)"),
+        ("log(det(X))", "log(det(X))"),
+        ("sum(log(vector(1) + exp(-(y .* (X*w)))))", "𝟏ᵀ·log(𝟏 + exp(-y ⊙ (X·w)))"),
+        ("inv(A)*b", "A⁻¹·b"),
+    ],
+)
+def test_matrix_notation_as_it_is_typed(written: str, shown: str) -> None:
+    """Capital letters are matrices and small ones vectors, where nothing says otherwise."""
+    assert cd.read(written).matrix() == shown
+
+
+def test_spaces_are_declared_in_front() -> None:
+    found = cd.read("A symmetric (n, n), x (n), c complex ()\nx'*A*x")
+    symmetric = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])
+    assert {p.name: p.type for p in found.parameters} == {"A": symmetric, "x": Vector, "c": cd.Space(dtype=complex)}
+    assert cd.grad(found, "x").matrix() == "2·A·x"
+    with pytest.raises(cd.TextError, match=r"line 1, column 1: A: the symmetry 'A\[i,j\] = A\[j,i\]' has 2 indices"):
+        cd.read("A symmetric (n)\nA*x")
+    with pytest.raises(cd.TextError, match="line 2, column 5: two"):
+        cd.read("x (n)\n1 + x x", {})
+
+
+def test_averages_over_symmetries_read_back() -> None:
+    Symmetric3 = cd.Space("n", "n", "n", symmetry=["A[i,j,k] = A[j,i,k]", "A[i,j,k] = A[k,j,i]"])
+    spaces = {"A": Symmetric3, "x": Vector, "y": Vector}
+    found = cd.read("(A, x, y) ↦ (d, e, f) ↦ Sym_{d,e,f} x[d] y[e]² x[f]", spaces)
+    x, y = np.random.default_rng(0).normal(size=(2, 3))
+    product = np.einsum("i,j,k->ijk", x, y**2, x)
+    expected = np.mean([np.transpose(product, axes) for axes in itertools.permutations(range(3))], axis=0)
+    np.testing.assert_allclose(found(np.zeros((3, 3, 3)), x, y), expected)
+    z = np.array([1 + 2j, 3j])
+    herm = cd.read("z ↦ (d, e) ↦ Herm_{d,e} z[d]", {"z": Complex})
+    np.testing.assert_allclose(herm(z), (z[:, None] + z.conj()[None, :]) / 2)
 
 
 def test_spaces_follow_from_use() -> None:

@@ -232,7 +232,7 @@ def returns_a_pair(B: Matrix):  # type: ignore[valid-type, no-untyped-def]
         (returns_itself, "the function that returns_itself returns gives a function again"),
         (returns_its_name, "B is a parameter of returns_its_name and of the function that it returns"),
         (returns_a_function_of_maps, "takes the map R; it may take tensors"),
-        (returns_a_pair, "returns_a_pair returns a Returned"),
+        (returns_a_pair, "returns_a_pair returns a Closure"),
     ],
 )
 def test_functions_that_cannot_be_returned(function: Callable[..., object], message: str) -> None:

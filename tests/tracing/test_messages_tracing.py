@@ -248,8 +248,8 @@ def index_as_a_number(x: Vector):
 
 @case(
     UnsupportedError,
-    "axis 0 of x is read with a part of its indices; only a full : is supported",
-    "write the part with an index: cd.tensor(lambda i: x[2*i + 1], i=5)",
+    "the slice of axis 0 of x needs the number of elements along an axis that is 'N'",
+    'declare the axis with a number, or write the elements with indices: cd.tensor(lambda i: x[i + 1], i="m")',
 )
 def slice_of_an_axis(x: Vector):
     return x[1:]  # here
@@ -257,20 +257,20 @@ def slice_of_an_axis(x: Vector):
 
 @case(
     UnsupportedError,
-    "axis 0 of x is read with None",
-    "write the new tensor with its indices: cd.tensor(lambda i, j: …)",
+    "A is read with None beside an array of indices",
+    "add the axis afterwards: x[idx][:, None]",
 )
-def new_axis(x: Vector):
-    return x[None]  # here
+def new_axis_beside_indices(A: Matrix):
+    return A[[0, 1], None]  # here
 
 
 @case(
     UnsupportedError,
-    "axis 0 of A is read with [0, 1]",
-    "write the new tensor with its indices: cd.tensor(lambda i, j: …)",
+    "a tensor is read with an array of bool",
+    "arrays of indices hold whole numbers; in place of a mask multiply by zeros and ones, or use cd.where",
 )
-def index_list(A: Matrix):
-    return A[[0, 1]]  # here
+def mask_of_data(A: Matrix):
+    return A[[True, False]]  # here
 
 
 @case(
@@ -449,8 +449,8 @@ def range_of_a_value(a: Number):
 
 @case(
     TraceError,
-    f"len() is asked of a traced tensor, {UNKNOWN}",
-    "write sizes as in the Space, or leave loops to cd.sum(lambda i: …)",
+    "len of x is asked for, whose first axis is 'N'",
+    "use x.shape[0], a number of the program, or declare the axis with a number",
 )
 def length_of_a_tensor(x: Vector):
     return len(x)  # here
@@ -484,15 +484,6 @@ def array_of_a_tensor(x: Vector):
     return np.asarray(x)  # here
 
 
-@case(
-    TraceError,
-    "the shape of A is asked for, but its axes ('N', 'M') have numbers only when the program is called",
-    'give sizes by name, as in cd.sum(lambda k: …, k="N"), or declare a number in the Space',
-)
-def shape_of_a_tensor(A: Matrix):
-    return A.sum() / A.shape[0]  # here
-
-
 @case(TraceError, "the traced tensor x is called like a function", "read an element: x[i]")
 def call_of_a_tensor(x: Vector):
     return cd.sum_(lambda i: x(i), i=3)  # here
@@ -512,27 +503,24 @@ CLOSURE = np.arange(3.0)
 
 
 @case(
-    UnsupportedError,
-    "a constant array of shape (3,) is used in a program",
-    "give the program a parameter for it, and pass the array when you call it; f.partial(…) fixes it",
+    TypeMismatchError,
+    "axis 0 of x is 'N', but axis 0 of CLOSURE is 3: they cannot be combined element by element",
+    "sizes are equal when they have the same name or number; for other pairings write the indices: "
+    "cd.tensor(lambda i, j: …)",
 )
 def constant_array(x: Vector):
     return (x * CLOSURE).sum()  # here
 
 
-@case(
-    UnsupportedError,
-    "a constant array of shape (3,) is used in a program",
-    "give the program a parameter for it, and pass the array when you call it; f.partial(…) fixes it",
-)
+@case(TypeMismatchError, "CLOSURE @ x: axis 0 of CLOSURE is 3, but axis 0 of x is 'N': they must be equal")
 def constant_array_first(x: Vector):
     return CLOSURE @ x  # here
 
 
 @case(
     UnsupportedError,
-    "np.sort is not supported in a program",
-    "write it with cd functions, element by element: cd.tensor(lambda i: …)",
+    "np.sort is not supported in a program: the order depends on the values",
+    "sort outside, and pass the order as indices",
 )
 def unknown_numpy_function(x: Vector):
     return np.sort(x)  # here
@@ -540,11 +528,11 @@ def unknown_numpy_function(x: Vector):
 
 @case(
     UnsupportedError,
-    "np.cbrt is not supported in a program",
+    "np.spacing is not supported in a program",
     "write it with cd functions, element by element: cd.tensor(lambda i: …)",
 )
 def unknown_numpy_ufunc(x: Vector):
-    return np.cbrt(x)  # here
+    return np.spacing(x)  # here
 
 
 @case(UnsupportedError, "np.add.reduce is not supported in a program", "write the sum with cd.sum(lambda i: …)")

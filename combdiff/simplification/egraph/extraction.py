@@ -335,18 +335,22 @@ class Extractor:
         return affine(parts, tidy(form[2]))
 
     def _run(self) -> None:
-        """Sweep over the classes until nothing changes; a class is looked at again when a part of it got better."""
+        """Sweep over the classes until nothing changes; a node is looked at again when a part of it got better."""
         above = self._users()
         waiting = set(self.classes.values)
+        seen: dict[tuple[Any, int], list[Any]] = {}
         while waiting:
             for class_, nodes in self.classes.values.items():
                 if class_ not in waiting:
                     continue
                 waiting.discard(class_)
                 held = self.best.get(class_)
-                for name, payload in nodes:
-                    for term in self._terms(name, payload):
-                        self._offer(class_, term)
+                for number, (name, payload) in enumerate(nodes):
+                    made_of = [self.best.get(part) for part in self._made_of(name, payload)]
+                    if seen.get((class_, number)) != made_of:
+                        seen[class_, number] = made_of
+                        for term in self._terms(name, payload):
+                            self._offer(class_, term)
                 if self.best.get(class_) is not held:
                     waiting |= above.get(class_, set())
 
@@ -355,12 +359,17 @@ class Extractor:
         above: dict[Any, set[Any]] = {}
         for class_, nodes in self.classes.values.items():
             for name, payload in nodes:
-                parts = set(_parts(name, payload))
-                if name == "Sum":
-                    parts.update(*(p for n, p in self.classes.values.get(payload[1], ()) if n == "Prod"))
-                for part in parts:
+                for part in self._made_of(name, payload):
                     above.setdefault(part, set()).add(class_)
         return above
+
+    def _made_of(self, name: str, payload: Any) -> tuple[Any, ...]:
+        """The classes whose best terms those of a node are made of."""
+        parts = _parts(name, payload)
+        if name == "Sum":
+            products = (p for n, p in self.classes.values.get(payload[1], ()) if n == "Prod")
+            parts = (*parts, *(part for product in products for part in product))
+        return parts
 
     def _offer(self, class_: Any, term: Term) -> None:
         """Take the term for a class if it is cheaper than the one held, or comes first among equally cheap ones."""

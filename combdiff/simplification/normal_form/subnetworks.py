@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ from combdiff.ir import (
     dtype_of,
     is_domain,
     negate,
+    remembered,
     subterms,
 )
 from combdiff.simplification.egraph.extraction import contraction_cost, index_variables
@@ -149,16 +151,22 @@ def signature(part: Subnetwork) -> tuple[object, ...]:
 
 # --- what it saves -------------------------------------------------------------------------------------------------
 
-Sizes = Mapping[str, int]
+Sizes = tuple[tuple[str, int], ...]  # of some named sizes
 
 
 def scenarios(sites: Iterable[Term]) -> Iterator[Sizes]:
     """Typical sizes, then each named size in turn small and large."""
-    yield {}
-    domains = {v.type for site in sites for node in subterms(site) for v in node.bound if is_domain(v.type)}
-    for name in sorted({size for domain in domains if isinstance(size := _size(domain), str)}):
+    yield ()
+    for name in sorted(frozenset[str]().union(*map(_summed_sizes, sites))):
         for value in SIZES:
-            yield {name: value}
+            yield ((name, value),)
+
+
+@remembered
+def _summed_sizes(site: Term) -> frozenset[str]:
+    """The named sizes of the indices that are bound in a term."""
+    domains = {v.type for node in subterms(site) for v in node.bound if is_domain(v.type)}
+    return frozenset(size for domain in domains if isinstance(size := _size(domain), str))
 
 
 def _size(domain: object) -> Size | None:
@@ -168,18 +176,23 @@ def _size(domain: object) -> Size | None:
     return None
 
 
-def _sized(var: Var, sizes: Sizes) -> Var:
-    """The index over as many values as the sizes say."""
-    name = _size(var.type)
-    if name not in sizes or not isinstance(name, str):
-        return var
-    domain: Domain = Symmetric(sizes[name]) if isinstance(var.type, Symmetric) else Range(sizes[name])
-    return Var(var.name, domain)
+def _sized(indices: Iterable[Var], sizes: Mapping[object, int]) -> frozenset[Var]:
+    """The indices over as many values as the sizes say."""
+    found = set()
+    for var in indices:
+        value = sizes.get(_size(var.type))
+        if value is not None:
+            domain: Domain = Symmetric(value) if isinstance(var.type, Symmetric) else Range(value)
+            var = Var(var.name, domain)
+        found.add(var)
+    return frozenset(found)
 
 
-def _price(factors: Iterable[Iterable[Var]], summed: Iterable[Var], sizes: Sizes) -> float:
-    sets = tuple(frozenset(_sized(v, sizes) for v in factor) for factor in factors)
-    return contraction_cost(sets, frozenset(_sized(v, sizes) for v in summed))
+@lru_cache(maxsize=8192)
+def _price(factors: tuple[frozenset[Var], ...], summed: frozenset[Var], sizes: Sizes) -> float:
+    """The work of a network; kept, as the same networks are priced for each candidate and again after each binding."""
+    known: Mapping[object, int] = dict(sizes)
+    return contraction_cost(tuple(_sized(factor, known) for factor in factors), _sized(summed, known))
 
 
 def saving(common: Common, sizes_tried: Sequence[Sizes]) -> float:
@@ -195,19 +208,19 @@ def costs_nothing(common: Common, sizes_tried: Sequence[Sizes]) -> bool:
 
 def _saving_at(common: Common, sizes: Sizes) -> float:
     part = common.definition
-    spent = 0.0 if common.bound is not None else _price(map(index_variables, part.factors), part.summed, sizes)
+    spent = 0.0
+    if common.bound is None:
+        spent = _price(tuple(map(index_variables, part.factors)), frozenset(part.summed), sizes)
     networks: dict[tuple[int, Sum], list[Subnetwork]] = {}
     for use in common.uses:
         networks.setdefault((use.site, use.part.node), []).append(use.part)
     saved = 0.0
     for (_, node), parts in networks.items():
-        factors = [index_variables(f) for f in factors_of(node) if not isinstance(f, Number)]
+        factors = [(n, index_variables(f)) for n, f in enumerate(factors_of(node)) if not isinstance(f, Number)]
         taken = {n for part in parts for n in part.positions}
-        left = [
-            index_variables(f) for n, f in enumerate(factors_of(node)) if n not in taken and not isinstance(f, Number)
-        ]
+        left = (indices for n, indices in factors if n not in taken)
         gone = {i for part in parts for i in part.summed}
-        after = [*left, *(frozenset(part.open) for part in parts)]
-        saved += _price(factors, node.indices, sizes)
-        saved -= _price(after, (i for i in node.indices if i not in gone), sizes)
+        after = (*left, *(frozenset(part.open) for part in parts))
+        saved += _price(tuple(indices for _, indices in factors), frozenset(node.indices), sizes)
+        saved -= _price(after, frozenset(node.indices) - gone, sizes)
     return saved - spent

@@ -1,0 +1,132 @@
+"""Masked softmax and log-sum-exp at extreme arguments: as good as the quotient that is shifted by hand."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import BACKENDS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import combdiff as cd
+
+M, ROWS = cd.Space("n", "n"), cd.Space("n")
+EXTREME = st.sampled_from([0.0, 1.0, -1e-300, 1e3, -1e3, 999.0, 1e12, 1e17, -1e300, 1e300, -np.inf])
+
+
+@cd.program
+def told(s: M, v: ROWS):
+    """A condition in front of the exponential."""
+    e = cd.tensor(lambda i, j: cd.where(j <= i, cd.exp(s[i, j]), 0))
+    return cd.tensor(lambda i: cd.sum(lambda j: e[i, j] * v[j]) / cd.sum(lambda j: e[i, j]))
+
+
+@cd.program
+def inside(s: M, v: ROWS):
+    """−∞ in the exponent."""
+    e = cd.exp(cd.tensor(lambda i, j: cd.where(j <= i, s[i, j], -np.inf)))
+    return cd.tensor(lambda i: cd.sum(lambda j: e[i, j] * v[j]) / cd.sum(lambda j: e[i, j]))
+
+
+@cd.program
+def logarithms(s: M):
+    return cd.tensor(lambda i: cd.log(cd.sum(lambda j: cd.where(j <= i, cd.exp(s[i, j]), 0))))
+
+
+def shares(s: Any) -> Any:
+    """The softmax of what is on and below the diagonal, shifted by hand."""
+    masked = np.where(np.tri(len(s), dtype=bool), s, -np.inf)
+    powers = np.exp(masked - masked.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+PULLED = {f.name: (cd.pullback(f, "s"), cd.pushforward(f, "s")) for f in (told, inside)}
+SLOPES = cd.pullback(logarithms, "s")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_masked_softmax(data: st.DataObject) -> None:
+    s = np.array(data.draw(st.lists(st.lists(EXTREME, min_size=3, max_size=3), min_size=3, max_size=3)))
+    np.fill_diagonal(s, np.maximum(np.diag(s), -1e300))  # something is left of every row
+    s[np.triu_indices(3, 1)] = data.draw(st.sampled_from([0.0, 1e300, np.inf, np.nan]))  # is not looked at
+    v, k, t = np.array([1.0, 2.0, -3.0]), np.array([1.0, -0.5, 2.0]), np.arange(9.0).reshape(3, 3)
+    p = shares(s)
+    slopes = p * (v - (p @ v)[:, None])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for program in (told, inside):
+            pull, push = PULLED[program.name]
+            np.testing.assert_allclose(program(s, v), p @ v, rtol=1e-14, atol=1e-14)
+            np.testing.assert_allclose(pull(s, v, k), k[:, None] * slopes, rtol=1e-14, atol=1e-14)
+            np.testing.assert_allclose(push(s, v, t), (slopes * t).sum(1), rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(SLOPES(s, k), k[:, None] * p, rtol=1e-15, atol=1e-15)
+
+
+@pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
+def test_causal_attention(backend: str) -> None:
+    """Logits of a thousand that differ by little: value, gradient and Hessian-vector product of each library."""
+    A = cd.Space("n", "d")
+
+    @cd.program
+    def attention(q: A, k: A, v: A):
+        e = cd.tensor(lambda i, j: cd.where(j <= i, cd.exp(cd.sum(lambda c: q[i, c] * k[j, c])), 0))
+        z = cd.tensor(lambda i: cd.sum(lambda j: e[i, j]))
+        return cd.sum(lambda i, c: (cd.sum(lambda j: e[i, j] * v[j, c]) / z[i]) ** 2)
+
+    rng = np.random.default_rng(0)
+    q, k, v, t = (rng.normal(size=(4, 2)) for _ in range(4))
+    q[:, 0], k[:, 0] = 1.0, 1e3 + k[:, 0] / 8
+    both, product = (d.compile(backend=backend) for d in (cd.value_and_grad(attention, "q"), cd.hvp(attention, "q")))
+
+    def slope(q: Any) -> Any:
+        p = shares(q @ k.T)
+        outer = 2 * (p @ v) @ v.T
+        return (p * (outer - (p * outer).sum(1, keepdims=True))) @ k
+
+    value, gradient = map(np.asarray, both(q, k, v))
+    assert "_boxes" not in logarithms.source()
+    digits = 1e-12 if value.dtype == np.float64 else 1e-3  # JAX takes single precision, by default
+    np.testing.assert_allclose(value, ((shares(q @ k.T) @ v) ** 2).sum(), rtol=digits)
+    np.testing.assert_allclose(gradient, slope(q), atol=1e4 * digits)
+    central = (slope(q + 1e-6 * t) - slope(q - 1e-6 * t)) / 2e-6
+    found = np.asarray(product(q, k, v, t))
+    assert np.isfinite(found).all()
+    if value.dtype == np.float64:
+        np.testing.assert_allclose(found, central, rtol=1e-3, atol=1e-3)
+
+
+def test_hessians_of_sums_within_sums() -> None:
+    """Two steps of a chain of hidden states."""
+
+    @cd.program
+    def chain(T: cd.Space("k", "k")):
+        first = cd.tensor(lambda j: cd.log(cd.sum(lambda i: cd.exp(T[0, i] + T[i, j]))))
+        return cd.log(cd.sum(lambda i, j: cd.exp(first[i] + T[i, j])))
+
+    T, V = np.array([[0.3, -0.4], [1.0, 0.2]]), np.array([[1.0, 2.0], [-1.0, 0.5]])
+    gradient, H = cd.grad(chain, simplify=False), cd.hessian(chain, simplify=False)
+    central = (gradient(T + 1e-6 * V) - gradient(T - 1e-6 * V)) / 2e-6
+    np.testing.assert_allclose(np.tensordot(H(T), V, 2), central, atol=1e-8)
+    assert np.isfinite(H(5e3 * T)).all()
+
+
+def test_planning_is_linear() -> None:
+    """Each scaled number is made once: twice the gates take about twice the bindings."""
+    from combdiff.stability.stabilisation import stable
+
+    def gated(steps: int) -> int:
+        @cd.program
+        def f(x: ROWS, W: M):
+            h = x
+            for _ in range(steps):
+                h = h * (1 / (1 + cd.exp(-(W @ h))))
+            return h.sum()
+
+        return len(stable(cd.grad(f, "W", simplify=False).term).body.bindings)  # type: ignore[attr-defined]
+
+    sizes = [gated(steps) for steps in (2, 4, 8)]
+    assert sizes[2] - sizes[1] <= 2.2 * (sizes[1] - sizes[0])

@@ -1,0 +1,122 @@
+"""NumPy's functions of whole arrays: value, shape and derivative of each, as NumPy has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+SMALL = np.random.default_rng(3)
+IDX = np.array([2, 0, 2])
+
+# What is done to a 2 × 3 matrix, as a NumPy user writes it.
+OF_A_MATRIX: dict[str, Callable[[Any], Any]] = {
+    "x[1:]": lambda A: A[1:],
+    "x[:, ::2]": lambda A: A[:, ::2],
+    "x[::-1]": lambda A: A[::-1],
+    "x[:, -2:]": lambda A: A[:, -2:],
+    "x[..., 1]": lambda A: A[..., 1],
+    "x[None]": lambda A: A[None],
+    "x[:, None, 1:]": lambda A: A[:, None, 1:],
+    "x[-1]": lambda A: A[-1],
+    "x[1:1]": lambda A: A[1:1],
+    "x[:, idx]": lambda A: A[:, IDX],
+    "x[[0, 1, 1], idx]": lambda A: A[[0, 1, 1], IDX],
+    "take": lambda A: np.take(A, IDX, axis=1),
+    "reshape 3, 2": lambda A: A.reshape(3, 2),
+    "reshape -1": lambda A: A.reshape(-1),
+    "reshape 2, 1, 3": lambda A: np.reshape(A, (2, 1, 3)),
+    "reshape 1, 6": lambda A: A.reshape((1, -1)),
+    "ravel": np.ravel,
+    "flatten": lambda A: A.flatten(),
+    "swapaxes": lambda A: A.swapaxes(0, 1),
+    "moveaxis": lambda A: np.moveaxis(A, 0, -1),
+    "expand_dims": lambda A: np.expand_dims(A, -1),
+    "squeeze": lambda A: np.squeeze(A[None]),
+    "broadcast_to": lambda A: np.broadcast_to(A, (4, 2, 3)),
+    "concatenate": lambda A: np.concatenate([A, 2 * A[:, 1:]], axis=1),
+    "concatenate flat": lambda A: np.concatenate([A, A], axis=None),
+    "stack": lambda A: np.stack([A, A * A], axis=1),
+    "vstack": lambda A: np.vstack([A, A[0]]),
+    "hstack": lambda A: np.hstack([A, A]),
+    "column_stack": lambda A: np.column_stack([A[:, 0], A]),
+    "split": lambda A: np.split(A, 3, axis=1)[1],
+    "array_split": lambda A: np.array_split(A, 2, axis=1)[0],
+    "flip": np.flip,
+    "fliplr": np.fliplr,
+    "roll": lambda A: np.roll(A, 1, axis=1),
+    "roll flat": lambda A: np.roll(A, -2),
+    "rot90": np.rot90,
+    "rot90 thrice": lambda A: np.rot90(A, 3),
+    "pad": lambda A: np.pad(A, ((1, 0), (0, 2))),
+    "pad ones": lambda A: np.pad(A, 1, constant_values=1),
+    "tile": lambda A: np.tile(A, (2, 2)),
+    "repeat": lambda A: np.repeat(A, 2, axis=1),
+    "diag": lambda A: np.diag(A[0]),
+    "diag above": lambda A: np.diag(A[0], 1),
+    "diagonal": lambda A: np.diagonal(A, 1),
+    "tril": np.tril,
+    "triu": lambda A: np.triu(A, 1),
+    "ones_like": lambda A: A * np.ones_like(A),
+    "mean": lambda A: A.mean(axis=0),
+    "var": lambda A: A.var(axis=1, keepdims=True),
+    "std": lambda A: np.std(A, axis=1, ddof=1),
+    "cumsum": lambda A: np.cumsum(A, axis=1),
+    "cumsum flat": np.cumsum,
+    "diff": lambda A: np.diff(A, axis=1),
+    "norm": lambda A: np.linalg.norm(A, axis=1),
+    "norm of all": np.linalg.norm,
+    "inner": lambda A: np.inner(A, A),
+    "vdot": lambda A: np.vdot(A, A),
+    "tensordot": lambda A: np.tensordot(A, A, axes=([1], [1])),
+    "kron": lambda A: np.kron(A[:, :2], A),
+    "cross": lambda A: np.cross(A, A[::-1]),
+    "multi_dot": lambda A: np.linalg.multi_dot([A, A.T, A]),
+    "clip": lambda A: np.clip(A, -0.4, 0.7),
+    "arctan2": lambda A: np.arctan2(A, A[::-1]),
+    "hypot": lambda A: np.hypot(A, 2.0),
+    "log2": lambda A: np.log2(A * A + 1),
+    "exp2": np.exp2,
+    "cbrt": np.cbrt,
+    "arcsinh": np.arcsinh,
+    "floor": lambda A: np.floor(3 * A) * A,
+    "heaviside": lambda A: np.heaviside(A, 0.5) * A,
+    "logsumexp": lambda A: cd.logsumexp(A, axis=1, keepdims=True),
+    "softmax": lambda A: cd.softmax(A, axis=-1),
+    "shape": lambda A: A.sum() / A.shape[0],
+    "constants": lambda A: A @ np.arange(6.0).reshape(3, 2) + np.ones(2),
+}
+REAL = SMALL.normal(size=(2, 3))
+
+
+def program(operation: Callable[[Any], Any]) -> cd.Program:
+    def applied(A):  # type: ignore[no-untyped-def]
+        return operation(A)
+
+    applied.__annotations__ = {"A": cd.Space(2, 3)}
+    return cd.program(applied)
+
+
+@pytest.mark.parametrize("name", OF_A_MATRIX)
+def test_a_function_of_arrays_is_numpys(name: str) -> None:
+    operation = OF_A_MATRIX[name]
+    f, expected = program(operation), np.asarray(operation(REAL))
+    found = np.asarray(f(REAL))
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", OF_A_MATRIX)
+def test_its_gradient_is_that_of_central_differences(name: str) -> None:
+    operation = OF_A_MATRIX[name]
+    weights = SMALL.normal(size=np.shape(operation(REAL)))
+
+    def weighted(A):  # type: ignore[no-untyped-def]
+        return (weights * operation(A)).sum()
+
+    weighted.__annotations__ = {"A": cd.Space(2, 3)}
+    assert cd.testing.check_grad(cd.program(weighted), "A", A=REAL) < 1e-5
