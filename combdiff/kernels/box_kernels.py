@@ -253,70 +253,13 @@ _TORCH = _in_words(
     ("np.", "torch."),
 )
 
-_DASK_KEEP = '''\
-def _keep(array, conditions):
-    """_keep_block of each chunk, which is told where it begins."""
-    labels = tuple(range(array.ndim))
-
-    def block(part, *places):
-        return _keep_block(part, _moved(conditions, places))
-
-    places = _places(array.shape, dict(enumerate(array.chunks)))
-    meta = np.empty((0,) * array.ndim, array.dtype)
-    return da.blockwise(block, labels, array, labels, *places, dtype=array.dtype, meta=meta, align_arrays=False)
-'''
-
-_DASK_WITHIN = '''\
-def _within(function, arrays, patterns, out, sizes, conditions, hosts):
-    """_within_block of chunks, which are told where they begin; what chunks along summed labels give is added."""
-    arrays = [da.asarray(array) for array in arrays]
-    pairs = [part for pair in zip(arrays, patterns) for part in pair]
-    chunks, arrays = da.core.unify_chunks(*pairs, warn=False)
-    summed = tuple(label for label in range(len(sizes)) if label not in out)
-
-    def block(*parts):
-        known, shape = parts[: len(arrays)], [0] * len(sizes)
-        for part, pattern in zip(known, patterns):
-            for label, size in zip(pattern, part.shape):
-                shape[label] = size
-        moved = _moved(conditions, parts[len(arrays) :])
-        found = _within_block(function, known, patterns, out, tuple(shape), moved, hosts)
-        return found.reshape((*found.shape, *(1 for _ in summed)))
-
-    pairs = [part for pair in zip(arrays, patterns) for part in pair]
-    labels, kind = (*out, *summed), np.result_type(*arrays)
-    ones = {label: tuple(1 for _ in chunks[label]) for label in summed}
-    meta = np.empty((0,) * len(labels), kind)
-    places = _places(sizes, chunks)
-    parts = da.blockwise(
-        block, labels, *pairs, *places, dtype=kind, meta=meta, adjust_chunks=ones, align_arrays=False, concatenate=True
-    )
-    return parts.sum(axis=tuple(range(len(out), len(labels))))
-'''
-
-_DASK_PLACES = '''\
-def _places(sizes, chunks):
-    """The positions along each label, in its chunks, as arguments of blockwise."""
-    return [part for n, size in enumerate(sizes) for part in (da.arange(size, chunks=(chunks[n],)), (n,))]
-
-
-def _moved(conditions, places):
-    """Conditions for positions that are counted from those of a chunk."""
-    first = [int(place[0]) if place.size else 0 for place in places]
-    return tuple(
-        (steps, start + sum(step * place for step, place in zip(steps, first)), modulus)
-        for steps, start, modulus in conditions
-    )
-'''
-
 
 def _dask() -> dict[str, str]:
     """NumPy's helpers for each chunk."""
     found = {name: text for name, text in _ARRAYS.items() if name in ("_kept", "_selected")}
-    for name, text in (("_keep", _DASK_KEEP), ("_within", _DASK_WITHIN)):
+    for name in ("_keep", "_within"):
         found[f"{name}_block"] = _ARRAYS[name].replace(f"def {name}(", f"def {name}_block(")
-        found[name] = text
-    return {**found, "_places": _DASK_PLACES, "_part": _ARRAYS["_part"].replace("np.", "da.")}
+    return {**found, "_part": _ARRAYS["_part"].replace("np.", "da.")}
 
 
 REGIONS: Mapping[str, Mapping[str, str]] = {

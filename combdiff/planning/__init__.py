@@ -51,15 +51,13 @@ from combdiff.planning.passes.fusion import fused
 from combdiff.planning.passes.reuse import Reuse
 from combdiff.planning.passes.slicing import sliced
 from combdiff.planning.passes.stacks import stack_of, stack_text
-from combdiff.planning.passes.structured import SPREADS, STRUCTURED, structured
+from combdiff.planning.passes.structured import structured
 from combdiff.planning.plan import Layout, Loop, Plan, cost, describe, elements, peak
 from combdiff.planning.planning import make_plan, size_names
 from combdiff.planning.views import IndexCondition, Position, extent_form
 
 __all__ = [
     "BY_STRUCTURE",
-    "SPREADS",
-    "STRUCTURED",
     "Arrange",
     "At",
     "Block",

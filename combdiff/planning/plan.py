@@ -17,6 +17,7 @@ from functools import cached_property
 from math import prod
 
 from combdiff.ir import MATRIX_TABLE, Domain, Lambda, Var, extent
+from combdiff.kernels import GRAM_BLOCK, GRAM_SMALL
 from combdiff.planning.indirections import Clip, IndexEquals, Iota, Scatter, Take
 from combdiff.planning.operations import (
     UNIT,
@@ -55,7 +56,6 @@ from combdiff.planning.views import IndexCondition
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
 BUFFER = 1 << 13  # elements of an operand that NumPy lays out at a time
 BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for the mask and copies of each
-GRAM_BLOCK, GRAM_SMALL = 2**18, 2**15  # elements that `_gram` weights at a time, and of arrays weighted as a whole
 
 
 @dataclass(frozen=True)

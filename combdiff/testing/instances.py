@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from combdiff.ir import (
     MATRIX_TABLE,
@@ -39,9 +40,11 @@ from combdiff.testing.conditions import Law, is_literal, is_variable, name_of
 DOMAINS: tuple[Domain, ...] = (Range(4), Range(4), Cyclic(4), Symmetric(2))
 ELEMENTS = {"Arguments": "Value", "Values": "Value", "Indices": "Index", "Binds": "Index", "Steps": "Step"}
 RATIONALS = ("1", "-1", "2", "-2", "3", "1/2", "-2/3", "0", "1", "2")
+WIDTH = Range(3)  # of matrices that are not square
 NAMED_MAP = Var("F", Function(Space(), result=Space()))
 
 
+@lru_cache(maxsize=8)
 def tensors(domain: Domain) -> tuple[Var, ...]:
     """Tensors over a domain of every order up to 3, element type and common symmetry."""
     two, three = (domain,) * 2, (domain,) * 3
@@ -61,10 +64,26 @@ def tensors(domain: Domain) -> tuple[Var, ...]:
     )
 
 
+@lru_cache(maxsize=8)
+def exactly_symmetric(domain: Domain) -> tuple[Var, ...]:
+    """Tensors of order 2 and 3 with one symmetry each, an exchange of two axes, and no other."""
+    found = []
+    for order, m, n in ((2, 0, 1), (3, 0, 1), (3, 0, 2), (3, 1, 2)):
+        left = list("ijk"[:order])
+        right = list(left)
+        right[m], right[n] = left[n], left[m]
+        read, image = (f"A[{','.join(indices)}]" for indices in (left, right))
+        for kind, side, dtype in (("S", image, float), ("K", f"-{image}", float), ("H", f"conj({image})", complex)):
+            space = Space(*[domain] * order, dtype=dtype, symmetry=[f"{read} = {side}"])
+            found.append(Var(f"{kind}{order}{m}{n}", space))
+    return tuple(found)
+
+
 class Instance:
     """One random instance of a law as egglog commands; `codec` learns the names in it."""
 
-    def __init__(self, law: Law, codec: Codec, domain: Domain, rng: random.Random) -> None:
+    def __init__(self, law: Law, codec: Codec, domain: Domain, rng: random.Random, number: int = 0) -> None:
+        self.number = number  # of the instance: functions are taken in turn
         self.law, self.codec, self.domain, self.rng = law, codec, domain, rng
         self.tensors = tensors(domain)
         self.indices = tuple(Var(name, domain) for name in "ijkl")
@@ -72,6 +91,7 @@ class Instance:
             Var(name, domain) for name in "mn"
         )  # of a Σ that may bind any: no term mentions them outside
         self.sums = 0  # around what is being built
+        self.products = 0  # of matrices, around it
         self.known: dict[str, str] = {}
         self.building: set[str] = set()
         self.real = {name_of(fact.args[0]) for fact in law.told("real")} | self._self_conjugate()
@@ -107,7 +127,7 @@ class Instance:
             return self.variable(node.name, sort)
         if kind != "Call":
             return str(node)
-        if node.name in ("Fn", "At", "I", "Opaque", "Delta", "Subst", "MatrixFn"):
+        if node.name in ("Fn", "At", "I", "Opaque", "Delta", "Subst", "MatrixFn", "MatMul"):
             return str(getattr(self, f"_{node.name.lower()}")(node))
         sorts = self.law.sorts.get(node.name) or [ELEMENTS.get(sort, sort)] * len(node.args)
         self.sums += node.name == "Sum"
@@ -210,7 +230,7 @@ class Instance:
                 and (row.real_valued or "real-valued" not in told)
                 and (row.name in ("real", "imag") or "part" not in told)
             ]
-            text = self.known[name.name] = f'"{self.rng.choice(fits)}"'
+            text = self.known[name.name] = f'"{fits[self.number % len(fits)]}"'
         return text.strip('"')
 
     def _listed(self, inside: Expr, sort: str, count: int) -> str:
@@ -242,9 +262,10 @@ class Instance:
         if name is not None and not is_variable(name):
             return Var(str(name).strip('"'), Space(*[self.domain] * (least if order is None else order)))
         told = [fact for fact in self.law.facts if name is not None and name_of(fact.args[0]) == name.name]
-        fits = [t for t in self.tensors if _order(t) >= least and order in (None, _order(t)) and all_hold(t, told)]
+        known = (*self.tensors, *exactly_symmetric(self.domain)) if told else self.tensors
+        fits = [t for t in known if _order(t) >= least and order in (None, _order(t)) and all_hold(t, told)]
         held = self.known.get(name.name) if name is not None else None
-        fits = [t for t in self.tensors if f'"{t.name}"' == held] if held else fits
+        fits = [t for t in known if f'"{t.name}"' == held] if held else fits
         chosen = self.rng.choice(fits or self.tensors)
         if name is not None:
             self.known[name.name] = f'"{chosen.name}"'
@@ -256,12 +277,42 @@ class Instance:
         return name in self.known or name in self.law.given or name in asked
 
     def matrix(self, name: str) -> str:
-        """A square matrix."""
-        real = name in {name_of(fact.args[0]) for fact in self.law.told("real-tensor")}
+        """A matrix, square where the law asks for it or reads its elements."""
+        real = name in self._asked("real-tensor")
+        square = name in self._asked("square") or self._reads_elements()
         var = self._named(self.rng.choice("MS" if real else "MZSH"))
+        if not square and not self.products and self.rng.random() < 0.4:
+            var = self._rectangle(float if real else complex)
         text = self.codec.tensor(var, is_matrix=True)
         self.orders[text] = 2
         return text
+
+    def _rectangle(self, dtype: type, turned: bool = False) -> Var:
+        """A matrix of three columns, or turned of three rows."""
+        axes = (WIDTH, self.domain) if turned else (self.domain, WIDTH)
+        return Var(("Q" if turned else "R") + dtype.__name__[0], Space(*axes, dtype=dtype))
+
+    def _asked(self, relation: str) -> set[str]:
+        return {name_of(fact.args[0]) for fact in self.law.told(relation)}
+
+    def _reads_elements(self) -> bool:
+        return any(pattern.name in ("At", "MatrixFn") for pattern in self.law.patterns)
+
+    def _matmul(self, node: Expr) -> str:
+        """A product, of matrices that are not square where nothing says that they are."""
+        free = [name_of(part) for part in node.args if name_of(part) and name_of(part) not in self._asked("square")]
+        new = [name for name in free if name not in self.known and name not in self.law.given]
+        if len(set(new)) == 2 and self.rng.random() < 0.5:
+            dtype = self.rng.choice((float, complex))
+            for name, turned in zip(new, (False, True), strict=True):
+                self.known[name] = self.codec.tensor(self._rectangle(dtype, turned), is_matrix=True)
+        elif name_of(node.args[1]) in new and not self._reads_elements() and self.rng.random() < 0.5:
+            self.known[name_of(node.args[1])] = self.codec.tensor(self._rectangle(complex), is_matrix=True)
+        self.products += 1
+        whole = f"(MatMul {' '.join(self.build(part, 'Tensor') for part in node.args)})"
+        self.products -= 1
+        self.orders[whole] = 2
+        return whole
 
     def _matrixfn(self, node: Expr) -> str:
         name, inside = node.args

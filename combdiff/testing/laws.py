@@ -12,17 +12,21 @@ Invariant: a law that matched no instance is never reported as one that holds.
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from combdiff.errors import ArgumentError, Location, RuleError, TypeMismatchError
+from combdiff.errors import CombdiffError, Location, RuleError
 from combdiff.ir import (
+    TABLE,
     Apply,
     Cyclic,
     Row,
@@ -33,6 +37,7 @@ from combdiff.ir import (
     evaluate,
     function,
     is_domain,
+    is_matrix_function,
     subterms,
     type_of,
 )
@@ -42,6 +47,7 @@ from combdiff.simplification import (
     Command,
     RuleFile,
     Source,
+    attempt,
     bindings,
     built_in_files,
     function_facts,
@@ -57,7 +63,17 @@ from combdiff.testing.meaning import Meaning
 
 INSTANCES = 12  # of a law, in one e-graph
 ATTEMPTS = 8  # e-graphs for one law; more than three only until an instance matches
-POINTS = 4  # assignments at which two terms are compared
+KINDS: dict[str, tuple[float, ...]] = {  # of points at which two terms are compared: the sizes of the tensors
+    "small": (1.0,),
+    "large": (5.0,),
+    "larger": (5.0, 3.0),
+    "zero": (0.0,),
+    "zero or not": (0.0, 2.0),
+    "tiny": (1e-6,),
+    "huge": (1e4,),
+    "mixed": (1e-3, 1.0, 1e3),
+}
+EXACT = ("small", "large", "zero", "zero or not")
 TOLERANCE = 1e-7
 ROUNDING = 1e-12
 
@@ -91,43 +107,79 @@ def verdicts(path: str | Path | None = None, seed: int = 0) -> Iterator[Verdict]
     """
     files = built_in_files() if path is None else load([path])
     wanted = files if path is None else files[-1:]
-    checker = _Checker(files)
+    checker = _Checker(files, wanted, seed)
     for file in wanted:
-        yield from checker.laws(file, seed)
+        yield from checker.laws(file)
         for row in file.rows:
             yield from _derivatives(row, file.source, seed)
 
 
 class _Checker:
-    """An e-graph with the language and the rules that note facts, to which one law at a time is added."""
+    """An e-graph with the language and the facts that hold, to which one law at a time is added.
 
-    def __init__(self, files: Iterable[RuleFile]) -> None:
+    Facts and the rules that note them are tested first, each beside those before it, and one that is false is left out:
+    so it is blamed itself, and not the laws that ask for it.
+    """
+
+    def __init__(self, files: Iterable[RuleFile], wanted: Iterable[RuleFile], seed: int) -> None:
+        files, self.seed = tuple(files), seed
         commands = [command for file in files for command in file.commands]
         self.sorts = signatures(commands)
         self.rules = [command for command in commands if law_names([command])]
         self.egraph = bindings().EGraph()
-        self.egraph.run_program(*(c for c in commands if not law_names([c]) or _ruleset(c) == "facts"))
+        self.early: dict[int, Verdict] = {}
+        self._run_commands(command for command in commands if not law_names([command]) and not _states(command))
         self._run(function_facts())
+        tested = set(map(id, (command for file in wanted for command in file.commands)))
+        later: list[tuple[RuleFile, Command]] = []
+        for file in files:
+            for command in file.commands:
+                if not _notes(command) and not _states(command):
+                    continue
+                if id(command) not in tested or _is_question(command):
+                    self._run_commands([command])
+                elif not self._taken(file, command):
+                    later.append((file, command))
+        for file, command in later:  # what rests on facts that come after it
+            if not self._taken(file, command):
+                self._run_commands([command])
 
     def _run(self, program: str) -> list[Any]:
-        outputs: list[Any] = self.egraph.run_program(*self.egraph.parse_program(program))
+        outputs: list[Any] = attempt(lambda: self.egraph.run_program(*self.egraph.parse_program(program)))
         return outputs
 
-    def laws(self, file: RuleFile, seed: int) -> Iterator[Verdict]:
-        """The verdicts on the laws of one file, those left out that only take nodes away and so state nothing."""
-        for command in file.commands:
-            for name in law_names([command]):
-                if not name.startswith("what ") and not _only_forgets(command):
-                    yield self._law(command, name, file.source.place(command), random.Random(f"{seed} {name}"))
+    def _run_commands(self, commands: Iterable[Command]) -> None:
+        attempt(lambda: self.egraph.run_program(*commands))
 
-    def _law(self, command: Command, name: str, place: Location, rng: random.Random) -> Verdict:
+    def _taken(self, file: RuleFile, command: Command) -> bool:
+        """Test a fact or a rule for facts, and hold it unless it is false; whether there is a verdict."""
+        verdict = self._fact(file, command) if _states(command) else self._law(file, command)
+        if verdict is not None:
+            self.early[id(command)] = verdict
+            if verdict.status == "untested" and not _states(command):
+                return False
+        if verdict is None or verdict.status != "false":
+            self._run_commands([command])
+        return True
+
+    def laws(self, file: RuleFile) -> Iterator[Verdict]:
+        """The verdicts on one file, those left out that state nothing: they only take nodes away, or ask."""
+        for command in file.commands:
+            if id(command) in self.early:
+                yield self.early[id(command)]
+            elif law_names([command]) and not _notes(command) and not _only_forgets(command):
+                yield self._law(file, command)
+
+    def _law(self, file: RuleFile, command: Command) -> Verdict:
+        (name,), place = law_names([command]), file.source.place(command)
+        rng = random.Random(f"{self.seed} {name}")
         law, matches = Law(command, self.sorts), 0
         givers = self._givers(law)
-        for attempt in range(ATTEMPTS):
-            if attempt >= 3 and matches:
+        for count in range(ATTEMPTS):
+            if count >= 3 and matches:
                 break
-            giver = givers[attempt % len(givers)] if givers else None
-            found, problem = self._attempt(command, name, Law(giver, self.sorts) if giver else law, giver, rng)
+            giver = givers[count % len(givers)] if givers else None
+            found, problem = self._attempt(command, name, Law(giver, self.sorts) if giver else law, giver, rng, count)
             matches += found
             if problem:
                 return Verdict(name, place, "false", matches, problem)
@@ -142,7 +194,7 @@ class _Checker:
         return [command for command in wanted if _ruleset(command) != "facts"]
 
     def _attempt(
-        self, command: Command, name: str, law: Law, giver: Command | None, rng: random.Random
+        self, command: Command, name: str, law: Law, giver: Command | None, rng: random.Random, count: int
     ) -> tuple[int, str]:
         """How often the law matched in an e-graph of random instances, and what it got wrong.
 
@@ -152,22 +204,67 @@ class _Checker:
         try:
             codec, domain = Codec(), rng.choice(DOMAINS)
             ruleset = _ruleset(command)
-            if ruleset != "facts":
-                self.egraph.run_program(command, *([giver] if giver else []))
             if giver:
-                self.egraph.run_program(*(c for c in self.rules if _ruleset(c) == "substitution"))
-            seeds = [line for _ in range(INSTANCES) for line in Instance(law, codec, domain, rng).written()]
+                self._run_commands([giver, *(c for c in self.rules if _ruleset(c) == "substitution")])
+            numbers = range(count * INSTANCES, (count + 1) * INSTANCES)
+            seeds = [line for n in numbers for line in Instance(law, codec, domain, rng, n).written()]
             self._run(codec.tensor_laws())
             self._run("\n".join(seeds))
-            before = Meaning(self.egraph, codec)
-            sides = {term for terms in before.classes() for term in terms}
+            self._run("(run-schedule (repeat 2 (run facts) (run laws)))")  # so that a term is read as it is afterwards
+            sides = {term for terms in Meaning(self.egraph, codec).classes() for term in terms}
+            if command is not giver and not (giver and ruleset == "substitution"):
+                self._run_commands([command])
             schedule = f"(run-schedule (repeat 3 (repeat 2 (run facts)) (run laws) (run {ruleset})\n"
             schedule += "  (repeat 4 (run substitution))))"
             (ran,) = self._run(schedule)
             matches = int(ran.report.num_matches_per_rule.get(name, 0))
-            return matches, difference(Meaning(self.egraph, codec), sides, np.random.default_rng(rng.randrange(2**32)))
+            meaning, points = Meaning(self.egraph, codec), np.random.default_rng(rng.randrange(2**32))
+            problem = difference(meaning, sides, points) or false_fact(meaning, asserted(command), points)
+            return matches, problem
         finally:
             self._run("(pop)")
+
+    def _fact(self, file: RuleFile, command: Command) -> Verdict | None:
+        """The verdict on a fact or equation that a file states; None for one that is judged with its primitive."""
+        action = command.action
+        said = file.source.written(command)
+        about = [str(a.value.value) for a in getattr(getattr(action, "expr", None), "args", []) if hasattr(a, "value")]
+        if any(row.name in about for row in file.rows):
+            return None
+        rng = np.random.default_rng(self.seed)
+        self._run("(push)")
+        try:
+            self._run_commands([command])
+            meaning = Meaning(self.egraph, Codec())
+            if type(action).__name__ == "Union":
+                tested = any(len(set(terms)) > 1 for terms in meaning.classes())
+                problem = difference(meaning, {term for terms in meaning.classes() for term in terms}, rng)
+            else:
+                tested = action.expr.name in _TRUTHS
+                problem = false_fact(meaning, {action.expr.name}, rng) if tested else ""
+        finally:
+            self._run("(pop)")
+        status = "false" if problem else "holds" if tested else "untested"
+        problem = problem or ("" if tested else "its sides have no meaning without a term that they are parts of")
+        return Verdict(said, file.source.place(command), status, int(tested), problem)
+
+
+def _notes(command: Command) -> bool:
+    """Whether a command is a rule that notes facts."""
+    return bool(law_names([command])) and _ruleset(command) == "facts"
+
+
+def _states(command: Command) -> bool:
+    """Whether a command states a fact or an equation by itself."""
+    action: Any = getattr(command, "action", None)
+    if type(action).__name__ == "Union":
+        return True
+    return type(action).__name__ == "Expr_" and getattr(action.expr, "name", "") in _TRUTHS
+
+
+def _is_question(command: Command) -> bool:
+    """Whether a rule only adds what a law asks about."""
+    return any(name.startswith("what ") for name in law_names([command]))
 
 
 def asserted(command: Command) -> set[str]:
@@ -189,25 +286,81 @@ def _ruleset(command: Command) -> str:
 
 def difference(meaning: Meaning, sides: set[Term], rng: np.random.Generator) -> str:
     """Two terms of one class with different values, in words; empty where there are none."""
+    classes = [list(dict.fromkeys(terms)) for terms in meaning.classes()]
+    classes = [terms for terms in classes if len(terms) > 1]
+    variables = sorted({v for terms in classes for term in terms for v in term.free}, key=lambda v: v.name)
+    points = [_Point(kind, variables, rng) for kind in KINDS]
     found: list[tuple[int, str]] = []
-    for terms in meaning.classes():
-        distinct = list(dict.fromkeys(terms))
-        if len(distinct) > 1:
-            found += _class_difference(sorted(distinct, key=lambda t: (t not in sides, symbols(t), order_key(t))), rng)
+    before: set[str] = set()
+
+    def is_new(term: Term) -> bool:
+        before.update(map(_like, sides) if not before else ())
+        return _like(term) not in before
+
+    for terms in classes:
+        terms = sorted(terms, key=lambda t: (t not in sides, symbols(t), order_key(t)))
+        found += _class_difference(terms, points, sides, is_new)
     return min(found)[1] if found else ""
 
 
-def _class_difference(terms: list[Term], rng: np.random.Generator) -> Iterator[tuple[int, str]]:
-    """A pair of terms of one class that differ, if there is one."""
-    variables = sorted(frozenset().union(*(t.free for t in terms)), key=lambda v: v.name)
-    for point in range(POINTS):
-        scope = _assignment(variables, rng, 5.0 if point % 4 else 1.0)
-        values = [(term, _value(term, scope)) for term in terms]
-        known = [(term, value) for term, value in values if value is not None]
+def _like(term: Term) -> str:
+    """What two terms have in common that differ by the order of indices, as symmetries change it."""
+    return re.sub(r"\[([^\[\]]*)\]", lambda found: f"[{''.join(sorted(found[1]))}]", text(term))
+
+
+class _Point:
+    """Values of variables of one kind, and of terms in them."""
+
+    def __init__(self, kind: str, variables: Iterable[Var], rng: np.random.Generator) -> None:
+        self.kind, self.scope = kind, _assignment(variables, rng, kind)
+        self.values: dict[Term, complex | None] = {}
+
+    def value(self, term: Term) -> complex | None:
+        """The value of a term, perhaps not finite; None where it has none."""
+        if term not in self.values:
+            self.values[term] = _value(term, self.scope)
+        return self.values[term]
+
+
+def _class_difference(
+    terms: list[Term], points: list[_Point], sides: set[Term], is_new: Callable[[Term], bool]
+) -> Iterator[tuple[int, str]]:
+    """A pair of terms of one class that differ, if there is one; `sides` are the terms there are without the law."""
+    matrices = any(is_matrix_function(node) for term in terms for node in subterms(term))
+    for point in points:
+        if matrices and point.kind not in ("small", "large"):  # others are singular, or nearly so
+            continue
+        known = [(term, value) for term in terms if (value := point.value(term)) is not None]
+        undefined = next((term for term in terms if term not in sides and is_undefined(term)), None)
+        if undefined is not None and known and known[0][0] in sides and np.isfinite(known[0][1]):
+            yield symbols(undefined), f"{text(known[0][0])} has a value, but {text(undefined)} has none"
+            return
         for (one, left), (other, right) in combinations(known, 2):
-            if not _equal(one, left, other, right, scope):
-                yield symbols(one) + symbols(other), _described(one, left, other, right, scope)
+            if not np.isfinite(left):
+                continue  # a law may make a value finite
+            if not np.isfinite(right) and (one not in sides or point.kind not in EXACT or not is_new(other)):
+                continue  # what is huge may overflow
+            if not np.isfinite(right) or not _equal(one, left, other, right, point.scope):
+                yield symbols(one) + symbols(other), _described(one, left, other, right, point.scope)
                 return
+
+
+@lru_cache(maxsize=4096)
+def is_undefined(term: Term) -> bool:
+    """Whether a term has no value whatever its variables are: matrices in it are not square, or do not fit."""
+    nodes = list(subterms(term))
+    matrices = [type_of(node.children[0]) for node in nodes if is_matrix_function(node)]
+    reads = [(type_of(n.function), n.arguments) for n in nodes if isinstance(n, Apply) and n.function is not NAMED_MAP]
+    if any(not isinstance(m, Space) or m.order < 2 or m.axes[-1] != m.axes[-2] for m in matrices):
+        return True
+    pairs = [
+        (index.type, axis)
+        for space, indices in reads
+        if isinstance(space, Space)
+        for index, axis in zip(indices, space.axes, strict=False)
+        if isinstance(index, Var)
+    ]
+    return any(one != other for one, other in pairs)
 
 
 def _equal(one: Term, left: complex, other: Term, right: complex, scope: Assignment) -> bool:
@@ -215,11 +368,11 @@ def _equal(one: Term, left: complex, other: Term, right: complex, scope: Assignm
     if isinstance(one, Var) and isinstance(one.type, Cyclic):
         return (left - right).real % 4 == 0
     error = abs(left - right)
-    if error <= TOLERANCE * max(1.0, abs(left), abs(right)):
+    if error <= TOLERANCE * max(abs(left), abs(right)):
         return True
     parts = {node for term in (one, other) for node in subterms(term) if not node.bound and node.free <= scope.keys()}
-    values = [_value(part, scope, 1e30) for part in parts if is_number(part)]
-    sizes = [float("inf") if value is None else abs(value) for value in values]
+    values = [_value(part, scope) for part in parts if is_number(part)]
+    sizes = [abs(value) if value is not None and np.isfinite(value) else float("inf") for value in values]
     return error <= ROUNDING * max(sizes, default=1.0)
 
 
@@ -229,27 +382,29 @@ def is_number(term: Term) -> bool:
     return isinstance(found, Space) and not found.order
 
 
-def _assignment(variables: Iterable[Var], rng: np.random.Generator, scale: float) -> Assignment:
-    """Random indices, and arrays that have the symmetries of their tensors."""
+def _assignment(variables: Iterable[Var], rng: np.random.Generator, kind: str) -> Assignment:
+    """Random indices, and arrays that have the symmetries of their tensors, of one of the `KINDS`."""
     scope: Assignment = {NAMED_MAP: np.arctan}
     places = list(rng.permutation(4))
     for var in variables:
         if isinstance(var.type, Space):
-            scope[var] = random_array(var.type, rng, {}) * scale
+            array = np.asarray(random_array(var.type, rng, {}) * KINDS[kind][rng.integers(len(KINDS[kind]))] + 0.0)
+            if var.type.dtype is complex:  # a Hermitian diagonal is real, and shall not lie on a branch cut
+                array = np.where(array.imag == 0, np.abs(array), array)
+            scope[var] = array if array.ndim else array.item()
         elif is_domain(var.type):
             place = int(places.pop() if len(places) > 1 and rng.random() < 0.8 else places[0])
             scope[var] = place - 2 if isinstance(var.type, Symmetric) else place
     return scope
 
 
-def _value(term: Term, scope: Mapping[Var, Any], most: float = 1e8) -> complex | None:
-    """The value of a term; None where it has none: out of range, infinite, of a kind its function refuses."""
+def _value(term: Term, scope: Mapping[Var, Any]) -> complex | None:
+    """The value of a term; None where it has none: out of range, of a kind its function refuses."""
     try:
         with np.errstate(all="ignore"):
-            value = _fingerprint(evaluate(term, scope, {}))
-    except (ArgumentError, TypeMismatchError, ZeroDivisionError, OverflowError, np.linalg.LinAlgError):
+            return _fingerprint(evaluate(term, scope, {}))
+    except (CombdiffError, ArithmeticError, np.linalg.LinAlgError):
         return None
-    return value if np.isfinite(value) and abs(value) < most else None
 
 
 def _fingerprint(value: Any) -> complex:
@@ -280,6 +435,68 @@ def _shown(value: Any) -> str:
         return f"{number.real:.6g}" if not number.imag else f"{number:.6g}"
     return np.array2string(array, precision=4, separator=", ").replace("\n", "\n    ")
 
+
+# --- facts ---------------------------------------------------------------------------------------------------------
+
+
+def false_fact(meaning: Meaning, relations: Iterable[str], rng: np.random.Generator) -> str:
+    """A fact of some relations that is not so, in words; empty where there is none, or where they mean nothing."""
+    found = [
+        problem
+        for relation in sorted(set(relations) & _TRUTHS.keys())
+        for inputs in meaning.facts(relation)
+        if (problem := _TRUTHS[relation](meaning, relation, inputs, rng))
+    ]
+    return min(found, key=len) if found else ""
+
+
+def _must_be_real(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: np.random.Generator) -> str:
+    """(real v) and (real-tensor m): no value has an imaginary part."""
+    terms = [term for term in meaning.terms.get(inputs[0], ()) if isinstance(term, Term)]
+    variables = sorted({v for term in terms for v in term.free}, key=lambda v: v.name)
+    for kind in EXACT:
+        point = _Point(kind, variables, rng)
+        for term in terms:
+            value = point.value(term)
+            if value is not None and np.isfinite(value) and abs(value.imag) > TOLERANCE * max(abs(value), ROUNDING):
+                where = _described(term, value, term, value, point.scope).partition(", for")[2]
+                return f"({relation} …) is asserted of {text(term)} = {_shown(value)}" + (where and f", for{where}")
+    return ""
+
+
+def _must_be_square(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: np.random.Generator) -> str:
+    """(square m): the last two axes are one."""
+    for term in meaning.terms.get(inputs[0], ()):
+        space = type_of(term)
+        if not isinstance(space, Space) or space.order < 2 or space.axes[-1] != space.axes[-2]:
+            return f"(square …) is asserted of {text(term)}, which is a {space!r}"
+    return ""
+
+
+def _must_be_said(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: np.random.Generator) -> str:
+    """(mirror f) and (real-valued f), by the values of f."""
+    row = TABLE.get(inputs[0])
+    if row is None:
+        return f"({relation} {inputs[0]!r}) is asserted of what is no function"
+    said = replace(row, mirror=relation == "mirror", real_valued=relation == "real-valued")
+    return "" if row.real_only else _said_problem(said, rng) or ""
+
+
+def _must_be_known(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: np.random.Generator) -> str:
+    """What is asked of tensors, domains and the tables: as it is declared."""
+    said = f"({relation} {' '.join(map(json.dumps, inputs))})"
+    tables = {f'(part "{name}")' for name in ("real", "imag")} | set(function_facts().splitlines())
+    known = tables | set(meaning.codec.unsigned_laws().splitlines())
+    return "" if said in known else f"{said} is asserted, which is not so of all that are called so"
+
+
+_TRUTHS: dict[str, Callable[[Meaning, str, Sequence[Any], np.random.Generator], str]] = {
+    **dict.fromkeys(("real", "real-tensor"), _must_be_real),
+    **dict.fromkeys(("mirror", "real-valued"), _must_be_said),
+    **dict.fromkeys(("tensor", "axis", "domain", "symmetric", "antisymmetric", "hermitian"), _must_be_known),
+    **dict.fromkeys(("part", "of-matrix", "of-number"), _must_be_known),
+    "square": _must_be_square,
+}
 
 # --- primitives ----------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,13 @@ class Meaning:
             steps = [affine([(step[1], step[0])]) for step in terms if isinstance(step, tuple)]
             yield [*steps, *(term for term in terms if isinstance(term, Term))]
 
+    def facts(self, relation: str) -> list[tuple[Any, ...]]:
+        """What a relation holds of: texts and whole numbers, and classes."""
+        held = self.egraph.freeze().functions.get(relation)
+        read = {"String": self.egraph.value_to_string, "i64": self.egraph.value_to_i64}
+        readers = [read.get(sort, lambda value: value) for sort in held.input_sorts] if held else []
+        return [tuple(r(i) for r, i in zip(readers, row.inputs, strict=True)) for row in held.rows] if held else []
+
     def _run(self) -> None:
         changed, rounds = True, 0
         while changed and rounds < 12:
@@ -126,10 +133,16 @@ class Meaning:
         return found
 
     def elementwise(self, operation: Callable[..., Term], tensor: Any) -> Term:
-        """A tensor with an operation on each element, given the element, the element of the transpose."""
+        """A tensor with an operation on each element."""
         found: Term = self.best(tensor)
         indices = Names(found).indices(_axes(found))
-        return Lambda(indices, operation(apply(found, indices), apply(found, (*indices[:-2], *indices[:-3:-1]))))
+        return Lambda(indices, operation(apply(found, indices)))
+
+    def transposed(self, tensor: Any) -> Term:
+        """A tensor with its last two axes exchanged."""
+        found: Term = self.best(tensor)
+        indices = Names(found).indices(_axes(found))
+        return Lambda((*indices[:-2], indices[-1], indices[-2]), apply(found, indices))
 
     def matmul(self, left: Any, right: Any) -> Term:
         """The product of two matrices."""
@@ -203,9 +216,9 @@ _NODES: dict[str, Callable[..., Any]] = {
     "Neg": lambda m, i: _negated(m.best(i)),
     "T": Meaning.tensor,
     "MatrixFn": lambda m, f, t: Primitive(m.egraph.value_to_string(f), (m.best(t),)),
-    "Transposed": lambda m, t: m.elementwise(lambda _, x: x, t),
-    "Conjugated": lambda m, t: m.elementwise(lambda x, _: Conj(x), t),
-    "Multiple": lambda m, a, b, t: m.elementwise(lambda x, _: Mul((Number(m.rational(a), m.rational(b)), x)), t),
+    "Transposed": Meaning.transposed,
+    "Conjugated": lambda m, t: m.elementwise(Conj, t),
+    "Multiple": lambda m, a, b, t: m.elementwise(lambda x: Mul((Number(m.rational(a), m.rational(b)), x)), t),
     "MatMul": Meaning.matmul,
     "At": Meaning.access,
     "Num": lambda m, a, b: Number(m.rational(a), m.rational(b)),

@@ -18,15 +18,18 @@ from typing import Any
 
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
-    ONE,
     Affine,
     Apply,
     Axes,
+    Coordinate,
     Domain,
     Lambda,
     Range,
+    Real,
+    Symmetric,
     Term,
     Var,
+    affine,
     axes_of,
     describe,
     dtype_of,
@@ -34,7 +37,9 @@ from combdiff.ir import (
     is_access,
     lambda_,
     mul,
+    number,
     released,
+    size_form,
     substitute,
     total,
 )
@@ -202,9 +207,19 @@ def sum_axes(tensor: Term, axes: int | Sequence[int] | None = None, keepdims: bo
     return tabulate(kept, total([indices[axis] for axis in gone], element(tensor, indices)))
 
 
-def count(tensor: Term, axes: int | Sequence[int] | None = None, keepdims: bool = False) -> Term:
-    """The number of elements along all axes, or those given: a sum of ones."""
-    return sum_axes(elementwise(lambda _: ONE, tensor), axes, keepdims)
+def size_of_axis(axis: Domain) -> Term:
+    """The number of indices of an axis, as a number of the program."""
+    if isinstance(axis, Real):
+        raise UnsupportedError("the real line has no number of elements", hint="over it there are integrals")
+    if isinstance(axis, Symmetric):
+        return Coordinate(affine([(size_form(axis.bound), 2)], 1), int)
+    return Coordinate(size_form(axis.size), int) if isinstance(axis.size, str) else number(axis.size)
+
+
+def count(tensor: Term, axes: int | Sequence[int] | None = None) -> Term:
+    """The number of elements along all axes, or those given."""
+    shape = axes_of(tensor)
+    return mul(*(size_of_axis(shape[n]) for n in (range(len(shape)) if axes is None else positions(axes, len(shape)))))
 
 
 def positions(axes: object, order: int) -> list[int]:

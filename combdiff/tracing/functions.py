@@ -31,7 +31,6 @@ from combdiff.ir import (
     axes_of,
     base_name,
     describe,
-    divide,
     evaluate,
     function,
     mul,
@@ -346,8 +345,8 @@ def _sum(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False
 
 
 def mean(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
-    """np.mean: the sum by the number of elements, which is a sum of ones."""
-    return combined(divide, wrap(arrays.sum_axes(lift(a), axis, keepdims)), wrap(arrays.count(lift(a), axis, keepdims)))
+    """np.mean: the sum by the number of elements."""
+    return wrap(arrays.sum_axes(lift(a), axis, keepdims)) / wrap(arrays.count(lift(a), axis))
 
 
 def _outer(a: Any, b: Any) -> Value:

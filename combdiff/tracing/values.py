@@ -22,14 +22,12 @@ import numpy as np
 import combdiff.tracing.arrays as arrays
 from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, shown
 from combdiff.ir import (
-    ONE,
     ZERO,
     Apply,
     Coordinate,
     Domain,
     Function,
     Number,
-    Real,
     Space,
     Term,
     Var,
@@ -45,13 +43,12 @@ from combdiff.ir import (
     negate,
     power_of,
     tidy,
-    total,
     type_of,
 )
 from combdiff.ir import conj as conj_term
 from combdiff.ir import number as number_term
 from combdiff.tracing.arrays import elementwise
-from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain, size_of
+from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
 from combdiff.tracing.indices import Condition, Index, Magnitude
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number
 from combdiff.tracing.reading import read
@@ -86,15 +83,9 @@ class Value(NumpyAware):
         return tuple(self._size(axis) for axis in self.space.axes)
 
     def _size(self, axis: Domain) -> int | Value:
-        """The number of indices of an axis: a sum of ones over those of an axis that is only named."""
-        if isinstance(axis, Real):
-            raise TraceError(
-                f"the shape of {describe(self.live())} is asked for, but an axis of it is the real line",
-                hint="over the real line there are integrals, and no number of elements",
-            )
-        if isinstance(size_of(axis), str):
-            return wrap(total(current("a shape").fresh_indices([axis]), ONE))
-        return extent(axis, {})
+        """The number of indices of an axis: a number of the program where it is only named."""
+        size = arrays.size_of_axis(axis)
+        return wrap(size) if size.free else extent(axis, {})
 
     def __len__(self) -> int:
         """The size of the first axis. Raises TraceError where that is only named, and for a number."""

@@ -21,7 +21,20 @@ import numpy as np
 import combdiff.tracing.arrays as arrays
 import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
-from combdiff.ir import ONE, Cyclic, Domain, Range, Real, Sum, Symmetric, Term, axes_of, describe, is_complex
+from combdiff.ir import (
+    Coordinate,
+    Cyclic,
+    Domain,
+    Range,
+    Real,
+    Symmetric,
+    Term,
+    Var,
+    Whole,
+    axes_of,
+    describe,
+    is_complex,
+)
 from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS
 from combdiff.tracing.values import Value, combined, lift, wrap
@@ -76,15 +89,19 @@ def _shape(shape: Any) -> list[Domain | int]:
 
 
 def _axis(size: Any) -> Domain | int:
-    """An axis of that size; the size of a named axis, a sum of ones, stands for that axis."""
+    """An axis of that size; the size of a named axis, stands for that axis."""
     if isinstance(size, Range | Cyclic | Symmetric | Real):
         return size
     if isinstance(size, str):
         return Range(size)
     if isinstance(size, Value):
         term = size.term
-        axis = term.bound[0].type if isinstance(term, Sum) and term.body is ONE else None
-        return axis if isinstance(axis, Range | Cyclic | Symmetric) else _no_size(size)
+        size_name = term.form if isinstance(term, Coordinate) else None
+        return (
+            Range(size_name.name)
+            if isinstance(size_name, Var) and isinstance(size_name.type, Whole)
+            else _no_size(size)
+        )
     try:
         return operator.index(size)
     except TypeError:
@@ -280,7 +297,7 @@ def _var(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> 
     away = value - cd.mean(value, axis, True)
     square = away * away.conj() if is_complex(away.term) else away * away
     total = wrap(arrays.sum_axes(cd.real(square).term, axis, keepdims))
-    return total / (wrap(arrays.count(value.term, axis, keepdims)) - ddof)
+    return total / (wrap(arrays.count(value.term, axis)) - ddof)
 
 
 def _std(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Value:

@@ -28,7 +28,7 @@ SHOWN = {
         "Lorenz-96:",
         "refused: axis 0 of d is read at i + k = 8 (for i = 3, k = 5), but it has the indices 0 … 7",
     ],
-    "antisymmetric": ["(A, x) ↦ 0", "(A, x) ↦ d ↦ 0", "Σ_i A[d,i] y[i]", "agrees with central differences"],
+    "antisymmetric": ["(A, x) ↦ 0", "(A, x) ↦ d<n ↦ 0", "Σ_i A[d,i] y[i]", "agrees with central differences"],
     "coupled_cluster": [
         "1/4 Vvvoo[f,g,d,e]",
         "Alt_{f,g} Alt_{d,e} Σ_{i,a}",

@@ -70,14 +70,14 @@ STRUCTURES = {
 }
 
 
-@pytest.mark.parametrize("layer", [1, 5, DEPTH - 1, DEPTH])
+@pytest.mark.parametrize("layer", [1, DEPTH - 1, DEPTH])
 @pytest.mark.parametrize("f", STRUCTURES, ids=lambda f: f.name)
 def test_the_hessian_by_a_layer(f: cd.Program, layer: int) -> None:
     jax = pytest.importorskip("jax")
-    start = time.perf_counter()
+    start = time.process_time()
     H = cd.hessian(f, f"W{layer}", mode="cross-country")
     core, structure = H.compressed()
-    assert time.perf_counter() - start < 20  # seconds; one to three on a quiet machine
+    assert time.process_time() - start < 20  # seconds; one to three on a quiet machine
     assert str(structure) == STRUCTURES[f][layer == DEPTH]
 
     arrays = arrays_of(f)

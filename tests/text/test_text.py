@@ -51,7 +51,7 @@ def printed(program: Program) -> str:
     def rename(match: re.Match[str]) -> str:
         return match[0] if match[0] in names else letters.setdefault(match[0], "ijklmn"[len(letters)])
 
-    return re.sub(r"\b[a-z]\b", rename, str(program))
+    return re.sub(r"(?<!<)\b[a-z]\b", rename, str(program))
 
 
 # --- the thesis ----------------------------------------------------------------------------------------------------
@@ -98,12 +98,12 @@ def test_inputs_printed_without_an_index(case: Case) -> None:
     [
         ("declare x 1 expression x *(i,i->) x derivative wrt x", "x ↦ i ↦ 2 x[i]"),
         ("declare A 2 x 1 expression A *(ij,j->i) x derivative wrt x", "(A, x) ↦ (i, j) ↦ A[i,j]"),
-        ("declare X 2 expression X derivative wrt X", "X ↦ (i, j, k, l) ↦ δ(j, l) δ(i, k)"),
+        ("declare X 2 expression X derivative wrt X", "X ↦ (i<n, j<m, k, l) ↦ δ(j, l) δ(i, k)"),
         ("declare X 2 expression sin(delta(1)) *(ij,ij->) X derivative wrt a", "X ↦ 0"),
-        ("declare x 1 y 1 expression x derivative wrt y", "(x, y) ↦ (i, j) ↦ 0"),
-        ("declare A 2 v 1 expression A *(ij,j->) v derivative wrt A", "(A, v) ↦ (i, j) ↦ v[j]"),
-        ("declare x 1 expression 0.5 *(,i->i) x derivative wrt x", "x ↦ (i, j) ↦ 1/2 δ(i, j)"),
-        ("declare x 1 expression x^x derivative wrt x", "x ↦ (i, j) ↦ δ(i, j) x[i]^x[i] (1 + log(x[i]))"),
+        ("declare x 1 y 1 expression x derivative wrt y", "(x, y) ↦ (i<n, j<m) ↦ 0"),
+        ("declare A 2 v 1 expression A *(ij,j->) v derivative wrt A", "(A, v) ↦ (i<n, j) ↦ v[j]"),
+        ("declare x 1 expression 0.5 *(,i->i) x derivative wrt x", "x ↦ (i<n, j) ↦ 1/2 δ(i, j)"),
+        ("declare x 1 expression x^x derivative wrt x", "x ↦ (i, j) ↦ δ(i, j) x[j]^x[j] (1 + log(x[j]))"),
     ],
 )
 def test_derivatives_read_well(text: str, expected: str) -> None:

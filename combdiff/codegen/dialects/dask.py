@@ -11,16 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.codegen.dialects.numpy import NumPyDialect
 from combdiff.ir import MATRIX_TABLE, TABLE
-from combdiff.kernels import DASK, DASK_HOST, REGIONS, SOLVERS, fold_helper, matrix_helpers, running
-from combdiff.planning import SPREADS
-
-_LARGEST = """\
-def _largest(array, axes):
-    \"\"\"The largest element along some axes; −∞ of none.\"\"\"
-    if 0 in array.shape:
-        return da.full([n for axis, n in enumerate(array.shape) if axis not in axes], -np.inf)
-    return array.max(axes)
-"""
+from combdiff.kernels import REGIONS, matrix_helpers, texts
 
 
 class DaskDialect(NumPyDialect):
@@ -42,15 +33,10 @@ class DaskDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        helpers = {
-            **DASK,
-            **REGIONS["dask"],
-            "_spread": SPREADS["dask"],
-            "_running": running("da"),
-            "_fold": fold_helper("da"),
-        }
-        helpers |= matrix_helpers("np")
-        return {**helpers, "_largest": _LARGEST, **SOLVERS, "_on_host": DASK_HOST}
+        helpers = {**REGIONS["dask"], **texts("dask"), **matrix_helpers("np")}
+        for name in ("_gather", "_spread"):
+            helpers[f"{name}_block"] = texts("numpy")[name].replace(f"def {name}(", f"def {name}_block(")
+        return {**helpers, **self.solvers()}
 
     def largest(self, operand: str, axes: str) -> str:
         """Dask refuses the largest of no elements."""

@@ -15,22 +15,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.ir import MATRIX_TABLE, TABLE, Number
-from combdiff.kernels import (
-    BANDS,
-    CUPY_HOST,
-    GATHER,
-    JAX_HOST,
-    JAX_SCATTER,
-    PLACE,
-    REGIONS,
-    SCATTER,
-    SOLVERS,
-    VIEW,
-    fold_helper,
-    matrix_helpers,
-    running,
-)
-from combdiff.planning import SPREADS, STRUCTURED
+from combdiff.kernels import BANDS, REGIONS, matrix_helpers, texts
 
 # Powers that are written as something cheaper.
 _POWERS = {
@@ -46,14 +31,7 @@ _PARTS = ("real", "imag")  # attributes of an array
 _SHIFTING = {"masked": "{np}.where({0}, {1}, -{np}.inf)", "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)"}
 
 
-_WRITES = {
-    "_place": PLACE,
-    **BANDS,
-    **REGIONS["numpy"],
-    "_running": running("np"),
-    "_fold": fold_helper("np"),
-    "_scatter": SCATTER.format(np="np"),
-}
+SOLVERS = ("_system", "_solve", "_near", "_search")  # kernels of NumPy's for every library
 
 
 class NumPyDialect:
@@ -79,9 +57,11 @@ class NumPyDialect:
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
-        view = VIEW.format(np=self.np, flags=", writeable=False")
-        reading = {"_view": view, "_gather": GATHER.format(np=self.np)}
-        return {**reading, **matrix_helpers(self.np), **_WRITES, **STRUCTURED, **SOLVERS}
+        return {**matrix_helpers(self.np), **BANDS, **REGIONS["numpy"], **texts("numpy")}
+
+    def solvers(self) -> Mapping[str, str]:
+        """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
+        return {name: texts("numpy")[name] for name in SOLVERS}
 
     # --- layout
 
@@ -222,15 +202,9 @@ class CuPyDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """CuPy's views have no flag that makes them read-only."""
-        view = VIEW.format(np=self.np, flags="")
-        reads = {"_view": view, "_gather": GATHER.format(np=self.np), "_scatter": SCATTER.format(np=self.np)}
-        reads |= {
-            **REGIONS["cupy"],
-            "_spread": SPREADS["cupy"],
-            "_running": running(self.np),
-            "_fold": fold_helper(self.np),
-        }
-        return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": CUPY_HOST}
+        names = ("_view", "_gather", "_scatter", "_spread", "_running", "_fold")
+        reads = {name: texts("numpy", self.np)[name].replace(", writeable=False", "") for name in names}
+        return {**reads, **REGIONS["cupy"], **matrix_helpers(self.np), **self.solvers(), **texts("cupy")}
 
 
 class JaxDialect(NumPyDialect):
@@ -251,10 +225,7 @@ class JaxDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        reads = {"_gather": GATHER.format(np=self.np), "_scatter": JAX_SCATTER}
-        reads |= {**REGIONS["jax"], "_spread": SPREADS["jax"]}
-        reads |= {"_running": running(self.np), "_fold": fold_helper(self.np)}
-        return {**reads, **matrix_helpers(self.np), **SOLVERS, "_on_host": JAX_HOST}
+        return {**REGIONS["jax"], **matrix_helpers(self.np), **self.solvers(), **texts("jax")}
 
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""

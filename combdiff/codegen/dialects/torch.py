@@ -11,17 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.codegen.dialects.numpy import NumPyDialect
 from combdiff.ir import TABLE
-from combdiff.kernels import (
-    REGIONS,
-    SOLVERS,
-    TORCH_GATHER,
-    TORCH_HOST,
-    TORCH_SCATTER,
-    fold_helper,
-    matrix_helpers,
-    running,
-)
-from combdiff.planning import SPREADS
+from combdiff.kernels import REGIONS, matrix_helpers, texts
 
 _TORCH = {
     "real": "torch.real({0})",
@@ -34,14 +24,6 @@ _TORCH = {
     "sign": "torch.sgn({0})",
     "power": "torch.pow({0}, {1})",
 }
-
-_LARGEST = """\
-def _largest(array, axes):
-    \"\"\"The largest element along some axes; −∞ of none.\"\"\"
-    if 0 in array.shape:
-        return array.new_full([n for axis, n in enumerate(array.shape) if axis not in axes], -torch.inf)
-    return array.amax(axes)
-"""
 
 
 class TorchDialect(NumPyDialect):
@@ -65,19 +47,8 @@ class TorchDialect(NumPyDialect):
         """Elements are read by index tensors."""
         matrices = matrix_helpers(self.np)
         eye = "dtype=torch.bool, device=matrix.device"
-        return {
-            "_gather": TORCH_GATHER,
-            "_running": running("torch"),
-            "_fold": fold_helper("torch"),
-            **REGIONS["torch"],
-            "_spread": SPREADS["torch"],
-            "_scatter": TORCH_SCATTER,
-            **matrices,
-            "_adjugate": matrices["_adjugate"].replace("dtype=bool", eye),
-            "_largest": _LARGEST,
-            **SOLVERS,
-            "_on_host": TORCH_HOST,
-        }
+        adjugate = {"_adjugate": matrices["_adjugate"].replace("dtype=bool", eye)}
+        return {**REGIONS["torch"], **matrices, **adjugate, **self.solvers(), **texts("torch")}
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 from combdiff.ir import extent
 from combdiff.planning.operations import ConjugateElements, Contract, Gram, Scale, Step
-from combdiff.planning.plan import GRAM_BLOCK, GRAM_SMALL
 
 LEAST = 64  # rows and columns from which half a product of complex arrays is worth more than one call of BLAS
 
@@ -96,58 +95,3 @@ def scaled_weight(steps: Sequence[Step], step: Step) -> tuple[Step, Step] | None
 
 def _real(kind: type) -> type:
     return float if kind is complex else kind
-
-
-GRAM = '''\
-def _gram(array, weights=None):
-    """arrayᴴ·diag(weights)·array for real weights, at half the multiplications of a product of two arrays.
-
-    Rows are taken in blocks and added to one triangle, by SciPy's BLAS where it is there; the other mirrors it.
-    """
-    size, is_complex = array.shape[1], array.dtype.kind == "c"
-    kind = array.dtype if weights is None else np.result_type(array, weights)
-    small = size < 64 or array.size <= SMALL
-    step = len(array) if small else max(16, min(size // 2, BLOCK // size))
-
-    def signed(block):
-        if weights is None:
-            return [(1, array[block])]
-        part = weights[block]
-        rows, negative = array[block] * np.sqrt(np.abs(part))[:, None], part < 0
-        if negative.all() or not negative.any():
-            return [(-1 if negative.any() else 1, rows)]
-        return [(1, rows[~negative]), (-1, rows[negative])]
-
-    if small and (size < 64 or not is_complex):
-        result = None
-        for sign, rows in signed(slice(None)):
-            product = rows.conj().T @ rows
-            product = product if sign > 0 else np.negative(product, out=product)
-            result = product if result is None else np.add(result, product, out=result)
-        return result
-    try:
-        from scipy.linalg.blas import cherk, dsyrk, ssyrk, zherk
-        update = {"d": dsyrk, "f": ssyrk, "D": zherk, "F": cherk}.get(kind.char)
-    except ImportError:
-        update = None
-    result = np.zeros((size, size), kind, order="F")  # the lower triangle of the transpose
-    for first in range(0, len(array), max(1, step)):
-        for sign, rows in signed(slice(first, first + step)):
-            for start in range(0, 0 if update else size, 64):
-                stop = start + 64
-                part = rows[:, start:].T @ rows[:, start:stop].conj()
-                result[start:, start:stop] += part if sign > 0 else np.negative(part, out=part)
-                del part
-            if update:
-                result = update(sign, rows.T, beta=1, c=result, lower=1, overwrite_c=1)
-            del rows
-    upper = np.tri(64, k=-1, dtype=bool).T
-    for start in range(0, size, 64):
-        stop = start + 64
-        corner = result[start:stop, start:stop]
-        np.copyto(corner, corner.T.conj(), where=upper[: len(corner), : len(corner)])
-        result[start:stop, stop:] = result[stop:, start:stop].T.conj()
-    if is_complex:
-        np.einsum("ii->i", result.imag)[...] = 0
-    return result.T
-'''.replace("BLOCK", str(GRAM_BLOCK)).replace("SMALL", str(GRAM_SMALL))

@@ -27,7 +27,7 @@ from combdiff.planning.operations import (
     SizeFactor,
     Step,
 )
-from combdiff.planning.passes.grams import GRAM, gram, scaled_weight
+from combdiff.planning.passes.grams import gram, scaled_weight
 from combdiff.planning.passes.scaling import scaled_kind
 from combdiff.planning.plan import Plan, pruned, rewritten
 
@@ -123,60 +123,3 @@ class _Depositing:
             )
         order = tuple(along[pattern.index(axis)] for axis in range(len(pattern)))
         return replace(step, operation=DiagonalScatterAdd(order, owned), operands=(total, inner))
-
-
-_SPREAD = '''\
-def _spread(array, along, shape):
-    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
-    result = np.zeros(shape, array.dtype)
-    np.einsum(result, along, list(range(max(along) + 1)))[...] = array
-    return result
-'''
-
-_DEPOSIT = '''\
-def _deposit(total, array, along):
-    """The total, with the array added where the axes that go along one of its axes coincide."""
-    kind = np.result_type(total, array)
-    total = total if total.dtype == kind else total.astype(kind)
-    diagonal = np.einsum(total, along, list(range(max(along) + 1)))
-    diagonal += array
-    return total
-'''
-
-_JAX_SPREAD = '''\
-def _spread(array, along, shape):
-    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
-    sizes = [shape[along.index(n)] for n in range(max(along) + 1)]
-    places = jnp.meshgrid(*map(jnp.arange, sizes), indexing="ij", sparse=True)
-    return jnp.zeros(shape, array.dtype).at[tuple(places[n] for n in along)].set(array)
-'''
-
-_TORCH_SPREAD = '''\
-def _spread(array, along, shape):
-    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
-    sizes = [shape[along.index(n)] for n in range(max(along) + 1)]
-    axes, array = list(range(len(sizes))), array.expand(sizes)
-    for n in axes[:]:
-        for _ in range(along.count(n) - 1):
-            place = axes.index(n)
-            array = torch.diag_embed(array.movedim(place, -1), dim1=place, dim2=len(axes))
-            axes.append(n)
-    order = []
-    for n in along:
-        order.append(next(place for place, axis in enumerate(axes) if axis == n and place not in order))
-    return array.permute(order)
-'''
-
-_DASK_SPREAD = (
-    _SPREAD.replace("_spread(", "_spread_block(")
-    + '''\
-
-
-def _spread(array, along, shape):
-    """_spread_block of an array in one chunk."""
-    return _whole(lambda block: _spread_block(block, along, shape), da.asarray(array), shape)
-'''
-)
-
-SPREADS = {"cupy": _SPREAD.replace("np.", "cp."), "jax": _JAX_SPREAD, "torch": _TORCH_SPREAD, "dask": _DASK_SPREAD}
-STRUCTURED = {"_spread": _SPREAD, "_deposit": _DEPOSIT, "_gram": GRAM}

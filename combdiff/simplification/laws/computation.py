@@ -51,6 +51,7 @@ ASKED: tuple[str, ...] = (
 )
 ASKED += ("set-not-contains", "set-remove", "set-intersect", "set-diff", "multiset-remove", "multiset-subtract")
 ASKED += ("multiset-count", "multiset-length", "multiset-contains", "multiset-not-contains", "multiset-single")
+MAY_FAIL = (*NUMBERS, "vec-get", "set-get", "multiset-remove", "multiset-subtract", "multiset-single")
 FUNCTIONS = frozenset((*NUMBERS, *WRITTEN, *COMPARED, *MADE, *ASKED))
 
 _LENGTHS = {"Vec": "vec-length", "Set": "set-length", "MultiSet": "multiset-length"}
@@ -298,7 +299,7 @@ class _Moved:
             variable = egg.Var(self.law.span, f"computed {len(self.facts)} of {self.law.name}")
             self.facts.append(egg.Eq(self.law.span, variable, node))
             return variable
-        if node.name in FUNCTIONS and node.name not in MADE:
+        if node.name in MAY_FAIL:
             raise self.source.error(node, f"{node.name} may fail on a right side", "compute it among the conditions")
         return egg.Call(node.span, node.name, list(map(self.expression, node.args)))
 

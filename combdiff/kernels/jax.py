@@ -1,0 +1,90 @@
+"""Kernels on JAX's arrays, which never change: what `kernels.numpy` has under the same names.
+
+    _scatter(k, idx, n)                       the sum of k at each index
+    _on_host(solver, given, dtype)            what NumPy solves, by a callback where arrays are traced
+
+Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; nothing is decided by the values of arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+
+def _gather(array: Any, axes: Any, shape: Any) -> Any:
+    """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
+    if 0 in shape or 0 in array.shape:
+        return jnp.zeros(shape, array.dtype)
+    grid = jnp.indices(shape, sparse=True)
+    inside, index = True, []
+    for size, (start, steps, divisor, wrap) in zip(array.shape, axes, strict=True):
+        position = start + sum(step * t for step, t in zip(steps, grid, strict=True))
+        inside = inside & (position % divisor == 0)
+        position = position // divisor % size if wrap else position // divisor
+        inside = inside & (position >= 0) & (position < size)
+        index.append(jnp.clip(position, 0, size - 1))
+    return jnp.where(inside, array[tuple(index)], array.dtype.type(0))
+
+
+def _scatter(values: Any, index: Any, size: Any) -> Any:
+    """The sum of values at each index below size; the axes of index come first in values."""
+    flat, rest = index.reshape(-1), values.shape[index.ndim :]
+    return jnp.zeros((size, *rest), values.dtype).at[flat].add(values.reshape(flat.shape + rest))
+
+
+def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
+    """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
+    size = array.shape[axis]
+    if sign > 0:
+        array, bound = jnp.flip(array, axis), bound + (size - 1)
+    none = jnp.zeros((*array.shape[:axis], 1, *array.shape[axis + 1 :]), dtype=array.dtype)
+    sums = jnp.concatenate([none, jnp.cumsum(array, axis)], axis)
+    return sums[(slice(None),) * axis + (jnp.clip(bound + 1, 0, size),)]
+
+
+def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
+    """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
+    if stride < 0:
+        array, stride, start = jnp.flip(array, 0), -stride, start + stride * (array.shape[0] - 1)
+
+    def placed(first: Any) -> Any:  # the columns from there on that lie side by side
+        part = array[:, first : first + stride]
+        count, width, *rest = part.shape
+        if stride > width:
+            gap = jnp.zeros((count, stride - width, *rest), dtype=array.dtype)
+            part = jnp.concatenate([part, gap], 1)
+        place = start + first
+        row = part.reshape((count * stride, *rest))[max(0, -place) : max(0, size - place)]
+        before = min(max(0, place), size)
+        lengths = before, size - before - row.shape[0]
+        ends = [jnp.zeros((length, *rest), dtype=array.dtype) for length in lengths]
+        return jnp.concatenate([ends[0], row, ends[1]], 0)
+
+    total = placed(0)
+    for first in range(stride, array.shape[1], stride):
+        total = total + placed(first)
+    return total
+
+
+def _spread(array: Any, along: Any, shape: Any) -> Any:
+    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
+    sizes = [shape[along.index(n)] for n in range(max(along) + 1)]
+    places = jnp.meshgrid(*map(jnp.arange, sizes), indexing="ij", sparse=True)
+    return jnp.zeros(shape, array.dtype).at[tuple(places[n] for n in along)].set(array)
+
+
+def _on_host(solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:
+    """A solution that NumPy finds for arrays, by a callback where they are traced, as an array of that type."""
+    from jax import ShapeDtypeStruct, core, pure_callback
+
+    def found(given: Any, *captures: Any) -> Any:
+        solution = solver(np.asarray(given), np.dtype(dtype), *[np.asarray(value) for value in captures])
+        return np.asarray(solution, dtype)
+
+    if any(isinstance(value, core.Tracer) for value in (given, *captures)):
+        result = ShapeDtypeStruct(jnp.shape(given), dtype)
+        return pure_callback(found, result, given, *captures, vmap_method="sequential")
+    return jnp.asarray(found(given, *captures))

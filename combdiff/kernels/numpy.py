@@ -1,0 +1,294 @@
+"""Kernels on NumPy's arrays: reads at affine positions, writes into arrays of zeros, sums up to a bound, solvers.
+
+    _view(x, ((-1, (1, 1), 0),), (4, 3))        x of 5 elements: the 4 × 3 array of x[i + k − 1]
+    _running(x, 0, -1, np.arange(3))            x[0], x[0] + x[1], x[0] + x[1] + x[2]
+    _search("root", "x", lambda x: (x**2 - 2, 2 * x), 1.0, float)     = 1.41421356…
+
+Each axis of an array that is read is given by `(start, steps, wrap)` (with a divisor for `_gather` and `_place`): it is
+read at `start + Σ steps[n]·t[n]`, modulo its length where `wrap` is set; outside the array there are zeros. Equations
+are solved by Newton's method: SciPy brings the search near (`root` by Powell's hybrid method, `minimize` by trust
+regions), plain steps finish it, and what they tell about the solution is checked. A complex unknown counts as a pair of
+real ones, since equations need not be holomorphic.
+
+Invariant: no kernel writes to its arguments but `_deposit`, which owns its total; reading never fails, whatever the
+sizes are; what a solver returns solves the equation and is isolated, all else raises ArithmeticError with the residual.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from combdiff.ir import wrapped as _wrapped
+
+GRAM_BLOCK = 2**20  # elements that `_gram` weights at a time
+GRAM_SMALL = 2**15  # and of arrays that it weights as a whole
+
+
+def _view(array: Any, axes: Any, shape: Any) -> Any:
+    """array at positions start + steps · t (wrapped or not) along each axis; zeros outside; a view if it can be."""
+    if 0 in shape:
+        return np.zeros(shape, array.dtype)
+    origin = []
+    for axis, (start, steps, wrap) in enumerate(axes):
+        size = array.shape[axis]
+        low = start + sum(min(0, step * (n - 1)) for step, n in zip(steps, shape, strict=True))
+        high = start + sum(max(0, step * (n - 1)) for step, n in zip(steps, shape, strict=True))
+        if low < 0 or high >= size:
+            if wrap and size:
+                array = _wrapped(array, axis, low, high + 1 - low)
+            else:
+                first, total = max(low, 0), high + 1 - low
+                inner = array[(slice(None),) * axis + (slice(first, max(high + 1, first)),)]
+                before = min(first - low, total)
+                after = total - before - inner.shape[axis]
+                array = np.pad(inner, [(before, after) if n == axis else (0, 0) for n in range(array.ndim)])
+            start -= low
+        origin.append(slice(start, None))
+    strides = [
+        sum(steps[n] * stride for (_, steps, _), stride in zip(axes, array.strides, strict=True))
+        for n in range(len(shape))
+    ]
+    return np.lib.stride_tricks.as_strided(array[tuple(origin)], shape, strides, writeable=False)
+
+
+def _gather(array: Any, axes: Any, shape: Any) -> Any:
+    """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
+    if 0 in shape or 0 in array.shape:
+        return np.zeros(shape, array.dtype)
+    grid = np.indices(shape, sparse=True)
+    inside, index = True, []
+    for size, (start, steps, divisor, wrap) in zip(array.shape, axes, strict=True):
+        position = start + sum(step * t for step, t in zip(steps, grid, strict=True))
+        inside = inside & (position % divisor == 0)
+        position = position // divisor % size if wrap else position // divisor
+        inside = inside & (position >= 0) & (position < size)
+        index.append(np.clip(position, 0, size - 1))
+    return np.where(inside, array[tuple(index)], array.dtype.type(0))
+
+
+def _place(array: Any, axes: Any, shape: Any) -> Any:
+    """array with element a of each axis at divisor·a - start along one axis of the result; zeros elsewhere."""
+    result, order, source, target = np.zeros(shape, array.dtype), [], [], {}
+    for size, (start, steps, divisor, _) in zip(array.shape, axes, strict=True):
+        label = steps.index(1)
+        low = max(0, -(-start // divisor))
+        high = max(low, min(size, (shape[label] - 1 + start) // divisor + 1))
+        order.append(label)
+        source.append(slice(low, high))
+        first = divisor * low - start
+        target[label] = slice(first, max(first + divisor * (high - low - 1) + 1, first), divisor)
+    axis = [order.index(label) for label in range(len(shape))]
+    result[tuple(target[label] for label in range(len(shape)))] = array[tuple(source)].transpose(axis)
+    return result
+
+
+def _scatter(values: Any, index: Any, size: Any) -> Any:
+    """The sum of values at each index below size; the axes of index come first in values."""
+    flat, rest = index.reshape(-1), values.shape[index.ndim :]
+    if not rest and values.dtype == float:
+        return np.bincount(flat, values.reshape(-1), size)
+    result = np.zeros((size, *rest), values.dtype)
+    np.add.at(result, flat, values.reshape(flat.shape + rest))
+    return result
+
+
+def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
+    """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
+    size = array.shape[axis]
+    if sign > 0:
+        array, bound = np.flip(array, axis), bound + (size - 1)
+    none = np.zeros((*array.shape[:axis], 1, *array.shape[axis + 1 :]), dtype=array.dtype)
+    sums = np.concatenate([none, np.cumsum(array, axis)], axis)
+    return sums[(slice(None),) * axis + (np.clip(bound + 1, 0, size),)]
+
+
+def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
+    """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
+    if stride < 0:
+        array, stride, start = np.flip(array, 0), -stride, start + stride * (array.shape[0] - 1)
+    count, width, *rest = array.shape
+    turns = max(1, -(-width // stride))
+    rows = np.zeros((count + turns - 1, stride, *rest), array.dtype)
+    for n in range(turns):
+        part = array[:, n * stride : (n + 1) * stride]
+        rows[n : n + count, : part.shape[1]] += part
+    row = rows.reshape((-1, *rest))
+    if start == 0 and size <= len(row):
+        return row[:size]
+    row, result = row[max(0, -start) : max(0, size - start)], np.zeros((size, *rest), array.dtype)
+    result[max(0, start) : max(0, start) + len(row)] = row
+    return result
+
+
+def _spread(array: Any, along: Any, shape: Any) -> Any:
+    """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
+    result = np.zeros(shape, array.dtype)
+    np.einsum(result, along, list(range(max(along) + 1)))[...] = array
+    return result
+
+
+def _deposit(total: Any, array: Any, along: Any) -> Any:
+    """The total, with the array added where the axes that go along one of its axes coincide."""
+    kind = np.result_type(total, array)
+    total = total if total.dtype == kind else total.astype(kind)
+    diagonal = np.einsum(total, along, list(range(max(along) + 1)))
+    diagonal += array
+    return total
+
+
+def _gram(array: Any, weights: Any = None) -> Any:
+    """arrayᴴ·diag(weights)·array for real weights, at half the multiplications of a product of two arrays.
+
+    Rows are taken in blocks and added to one triangle, by SciPy's BLAS where it is there; the other mirrors it.
+    """
+    size, is_complex = array.shape[1], array.dtype.kind == "c"
+    kind = array.dtype if weights is None else np.result_type(array, weights)
+    small = size < 64 or array.size <= GRAM_SMALL
+    step = len(array) if small else max(16, min(size // 2, GRAM_BLOCK // size))
+
+    def signed(block: Any) -> Any:
+        if weights is None:
+            yield 1, array[block]
+            return
+        roots, negative = np.sqrt(np.abs(weights[block]))[:, None], weights[block] < 0
+        if negative.all() or not negative.any():
+            yield -1 if negative.any() else 1, array[block] * roots
+            return
+        for sign, chosen in ((1, ~negative), (-1, negative)):
+            rows = array[block][chosen]
+            yield sign, np.multiply(rows, roots[chosen], out=rows if rows.dtype == kind else None)
+            del rows
+
+    if small and (size < 64 or not is_complex):
+        result = None
+        for sign, rows in signed(slice(None)):
+            product = rows.conj().T @ rows
+            product = product if sign > 0 else np.negative(product, out=product)
+            result = product if result is None else np.add(result, product, out=result)
+        return result
+    try:
+        from scipy.linalg.blas import cherk, dsyrk, ssyrk, zherk
+
+        update = {"d": dsyrk, "f": ssyrk, "D": zherk, "F": cherk}.get(kind.char)
+    except ImportError:
+        update = None
+    result = np.zeros((size, size), kind, order="F")  # the lower triangle of the transpose
+    for first in range(0, len(array), max(1, step)):
+        for sign, rows in signed(slice(first, first + step)):
+            for start in range(0, 0 if update else size, 64):
+                stop = start + 64
+                part = rows[:, start:].T @ rows[:, start:stop].conj()
+                result[start:, start:stop] += part if sign > 0 else np.negative(part, out=part)
+                del part
+            if update:
+                result = update(sign, rows.T, beta=1, c=result, lower=1, overwrite_c=1)
+            del rows
+    upper = np.tri(64, k=-1, dtype=bool).T
+    for start in range(0, size, 64):
+        stop = start + 64
+        corner = result[start:stop, start:stop]
+        np.copyto(corner, corner.T.conj(), where=upper[: len(corner), : len(corner)])
+        result[start:stop, stop:] = result[stop:, start:stop].T.conj()
+    if is_complex:
+        np.einsum("ii->i", result.imag)[...] = 0
+    return result.T
+
+
+def _system(name: Any, system: Any, shape: Any, dtype: Any, captures: Any) -> Any:
+    """An equation in real numbers: arrays to vectors and back, the equation with its Jacobian, and a checked step.
+
+    system(x, *captures) gives the equation and its Jacobian, by x and by conj(x) if dtype is complex; for a minimum
+    the objective comes before its gradient and Hessian.
+    """
+    twice, size = np.dtype(dtype).kind == "c", int(np.prod(shape))
+
+    def packed(z: Any) -> Any:
+        flat = np.reshape(z, (*np.shape(z)[: np.ndim(z) - len(shape)], size))
+        return np.concatenate([flat.real, flat.imag], -1).astype(float) if twice else flat.astype(float)
+
+    def unpacked(v: Any) -> Any:
+        parts = v[..., :size] + 1j * v[..., size:] if twice else v
+        return parts.reshape((*v.shape[:-1], *shape)).astype(dtype)[()]
+
+    def evaluated(v: Any) -> Any:
+        with np.errstate(all="ignore"):
+            z = v[:size] + 1j * v[size:] if twice else v
+            parts = system(z.reshape(shape)[()], *captures)
+        *objective, equation = parts[: -1 - twice]
+        blocks = [np.reshape(block, (size, size)) for block in parts[-1 - twice :]]
+        if twice:
+            along, turned = blocks[0] + blocks[1], 1j * (blocks[0] - blocks[1])
+            blocks = [np.block([[along.real, turned.real], [along.imag, turned.imag]])]
+        return (*objective, packed(equation), blocks[0].astype(float))
+
+    def step(matrix: Any, right: Any, where: Any) -> Any:
+        condition = np.linalg.cond(matrix, 1) if np.all(np.isfinite(matrix)) else np.nan
+        if not condition < 1e14:
+            raise ArithmeticError(f"the Jacobian of the equation for {name} is singular{where}")
+        return np.linalg.solve(matrix, right), condition
+
+    return packed, unpacked, evaluated, step
+
+
+def _solve(name: Any, system: Any, given: Any, order: Any, dtype: Any, *captures: Any) -> Any:
+    """The k with H(k) = given for a linear map H; axes of given before the last `order` are systems of their own."""
+    shape = np.shape(given)[np.ndim(given) - order :]
+    packed, unpacked, evaluated, step = _system(name, system, shape, dtype, captures)
+    right = packed(given)
+    if not right.size:
+        return np.zeros(np.shape(given), dtype)
+    matrix = evaluated(np.zeros(right.shape[-1]))[-1]
+    return unpacked(step(matrix, right.reshape(-1, right.shape[-1]).T, "")[0].T.reshape(right.shape))
+
+
+def _search(kind: Any, name: Any, system: Any, given: Any, dtype: Any, *captures: Any) -> Any:
+    """The root of an equation ("root") or the local minimum of an objective ("argmin") that is found from `given`."""
+    packed, unpacked, evaluated, step = _system(name, system, np.shape(given), dtype, captures)
+    v = _near(kind, evaluated, packed(given)) if np.size(given) else packed(given)
+    before = np.inf
+    for _ in range(10 * bool(v.size)):
+        *_, residual, matrix = evaluated(v)
+        found = f"the residual is {np.max(np.abs(residual)):.3g} (its largest entry) at {name} = {unpacked(v)}"
+        move, condition = step(matrix, residual, f"; {found}")
+        v = v - move
+        size = np.max(np.abs(move)) / max(1.0, np.max(np.abs(v)))
+        stalled = 0.8 * before < size < 1e-6  # rounding errors are left; near a multiple root steps shrink by half
+        if size <= max(1e-12, 1e3 * np.finfo(float).eps * condition) or stalled:
+            break
+        before = size
+    else:
+        if v.size:
+            raise ArithmeticError(f"no {'root' if kind == 'root' else 'minimum'} was found for {name}: {found}")
+    if kind == "argmin" and v.size and not np.linalg.eigvalsh(matrix)[0] > 0:
+        raise ArithmeticError(f"the gradient vanishes where there is no minimum: {found}")
+    return unpacked(v)
+
+
+def _near(kind: Any, evaluated: Any, start: Any) -> Any:
+    """A point near a root or minimum, by SciPy."""
+    from scipy import optimize
+
+    known: Any = {}
+
+    def at(v: Any) -> Any:
+        key = v.tobytes()
+        if key not in known:
+            known.clear()
+            known[key] = evaluated(v)
+        return known[key]
+
+    with np.errstate(all="ignore"):
+        if kind == "root":
+            found = optimize.root(lambda v: at(v)[0], start, jac=lambda v: at(v)[1], method="hybr", tol=1e-13)
+        else:
+            found = optimize.minimize(
+                lambda v: float(np.real(at(v)[0])),
+                start,
+                jac=lambda v: at(v)[1],
+                hess=lambda v: at(v)[2],
+                method="trust-exact",
+                options={"gtol": 1e-9},
+            )
+    return found.x
