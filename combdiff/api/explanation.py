@@ -26,6 +26,7 @@ from combdiff.simplification import (
     Normalised,
     Place,
     Replay,
+    Solved,
     State,
     bind_again,
     bind_common,
@@ -37,6 +38,7 @@ from combdiff.simplification import (
     simplify_body,
 )
 
+SOLVED = "δ meets Σ"
 PREPARED = "own indices named, arguments of calls simplified"
 APART = "every Σ binds indices of its own"
 NORMAL = "contraction normal form: connected sums, δ's solved"
@@ -167,6 +169,8 @@ class _Writer:
                 self.step("values put where they are used", "", whole, (self.state, whole))
             case Normalised():
                 self._prepared(event.value)
+            case Solved():
+                self._at(SOLVED, event.term, event.solved)
             case Found():
                 self._found(event)
 

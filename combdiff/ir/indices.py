@@ -162,10 +162,16 @@ def affine_parts(term: Term) -> tuple[tuple[tuple[Var, int | Fraction], ...], in
 
 
 def delta(left: Term, right: Term, domain: Domain | None = None) -> Term:
-    """δ(left, right) on a domain; 1 when both are the same term. By default the domain is that of the indices."""
+    """δ(left, right) on a domain, decided where both differ by a number. By default it is that of the indices."""
     if left is right:
         return ONE
-    return Delta(left, right, domain or _common_domain(left, right))
+    domain = domain or _common_domain(left, right)
+    if domain is not None and is_index(left) and is_index(right):
+        parts, distance = affine_parts(affine([(left, 1), (right, -1)]))
+        size = domain.size if isinstance(domain, Cyclic) else 0
+        if not parts and isinstance(size, int):
+            return ZERO if (distance % size if size else distance) else ONE
+    return Delta(left, right, domain)
 
 
 def _common_domain(*forms: Term) -> Domain | None:

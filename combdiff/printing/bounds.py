@@ -58,7 +58,8 @@ def sizes_of(term: Sum) -> list[Var]:
     taken = split_bounds(term.indices, term.body)[0]
     bounded = [v for v in term.indices if any(v in condition.free for condition in taken)]
     forms = [form for v in bounded for form in in_domain(linear(v), v.type)]
-    names = sorted({name for form in forms for name in form.symbols if name.startswith("#")})
+    own = {v.name for v in bounded}  # #0, #1, … where a program is compared up to names
+    names = sorted({name for form in forms for name in form.symbols if name.startswith("#")} - own)
     return [Var(name[1:], Whole()) for name in names]
 
 
@@ -75,7 +76,8 @@ def write_bounds(indices: Sequence[Var], conditions: Iterable[Indicator], scope:
     ranges = {v: in_domain(linear(v), v.type) for v in inner}
     outer = [v for v in variables.values() if v not in inner]
     system = [*forms, *(form for own in ranges.values() for form in own)]
-    variables |= {name: Var(name[1:], Whole()) for form in system for name in form.symbols if name.startswith("#")}
+    sizes = sorted({name for form in system for name in form.symbols if name.startswith("#")} - variables.keys())
+    variables |= {name: Var(name[1:], Whole()) for name in sizes}
     assume = premises_of([*outer, *(v for v in variables.values() if isinstance(v.type, Whole))])
     found = eliminate(system, [symbol(v) for v in reversed(inner)], assume).bounds[::-1]
     return tuple(_bound(b, variables, scope, whole=_is_whole(b, ranges[variables[b.name]])) for b in found)

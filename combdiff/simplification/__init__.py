@@ -18,7 +18,7 @@ from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.budget import budget
 from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import index_variables, order_key, own_cost, symbols, volume
-from combdiff.simplification.egraph.provenance import Event, Found, Normalised, Place, State, recording
+from combdiff.simplification.egraph.provenance import Event, Found, Normalised, Place, Solved, State, recording
 from combdiff.simplification.egraph.replay import MET, Replay, ordered
 from combdiff.simplification.egraph.vocabulary import domain_key
 from combdiff.simplification.laws.declarations import declared, restored
@@ -57,6 +57,7 @@ __all__ = [
     "Place",
     "Replay",
     "RuleFile",
+    "Solved",
     "Source",
     "State",
     "addends",

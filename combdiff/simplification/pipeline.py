@@ -59,11 +59,12 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.budget import current, warn
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
-from combdiff.simplification.egraph.provenance import Normalised, Place, State, note, recording
+from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, recording
 from combdiff.simplification.egraph.saturation import equivalent, simplify
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
+from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
@@ -269,12 +270,14 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     def one(part: Term) -> Term:
         return _affordable(part, rules, known)
 
-    terms = summands(term)
+    solved = without_deltas(term, Names(term))
+    note(lambda: Solved(term, solved))
+    terms = summands(solved)
     if len(terms) > MOST_TERMS:
         with recording():  # steps in groups of terms are none of the whole
             simple = simplify_sum(terms, one)
     else:
-        simple = one(term)
+        simple = one(solved)
     lost = dtype_of(simple) is complex and dtype_of(term) is not complex
     return function("real", simple) if lost else simple
 

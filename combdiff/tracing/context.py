@@ -22,8 +22,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from combdiff.errors import IndexingError, Location, SpaceError, TraceError, UnsupportedError, name_of_value, shown
-from combdiff.ir import Cyclic, Domain, Names, Range, Real, Size, Space, Symmetric, Term, Var, Whole, base_name
+from combdiff.errors import (
+    CombdiffError,
+    IndexingError,
+    Location,
+    SpaceError,
+    TraceError,
+    UnsupportedError,
+    name_of_value,
+    shown,
+)
+from combdiff.ir import Domain, Names, Range, Real, Size, Space, Symmetric, Term, Var, Whole, base_name
 
 Array = np.ndarray[Any, Any]
 
@@ -135,7 +144,8 @@ def check_live(term: Term, owner: Trace) -> None:
 class Binder:
     """One parameter of a running lambda: the domain it has so far, and what gave it that domain.
 
-    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow.
+    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow, and
+    `refused_as_number` is the error of a use that it alone allows.
     """
 
     name: str
@@ -145,21 +155,22 @@ class Binder:
     given: bool
     compared: bool = False
     whole_use: str = ""
+    refused_as_number: CombdiffError | None = None
 
     def indexes(self, axis: Domain, where: str) -> None:
         """Notes that the index stands bare on an axis; `where` is how a message calls it.
 
-        Raises IndexingError if the index has another domain already. An index whose domain was given may stand on
-        any cyclic axis: there every whole number is an index.
+        Raises IndexingError if the index has another domain already. An index whose domain was given keeps it, on any
+        axis of whole numbers: whether it stays inside is checked with the other accesses.
         """
         if self.domain is None:
             self.domain, self.origin = axis, where
-        elif self.domain != axis and not (isinstance(axis, Cyclic) and self.given):
+        elif self.domain != axis and not (self.given and isinstance(axis, Real) == isinstance(self.domain, Real)):
             raise IndexingError(
                 f"the index {self.name} is over {show_domain(axis)} by {where}, "
                 f"but over {show_domain(self.domain)} by {self.origin}",
-                hint="give both axes the same domain, or use two indices; a part of an axis is "
-                f"cd.where({self.name} < 3, …, 0)",
+                hint="give both axes the same domain, or use two indices; a range that is given wins, "
+                f"{self.name}=3 for the first three",
             )
 
     def variable(self, signature: str) -> Var:
@@ -171,6 +182,8 @@ class Binder:
             )
         if isinstance(self.domain, Real):
             self._check_real()
+        elif self.refused_as_number:
+            raise self.refused_as_number
         return Var(self.placeholder.name.removeprefix("?"), self.domain)
 
     def _check_real(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from combdiff.errors import IndexingError, TraceError, shown
+from combdiff.errors import CombdiffError, IndexingError, TraceError, shown
 from combdiff.ir import (
     MOST_INDICES,
     ONE,
@@ -70,6 +70,15 @@ class Index(NumpyAware):
         """Whether all of its indices were given the real line, so that it is a number too."""
         return all(isinstance(binder.domain, Real) for binder in binders_of(self.term, self.owner))
 
+    def is_number_or(self, refused: CombdiffError) -> bool:
+        """Whether it is a number, or may be one while a range is not known; else `refused` comes later."""
+        binders = list(binders_of(self.term, self.owner))
+        if not all(binder.domain is None or isinstance(binder.domain, Real) for binder in binders):
+            return False
+        for binder in binders:
+            binder.refused_as_number = binder.refused_as_number or refused
+        return True
+
     def integer(self) -> Term:
         """The integer that it is, as a number: one `Coordinate` for each of its indices, which stay whole."""
         parts, offset = affine_parts(self.live())
@@ -114,7 +123,7 @@ class Index(NumpyAware):
             return NotImplemented
         if _is_rational(other):
             return self._scaled(other)
-        return HANDLERS[np.asarray](self) * other if self.is_number else self._refuse_affine("*", other)
+        return self._as_number("*", other) * other
 
     __rmul__ = __mul__
 
@@ -122,23 +131,32 @@ class Index(NumpyAware):
         other = python_number(other)
         if isinstance(other, TracedValue) and not isinstance(other, Index):
             return NotImplemented
-        return self._scaled(1 / Fraction(other)) if _is_rational(other) and other else self._refuse_affine("/", other)
+        return (
+            self._scaled(1 / Fraction(other)) if _is_rational(other) and other else self._as_number("/", other) / other
+        )
 
     def _scaled(self, factor: Any) -> Index:
         return Index(affine([(self.live(), Fraction(factor))]), self.owner)
 
-    def _refuse_affine(self, operator: str, other: object) -> NoReturn:
+    def _as_number(self, operator: str, other: object) -> Any:
+        """The index as the number that it is on the real line, to be combined with another."""
+        refused = self._not_affine(operator, other)
+        if self.is_number_or(refused):
+            return HANDLERS[np.asarray](self)
+        raise refused
+
+    def _not_affine(self, operator: str, other: object) -> IndexingError:
         other = f"({other})" if isinstance(other, Index) and isinstance(other.term, Affine) else _written(other)
-        raise IndexingError(
+        return IndexingError(
             f"{self} {operator} {other} is not an affine index expression",
             hint="an index expression is made of whole multiples of indices and whole numbers, such as 2*i - j + 1",
         )
 
-    def __pow__(self, other: object) -> NoReturn:
-        self._refuse_affine("**", other)
+    def __pow__(self, other: object) -> Any:
+        return self._as_number("**", other) ** other
 
     def __floordiv__(self, other: object) -> NoReturn:
-        self._refuse_affine("//", other)
+        raise self._not_affine("//", other)
 
     def __mod__(self, other: object) -> Remainder:
         other = python_number(other)
@@ -238,13 +256,32 @@ class Magnitude(TracedValue):
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]
         return ~(self == other)
 
-    def _refuse_arithmetic(self, other: object) -> NoReturn:
-        raise IndexingError(
+    def number(self) -> Any:
+        """The magnitude as the number that it is on the real line."""
+        refused = IndexingError(
             f"abs({self.index}) can only be compared with an index or a whole number",
             hint="write cd.where(abs(i - j) <= 2, a, b)",
         )
+        if self.index.is_number_or(refused):
+            return HANDLERS[np.abs](HANDLERS[np.asarray](self.index))
+        raise refused
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse_arithmetic
+    def __neg__(self) -> Any:
+        return -self.number()
+
+    def __add__(self, other: object) -> Any:
+        return self.number() + other
+
+    def __sub__(self, other: object) -> Any:
+        return self.number() - other
+
+    def __rsub__(self, other: object) -> Any:
+        return other - self.number()
+
+    def __mul__(self, other: object) -> Any:
+        return self.number() * other
+
+    __radd__, __rmul__ = __add__, __mul__
 
 
 @dataclass(frozen=True, eq=False, repr=False)

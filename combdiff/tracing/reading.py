@@ -153,6 +153,8 @@ def hit(index: Index, value: Term) -> Term:
             f"an integer is compared with {index}, but only an index by itself can be",
             hint="add to the integer: cd.delta(idx[e] - 1, i) for idx[e] = i + 1",
         )
+    for binder in binders_of(index.term, index.owner):
+        binder.whole_use = "an integer"
     return delta_term(index.live(), value)
 
 

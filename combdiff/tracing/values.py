@@ -49,7 +49,7 @@ from combdiff.ir import conj as conj_term
 from combdiff.ir import number as number_term
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Condition, Index
+from combdiff.tracing.indices import Condition, Index, Magnitude
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number
 from combdiff.tracing.reading import read
 
@@ -310,13 +310,16 @@ def lift(value: object) -> Term:
         return current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
-    if isinstance(value, Index) and value.is_number:
-        return Coordinate(value.live())
+    if isinstance(value, Magnitude):
+        return lift(value.number())
     if isinstance(value, Index):
-        raise UnsupportedError(
+        refused = UnsupportedError(
             f"the index {value} is used as a number",
             hint="pass a parameter n with the numbers 0, 1, 2, … and write n[i]; conditions are cd.where(i <= j, a, b)",
         )
+        if value.is_number_or(refused):
+            return Coordinate(value.live())
+        raise refused
     if isinstance(value, NamedFunction):
         name = value.term.name
         raise TraceError(f"the named function {name} is used as a number", hint=f"call it: {name}(u)")

@@ -94,7 +94,7 @@ def laws(explanation: Explanation) -> list[str]:
 
 def test_the_gradient_of_a_quadratic_form_is_explained() -> None:
     explanation = explained("form")
-    assert {"δ is symmetric", "δ meets Σ", "A: A[i,j] = A[j,i]"} <= set(laws(explanation))
+    assert {"δ meets Σ", "A: A[i,j] = A[j,i]"} <= set(laws(explanation))
     text = str(explanation)
     assert text.startswith("(A, x) ↦ d ↦ Σ_{i,j} δ(d, j) x[i] A[i,j] + Σ_{i,j} δ(d, i) A[i,j] x[j]\n1. ")
     assert text.endswith(f"\n{cd.grad(form, wrt='x')}")
@@ -103,7 +103,6 @@ def test_the_gradient_of_a_quadratic_form_is_explained() -> None:
 
 def test_hartree_fock_is_explained_by_the_symmetries_of_its_integrals() -> None:
     found = laws(explained("coulomb"))
-    assert "conjugate of a product" in found
     assert "δ meets Σ" in found
     assert any(law.startswith("J: J[p,q,r,s]") for law in found)
 
@@ -164,7 +163,7 @@ def test_the_laws_of_a_step_are_needed_and_enough() -> None:
     """Without a law of a step its two terms are not found equal; with them they are."""
     explanation = explained("form")
     replay = Replay((), {})
-    steps = [step for step in explanation.steps if step.law in {"δ meets Σ", "δ is symmetric"}]
+    steps = [step for step in explanation.steps if step.law.startswith("A: ")]
     assert steps
     for step in steps:
         old, new = (part.body if isinstance(part, Lambda) else part for part in step.part)

@@ -123,7 +123,7 @@ ROWS = [
         "b: Vector, X: Wide, c: Vector",
         lambda b, X, c: b @ X.T @ X @ c,
         "X",
-        "X·b·cᵀ + X·c·bᵀ",
+        "X·c·bᵀ + X·b·cᵀ",
         lambda b, X, c: X @ (np.outer(b, c) + np.outer(c, b)),
     ),
     row(

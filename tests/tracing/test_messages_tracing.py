@@ -65,7 +65,7 @@ def too_few_indices(A: Matrix):
 @case(
     IndexingError,
     "the index i is over 'M' by axis 1 of C, but over 'N' by axis 0 of A",
-    "give both axes the same domain, or use two indices; a part of an axis is cd.where(i < 3, …, 0)",
+    "give both axes the same domain, or use two indices; a range that is given wins, i=3 for the first three",
 )
 def unequal_domains(A: Matrix, C: Space("M", "M")):
     return cd.sum_(lambda i: A[i, 0] * C[0, i])  # here
@@ -73,17 +73,17 @@ def unequal_domains(A: Matrix, C: Space("M", "M")):
 
 @case(
     IndexingError,
-    "the index i is over 'N' by axis 0 of x, but over 3 by its keyword",
-    "give both axes the same domain, or use two indices; a part of an axis is cd.where(i < 3, …, 0)",
+    "the index i is over 'N' by axis 0 of x, but over Real() by its keyword",
+    "give both axes the same domain, or use two indices; a range that is given wins, i=3 for the first three",
 )
 def keyword_against_an_axis(x: Vector):
-    return cd.sum_(lambda i: x[i], i=3)  # here
+    return cd.sum_(lambda i: x[i], i=Real())  # here
 
 
 @case(
     IndexingError,
     "the index k is over Cyclic('N') by axis 0 of u, but over Symmetric('B') by axis 0 of w",
-    "give both axes the same domain, or use two indices; a part of an axis is cd.where(k < 3, …, 0)",
+    "give both axes the same domain, or use two indices; a range that is given wins, k=3 for the first three",
 )
 def unequal_kinds_of_domains(u: Space(Cyclic("N")), w: Space(Symmetric("B"))):
     return cd.sum_(lambda k: w[k] * u[k])  # here

@@ -157,14 +157,18 @@ def _is_bare(form: Var, condition: Delta, product: Product) -> bool:
 
 
 def look_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> Deposit | None:
-    """Read operands at the indices that arrays hold; what is left to be added up there."""
+    """Read operands at the indices that arrays hold; what is left to be added up there.
+
+    Masks that the product still has are on labels that are not summed, and are put upon the result.
+    """
     read_looked_up(graph, product, value_of)
     places: dict[Var, LabelledStep] = {}
     for condition in dict.fromkeys(product.lookups):
         assert condition.lookup
         form, value = condition.lookup
         index = _kept_inside(graph, value_of(value), condition)
-        bare = isinstance(form, Var) and _is_bare(form, condition, product)
+        bare = isinstance(form, Var) and form.type == condition.domain
+        bare = bare and _only_here(form, condition, product.lookups)  # type: ignore[arg-type]
         if bare and isinstance(form, Var) and _is_summed(index, product) and _joins(form, places):
             places[form] = index
         else:

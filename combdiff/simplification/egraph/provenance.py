@@ -42,6 +42,14 @@ class Normalised:
 
 
 @dataclass(frozen=True)
+class Solved:
+    """A number, and the same in which no Σ holds a δ that it can take."""
+
+    term: Term
+    solved: Term
+
+
+@dataclass(frozen=True)
 class Found:
     """One saturation: the term written, the best and the canonical term of every round, the term chosen."""
 
@@ -52,7 +60,7 @@ class Found:
     known: Mapping[Var, Term] = field(default_factory=dict)
 
 
-Event = State | Place | Normalised | Found
+Event = State | Place | Normalised | Solved | Found
 _events: ContextVar[list[Event] | None] = ContextVar("combdiff_history", default=None)
 
 

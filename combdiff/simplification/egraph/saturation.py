@@ -21,7 +21,6 @@ from typing import Any
 from combdiff.ir import (
     TABLE,
     Add,
-    Delta,
     Mul,
     Names,
     Number,
@@ -34,7 +33,6 @@ from combdiff.ir import (
     dtype_of,
     mul,
     negate,
-    remembered,
     substitute,
     subterms,
 )
@@ -47,8 +45,7 @@ from combdiff.simplification.egraph.provenance import Found, note
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.laws.syntax import attempt
 from combdiff.simplification.normal_form.canonical import canonical
-from combdiff.simplification.normal_form.contraction import normalise
-from combdiff.simplification.normal_form.deltas import thin
+from combdiff.simplification.normal_form.contraction import normalise, without_deltas
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
 STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
@@ -81,7 +78,7 @@ def _run(egraph: Any, text: str) -> list[Any]:
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
     """The cheapest equal of a scalar term (free indices allowed) that the laws reach within the budget.
 
-    Forms with a δ inside of a Σ come after those without: where an index can be solved for, it is.
+    No Σ of it holds a δ that it can take, whatever the budget (see `contraction`).
     """
     if infinite := {node for node in subterms(term) if isinstance(node, Number) and not node.finite}:
         # The laws hold for finite numbers: 2·∞ = ∞ would make y = 2y of them, and so on without end.
@@ -91,13 +88,14 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         return substitute(found, {var: number for number, var in stand_ins.items()})
     with _session(rules, _has_functions(term)) as egraph:
         saturation = _Saturation(egraph, (term,), budget or current(), context)
-        ((named, best),) = saturation.settle()
+        ((named, found),) = saturation.settle()
+        best, written = (without_deltas(term, saturation.names) for term in (found, saturation.written[0]))
 
         def cheapest(*found: Term) -> Term:
-            return min(found, key=lambda one: (_unsolved(one), price(one, context)))
+            return min(found, key=lambda one: price(one, context))
 
-        chosen = cheapest(named, best, saturation.written[0], _turned(named), _turned(best))
-        if chosen is best or chosen is saturation.written[0]:
+        chosen = cheapest(named, best, written, _turned(named), _turned(best))
+        if chosen is best or chosen is written:
             chosen = cheapest(canonical(chosen, saturation.forms), chosen)  # whatever the letters
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
@@ -109,14 +107,6 @@ def _replaced(term: Term, others: Mapping[Term, Var]) -> Term:
     for node in subterms(term):  # children first
         done[node] = others.get(node) or node.with_children(tuple(done[child] for child in node.children))
     return done[term]
-
-
-@remembered
-def _unsolved(term: Term) -> int:
-    """How many δ's of a term hold an index that is summed around them: a reader expects them to be solved."""
-    own = {node for node in subterms(term.body) if isinstance(node, Delta)} if isinstance(term, Sum) else ()
-    held = sum(not delta.free.isdisjoint(term.bound) for delta in own)
-    return held + sum(map(_unsolved, term.children))
 
 
 def _turned(term: Term) -> Term:
@@ -133,7 +123,7 @@ def equivalent(
 ) -> bool:
     """Whether the laws find two scalar terms equal. Often their canonical forms are one before any law is tried."""
     names, forms = Names(one, other), dict[Any, int]()
-    plain, like = (canonical(normalise(thin(apart(term, names)), names), forms) for term in (one, other))
+    plain, like = (canonical(normalise(apart(term, names), names), forms) for term in (one, other))
     if plain is like:
         return True
     with _session(rules, _has_functions(one) or _has_functions(other)) as egraph:
@@ -175,7 +165,7 @@ class _Saturation:
         self.names = Names(*terms)
         self.forms: dict[Any, int] = {}
         self.roots = [f"$root{n}" for n in range(len(terms))]
-        self.written = [thin(apart(term, self.names)) for term in terms]
+        self.written = [apart(term, self.names) for term in terms]
         self.rounds: list[tuple[Term, Term]] = []
         starts = [self.codec.written(term) for term in self.written]
         _run(egraph, self.codec.unsigned_laws())

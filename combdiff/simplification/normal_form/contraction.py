@@ -2,24 +2,27 @@
 
     Σ_i x[i]·(Σ_i A[i, j]·y[k])        becomes  y[k]·(Σ_i x[i])·(Σ_i A[i, j])
     Σ_k δ(i + k, d)·w[k]               becomes  w[d − i]·[0 ≤ d − i < n]
+    Σ_i A[a, i]·(δ(i, d) − v[i])       becomes  A[a, d] − Σ_i A[a, i]·v[i]
 
-Names of bound indices make these steps awkward for rewriting, so they are done on terms between two saturations of
-the e-graph: sums in a product are joined (their indices renamed apart), δ's between index forms are solved for summed
-indices and conditions made plain (see `conditions`), factors without summed indices are moved out, and what is not
-connected through summed indices is split.
+Names of bound indices make these steps awkward for rewriting, so they are done on terms before, between and after the
+saturations of the e-graph: sums in a product are joined (their indices renamed apart), δ's are solved for summed
+indices and conditions made plain (see `delta_solver`), a product is distributed over a sum that holds a δ which the Σ
+can take, factors without summed indices are moved out, and what is not connected through summed indices is split.
 
-Invariant: the value of the term is unchanged; in the result no Σ holds a number, a Σ, or two unconnected parts.
+Invariant: the value of the term is unchanged; in the result no Σ holds a number, a Σ, two unconnected parts, or a δ
+that it can take, whatever budgets there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from combdiff.ir import (
     ZERO,
     Add,
     Apply,
     Conj,
+    Delta,
     Mul,
     Names,
     Number,
@@ -35,22 +38,101 @@ from combdiff.ir import (
     substitute,
     total,
 )
-from combdiff.simplification.normal_form.delta_solver import solve
+from combdiff.simplification.normal_form.delta_solver import can_take, solve
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 
 
 def normalise(term: Term, names: Names) -> Term:
     """The contraction normal form of a scalar term; new names for bound indices come from `names`."""
-    match term:
-        case Sum() | Mul():
-            return _network(term, names)
-        case Conj():
-            return _conjugate(normalise(term.body, names))
-        case Add():
-            return add(*(normalise(part, names) for part in term.terms))
-        case Apply():
+    return _Contracting(names, _split).normal(term)
+
+
+def without_deltas(term: Term, names: Names) -> Term:
+    """The term in which no Σ holds a δ that it can take; networks without such a δ stay as they are."""
+    return _Contracting(names, _whole).solved(term)
+
+
+Network = tuple[list[Var], list[Term]]
+
+
+class _Contracting:
+    """Contracts the networks of one term, what occurs in it several times once; `written` says how a network is."""
+
+    def __init__(self, names: Names, written: Callable[[list[Var], list[Term]], Term]) -> None:
+        self.names = names
+        self.written = written
+        self._normal: dict[Term, Term] = {}
+        self._solved: dict[Term, Term] = {}
+
+    def normal(self, term: Term) -> Term:
+        """The term with all networks in contraction normal form."""
+        if term not in self._normal:
+            self._normal[term] = self._with_normal_parts(term)
+        return self._normal[term]
+
+    def _with_normal_parts(self, term: Term) -> Term:
+        match term:
+            case Sum() | Mul():
+                return self._contracted(*self._joined(term, self.normal))
+            case Conj():
+                return _conjugate(self.normal(term.body))
+            case Add():
+                return add(*map(self.normal, term.terms))
+            case Apply():
+                return term
+        return term.with_children(tuple(map(self.normal, term.children)))
+
+    def solved(self, term: Term) -> Term:
+        """The term with those networks solved that hold a δ which a Σ of theirs can take."""
+        if term not in self._solved:
+            self._solved[term] = self._with_solved_parts(term)
+        return self._solved[term]
+
+    def _with_solved_parts(self, term: Term) -> Term:
+        if isinstance(term, Sum | Mul) and _is_unsolved(term, ()):
+            return self._contracted(*self._joined(term, self.solved))
+        if not term.children or isinstance(term, Apply):
             return term
-    return term.with_children(tuple(normalise(child, names) for child in term.children))
+        children = tuple(map(self.solved, term.children))
+        return term if children == term.children else term.with_children(children)
+
+    def _contracted(self, indices: list[Var], factors: list[Term]) -> Term:
+        """Σ over indices of the product of factors, whose own networks are in normal form."""
+        indices, factors = solve(*collapsed(indices, factors), self.names)
+        if ZERO in factors:
+            return ZERO
+        if any(isinstance(factor, Sum) for factor in factors):  # where a sum had one part left
+            return self._contracted(*self._opened(indices, factors))
+        waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, indices)), None)
+        if waiting is None:
+            return self.written(indices, factors)
+        rest, parts = [*factors[:waiting], *factors[waiting + 1 :]], factors[waiting].children
+        return add(*(self._contracted(*self._opened(indices, [part, *rest])) for part in parts))
+
+    def _joined(self, term: Term, part: Callable[[Term], Term]) -> Network:
+        """The summed indices and the factors of a nest of sums and products, `part` of each."""
+        if isinstance(term, Sum):
+            renamed = tuple(self.names.fresh(index) for index in term.indices)
+            body = substitute(term.body, dict(zip(term.indices, renamed, strict=True)))
+            indices, factors = self._joined(body, part)
+            return [*renamed, *indices], factors
+        if not isinstance(term, Mul):
+            return self._opened([], [part(term)])
+        indices, factors = [], []
+        for factor in term.factors:
+            more_indices, more_factors = self._joined(factor, part)
+            indices += more_indices
+            factors += more_factors
+        return indices, factors
+
+    def _opened(self, indices: list[Var], factors: list[Term]) -> Network:
+        """The network with the indices and factors of sums and products among its factors in their place."""
+        whole: Network = (list(indices), [])
+        for factor in factors:
+            own, parts = self._joined(factor, lambda part: part) if isinstance(factor, Sum | Mul) else ([], [factor])
+            whole[0].extend(own)
+            whole[1].extend(parts)
+        return whole
 
 
 def _conjugate(term: Term) -> Term:
@@ -67,31 +149,34 @@ def _conjugate(term: Term) -> Term:
     return conj(term)
 
 
-def _network(term: Term, names: Names) -> Term:
-    indices, factors = _join(term, names)
-    indices, factors = solve(*collapsed(indices, factors), names)
-    return ZERO if ZERO in factors else _split(indices, factors)
+def _is_unsolved(term: Term, indices: Sequence[Var]) -> bool:
+    """Whether a Σ of a network, or the Σ over indices around it, can take a δ in it; reads at integers are taken."""
+    match term:
+        case Delta():
+            return not term.lookup and can_take(indices, term)
+        case Sum():
+            return _is_unsolved(term.body, (*indices, *term.indices))
+        case Mul() | Conj():
+            return any(_is_unsolved(child, indices) for child in term.children)
+        case Add():
+            return _waits(term, indices)
+    return False
 
 
-def _join(term: Term, names: Names) -> tuple[list[Var], list[Term]]:
-    """The summed indices and the factors of a nest of sums and products."""
-    if isinstance(term, Sum):
-        renamed = tuple(names.fresh(index) for index in term.indices)
-        body = substitute(term.body, dict(zip(term.indices, renamed, strict=True)))
-        indices, factors = _join(body, names)
-        return [*renamed, *indices], factors
-    if not isinstance(term, Mul):
-        flat = normalise(term, names)
-        return _join(flat, names) if isinstance(flat, Mul | Sum) else ([], [flat])
-    indices, factors = [], []
-    for factor in term.factors:
-        more_indices, more_factors = _join(factor, names)
-        indices += more_indices
-        factors += more_factors
-    return indices, factors
+def _waits(term: Term, indices: Sequence[Var]) -> bool:
+    """Whether a factor holds a δ that the Σ over indices around it can take."""
+    if isinstance(term, Delta):
+        return can_take(indices, term)
+    return isinstance(term, Sum | Mul | Add | Conj) and any(_waits(child, indices) for child in term.children)
 
 
 # --- connected parts -----------------------------------------------------------------------------------------------
+
+
+def _whole(indices: list[Var], factors: list[Term]) -> Term:
+    """One Σ, times the factors that hold no summed index."""
+    outside = [f for f in factors if f.free.isdisjoint(indices)]
+    return mul(*outside, total(indices, mul(*(f for f in factors if f not in outside))))
 
 
 def _split(indices: list[Var], factors: list[Term]) -> Term:

@@ -17,7 +17,7 @@ Invariant: the value of the network is unchanged; conditions guard what a substi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, gcd, lcm
@@ -87,6 +87,19 @@ def _flat(factors: Iterable[Term]) -> list[Term]:
 
 
 # --- δ's between bare indices, and of integers that arrays hold ----------------------------------------------------
+
+
+def can_take(indices: Sequence[Var], factor: Delta) -> bool:
+    """Whether Σ over indices can take a δ: it says what one of them is, by the others or by what an array holds."""
+    if factor.domain is None or factor.free.isdisjoint(indices):
+        return False
+    if factor.lookup:
+        index, value = factor.lookup
+        return index in indices and index not in value.free and getattr(index, "type", None) == factor.domain
+    if isinstance(factor.domain, Range | Symmetric):
+        return _is_equation(factor, indices)
+    parts, _ = affine_parts(affine([(factor.left, 1), (factor.right, -1)]))
+    return any(index in indices and index.type == factor.domain and abs(c) == 1 for index, c in parts)
 
 
 def _plainly(indices: list[Var], factors: list[Term]) -> Network:
@@ -327,12 +340,21 @@ def plain_conditions(factors: list[Term]) -> list[Term]:
     lattice = {linear(f.form): f.modulus for f in congruences if isinstance(f, Indicator)}
     bounds = tuple(sorted((_on_lattice(linear(f.form), lattice) for f in indicators if not f.modulus), key=str))
     apart = {linear(f.form): f for f in conditions if isinstance(f, Unequal) and not f.cycle}
-    found = _pruned(bounds, tuple(apart), tuple(_on_lattice(form, lattice) for form in premises_of(variables.values())))
+    premises = [*(_on_lattice(form, lattice) for form in premises_of(variables.values())), *_equal_sides(factors)]
+    found = _pruned(bounds, tuple(apart), tuple(premises))
     if found is None:
         return [ZERO]
     around = [f for f in conditions if isinstance(f, Unequal) and f.cycle]
     chosen = [*(indicator(term_of(form, variables)) for form in found[0]), *(apart[form] for form in found[1])]
     return [f for f in factors if f not in conditions] + chosen + list(dict.fromkeys((*around, *congruences)))
+
+
+def _equal_sides(factors: Iterable[Term]) -> Iterator[Linear]:
+    """What the δ's of a product say: `i − j ≥ 0` and `j − i ≥ 0` for δ(i, j)."""
+    for factor in factors:
+        if isinstance(factor, Delta) and _compares_indices(factor) and isinstance(factor.domain, Range | Symmetric):
+            form = linear(affine([(factor.left, 1), (factor.right, -1)]))
+            yield from (form, form.scale(-1))
 
 
 def _on_lattice(bound: Linear, lattice: Mapping[Linear, int]) -> Linear:

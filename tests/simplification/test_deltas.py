@@ -1,0 +1,129 @@
+"""After simplification no Σ holds a δ that it can take, whatever the budget and however the program is written."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir.indices import Delta
+from combdiff.ir.substitution import subterms
+from combdiff.ir.terms import Add, Conj, Mul, Sum, Term, Var
+from combdiff.simplification.normal_form.delta_solver import can_take
+
+Camera, Ints = cd.Space("C", 3), cd.Space("O", dtype=int)
+
+
+@cd.program
+def contracted(z: cd.Space("p", "s"), a: cd.Space("s", "x"), b: cd.Space("x", "s", "p")):
+    n = cd.einsum("sx,sy->xy", a, a)
+    n = cd.einsum("xy,xsp,ysq->pq", n, b, b)
+    return cd.log(cd.einsum("xy,xs,ys->", n, z, z))
+
+
+@cd.program
+def entropy(a: cd.Space("n", "m")):
+    p = (1 + a) / 2
+    return (p * np.log(p)).sum()
+
+
+@cd.program
+def softmax(a: cd.Space("n"), A: cd.Space("n", "n")):
+    e = cd.exp(A @ a)
+    return cd.log((e / e.sum() * a).sum())
+
+
+@cd.program
+def shifted(a: cd.Space("n"), w: cd.Space("k")):
+    return cd.sum(lambda i, k: w[k] * (a[2 * i + k] - a[i]) ** 2, i=cd.Range("n"))
+
+
+@cd.program
+def bundle(a: Camera, t: Camera, f: cd.Space("C"), P: cd.Space("P", 3), cam: Ints, point: Ints, seen: cd.Space("O", 2)):
+    """Bundle adjustment: points turned by Rodrigues' formula, moved and projected."""
+    angle = cd.tensor(lambda o: cd.sqrt(cd.sum(lambda k: a[cam[o], k] ** 2)))
+    axis = cd.tensor(lambda o, k: a[cam[o], k] / angle[o])
+    X = cd.tensor(lambda o, k: P[point[o], k])
+    even = [(0, 1, 2), (1, 2, 0), (2, 0, 1)]
+
+    def sign(i: Any, j: Any, k: Any) -> Any:
+        def at(p: int, q: int, r: int) -> Any:
+            return cd.delta(i, p) * cd.delta(j, q) * cd.delta(k, r)
+
+        return sum(at(p, q, r) - at(q, p, r) for p, q, r in even)
+
+    ε = cd.tensor(sign, i=3, j=3, k=3)
+    crossed = cd.einsum("ijk,oi,oj->ok", ε, axis, X)
+    along = cd.einsum("ok,ok->o", axis, X)
+    Y = cd.tensor(
+        lambda o, k: (
+            cd.cos(angle[o]) * X[o, k]
+            + cd.sin(angle[o]) * crossed[o, k]
+            + (1 - cd.cos(angle[o])) * along[o] * axis[o, k]
+            + t[cam[o], k]
+        )
+    )
+
+    def missed(n: int) -> Any:
+        return cd.sum(lambda o: (f[cam[o]] * Y[o, n] / Y[o, 2] - seen[o, n]) ** 2)
+
+    return missed(0) + missed(1)
+
+
+def waiting(term: Term) -> Iterator[Delta]:
+    """The δ's in a term that a Σ around them can take; reads at integers in arrays are taken where they stand."""
+
+    def held(part: Term, indices: tuple[Var, ...], in_a_sum: bool = False) -> Iterator[Delta]:
+        if isinstance(part, Delta) and can_take(indices, part) and (in_a_sum or not part.lookup):
+            yield part
+        if isinstance(part, Sum | Mul | Add | Conj):
+            for child in part.children:
+                yield from held(child, indices, in_a_sum or isinstance(part, Add))
+
+    for part in subterms(term):
+        if isinstance(part, Sum):
+            yield from held(part.body, part.indices)
+
+
+def bundle_arrays() -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    shapes = {"a": (2, 3), "t": (2, 3), "f": (2,), "P": (4, 3), "seen": (5, 2)}
+    arrays: dict[str, Any] = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    arrays["t"][:, 2] += 9
+    return {**arrays, "cam": np.array([0, 1, 1, 0, 1]), "point": np.array([0, 1, 2, 3, 3])}
+
+
+PROGRAMS = [contracted, entropy, softmax, shifted]
+
+
+@pytest.mark.parametrize("given", [{}, {"nodes": 10}, {"nodes": 1000}])
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
+def test_no_sum_holds_a_delta_that_it_can_take(f: cd.Program, given: dict[str, int]) -> None:
+    with warnings.catch_warnings(), cd.budget(**given):
+        warnings.simplefilter("ignore", cd.BudgetWarning)
+        gradient = cd.grad(f, "a")
+        found = [gradient] if f is bundle else [gradient, cd.hvp(f, "a")]
+    for program in found:
+        assert list(waiting(program.term)) == []
+
+
+def test_bundle_adjustment_is_derived_as_by_hand() -> None:
+    with warnings.catch_warnings(), cd.budget(nodes=1000):  # a small one: it is derived faster, and no worse in value
+        warnings.simplefilter("ignore", cd.BudgetWarning)
+        gradients = cd.grad(bundle, ("a", "P"))
+    assert list(waiting(gradients.term)) == []
+    arrays = bundle_arrays()
+    for found, name in zip(gradients(**arrays), ("a", "P"), strict=True):
+        for place in np.ndindex(found.shape):
+            step = np.zeros(found.shape)
+            step[place] = 1e-6
+            ends = [bundle(**{**arrays, name: arrays[name] + sign * step}) for sign in (1, -1)]
+            np.testing.assert_allclose(found[place], (ends[0] - ends[1]) / 2e-6, rtol=1e-4, atol=1e-4)
+
+
+def test_the_entropy_of_two_axes() -> None:
+    assert str(cd.grad(entropy)) == "a ↦ (d, e) ↦ 1/2 (1 + log(1/2 (1 + a[d,e])))"
