@@ -77,5 +77,5 @@ $(VENV)/.test-all: pyproject.toml Makefile | $(RUN)
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml | $(RUN)
-	$(PIP) -e '.[lint,test,demo]'
+	$(PIP) -e '.[lint,test-all]' '$(TORCH)'
 	@touch $@

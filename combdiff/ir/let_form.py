@@ -252,8 +252,9 @@ def _space_of(term: Term) -> Space:
 def canonical_names(term: Term) -> Term:
     """A term with every bound name replaced by its level, so that alpha-equal terms become one object.
 
-    The innermost variables are #0, those around them #1 and so on. So a part without free names has the same form
-    wherever it stands, and each part of a graph is visited once.
+    The innermost variables are ~0, those around them ~1 and so on: among index forms #n is a size, and @n a name of the
+    normal form. So a part without free names has the same form wherever it stands, and each part of a graph is visited
+    once.
     """
     return _Renaming().run(term, {})
 
@@ -275,7 +276,7 @@ class _Renaming:
 
     def _node(self, term: Term, scope: dict[Var, Var]) -> Term:
         inside = term.levels - len(term.bound)
-        bound = tuple(Var(f"#{inside + n}", var.type) for n, var in enumerate(term.bound))
+        bound = tuple(Var(f"~{inside + n}", var.type) for n, var in enumerate(term.bound))
         scope.update(zip(term.bound, bound, strict=True))
         children = tuple(self.run(child, scope) for child in term.children)
         if isinstance(term, Let):
