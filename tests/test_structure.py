@@ -106,6 +106,14 @@ def test_a_room_is_entered_by_its_door() -> None:
     assert not [f"{name} imports {other}" for name, other in CROSSINGS if other.count(".") > 1]
 
 
+def test_a_door_lists_the_modules_behind_it() -> None:
+    for name, path in NAMES.items():
+        if path.name == "__init__.py" and path.parent != PACKAGE:
+            listed = ast.get_docstring(TREES[name]) or ""
+            behind = [other.rpartition(".")[2] for other in NAMES if other.rpartition(".")[0] == name]
+            assert not [each for each in behind if f"`{each}`" not in listed and f"`{each}/`" not in listed], name
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_function_fits_on_a_page(name: str) -> None:
     long = [

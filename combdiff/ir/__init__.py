@@ -6,10 +6,11 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
 (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
-(functions that NumPy lacks), `implicit` (what solves an equation), `types` (every term has one), `cycles`,
-`substitution`, `groups` (of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for
-messages), `inlining`, `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of
-bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
+(functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of exponentials are shifted
+by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages` (over
+them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what is used twice is bound
+once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by
+naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.

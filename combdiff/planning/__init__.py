@@ -6,8 +6,8 @@ In: a term and the sizes of its axes. Out: a `Plan`.
 
 In the order in which data meets them: `indirections`, `views` (index expressions as positions), `operations` (the
 nodes of a plan), `networks` and `search` (contraction orders), `lowering/` (terms to the graph of operations),
-`plan` (the list, what each step costs), `passes/` (rewritings of plans), `planning` (all results together),
-`quantities` and `costs` (the table that `cost()` shows), `memory`.
+`sliding` (what windows cost), `plan` (the list, what each step costs), `passes/` (rewritings of plans), `planning`
+(all results together), `quantities` and `costs` (the table that `cost()` shows), `memory`.
 
 Invariant: a plan computes what its term means; no array of zeros and ones is made where a view or a bound will do.
 """

@@ -1,8 +1,8 @@
 """Checks that users and combdiff's own tests share.
 
-From the bottom up: `arrays` (with the symmetries of a Space), `differences` (central differences, `check_grad`),
-`routes` (`check_routes`: one value on every route), `generation` (random programs), `instances`, `meaning` and `laws`
-(rule files tested on numbers).
+In the order in which data meets them: `arrays` (with the symmetries of a Space), `differences` (central differences,
+`check_grad`), `routes` (`check_routes`: one value on every route), `generation` (random programs), `conditions`,
+`instances`, `meaning` and `laws` (rule files tested on numbers), `text_derivatives` (the command line's `--check`).
 """
 
 from __future__ import annotations

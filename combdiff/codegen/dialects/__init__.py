@@ -2,6 +2,8 @@
 
     dialect("torch").arange("n")  =  "torch.arange(n, device=device)"
 
+`numpy` writes every operation, for CuPy and JAX with small differences; `torch` and `dask` write some in their own way.
+
 Invariant: a backend is one row of `DIALECTS`.
 """
 
