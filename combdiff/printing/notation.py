@@ -12,6 +12,7 @@ Invariant: the document has the value of the term; what is shown depends on the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 
@@ -46,7 +47,6 @@ from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
-    Bound,
     Derivative,
     Division,
     Doc,
@@ -260,16 +260,16 @@ class Layout:
         inner = self._enter(scope, term.indices, term.body)
         finite = [v for v in term.indices if not isinstance(v.type, Real)]
         real = [v for v in term.indices if isinstance(v.type, Real)]
-        unknown = self._told.unknown(term.indices, term.body, scope.shown)
-        told = [v for v in finite if v not in unknown]
-        conditions, body = split_bounds(told, term.body)
-        bounded = write_bounds(told, conditions, inner)
+        conditions, body = split_bounds(finite, term.body)
+        bounded = write_bounds(finite, conditions, inner)
         plain = [v for v in finite if not any(Name(inner[v]) == bound.name for bound in bounded)]
         hidden = frozenset(finite).difference(plain)
         unbounded, body = split_inequalities(plain, hidden, body, inner)
-        ranged = dict(zip((Name(inner[v]) for v in plain), self._ranged(plain, term.body, scope, inner), strict=True))
-        unbounded = tuple(Bound(ranged[b.name], apart=b.apart) for b in unbounded)  # type: ignore[index, arg-type]
-        indices = (*unbounded, *bounded)
+        ranged = dict(zip((Name(inner[v]) for v in finite), self._ranged(finite, term.body, scope, inner), strict=True))
+        indices = tuple(  # bounds say what the range is
+            bound if bound.lower else replace(bound, name=ranged[bound.name])  # type: ignore[index, arg-type]
+            for bound in (*unbounded, *bounded)
+        )
         return BigSum(indices, _names(real, inner), self.doc(body, inner))
 
     # --- functions and maps ----------------------------------------------------------------------------------------

@@ -351,9 +351,7 @@ class _Stabilising:
     def _is_cancelled(self, term: Term) -> bool:
         """Whether exponents cancel in a term that would overflow without."""
         if isinstance(term, Mul):
-            return self._divides(term) and any(
-                self.grows(f) and not self._is_bounded(self.scaled(f).exponent) for f in term.factors
-            )
+            return self._divides(term) and any(self.grows(f) and not self._stays(self.scaled(f)) for f in term.factors)
         return self._is_divided(term) or (
             isinstance(term, Primitive) and term.name == "exp" and self.grows(term) and self._divides(term)
         )
@@ -491,7 +489,7 @@ class _Stabilising:
             return joined[0]
         common = _common([part.exponent for part in joined])
         left = [replace(part, exponent=_plus(part.exponent, _times(common, -1))) for part in joined]
-        if not (all(self._is_bounded(part.exponent) for part in left) and any(not part.exponent for part in left)):
+        if not (all(map(self._stays, left)) and any(not part.exponent for part in left)):
             entries = [_Entry((), part.exponent, tuple(self._conditions(part.rest))) for part in left]
             peak = self._peak(entries)
             common = _plus(common, {peak: 1})
@@ -610,7 +608,7 @@ class _Stabilising:
         conditions = self._conditions(number.rest)
         exponentials: list[Term] = []
         told: set[Term] = set()
-        for group, count in self._groups(number.exponent):
+        for group, count in self._groups(number.exponent, conditions):
             peaks = {atom: factor for atom, factor in group.items() if self._peak_of(atom) and factor < 0}
             own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
             told.update(own)
@@ -622,12 +620,15 @@ class _Stabilising:
             factors = tuple(factor for factor in factors if isinstance(factor, Number))
         return mul(*exponentials, *factors)
 
-    def _groups(self, exponent: Exponent) -> list[tuple[Exponent, int]]:
-        """An exponent as a sum of such that are bounded, each with how often it occurs; as one where there are none."""
+    def _groups(self, exponent: Exponent, conditions: Sequence[Term]) -> list[tuple[Exponent, int]]:
+        """An exponent as a sum of such that are bounded, each with how often it occurs; as one where there are none.
+
+        What a shift is the largest of under a condition is below it where that stands beside the exponential.
+        """
         found: Counter[frozenset[tuple[Term, Scalar]]] = Counter()
         left = dict(exponent)
         for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
-            while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left)) is not None:
+            while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left, conditions)) is not None:
                 part = _plus(entry, {peak: -1}) if left[peak] <= -1 else None
                 if part is None:
                     break
@@ -643,33 +644,41 @@ class _Stabilising:
         var = atom.function if isinstance(atom, Apply) else atom
         return self._peaks.get(var) if isinstance(var, Var) else None
 
-    def _entry_below(self, peak: Term, left: Exponent) -> Exponent | None:
+    def _entry_below(self, peak: Term, left: Exponent, conditions: Sequence[Term]) -> Exponent | None:
         """An exponent that is one of those a shift is the largest of, and part of what is left."""
         entries = self._entries(peak, {v for atom in left for v in _indices(atom)})
-        inside = [e for e in entries if all(_covers(left.get(atom, 0), factor) for atom, factor in e.items())]
+        holding = [e for e, needed in entries if set(needed) <= set(conditions)]
+        inside = [e for e in holding if all(_covers(left.get(atom, 0), factor) for atom, factor in e.items())]
         return max(inside, key=len, default=None)
 
-    def _entries(self, peak: Term, candidates: set[Var]) -> list[Exponent]:
-        """The exponents that a shift is the largest of, at all choices of indices."""
+    def _entries(self, peak: Term, candidates: set[Var]) -> list[tuple[Exponent, tuple[Term, ...]]]:
+        """The exponents that a shift is the largest of, at all choices of indices, and where each counts."""
         found = self._peak_of(peak)
         assert found is not None
         parameters, entries = found
         arguments = peak.arguments if isinstance(peak, Apply) else ()
         at: dict[Var, Term] = dict(zip(parameters, arguments, strict=True))
-        result: list[Exponent] = []
+        result: list[tuple[Exponent, tuple[Term, ...]]] = []
         for entry in entries:
             choices: list[dict[Var, Term]] = [at]
             for index in entry.indices:
                 fitting = sorted((v for v in candidates if v.type == index.type), key=lambda v: v.name)
                 choices = [{**choice, index: value} for choice in choices for value in fitting]
-            result += [_substituted(entry.exponent, choice) for choice in choices]
+            result += [
+                (_substituted(entry.exponent, choice), tuple(substitute(c, choice) for c in entry.conditions))
+                for choice in choices
+            ]
         return result
 
-    def _is_bounded(self, exponent: Exponent, depth: int = MOST_PEAKS) -> bool:
-        """Whether an exponent is at most a small number by its form."""
+    def _stays(self, number: ScaledNumber) -> bool:
+        """Whether the exponent of a number is bounded where the number is not 0."""
+        return self._is_bounded(number.exponent, self._conditions(number.rest))
+
+    def _is_bounded(self, exponent: Exponent, conditions: Sequence[Term], depth: int = MOST_PEAKS) -> bool:
+        """Whether an exponent is at most a small number by its form, where conditions hold."""
         left = dict(exponent)
         for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
-            while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left)) is not None:
+            while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left, conditions)) is not None:
                 if not entry:
                     break
                 left = dict(_plus(left, _plus(_times(entry, -1), {peak: 1})))
@@ -685,7 +694,7 @@ class _Stabilising:
         assert found is not None
         at: dict[Var, Term] = dict(zip(found[0], above.arguments if isinstance(above, Apply) else (), strict=True))
         each = (_plus(left, _times(_substituted(entry.exponent, at), factor)) for entry in found[1])
-        return all(self._is_bounded(one, depth - 1) for one in each)
+        return all(self._is_bounded(one, conditions, depth - 1) for one in each)
 
     def _is_low(self, exponent: Exponent) -> bool:
         """Whether no term is positive, but for a small number; a shift that has 0 among its terms is not negative."""

@@ -11,6 +11,7 @@ Invariant: the result contains no let and no variable of the inner program.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -127,7 +128,7 @@ def _unify_argument(parameter: Var, argument: Term, sizes: Sizes) -> None:
                 _unify_space(inner, outer, sizes, what)
     elif isinstance(wanted, Space) and isinstance(found, Space):
         _unify_space(wanted, found, sizes, what)
-        _check_symmetry(wanted, argument, what)
+        _check_symmetry(parameter.name, wanted, argument)
     else:
         raise TraceError(f"{what} must be a {type(wanted).__name__}, not a {type(found).__name__}")
 
@@ -148,11 +149,12 @@ def _unify_space(wanted: Space, found: Space, sizes: Sizes, what: str) -> None:
             raise TypeMismatchError(f"axis {axis} of {what} is {show_domain(outer)}, but must be {expected}")
 
 
-def _check_symmetry(wanted: Space, argument: Term, what: str) -> None:
+def _check_symmetry(name: str, wanted: Space, argument: Term) -> None:
     """A parameter handed on must have declared the symmetry that the inner program relies on."""
     if isinstance(argument, Var) and isinstance(argument.type, Space) and not {*wanted.group} <= {*argument.type.group}:
+        equations = [re.sub(r"\w+(?=\[)", name, equation) for equation in wanted.symmetry]  # the letter there is free
         raise TypeMismatchError(
-            f"{what} must have the symmetry {list(wanted.symmetry)}, which {argument.name} does not declare",
+            f"the argument {name} must have the symmetry {equations}, which {argument.name} does not declare",
             hint=f"declare {argument.name} with that symmetry",
         )
 

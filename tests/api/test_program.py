@@ -308,7 +308,7 @@ WRONG: dict[str, tuple[type[cd.CombdiffError], Callable[[], Any], str]] = {
     "a function": (
         cd.DifferentiationError,
         lambda: cd.grad(np.sin),  # type: ignore[arg-type]
-        "a Program was expected, not <ufunc 'sin'> — decorate the function with @combdiff.api.programs first",
+        "a Program was expected, not <ufunc 'sin'> — decorate the function with @combdiff.program first",
     ),
     "convention": (
         cd.DifferentiationError,

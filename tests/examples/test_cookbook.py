@@ -373,7 +373,7 @@ ROWS = [
         "Z: ComplexSquare",
         lambda Z: cd.logdet(Z),
         "Z",
-        "((a, b, d, e) ↦ 0, (a, b, d, e) ↦ -1/2 inv(Z)[b,d] inv(Z)[e,a])",
+        "((a<n, b<n, d<n, e<n) ↦ 0, (a, b, d, e) ↦ -1/2 inv(Z)[b,d] inv(Z)[e,a])",
         lambda Z: (np.zeros((N, N, N, N)), -np.einsum("bd,ea->abde", inv(Z), inv(Z)) / 2),
         "hessian",
     ),

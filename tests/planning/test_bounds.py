@@ -82,7 +82,7 @@ def test_no_mask_is_made(f: Any) -> None:
     programs = [f, cd.grad(f, wrt="v"), *([] if f is slanted else [cd.grad(f)])]
     for program in programs:  # by x, slanted has v[i, k] beside a bound of i and k: there a mask selects
         source = program.source()
-        assert " mask\n" not in source, source
+        assert " index condition\n" not in source, source
         assert "np.where" not in source, source
 
 

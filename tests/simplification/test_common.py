@@ -190,11 +190,11 @@ def commutator(
 
 def test_later_networks_read_what_has_a_name() -> None:
     assert str(cd.grad(rayleigh, "x")).splitlines()[1:] == [
-        "  t = Σ_j x[j]²",
-        "  t2[i] = Σ_j A[i,j] x[j]",
-        "  d ↦ 2 t2[d] / t - (2 x[d] Σ_j t2[j] x[j]) / t²",
+        "  t[i] = Σ_j A[i,j] x[j]",
+        "  t2 = Σ_j x[j]²",
+        "  d ↦ 2 t[d] / t2 - (2 x[d] Σ_j t[j] x[j]) / t2²",
     ]
-    assert cd.grad(rayleigh, "x").matrix().splitlines()[-1] == "2·t2 / t - 2·(t2ᵀ·x)·x / t²"
+    assert cd.grad(rayleigh, "x").matrix().splitlines()[-1] == "2·t / t2 - 2·(tᵀ·x)·x / t2²"
     assert str(cd.hessian(rayleigh, "x")).count("Σ") == 3
     assert str(cd.grad(commutator, "z")).count("H[") == 2  # of H z, and of H (H z)
 
@@ -243,7 +243,7 @@ def neighbours(Y: cd.Space("n", 2), P: cd.Space("n", "n")):
 def test_quotients_of_quotients_cancel() -> None:
     assert str(cd.grad(neighbours, "Y")).splitlines()[1:3] == [
         "  t[i,j] = 1 + Σ_d (Y[i,d] - Y[j,d])²",
-        "  t_bar[d,e] = (Σ_{i,j} P[j,i]) / (Σ_{i,j} 1 / t[i,j]) - P[d,e] t[d,e]",
+        "  t_bar[d,e] = (Σ_{i,j} P[i,j]) / (Σ_{i,j} 1 / t[i,j]) - P[d,e] t[d,e]",
     ]
     rng = np.random.default_rng(1)
     Y, P = rng.normal(size=(4, 2)), rng.uniform(size=(4, 4))
@@ -264,7 +264,7 @@ def energy_of_matrix_products(
 def test_a_tensor_gets_one_name() -> None:
     gradient = cd.grad(energy_of_matrix_products, "A")
     lines = str(gradient).splitlines()
-    assert [line.partition("=")[0] for line in lines[1:4]] == ["  t[s,q] ", "  t2 ", "  t_bar[d,e] "]
+    assert [line.partition("=")[0] for line in lines[1:3]] == ["  t[s,q] ", "  t2 "]
     assert sum("B[" in line for line in lines) == 2
     rng = np.random.default_rng(0)
     shapes = {"A": (2, 3, 2), "B": (2, 3, 2), "h": (3, 3), "u": 2, "v": 2}

@@ -58,7 +58,7 @@ PRINTED = [
     (
         sigmoid,
         EXPONENTIAL + "d ↦ t[d] / (1 + t[d])²",
-        EXPONENTIAL + "(a, d) ↦ δ(a, d) t[a] (1 - t[d]) / (1 + t[d])³",
+        EXPONENTIAL + "(a, d) ↦ δ(a, d) t[d] (1 - t[d]) / (1 + t[d])³",
     ),
     (powers, "x ↦ d ↦ x[d]^x[d] (1 + log(x[d]))", None),
 ]

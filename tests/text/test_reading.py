@@ -86,7 +86,7 @@ SHOWN = {
     counted: "x ↦ Σ_{k<2} x[2k + 1]",
     around: "x ↦ (|b|≤B, k mod 3) ↦ x[0]",
     apart: "x ↦ Σ_{i<3,j<3,j≠i} x[0]",
-    strided: "x ↦ Σ_{i<3,j<3} [2i + j ≤ 4] x[2i + j]",
+    strided: "x ↦ Σ_{i<3} Σ_{j=0}^{min(2, 4 - 2i)} x[2i + j]",
 }
 
 
