@@ -27,7 +27,7 @@ _PUBLIC = {
     "ir": "Cyclic Function Range Real Space Symmetric",
     "simplification": "budget",
     "text": "TextError",
-    "tracing": "abs adj arccos arcsin arcsinh arctan arctan2 arctanh argmin ceil clip conj cos cosh delta"
+    "tracing": "abs adj arccos arcsin arcsinh arctan arctan2 arctanh argmin ceil clip constant conj cos cosh delta"
     " det einsum exp floor hypot imag inv log logaddexp logdet logsumexp matrix_power maximum minimum"
     " primitive real relu root sign sin sinh softmax solve sqrt sum tan tanh tensor trace trunc where",
 }

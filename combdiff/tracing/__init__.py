@@ -55,7 +55,7 @@ from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import trace_function
 from combdiff.tracing.solutions import argmin, root
-from combdiff.tracing.whole_arrays import clip, logsumexp, softmax
+from combdiff.tracing.whole_arrays import clip, constant, logsumexp, softmax
 
 __all__ = [
     "abs",
@@ -71,6 +71,7 @@ __all__ = [
     "ceil",
     "clip",
     "conj",
+    "constant",
     "cos",
     "cosh",
     "delta",

@@ -57,6 +57,13 @@ class Index(NumpyAware):
     owner: Trace
 
     kind = "traced index"
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        hint = (
+            "an array of the surrounding scope is read with indices as a constant of the program: cd.constant(K)[i, j]"
+        )
+        self._refuse("NumPy asks for the numbers of", hint)
+
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:

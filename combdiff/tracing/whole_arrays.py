@@ -408,6 +408,14 @@ def _multi_dot(arrays_: Sequence[Any]) -> Value:
 # --- values --------------------------------------------------------------------------------------------------------
 
 
+def constant(array: Any, /) -> Value:
+    """An array of the surrounding scope as a tensor of the program, to be read with indices: `cd.constant(K)[i, j]`.
+
+    In arithmetic and in NumPy's functions an array stands by itself. Raises TypeMismatchError for what is no array.
+    """
+    return wrap(lift(np.asarray(array)))
+
+
 def clip(a: Any, a_min: Any = None, a_max: Any = None, /, *, min: Any = None, max: Any = None) -> Any:
     """The elements, but at least the first bound and at most the second."""
     low, high = a_min if min is None else min, a_max if max is None else max

@@ -120,3 +120,21 @@ def test_its_gradient_is_that_of_central_differences(name: str) -> None:
 
     weighted.__annotations__ = {"A": cd.Space(2, 3)}
     assert cd.testing.check_grad(cd.program(weighted), "A", A=REAL) < 1e-5
+
+
+def test_a_constant_is_read_with_indices() -> None:
+    @cd.program
+    def picked(x: cd.Space("n"), w: cd.Space(3)):
+        return cd.sum(lambda e: x[cd.constant(IDX)[e]] * w[e])
+
+    x, w = np.arange(4.0), np.array([1.0, 2.0, 3.0])
+    assert picked(x, w) == (x[IDX] * w).sum()
+    assert cd.testing.check_grad(picked, "x", x=x, w=w) < 1e-8
+    assert "IDX[e]" in str(picked)
+    with pytest.raises(cd.TraceError, match=r"cd\.constant\(K\)") as caught:
+
+        @cd.program
+        def refused(w: cd.Space(3)):
+            return cd.sum(lambda e: IDX[e] * w[e])
+
+    assert "NumPy asks for the numbers of a traced index" in caught.value.message
