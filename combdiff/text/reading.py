@@ -2,8 +2,8 @@
 
     Sheet(((x,),), (), Σ_i x[i]²)   with x: Space("n")   →   x ↦ Σ_i power(x[i], 2)
 
-A document is a `Meaning`: the domains of its axes, known or not yet, and its elements at given indices, made when all
-domains are known. An index takes the domain of an axis that it indexes bare, or the one written with it (`i<n`).
+A document is a `Denotation`: the domains of its axes, known or not yet, and its elements at given indices, made when
+all domains are known. An index takes the domain of an axis that it indexes bare, or the one written with it (`i<n`).
 
 Invariant: each index has one domain, told by the text and the Spaces; where they do not tell it, or contradict each
 other, a TextError names the place.
@@ -200,7 +200,7 @@ class NamedTensor:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class Denotation:
     """A tensor or number: its axes, its element at indices, and the whole where there is a term for it."""
 
     cells: tuple[Cell, ...]
@@ -253,7 +253,7 @@ class _Reader:
         body = self.term(one) if one else Tuple(tuple(self.items(result, values)))
         return Printed(Lambda(variables, let(bindings, body)), self.inner)
 
-    def items(self, row: Doc, values: Sequence[Meaning] | None) -> Iterable[Term]:
+    def items(self, row: Doc, values: Sequence[Denotation] | None) -> Iterable[Term]:
         """Several results, each of which may be several again."""
         assert values is not None
         return map(self.term, values)
@@ -300,7 +300,7 @@ class _Reader:
             symbol.var = Var(symbol.name, space)
         return symbol.var
 
-    def definition(self, left: Doc, right: Doc, scope: dict[str, Symbol]) -> tuple[NamedTensor, Meaning]:
+    def definition(self, left: Doc, right: Doc, scope: dict[str, Symbol]) -> tuple[NamedTensor, Denotation]:
         """`t = …` or `t[i] = …`."""
         arguments: tuple[Doc, ...] = ()
         if isinstance(left, Subscripted) and isinstance(left.map, Name):
@@ -335,7 +335,7 @@ class _Reader:
 
     # --- values ----------------------------------------------------------------------------------------------------
 
-    def term(self, value: Meaning) -> Term:
+    def term(self, value: Denotation) -> Term:
         """The tensor or number that a value is."""
         if value.whole is not None:
             return value.whole()
@@ -360,14 +360,14 @@ class _Reader:
             )
         return cell.domain
 
-    def scalar(self, doc: Doc, scope: Scope) -> Meaning:
+    def scalar(self, doc: Doc, scope: Scope) -> Denotation:
         """A document that is a number."""
         value = self.value(doc, scope)
         if value.cells:
             raise self.source.error(f"a number is expected here, not a tensor of order {len(value.cells)}", doc)
         return value
 
-    def value(self, doc: Doc, scope: Scope) -> Meaning:
+    def value(self, doc: Doc, scope: Scope) -> Denotation:
         """Any document that is a number or a tensor."""
         match doc:
             case Name():
@@ -424,12 +424,12 @@ class _Reader:
                 return self._arrow(doc, scope)
             case ResultRow():
                 items = [self.value(item, scope) for item in doc.items]
-                return Meaning((), _no_element, lambda: Tuple(tuple(map(self.term, items))))
+                return Denotation((), _no_element, lambda: Tuple(tuple(map(self.term, items))))
         raise self.source.error("this is not a number or a tensor", doc)
 
     def elementwise(
-        self, doc: Doc, make: Callable[..., Term], parts: Sequence[Meaning], *, scalars: bool = False
-    ) -> Meaning:
+        self, doc: Doc, make: Callable[..., Term], parts: Sequence[Denotation], *, scalars: bool = False
+    ) -> Denotation:
         """A function of the elements; numbers beside tensors are the same for each where `scalars` allows them."""
         cells = max((part.cells for part in parts), key=len)
         for part in parts:
@@ -441,7 +441,7 @@ class _Reader:
         if len(rows) > 1:
             raise self.source.error("a row and a column stand side by side", doc)
         element: Element = lambda at: make(*(part.element(at if part.cells else ()) for part in parts))  # noqa: E731
-        return Meaning(cells, element, row=True in rows)
+        return Denotation(cells, element, row=True in rows)
 
     def join(self, one: Cell, other: Cell, doc: Doc) -> None:
         """Two axes that have one domain."""
@@ -450,7 +450,7 @@ class _Reader:
 
     # --- names and products ----------------------------------------------------------------------------------------
 
-    def _name(self, doc: Name, scope: Scope) -> Meaning:
+    def _name(self, doc: Name, scope: Scope) -> Denotation:
         symbol = scope.get(doc.name)
         match symbol:
             case BoundIndex():
@@ -464,9 +464,9 @@ class _Reader:
         if doc.name in ("i", "ⅈ"):
             return _number(lambda: Number(0, 1))
         if doc.name == "𝟏":
-            return Meaning((Cell(),), lambda _: ONE)
+            return Denotation((Cell(),), lambda _: ONE)
         if doc.name in ("𝐈", "eye"):
-            return Meaning((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
+            return Denotation((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
         if doc.name in ("inf", "nan"):
             return _number(lambda: Number(float(doc.name)))
         if self.source.sheet.groups:
@@ -486,17 +486,17 @@ class _Reader:
         self.taken.add(name)
         return symbol
 
-    def tensor(self, symbol: NamedTensor, order: int) -> Meaning:
+    def tensor(self, symbol: NamedTensor, order: int) -> Denotation:
         """A parameter or definition as a whole; `order` is that of one whose axes are not known yet."""
         if symbol.cells is None:
             symbol.cells = tuple(Cell() for _ in range(order))
-        return Meaning(
+        return Denotation(
             symbol.cells,
             lambda at: Apply(self.tensor_var(symbol), at) if at else self.tensor_var(symbol),
             lambda: self.tensor_var(symbol),
         )
 
-    def _product(self, doc: Doc, parts: Sequence[Meaning]) -> Meaning:
+    def _product(self, doc: Doc, parts: Sequence[Denotation]) -> Denotation:
         """Numbers side by side, at most one tensor among them."""
         if sum(bool(part.cells) for part in parts) > 1:
             raise self.source.error(
@@ -504,7 +504,7 @@ class _Reader:
             )
         return self.elementwise(doc, mul, parts, scalars=True)
 
-    def _matrix_product(self, doc: Doc, one: Meaning, two: Meaning) -> Meaning:
+    def _matrix_product(self, doc: Doc, one: Denotation, two: Denotation) -> Denotation:
         """`A·x`, `xᵀ·y`, `x·yᵀ`; of numbers with anything, their product."""
         if not one.cells or not two.cells:
             return self.elementwise(doc, mul, [one, two], scalars=True)
@@ -512,7 +512,7 @@ class _Reader:
             raise self.source.error("a matrix product is of vectors and matrices", doc, "write a Σ over indices")
         if len(one.cells) == 1 and not one.row:
             if len(two.cells) == 1 and two.row:
-                return Meaning((*one.cells, *two.cells), lambda at: mul(one.element(at[:1]), two.element(at[1:])))
+                return Denotation((*one.cells, *two.cells), lambda at: mul(one.element(at[:1]), two.element(at[1:])))
             raise self.source.error(
                 "a column stands before a vector or matrix", doc, "write uᵀ·v or u·vᵀ, in ASCII u'*v"
             )
@@ -525,9 +525,9 @@ class _Reader:
             k = self.fresh(Var("i", self.domain(one.cells[-1], doc)))
             return total([k], mul(one.element((*at[:left], k)), two.element((k, *at[left:]))))
 
-        return Meaning((*one.cells[:-1], *two.cells[1:]), element, row=one.row and len(two.cells) == 2)
+        return Denotation((*one.cells[:-1], *two.cells[1:]), element, row=one.row and len(two.cells) == 2)
 
-    def _marked(self, doc: Doc, body: Meaning, sign: str) -> Meaning:
+    def _marked(self, doc: Doc, body: Denotation, sign: str) -> Denotation:
         """A transpose, an adjoint, an inverse."""
         if sign[0] == "⁻":
             inverted = self._matrix_function(doc, "inv", body) if body.cells else self.elementwise(doc, inverse, [body])
@@ -537,9 +537,11 @@ class _Reader:
         conjugated = sign == "†"
         element: Element = lambda at: body.element(at[::-1])  # noqa: E731
         starred: Element = lambda at: conj(body.element(at[::-1]))  # noqa: E731
-        return Meaning(body.cells[::-1], starred if conjugated else element, row=len(body.cells) == 1 and not body.row)
+        return Denotation(
+            body.cells[::-1], starred if conjugated else element, row=len(body.cells) == 1 and not body.row
+        )
 
-    def _norm(self, doc: Doc, body: Meaning, kind: str = "") -> Meaning:
+    def _norm(self, doc: Doc, body: Denotation, kind: str = "") -> Denotation:
         """The Euclidean norm of a vector, or Frobenius norm of a matrix."""
         kind = kind or (doc.kind if isinstance(doc, Norm) else "")
         if len(body.cells) != (2 if kind == "F" else 1):
@@ -549,36 +551,36 @@ class _Reader:
             at = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
             return function("sqrt", total(at, power_of(function("abs", body.element(at)), Number(2))))
 
-        return Meaning((), element)
+        return Denotation((), element)
 
-    def _of_matrices(self, doc: Doc, name: str, body: Meaning) -> Meaning | None:
+    def _of_matrices(self, doc: Doc, name: str, body: Denotation) -> Denotation | None:
         """Functions that only matrix notation has: tr, diag, sum, norms, constant vectors and matrices."""
         if name == "norm2":
             return self._norm(doc, body, "F" if len(body.cells) == 2 else "")
         if name == "diag" and len(body.cells) == 1:
-            return Meaning(body.cells * 2, lambda at: mul(delta(at[0], at[1]), body.element(at[:1])))
+            return Denotation(body.cells * 2, lambda at: mul(delta(at[0], at[1]), body.element(at[:1])))
         if name in ("tr", "diag") and len(body.cells) == 2:
             self.join(*body.cells, doc)
-            diagonal = Meaning(body.cells[:1], lambda at: body.element(at * 2))
+            diagonal = Denotation(body.cells[:1], lambda at: body.element(at * 2))
             return diagonal if name == "diag" else self._of_matrices(doc, "sum", diagonal)
         if name in ("vector", "matrix") and not body.cells:
-            return Meaning(tuple(Cell() for _ in range(1 + (name == "matrix"))), lambda _: body.element(()))
+            return Denotation(tuple(Cell() for _ in range(1 + (name == "matrix"))), lambda _: body.element(()))
         if name == "sum":
 
             def element(_: tuple[Term, ...]) -> Term:
                 at = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
                 return total(at, body.element(at))
 
-            return Meaning((), element)
+            return Denotation((), element)
         return None
 
-    def _power(self, doc: Superscript, scope: Scope) -> Meaning:
+    def _power(self, doc: Superscript, scope: Scope) -> Denotation:
         base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
         return self.elementwise(doc, raised, [base, exponent], scalars=True)
 
     # --- accesses and calls ----------------------------------------------------------------------------------------
 
-    def _access(self, doc: Subscripted, scope: Scope) -> Meaning:
+    def _access(self, doc: Subscripted, scope: Scope) -> Denotation:
         if not doc.round:
             return self.elements(doc, self._accessed(doc, scope), scope)
         match doc.map:
@@ -594,7 +596,7 @@ class _Reader:
                 return self._call(doc, name, scope)
         return self.elements(doc, self.value(doc.map, scope), scope)
 
-    def _accessed(self, doc: Subscripted, scope: Scope) -> Meaning:
+    def _accessed(self, doc: Subscripted, scope: Scope) -> Denotation:
         if isinstance(doc.map, Name):
             symbol = scope.get(doc.map.name)
             if isinstance(symbol, NamedTensor):
@@ -603,12 +605,12 @@ class _Reader:
                 return self.tensor(self._found(doc.map.name), len(doc.arguments))
         return self.value(doc.map, scope)
 
-    def _cotangent(self, doc: Subscripted, scope: Scope) -> Meaning:
+    def _cotangent(self, doc: Subscripted, scope: Scope) -> Denotation:
         if len(doc.arguments) != 1:
             raise self.source.error("an adjoint takes one argument", doc)
         return self.value(doc.arguments[0], scope)
 
-    def _call(self, doc: Subscripted, name: Name, scope: Scope) -> Meaning:
+    def _call(self, doc: Subscripted, name: Name, scope: Scope) -> Denotation:
         """A named map, a field, δ, or a function of the table."""
         symbol = scope.get(name.name)
         if isinstance(symbol, Map):
@@ -623,7 +625,7 @@ class _Reader:
 
     def _given(
         self, doc: Doc, name: str, spaces: Sequence[Space], arguments: Sequence[Doc], scope: Scope
-    ) -> list[Meaning]:
+    ) -> list[Denotation]:
         if len(spaces) != len(arguments):
             raise self.source.error(f"{name} takes {len(spaces)} arguments, not {len(arguments)}", doc)
         return [self.value(argument, scope) for argument in arguments]
@@ -633,9 +635,9 @@ class _Reader:
         doc: Doc,
         spaces: Sequence[Space],
         result: Space,
-        given: Sequence[Meaning],
+        given: Sequence[Denotation],
         make: Callable[[tuple[Term, ...]], Term],
-    ) -> Meaning:
+    ) -> Denotation:
         """A map of arguments; at every point of arguments that are maps themselves: L(r, v) for t ↦ L(r(t), v(t))."""
         more = [len(value.cells) - space.order for value, space in zip(given, spaces, strict=True)]
         extra = max(more, default=0)
@@ -654,11 +656,11 @@ class _Reader:
             found = make(tuple(terms))
             return Apply(found, at[extra:]) if at[extra:] else found
 
-        return Meaning((*points, *own), element)
+        return Denotation((*points, *own), element)
 
     def _pullback(
-        self, doc: Subscripted, derivative: Derivative, arguments: Sequence[Doc], cotangent: Meaning, scope: Scope
-    ) -> Meaning:
+        self, doc: Subscripted, derivative: Derivative, arguments: Sequence[Doc], cotangent: Denotation, scope: Scope
+    ) -> Denotation:
         """`∇R(u)`, `∂₁L(q, v)`, `s'(z)`, `∂F(u)ᵀ(k)`."""
         assert isinstance(derivative.map, Name)
         map_ = scope.get(derivative.map.name)
@@ -672,14 +674,14 @@ class _Reader:
         spaces, result = (*map_.arguments, map_.result if cotangent.cells else Space()), map_.arguments[position]
         return self._lifted(doc, spaces, result, given, lambda t: Pullback(var, position, t[:-1], t[-1]))
 
-    def elements(self, doc: Subscripted, tensor: Meaning, scope: Scope) -> Meaning:
+    def elements(self, doc: Subscripted, tensor: Denotation, scope: Scope) -> Denotation:
         """An element; an index computed from integer tensors is a sum over the axis with a δ."""
         if len(doc.arguments) != len(tensor.cells):
             raise self.source.error(
                 f"a tensor of order {len(tensor.cells)} is read with {len(doc.arguments)} indices", doc
             )
         forms = [self.form(argument, scope) for argument in doc.arguments]
-        values: dict[int, Meaning] = {}
+        values: dict[int, Denotation] = {}
         for n, (argument, cell, form) in enumerate(zip(doc.arguments, tensor.cells, forms, strict=True)):
             bare = _bare(form)
             if bare is not None and not bare.written:
@@ -700,7 +702,7 @@ class _Reader:
 
         return _number(element)
 
-    def _delta(self, doc: Subscripted, scope: Scope) -> Meaning:
+    def _delta(self, doc: Subscripted, scope: Scope) -> Denotation:
         if len(doc.arguments) != 2:
             raise self.source.error("δ takes two indices", doc)
         one, two = (self.form(argument, scope) for argument in doc.arguments)
@@ -713,7 +715,7 @@ class _Reader:
         ]
         return _number(lambda: delta(sides[0](()), sides[1](())))
 
-    def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Meaning:
+    def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         """A primitive, element by element; a matrix function; the solution of an equation."""
         if name == "solve" and len(arguments) == 2:
             return self._solve(doc, arguments, scope)
@@ -731,14 +733,14 @@ class _Reader:
             raise self.source.error(f"{name} takes {row.arity} arguments, not {len(given)}", doc)
         return self.elementwise(doc, lambda *terms: function(name, *terms), given)
 
-    def _matrix_function(self, doc: Doc, name: str, matrix: Meaning) -> Meaning:
+    def _matrix_function(self, doc: Doc, name: str, matrix: Denotation) -> Denotation:
         if len(matrix.cells) < 2:
             raise self.source.error(f"{name} takes a matrix", doc)
         self.join(matrix.cells[-1], matrix.cells[-2], doc)
         cells = matrix.cells[:-2] if MATRIX_TABLE[name].scalar else matrix.cells
         return _tensor(cells, lambda: Primitive(name, (self.term(matrix),)))
 
-    def _solve(self, doc: Doc, arguments: Sequence[Doc], scope: Scope) -> Meaning:
+    def _solve(self, doc: Doc, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         given = self.value(arguments[1], scope)
         map_ = arguments[0]
         if not (isinstance(map_, Arrow) and len(map_.parameters) == 1 and isinstance(map_.parameters[0], Name)):
@@ -781,7 +783,7 @@ class _Reader:
             entered.append(index.var)
         return tuple(entered)
 
-    def _sum(self, doc: BigSum, scope: Scope) -> Meaning:
+    def _sum(self, doc: BigSum, scope: Scope) -> Denotation:
         inner = dict(scope)
         indices: list[BoundIndex] = []
         conditions: list[Callable[[], Term]] = []
@@ -801,7 +803,7 @@ class _Reader:
 
         return _number(element)
 
-    def _average(self, doc: Projected, scope: Scope) -> Meaning:
+    def _average(self, doc: Projected, scope: Scope) -> Denotation:
         """`Alt_{i,j} t`: the mean of t over the orders of its groups of indices, with signs and conjugates."""
         groups = [[self._known_form(index, scope) for index in group] for group in doc.groups]
         for indices in zip(*(map(_bare, group) for group in groups), strict=True):
@@ -857,7 +859,7 @@ class _Reader:
             elif divisor == 1 and len(sizes) == len(coefficients) == 1 and coefficients[sizes[0]] == 1 and offset == -1:
                 self.guesses.append((index.cell, Cell(Range(sizes[0]))))
 
-    def _arrow(self, doc: Arrow, scope: Scope) -> Meaning:
+    def _arrow(self, doc: Arrow, scope: Scope) -> Denotation:
         """A tensor or field by its elements."""
         indices = [self.index(parameter, scope) for parameter in doc.parameters]
         body = self.value(doc.body, {**scope, **{index.name: index for index in indices}})
@@ -915,20 +917,20 @@ class _Reader:
 # --- terms ---------------------------------------------------------------------------------------------------------
 
 
-def _number(make: Callable[[], Term]) -> Meaning:
-    return Meaning((), lambda _: make())
+def _number(make: Callable[[], Term]) -> Denotation:
+    return Denotation((), lambda _: make())
 
 
-def _tensor(cells: tuple[Cell, ...], make: Callable[[], Term]) -> Meaning:
+def _tensor(cells: tuple[Cell, ...], make: Callable[[], Term]) -> Denotation:
     """A tensor that is one term; its elements are read from that."""
-    return Meaning(cells, lambda at: apply(make(), at) if at else make(), make)
+    return Denotation(cells, lambda at: apply(make(), at) if at else make(), make)
 
 
 def _no_element(_: tuple[Term, ...]) -> Term:
     raise AssertionError("several results have no elements")
 
 
-def _at(value: Meaning, space: Space, point: tuple[Term, ...]) -> Term:
+def _at(value: Denotation, space: Space, point: tuple[Term, ...]) -> Term:
     """The argument that a map takes at a point."""
     return value.element(point) if len(value.cells) > space.order else value.element(())
 
