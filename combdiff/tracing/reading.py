@@ -106,7 +106,10 @@ def _kept(domain: Domain, entry: slice, where: str) -> tuple[Domain, int, Term]:
 def _looked_up(entry: object) -> Term | None:
     """The integers that an entry of a key holds: an array or list of them, or what is made of integer parameters."""
     if isinstance(entry, list):
-        entry = np.asarray(entry)
+        try:
+            entry = np.asarray(entry, dtype=None if entry else int)
+        except ValueError:
+            raise IndexingError(f"a tensor is read with {shown(entry)}", hint="all rows have one length") from None
     if not isinstance(entry, np.ndarray) or not entry.ndim:
         return integer_value(entry)
     if entry.dtype.kind not in "iu":

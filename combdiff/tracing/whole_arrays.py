@@ -42,6 +42,17 @@ from combdiff.tracing.values import Value, combined, lift, wrap
 Axis = int | Sequence[int] | None
 
 
+def _whole(value: Any, what: str, least: int | None = None) -> int:
+    """A whole number that is asked for. Raises TypeMismatchError for anything else, and for one below the least."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise TypeMismatchError(f"{what} is {shown(value)}", hint="give a whole number") from None
+    if least is not None and found < least:
+        raise TypeMismatchError(f"{what} is {found}", hint=f"give a whole number from {least} on")
+    return found
+
+
 # --- axes and shapes -----------------------------------------------------------------------------------------------
 
 
@@ -179,14 +190,15 @@ def _parts(ary: Any, where: Any, axis: int, exact: bool) -> list[Value]:
     term = lift(ary)
     axis = rearranging.axis_of(term, axis, "a split")
     size = rearranging.length(axes_of(term)[axis], "a split")
-    if isinstance(where, int):
+    if not isinstance(where, Sequence | np.ndarray) or isinstance(where, str):
+        where = _whole(where, "the number of parts of a split", 1)
         if exact and size % where:
             raise TypeMismatchError(f"{describe(term)} has {size} elements along axis {axis}: no {where} equal parts")
         long, each = size % where, size // where
         sizes = [each + 1] * long + [each] * (where - long)
         bounds = [sum(sizes[:n]) for n in range(where + 1)]
     else:
-        bounds = [0, *(slice(None, int(n)).indices(size)[1] for n in where), size]
+        bounds = [0, *(slice(None, _whole(n, "a place of a split")).indices(size)[1] for n in where), size]
     pairs = itertools.pairwise(bounds)
     return [wrap(rearranging.part(term, axis, start, max(stop - start, 0))) for start, stop in pairs]
 
@@ -196,7 +208,7 @@ def _flip(m: Any, axis: Axis = None) -> Value:
 
 
 def _roll(a: Any, shift: int, axis: int | None = None) -> Value:
-    term = lift(a)
+    term, shift = lift(a), _whole(shift, "the shift of a roll")
     if axis is None:
         flat = rearranging.reshaped(term, [-1])
         return wrap(rearranging.reshaped(rearranging.roll(flat, shift, 0), axes_of(term)))
@@ -206,6 +218,9 @@ def _roll(a: Any, shift: int, axis: int | None = None) -> Value:
 def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     term = lift(m)
     first, second = (rearranging.axis_of(term, axis, "rot90") for axis in axes)
+    if first == second:
+        raise TypeMismatchError(f"np.rot90 turns axis {first} of {describe(term)} towards itself")
+    k = _whole(k, "the number of turns of np.rot90")
     return wrap(rearranging.rotated(term, k, first, second))
 
 
@@ -213,13 +228,20 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
     if mode != "constant":
         raise UnsupportedError(f"np.pad with mode {mode!r}", hint="concatenate the parts that are to stand there")
     term = lift(array)
-    widths = np.broadcast_to(np.asarray(pad_width, dtype=int), (len(axes_of(term)), 2))
-    return wrap(rearranging.padded(term, [(int(a), int(b)) for a, b in widths], lift(constant_values)))
+    try:
+        widths = np.broadcast_to(np.asarray(pad_width), (len(axes_of(term)), 2)).tolist()
+    except ValueError:
+        raise TypeMismatchError(
+            f"np.pad of {describe(term)} with the widths {shown(pad_width)}", hint="give a pair for each axis"
+        ) from None
+    pairs = [(_whole(a, "a width of np.pad", 0), _whole(b, "a width of np.pad", 0)) for a, b in widths]
+    return wrap(rearranging.padded(term, pairs, lift(constant_values)))
 
 
 def _tile(A: Any, reps: Any) -> Value:
     term = lift(A)
-    counts = [reps] if isinstance(reps, int) else list(reps)
+    given = reps if isinstance(reps, tuple | list) else [reps]
+    counts = [_whole(count, "the number of copies in np.tile", 0) for count in given]
     missing = len(counts) - len(axes_of(term))
     term = rearranging.expanded_dims(term, range(missing)) if missing > 0 else term
     counts = [1] * -min(missing, 0) + counts
@@ -230,8 +252,7 @@ def _tile(A: Any, reps: Any) -> Value:
 
 
 def _repeat(a: Any, repeats: int, axis: int | None = None) -> Value:
-    if not isinstance(repeats, int):
-        raise UnsupportedError(f"np.repeat with {shown(repeats)} copies", hint="each element is repeated as often")
+    repeats = _whole(repeats, "the number of copies in np.repeat", 0)
     term = rearranging.reshaped(lift(a), [-1]) if axis is None else lift(a)
     place = rearranging.axis_of(term, axis or 0, "repeat")
     return wrap(_repeated(term, place, repeats, place + 1))
@@ -258,10 +279,18 @@ def _take(a: Any, indices: Any, axis: int | None = None) -> Value:
 
 
 def _diag(v: Any, k: int = 0) -> Value:
-    term = lift(v)
+    term, k = lift(v), _whole(k, "the offset of a diagonal")
     if len(axes_of(term)) == 1:
         return wrap(rearranging.on_diagonal(term, k))
-    return _diagonal(v, k)
+    return _diagonal(wrap(_matrix(term, "np.diag", exactly=True)), k)
+
+
+def _matrix(term: Term, what: str, *, exactly: bool = False) -> Term:
+    """A tensor that is a matrix, or a stack of them."""
+    order = len(axes_of(term))
+    if order < 2 or (exactly and order > 2):
+        raise TypeMismatchError(f"{what} takes a matrix, but {describe(term)} has order {order}")
+    return term
 
 
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
@@ -271,11 +300,11 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
 
 
 def _tril(m: Any, k: int = 0) -> Value:
-    return wrap(rearranging.triangle(lift(m), k, lower=True))
+    return wrap(rearranging.triangle(_matrix(lift(m), "np.tril"), _whole(k, "the offset of np.tril"), lower=True))
 
 
 def _triu(m: Any, k: int = 0) -> Value:
-    return wrap(rearranging.triangle(lift(m), k, lower=False))
+    return wrap(rearranging.triangle(_matrix(lift(m), "np.triu"), _whole(k, "the offset of np.triu"), lower=False))
 
 
 def _filled(value: int) -> Any:
@@ -313,7 +342,7 @@ def _cumsum(a: Any, axis: int | None = None) -> Value:
 def _diff(a: Any, n: int = 1, axis: int = -1) -> Value:
     term = lift(a)
     place = rearranging.axis_of(term, axis, "diff")
-    for _ in range(n):
+    for _ in range(_whole(n, "the number of differences", 0)):
         term = rearranging.differences(term, place)
     return wrap(term)
 
@@ -366,9 +395,17 @@ def _vdot(a: Any, b: Any) -> Value:
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Value:
     left, right = lift(a), lift(b)
     many, some = len(axes_of(left)), len(axes_of(right))
-    if isinstance(axes, int):
+    if not isinstance(axes, tuple | list):
+        axes = _whole(axes, "the number of axes of np.tensordot", 0)
         axes = (list(range(many - axes, many)), list(range(axes)))
+    if len(axes) != 2:
+        raise TypeMismatchError(f"np.tensordot takes a pair of lists of axes, not {shown(axes)}")
     met = [arrays.positions(which, order) for which, order in zip(axes, (many, some), strict=True)]
+    if len(met[0]) != len(met[1]) or not (set(met[0]) <= set(range(many)) and set(met[1]) <= set(range(some))):
+        raise TypeMismatchError(
+            f"np.tensordot of {describe(left)} of order {many} and {describe(right)} of order {some} over the axes "
+            f"{shown(axes)}"
+        )
     letters = [chr(ord("a") + n) for n in range(many)], [chr(ord("A") + n) for n in range(some)]
     for one, two in zip(*met, strict=True):
         letters[1][two] = letters[0][one]
