@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,7 @@ def undocumented(body: list[ast.stmt], prefix: str) -> Iterator[str]:
                 yield from undocumented(node.body, f"{prefix}{node.name}.")
 
 
+@cache
 def inherited() -> set[str]:
     """Names of methods that some class of the package documents."""
     return {
