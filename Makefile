@@ -13,7 +13,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # The build of PyTorch for `make test-all`; give another one where this one brings libraries for GPUs along.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all mutants examples lint benchmark clean
+.PHONY: help demo test test-all mutants fuzz examples lint benchmark clean
 .NOTPARALLEL:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make test       the test suite: about seven minutes on two cores, 0.9 GB in .venv'
 	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: about eight minutes, 2 GB'
 	@echo 'make mutants    whether the tests find 33 breaks made by hand: about fifteen minutes'
+	@echo 'make fuzz       new random programs, texts and rule files for SECONDS=600'
 	@echo 'make examples   every script in examples/'
 	@echo 'make lint       ruff and mypy'
 	@echo 'make benchmark  import and derivation times, and their growth with depth'
@@ -44,6 +45,9 @@ lint: $(VENV)/.lint
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+fuzz: $(VENV)/.test
+	$(RUN) tests/fuzz.py $(or $(SECONDS),600)
 
 mutants: $(VENV)/.test
 	@echo '== 33 breaks, one at a time; about fifteen minutes'
