@@ -37,7 +37,7 @@ def round_(seed: int, seconds: float) -> tuple[int, bool]:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, timeout=seconds)
     except subprocess.TimeoutExpired:
         return 0, True
-    tried = sum(int(count) for count in re.findall(r"(\d+) passing examples", done.stdout))
+    tried = sum(int(count) for count in re.findall(r"- (\d+) passing, ", done.stdout))
     if done.returncode not in (0, 5):
         print(done.stdout[-6000:], "\nagain with:", " ".join(command[1:]), flush=True)
     return tried, done.returncode in (0, 5)
