@@ -151,9 +151,11 @@ def prepare(
 
 
 def _common_library(tensors: Sequence[tuple[Var, Given]], wanted: Library | None) -> Library:
-    """The library of all arrays. Raises ArgumentError where there are two."""
+    """The library of all arrays, NumPy's beside those of one other. Raises ArgumentError where there are two others."""
+    numpy = LIBRARIES["numpy"]
     arrays = [(var, one.library) for var, one in tensors if one.library is not None]
-    found = arrays[0][1] if arrays else wanted or LIBRARIES["numpy"]
+    arrays = [(var, library) for var, library in arrays if library is not numpy] or arrays
+    found = arrays[0][1] if arrays else wanted or numpy
     for var, library in arrays:
         if library is not found:
             raise ArgumentError(
@@ -188,8 +190,8 @@ def _common_device(tensors: Sequence[tuple[Var, Given]]) -> Any:
 def _width(given: Sequence[Given], library: Library) -> np.dtype[Any]:
     """The real element type as wide as the arrays of floating point numbers; that of Python's floats without any."""
     exact = [one for one in given if one.what != "number" and one.dtype.kind in "fc"]
-    if library.name != "numpy":  # numbers and lists are as wide as the arrays beside them
-        exact = [one for one in exact if one.library is not None] or exact
+    if library.name != "numpy":  # numbers, lists and NumPy's arrays are as wide as the arrays beside them
+        exact = [one for one in exact if one.library is library] or exact
     if library.name == "torch":  # and so are tensors without axes
         exact = [one for one in exact if one.shape] or exact
     return np.finfo(np.result_type(*[one.dtype for one in exact])).dtype if exact else library.floating()
@@ -204,7 +206,7 @@ def _converter(
         return lambda value: _NamedMap(var.name, space, value, sizes, library, width)
     assert isinstance(space, Space)
     dtype = given.dtype
-    weak = given.what == "number" or (library.name != "numpy" and given.library is None)
+    weak = given.what == "number" or (library.name != "numpy" and given.library is not library)
     if space.dtype is int:
         dtype = np.dtype(int) if dtype.kind == "b" else dtype
     elif dtype.kind not in "fc" or weak:

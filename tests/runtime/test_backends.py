@@ -265,19 +265,36 @@ def test_cupy_takes_the_path_of_numpy(cupy: Any) -> None:
     text = form.source("cupy")
     assert "import cupy as cp" in text
     assert "np." not in text
-    with pytest.raises(cd.ArgumentError, match="A is a CuPy array, but x is a NumPy array"):
-        form(A, np.arange(3.0))
+    np.testing.assert_array_equal(cd.grad(form, wrt="x")(A, np.arange(3.0)), 2 * x)
 
 
 # --- messages ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arrays_of_numpy_stand_beside_those_of_one_library(backend: str) -> None:
+    """The result is the library's, as wide as its arrays; arrays of the surrounding scope are such."""
+    K = np.arange(9.0).reshape(3, 3)
+
+    @cd.program
+    def of_constants(x: cd.Space(3)):
+        return x @ (K @ x) + cd.hypot(x, 2).sum()
+
+    x = np.arange(3.0)
+    given = convert(backend, x)
+    for f, found in ((form, form(np.eye(3), given)), (cd.grad(of_constants), cd.grad(of_constants)(given))):
+        assert type(found).__module__.split(".")[0] != "numpy"
+        expected = f(np.eye(3), x) if f is form else f(x)
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
+
+
 @pytest.mark.needs("torch")
 def test_arrays_of_two_libraries() -> None:
     x = convert("torch", np.arange(3.0))
+    jnp = library("jax")
     with pytest.raises(cd.ArgumentError) as caught:
-        form(np.eye(3), x)
-    assert "A is a NumPy array, but x is a PyTorch tensor" in str(caught.value)
+        form(jnp.eye(3), x)
+    assert "A is a JAX array, but x is a PyTorch tensor" in str(caught.value)
     assert "convert one of them" in str(caught.value)
     assert caught.value.location is not None
     assert caught.value.location.file == __file__

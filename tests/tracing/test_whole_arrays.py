@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import TORCH, back, convert
 
 import combdiff as cd
 
@@ -120,6 +121,13 @@ def test_its_gradient_is_that_of_central_differences(name: str) -> None:
 
     weighted.__annotations__ = {"A": cd.Space(2, 3)}
     assert cd.testing.check_grad(cd.program(weighted), "A", A=REAL) < 1e-5
+
+
+@pytest.mark.parametrize("backend", [TORCH, "dask"])  # JAX compiles each for a tenth of a second
+@pytest.mark.parametrize("name", OF_A_MATRIX)
+def test_other_libraries_agree(name: str, backend: str) -> None:
+    f = program(OF_A_MATRIX[name])
+    np.testing.assert_allclose(back(f(convert(backend, REAL))), f(REAL), atol=1e-12)
 
 
 def test_a_constant_is_read_with_indices() -> None:

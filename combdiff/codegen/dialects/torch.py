@@ -25,6 +25,8 @@ _TORCH = {
     "power": "torch.pow({0}, {1})",
 }
 
+_OF_TENSORS = ("logaddexp", "hypot", "arctan2")  # which take no numbers
+
 
 class TorchDialect(NumPyDialect):
     """PyTorch: no negative steps, other names for permutations and casts, element types of products made equal."""
@@ -122,9 +124,10 @@ class TorchDialect(NumPyDialect):
         elif name in ("maximum", "minimum") and any(numbers):
             tensor, number = texts if numbers[1] else texts[::-1]
             return f"{tensor}.clamp({'min' if name == 'maximum' else 'max'}={number})"
-        elif name == "logaddexp" and any(numbers):
-            tensor, number = texts if numbers[1] else texts[::-1]
-            return f"torch.logaddexp({tensor}, {tensor}.new_full((), {number}))"
+        elif name in _OF_TENSORS and any(numbers):
+            tensor = texts[numbers.index(False)]
+            pairs = zip(texts, numbers, strict=True)
+            texts = [f"{tensor}.new_full((), {text})" if number else text for text, number in pairs]
         elif name == "imag" and kinds[0] is not complex:
             return f"torch.zeros_like({texts[0]})"
         if name in _TORCH:
