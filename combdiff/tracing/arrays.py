@@ -12,7 +12,6 @@ Invariant: every function takes and gives closed tensor terms or numbers whose s
 from __future__ import annotations
 
 import operator
-import string
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -47,6 +46,7 @@ from combdiff.tracing.context import current, show_domain
 
 Combine = Callable[..., Term]
 FIRST = Affine((), 0)
+MOST_UNNAMED = 64  # axes of a `...`
 
 
 def element(tensor: Term, indices: Sequence[Term]) -> Term:
@@ -152,29 +152,43 @@ def matmul(a: Term, b: Term) -> Term:
 
 
 def einsum(subscripts: str, operands: Sequence[Term]) -> Term:
-    """NumPy's einsum in its string form, without ellipses."""
+    """NumPy's einsum in its string form; an index is any letter, and `...` stands for the axes that have none."""
     left, arrow, result = subscripts.replace(" ", "").partition("->")
     labels = left.split(",")
-    if not set(left + result) <= set(string.ascii_letters + ","):
+    if not all(part.replace("...", "", 1).isalpha() or part in ("", "...") for part in (*labels, result)):
         raise UnsupportedError(
-            f"einsum {shown(subscripts)}: only letters, commas and one -> are read",
+            f"einsum {shown(subscripts)}: only letters, commas, ... and one -> are read",
             hint='name every axis: cd.einsum("bij,bjk->bik", A, B)',
         )
     if len(labels) != len(operands):
         raise TypeMismatchError(
             f"einsum {shown(subscripts)} describes {len(labels)} operands, but {len(operands)} are given"
         )
-    for letters, operand in zip(labels, operands, strict=True):
+    spread = [_spread(letters, operand) for letters, operand in zip(labels, operands, strict=True)]
+    for letters, written, operand in zip(spread, labels, operands, strict=True):
         if len(letters) != len(axes_of(operand)):
             raise TypeMismatchError(
-                f"einsum {shown(subscripts)} gives {describe(operand)} the {len(letters)} indices {letters!r}, "
+                f"einsum {shown(subscripts)} gives {describe(operand)} the {len(letters)} indices {written!r}, "
                 f"but its order is {len(axes_of(operand))}"
             )
+    unnamed = "".join(sorted({letter for letters in spread for letter in letters if letter >= UNNAMED}))
     if not arrow:
-        result = "".join(sorted(letter for letter in set(left) - {","} if left.count(letter) == 1))
-    if not set(result) <= set(left) or len(set(result)) != len(result):
+        once = sorted(c for c in set(left) - {",", "."} if left.count(c) == 1)
+        result = "...".join(["", "".join(once)]) if unnamed else "".join(once)
+    result = result.replace("...", unnamed)
+    if not set(result) <= set("".join(spread)) or len(set(result)) != len(result):
         raise TypeMismatchError(f"einsum {shown(subscripts)}: each index of the result must be one of the left, once")
-    return contract(operands, labels, result, f"einsum {shown(subscripts)}")
+    return contract(operands, spread, result, f"einsum {shown(subscripts)}")
+
+
+UNNAMED = "\ue000"  # the first of the private letters, which stand for the axes of `...`
+
+
+def _spread(letters: str, operand: Term) -> str:
+    """The indices of an operand, with a private letter for each axis of `...`: one for one place from the end."""
+    missing = len(axes_of(operand)) - len(letters.replace("...", ""))
+    private = (chr(ord(UNNAMED) + MOST_UNNAMED - n) for n in range(missing, 0, -1))
+    return letters.replace("...", "".join(private))
 
 
 # --- axes ----------------------------------------------------------------------------------------------------------

@@ -314,13 +314,36 @@ def _as_value(x: object) -> Value:
 # --- whole tensors -------------------------------------------------------------------------------------------------
 
 
-def einsum(subscripts: str, *operands: Any) -> Any:
-    """NumPy's einsum in its string form, without ellipses: `cd.einsum("ij,jk->ik", A, B)`."""
+def einsum(subscripts: Any, *operands: Any) -> Any:
+    """NumPy's einsum: `cd.einsum("ij,jk->ik", A, B)`, `"...i,...i->..."`, or `cd.einsum(A, [0, 1], B, [1, 2], [0, 2])`.
+
+    Raises TypeMismatchError where indices and axes do not fit, UnsupportedError for other signs among the subscripts.
+    """
     if not any(is_traced(operand) for operand in (subscripts, *operands)):
         return on_arrays("einsum", np.einsum, subscripts, *operands)
     if not isinstance(subscripts, str):
-        raise TypeMismatchError(f"einsum takes its subscripts as a string such as 'ij,jk->ik', not {shown(subscripts)}")
+        subscripts, operands = _as_text(subscripts, *operands)
     return wrap(arrays.einsum(subscripts, [lift(operand) for operand in operands]))
+
+
+def _as_text(*given: Any) -> tuple[str, tuple[Any, ...]]:
+    """The subscripts and operands of einsum's form with lists of numbers."""
+    pairs, result = given[: len(given) // 2 * 2], given[len(given) // 2 * 2 :]
+    lists = [*pairs[1::2], *result]
+    if not pairs or not all(isinstance(one, list | tuple) for one in lists):
+        raise TypeMismatchError(
+            f"einsum takes its subscripts as a string such as 'ij,jk->ik', not {shown(given[0])}",
+            hint="or a list of numbers behind each operand: cd.einsum(A, [0, 1], x, [1], [0])",
+        )
+    texts = ["".join("..." if n is ... else _letter(n) for n in one) for one in lists]
+    left = ",".join(texts[: len(pairs) // 2])
+    return (f"{left}->{texts[-1]}" if result else left), pairs[::2]
+
+
+def _letter(number: object) -> str:
+    if not isinstance(number, int) or not 0 <= number < 52:
+        raise TypeMismatchError(f"einsum has the index {shown(number)}", hint="indices are numbers from 0 to 51")
+    return "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[number]
 
 
 def _transpose(x: Any, axes: Sequence[int] | None = None) -> Value:

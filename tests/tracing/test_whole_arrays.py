@@ -77,6 +77,11 @@ OF_A_MATRIX: dict[str, Callable[[Any], Any]] = {
     "kron": lambda A: np.kron(A[:, :2], A),
     "cross": lambda A: np.cross(A, A[::-1]),
     "multi_dot": lambda A: np.linalg.multi_dot([A, A.T, A]),
+    "einsum ...": lambda A: np.einsum("...i,ji->...j", A, A),
+    "einsum of stacks": lambda A: np.einsum("...ij,...jk", np.stack([A, A]), np.stack([A.T, A.T])),
+    "einsum ... away": lambda A: np.einsum("...j,...j->...", A, A),
+    "einsum by lists": lambda A: np.einsum(A, [0, 1], A, [2, 1], [2, 0]),
+    "einsum by lists, implicit": lambda A: np.einsum(A, [0, 1], A, [..., 1]),
     "clip": lambda A: np.clip(A, -0.4, 0.7),
     "arctan2": lambda A: np.arctan2(A, A[::-1]),
     "hypot": lambda A: np.hypot(A, 2.0),
@@ -128,6 +133,11 @@ def test_its_gradient_is_that_of_central_differences(name: str) -> None:
 def test_other_libraries_agree(name: str, backend: str) -> None:
     f = program(OF_A_MATRIX[name])
     np.testing.assert_allclose(back(f(convert(backend, REAL))), f(REAL), atol=1e-12)
+
+
+def test_any_letter_is_an_index() -> None:
+    f = program(lambda A: cd.einsum("αβ,γβ->γα", A, A))
+    np.testing.assert_allclose(f(REAL), REAL @ REAL.T)
 
 
 def test_a_constant_is_read_with_indices() -> None:
