@@ -137,9 +137,7 @@ def _broadcast_to(array: Any, shape: Any) -> Value:
 def _at_least(order: int) -> Any:
     def at_least(a: Any) -> Value:
         term = lift(a)
-        missing = order - len(axes_of(term))
-        places = {1: [0], 2: [0, 1]} if order == 2 else {1: [0]}
-        return wrap(rearranging.expanded_dims(term, places[missing][:missing]) if missing > 0 else term)
+        return wrap(rearranging.expanded_dims(term, range(order - len(axes_of(term)))))
 
     return at_least
 
