@@ -29,7 +29,7 @@ _PUBLIC = {
     "text": "TextError",
     "tracing": "abs adj arccos arcsin arcsinh arctan arctan2 arctanh argmin ceil clip constant conj cos cosh delta"
     " det einsum exp floor hypot imag inv log logaddexp logdet logsumexp matrix_power maximum minimum"
-    " primitive real relu root sign sin sinh softmax solve sqrt sum tan tanh tensor trace trunc where",
+    " primitive real relu root scan sign sin sinh softmax solve sqrt sum tan tanh tensor trace trunc where",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 _MODULES = {"interop": "combdiff.api.interop", "testing": "combdiff.testing"}

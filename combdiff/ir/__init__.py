@@ -6,11 +6,11 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
 (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
-(functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of exponentials are shifted
-by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages` (over
-them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what is used twice is bound
-once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by
-naive loops).
+(functions that NumPy lacks), `implicit` (what solves an equation), `iteration` (steps done over and over), `largest`
+(what sums of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of
+symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of
+scans, taken apart), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of
+bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -67,6 +67,7 @@ from combdiff.ir.indices import (
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.largest import Largest, Masked, Shift, masked
 from combdiff.ir.let_form import (
     bind_heavy,
@@ -89,6 +90,7 @@ from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import HALF, TABLE, Row, divide, function, is_entire, parity, power, register, square
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reuse import held, is_held, released, settled
+from combdiff.ir.steps import OpenStep, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
@@ -126,7 +128,10 @@ from combdiff.ir.terms import (
 from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of
 
 __all__ = [
+    "AFTER",
+    "BEFORE",
     "HALF",
+    "LAST",
     "MATRIX_TABLE",
     "MINUS_ONE",
     "MOST_INDICES",
@@ -155,6 +160,7 @@ __all__ = [
     "Mul",
     "Names",
     "Number",
+    "OpenStep",
     "Point",
     "Primitive",
     "Pullback",
@@ -162,6 +168,7 @@ __all__ = [
     "Real",
     "Row",
     "Scalar",
+    "Scan",
     "Shift",
     "Size",
     "Space",
@@ -182,6 +189,8 @@ __all__ = [
     "affine_parts",
     "apply",
     "as_float",
+    "at_histories",
+    "at_step",
     "average",
     "averaged",
     "axes_of",
@@ -237,7 +246,9 @@ __all__ = [
     "negate",
     "number",
     "on_axes",
+    "opened",
     "opposite",
+    "over_indices",
     "parity",
     "parse_symmetry",
     "plain_subgroup",
@@ -267,5 +278,6 @@ __all__ = [
     "values_of",
     "whole_calls",
     "whole_read",
+    "with_symbol",
     "wrapped",
 ]

@@ -311,6 +311,29 @@ class SolveEquation:
 
 
 @dataclass(frozen=True)
+class Iteration:
+    """A program done once for each of the `steps`; its results are those of the `IterationResult`s that read it.
+
+    The program takes `states` first, which its first results replace, then slices of `stacks` tensors along their first
+    axes, then what is the same in every step. The operands are the first states, those tensors and the rest.
+    """
+
+    system: Lambda
+    steps: Domain
+    states: int
+    stacks: int
+    reverse: bool
+
+
+@dataclass(frozen=True)
+class IterationResult:
+    """The last of the states that an iteration has, or for all steps what one begins with ("before") or gives."""
+
+    kind: str
+    component: int
+
+
+@dataclass(frozen=True)
 class Block:
     """The block of the operand, along an axis, that a loop is at."""
 
@@ -363,6 +386,8 @@ Operation = (
     | IndexCondition
     | NamedCall
     | SolveEquation
+    | Iteration
+    | IterationResult
     | Block
     | Collect
     | Choice

@@ -36,6 +36,8 @@ from combdiff.planning.operations import (
     Fill,
     Fold,
     Gram,
+    Iteration,
+    IterationResult,
     LinearSolve,
     Mask,
     MaskedContract,
@@ -225,7 +227,7 @@ def flops(step: Step, operands: list[Step], sizes: Mapping[str, int]) -> int:
         case LinearSolve():
             rows, *others = (extent(axis, known) for axis in (*operands[0].axes[:1], *operands[1].axes))
             return max(1, rows**3 // 3 + rows * prod(others))
-        case Parameter() | Fill() | Read() | Arrange() | Choice() | Block():
+        case Parameter() | Fill() | Read() | Arrange() | Choice() | Block() | IterationResult():
             return 0
         case DiagonalScatterAdd():
             return prod(extent(axis, known) for axis in operands[1].axes)
@@ -254,6 +256,8 @@ def describe(step: Step) -> str:
             return kernel
         case ElementwiseStep(name=name) | MatrixFunctionStep(name=name) | Parameter(name=name):
             return name
+        case IterationResult(kind=kind):
+            return {"last": "last state", "before": "states", "after": "of each step"}[kind]
         case Read() as read:
             return "view" if read.diagonal() is None else "diagonal"
         case operation:
@@ -269,12 +273,21 @@ def cost(plan: Plan) -> tuple[StepCost, ...]:
         StepCost(
             n,
             describe(step),
-            flops(step, [plan.steps[m] for m in step.operands], _whole_sizes(plan, n)),
+            _flops(plan, n),
             _held(plan, n) * ITEM_BYTES[step.kind],
             workspace(plan, n),
         )
         for n, step in enumerate(plan.steps)
     )
+
+
+def _flops(plan: Plan, n: int) -> int:
+    """Operations of a step in all rounds of the loop that it belongs to, and of an iteration in all of its steps."""
+    step = plan.steps[n]
+    if isinstance(step.operation, Iteration):
+        inner = plan.inner[step.operation.system]
+        return extent(step.operation.steps, dict(plan.sizes)) * sum(spent.flops for spent in cost(inner))
+    return flops(step, [plan.steps[m] for m in step.operands], _whole_sizes(plan, n))
 
 
 def _held(plan: Plan, n: int) -> int:
@@ -330,6 +343,10 @@ def workspace(plan: Plan, n: int) -> int:
     size, item = plan.elements(n), ITEM_BYTES[step.kind]
     held = sum(plan.elements(m) for m in step.operands)
     match step.operation:
+        case Iteration(system=system, states=states):  # of a step, and the states that it begins with
+            inner = plan.inner[system]
+            held = sum(plan.elements(m) * ITEM_BYTES[plan.steps[m].kind] for m in step.operands[:states])
+            return peak(inner) + held
         case Contract(in_place="stack") as op:
             stack = stack_of(op)
             assert stack is not None
