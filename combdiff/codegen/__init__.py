@@ -5,7 +5,8 @@
 In: a `Plan` and the name of a backend. Out: text; what this text says is what runs.
 
 In the order in which data meets them: `fragments` (text that every dialect writes alike), `dialects/` (one class a
-library), `index_arrays`, `bounds`, `wrapped`, `indirect`, `expressions` (one operation), `writer` (the whole plan).
+library), `index_arrays`, `bounds`, `wrapped`, `indirect`, `expressions` (one operation), `iteration` (loops of steps),
+`writer` (the whole plan).
 
 Invariant: the text needs its backend alone, and the same plan gives the same text in every process.
 """

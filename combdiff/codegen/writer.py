@@ -64,10 +64,18 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     """
     used = dialect(backend)
     functions = list(_Writer(specialise(plan, backend), name, used).functions())
-    numpy = () if used.solves or not any(text.startswith("def _") for text in functions) else dialect("numpy").imports
+    solves = any(text.startswith("def _") for text in functions)
+    numpy = () if used.solves or not solves else dialect("numpy").imports
     jax = ("import jax",) if any("jax.lax." in text for text in functions) else ()
-    imports = "\n".join(dict.fromkeys((*jax, *used.imports, *numpy)))
+    libraries = (used, dialect("numpy")) if numpy else (used,)
+    special = [each.special_import for each in libraries if _calls_special(each, functions)]
+    imports = "\n".join(dict.fromkeys((*jax, *used.imports, *numpy, *special)))
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
+
+
+def _calls_special(used: NumPyDialect, functions: Sequence[str]) -> bool:
+    """Whether functions call a special function in the words of a dialect."""
+    return any(re.search(rf"(?<![\w.]){used.special}\.", text) for text in functions)
 
 
 def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
@@ -120,7 +128,8 @@ class _Writer:
         self.dialect = dialect
         self.function = name
         self.defined = {name} if functions is None else functions
-        fixed = {"np", dialect.np, "real", "device", "start", "stop", "functools", "itertools", "jax"}
+        names = {"np", "special", "real", "device", "start", "stop", "functools", "itertools", "jax"}
+        fixed = {*names, dialect.np, dialect.special}
         self.taken: set[str] = around.taken if around else fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
         solved = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)]
         self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in solved}
