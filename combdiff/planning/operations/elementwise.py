@@ -139,7 +139,8 @@ class ElementwiseStep(Operation):
         text = _power(words, step, texts) if self.name == "power" else None
         if text is None:
             text = words.dialect.function(self.name, texts, [words.kinds[m] for m in step.operands], numbers)
-        return words.dialect.number(text) if all(numbers) and text.startswith(f"{words.dialect.np}.") else text
+        libraries = (f"{words.dialect.np}.", f"{words.dialect.special}.")
+        return words.dialect.number(text) if all(numbers) and text.startswith(libraries) else text
 
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
         """What its text calls, where that is a function of elements; a reciprocal counts as one."""
