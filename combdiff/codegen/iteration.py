@@ -15,21 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from combdiff.codegen.dialects.numpy import NumPyDialect
-from combdiff.codegen.fragments import parenthesised, tuple_text
+from combdiff.dialects import NumPyDialect, parenthesised, tuple_text
 from combdiff.ir import Domain
-from combdiff.planning import Iteration, IterationResult, Plan
-
-
-class Expressing(Protocol):
-    """What is asked of expressions: see `Expressions`."""
-
-    def operand(self, n: int) -> str: ...
-    def extent(self, domain: Domain) -> str: ...
-    def shape(self, domains: Sequence[Domain]) -> str: ...
-    def dtype(self, kind: type) -> str: ...
+from combdiff.planning import Iteration, IterationResult, Plan, Words
 
 
 @dataclass(frozen=True)
@@ -74,25 +63,25 @@ def results_of(
     return tuple(found)
 
 
-def loop_lines(loop: Loop, write: Expressing, dialect: NumPyDialect) -> Iterator[str]:
+def loop_lines(loop: Loop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
     """The lines of an iteration."""
     if dialect.iterates == "function":
-        yield from _function(loop, write, dialect)
+        yield from _function(loop, words, dialect)
         return
-    lists, steps = dialect.iterates == "list", write.extent(loop.operation.steps)
+    lists, steps = dialect.iterates == "list", words.extent(loop.operation.steps)
     starts = zip(loop.states, loop.operands, loop.kinds, strict=False)
     for state, start, kind in starts:
-        yield f"{state} = {dialect.state(start, write.dtype(kind))}"
+        yield f"{state} = {dialect.state(start, words.dtype(kind))}"
     collected = [*loop.of_kind("before"), *loop.of_kind("after")]
     for _, name, axes, kind in collected:
-        shape = write.shape(axes)
-        made = f"[None] * {parenthesised(steps)}" if lists else dialect.collection(shape, write.dtype(kind))
+        shape = words.shape(axes)
+        made = f"[None] * {parenthesised(steps)}" if lists else dialect.collection(shape, words.dtype(kind))
         yield f"{name} = {made}  # {shape} filled step by step"
     numbers = f"range({steps})"
     yield f"for {loop.index} in {f'reversed({numbers})' if loop.operation.reverse else numbers}:"
     yield from (f"    {line}" for line in _step(loop))
     for _, name, axes, kind in collected if lists else ():
-        yield f"{name} = {dialect.collected(name, write.shape(axes), write.dtype(kind))}"
+        yield f"{name} = {dialect.collected(name, words.shape(axes), words.dtype(kind))}"
     for component, name, _, _ in loop.of_kind("last"):
         state = loop.states[component]
         yield f"{name} = {dialect.copy(state) if loop.shared[component] else state}"
@@ -115,7 +104,7 @@ def _step(loop: Loop) -> Iterator[str]:
         yield "pass"
 
 
-def _function(loop: Loop, write: Expressing, dialect: NumPyDialect) -> Iterator[str]:
+def _function(loop: Loop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
     """A step as a function of the states and the slices."""
     before, after = loop.of_kind("before"), loop.of_kind("after")
     yield f"def {loop.function}(carry, inputs):"
@@ -125,11 +114,11 @@ def _function(loop: Loop, write: Expressing, dialect: NumPyDialect) -> Iterator[
     yield from (f"    {line}" for line in loop.body)
     given = [loop.states[component] for component, *_ in before] + [loop.outputs[component] for component, *_ in after]
     yield f"    return {tuple_text(loop.outputs[: len(loop.states)])}, {tuple_text(given)}"
-    starts = [dialect.state(start, write.dtype(kind)) for start, kind in zip(loop.operands, loop.kinds, strict=False)]
+    starts = [dialect.state(start, words.dtype(kind)) for start, kind in zip(loop.operands, loop.kinds, strict=False)]
     last = {component: name for component, name, *_ in loop.of_kind("last")}
     states = tuple_text([last.get(n, state) for n, state in enumerate(loop.states)])
     collected = tuple_text([name for _, name, *_ in (*before, *after)])
     inputs = tuple_text(loop.stacks) if loop.stacks else "None"
     order = ", reverse=True" if loop.operation.reverse else ""
     called = f"jax.lax.scan({loop.function}, {tuple_text(starts)}, {inputs}"
-    yield f"{states}, {collected} = {called}, length={write.extent(loop.operation.steps)}{order})"
+    yield f"{states}, {collected} = {called}, length={words.extent(loop.operation.steps)}{order})"
