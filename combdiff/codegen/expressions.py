@@ -272,6 +272,8 @@ class Expressions:
         name = step.operation.name
         texts = self._aligned([self.operand(m) for m in step.operands], step.operation.patterns, step)
         numbers = [self.plan.is_number(m) for m in step.operands]
+        if name == "truth":
+            return (self.dialect.cast if step.axes else self.dialect.scalar)(texts[0], self.dtype(int))
         text = self._power(step, texts) if name == "power" else None
         if text is None:
             kinds = [self.plan.steps[m].kind for m in step.operands]

@@ -4,13 +4,13 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
-In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
-(affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
-(functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of exponentials are shifted
-by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages` (over
-them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what is used twice is bound
-once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by
-naive loops).
+In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables,
+with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums
+of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
+products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form`
+(what is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter`
+(the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -55,6 +55,7 @@ from combdiff.ir.indices import (
     Coordinate,
     Delta,
     Guard,
+    IndexGuard,
     Indicator,
     Unequal,
     affine,
@@ -88,6 +89,7 @@ from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positiv
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import HALF, TABLE, Row, divide, function, is_entire, parity, power, register, square
 from combdiff.ir.readability import letters_of, readable
+from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
 from combdiff.ir.terms import (
@@ -131,6 +133,8 @@ __all__ = [
     "MINUS_ONE",
     "MOST_INDICES",
     "ONE",
+    "OPPOSITES",
+    "SIGNS",
     "TABLE",
     "TYPICAL_SIZE",
     "ZERO",
@@ -147,6 +151,7 @@ __all__ = [
     "Function",
     "Guard",
     "Implicit",
+    "IndexGuard",
     "Indicator",
     "Lambda",
     "Largest",
@@ -160,6 +165,7 @@ __all__ = [
     "Pullback",
     "Range",
     "Real",
+    "Relation",
     "Row",
     "Scalar",
     "Shift",
@@ -246,6 +252,7 @@ __all__ = [
     "put_back",
     "readable",
     "register",
+    "relation",
     "released",
     "remembered",
     "representatives",

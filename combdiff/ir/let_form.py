@@ -29,6 +29,7 @@ from combdiff.ir.inlining import (
     whole_calls,
 )
 from combdiff.ir.matrix_functions import element, is_matrix_function
+from combdiff.ir.relations import Relation
 from combdiff.ir.reuse import settled
 from combdiff.ir.substitution import Names, apply, substitute, subterms
 from combdiff.ir.terms import Add, Apply, Lambda, Let, Mul, Number, Primitive, Sum, Term, Tuple, Var, lambda_, let
@@ -238,7 +239,7 @@ def is_light_primitive(term: Primitive) -> bool:
     light_function = term.name in ("real", "imag", "conj") or (
         term.name == "power" and isinstance(term.arguments[1], Number) and isinstance(term.arguments[1].real, int)
     )
-    return (
+    return isinstance(term, Relation) or (
         light_function and isinstance(term.arguments[0], Apply | Var) and not isinstance(term.arguments[0], Primitive)
     )
 

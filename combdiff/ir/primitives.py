@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from combdiff.ir.relations import OPPOSITES, SIGNS, relation
 from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
 
 Derivative = Callable[..., Term]
@@ -66,6 +67,8 @@ def function(name: str, *arguments: Term) -> Term:
             return ONE
         if all(isinstance(a, Number) for a in arguments):
             return _number_power(*arguments)  # type: ignore[arg-type]
+    if name in OPPOSITES:
+        return relation(name, *arguments)
     return Primitive(name, arguments)
 
 
@@ -289,6 +292,27 @@ _ROWS += (
     ),
     *map(_step_function, ("floor", "ceil", "trunc")),
 )
+
+
+def _relation(name: str) -> Row:
+    """A relation between real numbers, 1 where it holds; NumPy has no name for some opposites."""
+
+    def by_opposite(x: Term, y: Term) -> Term:
+        return add(ONE, negate(relation(OPPOSITES[name], x, y)))
+
+    return Row(
+        name,
+        "" if name.startswith("not_less") else name,
+        SIGNS[name],
+        (zero, zero),
+        "x ≠ y",
+        real_valued=True,
+        real_only=True,
+        definition=by_opposite if name.startswith("not_less") else None,
+    )
+
+
+_ROWS += tuple(map(_relation, OPPOSITES))
 
 
 TABLE: dict[str, Row] = {row.name: row for row in _ROWS}

@@ -16,6 +16,7 @@ from combdiff.ir.indices import Affine, Coordinate, Delta, Indicator, Unequal
 from combdiff.ir.largest import Largest, Masked, Shift
 from combdiff.ir.matrix_functions import MATRIX_TABLE
 from combdiff.ir.primitives import TABLE
+from combdiff.ir.relations import Relation
 from combdiff.ir.terms import (
     Add,
     Apply,
@@ -80,6 +81,9 @@ def type_of(term: Term) -> Inferred:
             return term.space
         case Coordinate():
             return scalar(term.dtype)
+        case Relation():
+            _primitive_type(term)  # of real arguments
+            return scalar(int)
         case Primitive():
             return _primitive_type(term)
         case Delta() | Indicator() | Unequal():

@@ -260,13 +260,14 @@ class Combine:
 
 @dataclass(frozen=True)
 class ElementwiseStep:
-    """A function of `primitives.TABLE`, or one of `SHIFTING`, each operand broadcast along its pattern."""
+    """A function of `primitives.TABLE`, of `SHIFTING` or of `CHOOSING`, each operand broadcast along its pattern."""
 
     name: str
     patterns: tuple[Pattern, ...]
 
 
 SHIFTING = ("masked", "finite")  # a condition and a number: −∞ where it is 0; a number, or 0 where it is not finite
+CHOOSING = ("chosen", "truth")  # truth values and a number: 0 where they are false; truth values as numbers 0 and 1
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,20 @@ from fractions import Fraction
 from math import lcm
 
 from combdiff.errors import UnsupportedError
-from combdiff.ir import Cyclic, Delta, Domain, Guard, Real, Symmetric, Term, Unequal, Var, Whole, affine, affine_parts
+from combdiff.ir import (
+    Cyclic,
+    Delta,
+    Domain,
+    IndexGuard,
+    Real,
+    Symmetric,
+    Term,
+    Unequal,
+    Var,
+    Whole,
+    affine,
+    affine_parts,
+)
 from combdiff.polyhedra import Linear, as_linear
 
 
@@ -116,7 +129,7 @@ def mask_of_form(form: Term) -> tuple[tuple[Var, ...], tuple[int, ...], Linear]:
     return labels, steps, start
 
 
-def mask(condition: Guard) -> tuple[tuple[Var, ...], IndexCondition]:
+def mask(condition: IndexGuard) -> tuple[tuple[Var, ...], IndexCondition]:
     """The labels and the mask of a condition."""
     labels = index_labels(condition.children)
     if isinstance(condition, Delta):

@@ -7,9 +7,9 @@
 In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
-terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
-on), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and minima), `inlining`
-(programs in programs), `currying`, `recording` (a decorated function).
+terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators
+act on), `truths` (comparisons of them), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions`
+(roots and minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
@@ -49,12 +49,12 @@ from combdiff.tracing.functions import (
     tanh,
     tensor,
     trunc,
-    where,
 )
 from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import trace_function
 from combdiff.tracing.solutions import argmin, root
+from combdiff.tracing.truths import where
 from combdiff.tracing.whole_arrays import clip, constant, logsumexp, softmax
 
 __all__ = [

@@ -229,6 +229,7 @@ class TracedValue:
     """Base of everything a traced function computes with: Python can ask it for no number, truth value or item."""
 
     kind = "traced value"
+    is_mask = False
 
     def _refuse(self, use: str, hint: str) -> NoReturn:
         raise TraceError(f"{use} a {self.kind}, which has no value while the program is traced", hint=hint)

@@ -179,17 +179,17 @@ class Index(NumpyAware):
 
     __rand__ = __or__ = __ror__ = __and__
 
-    def __le__(self, other: object) -> Condition:
-        return self._at_most(other, 0)
+    def __le__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else self._at_most(other, 0)
 
-    def __lt__(self, other: object) -> Condition:
-        return self._at_most(other, 1)
+    def __lt__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else self._at_most(other, 1)
 
-    def __ge__(self, other: object) -> Condition:
-        return ~self._at_most(other, 1)
+    def __ge__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else ~self._at_most(other, 1)
 
-    def __gt__(self, other: object) -> Condition:
-        return ~self._at_most(other, 0)
+    def __gt__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else ~self._at_most(other, 0)
 
     def _at_most(self, other: object, gap: int) -> Condition:
         """The condition `self + gap ≤ other`."""
@@ -197,12 +197,19 @@ class Index(NumpyAware):
         room = affine([(right, 1), (left, -1)], -gap)
         return _condition([indicator(room)], [indicator(affine([(room, -1)], -1))], self.owner)
 
-    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+    def __eq__(self, other: object) -> Any:
+        if _answers_itself(other):
+            return NotImplemented
         left, right = _compared(self, other)
         return _condition([equality(left, right)], [unequal(affine([(left, 1), (right, -1)]))], self.owner)
 
-    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
-        return ~(self == other)
+    def __ne__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else ~(self == other)
+
+
+def _answers_itself(other: object) -> bool:
+    """Whether what an index is compared with knows what that means: a traced value."""
+    return isinstance(other, TracedValue) and not isinstance(other, Index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,16 +248,16 @@ class Magnitude(TracedValue):
     kind = "magnitude of an index"
     __hash__ = object.__hash__
 
-    def __le__(self, other: object) -> Condition:
+    def __le__(self, other: object) -> Any:
         return (self.index <= other) & (-self.index <= other)
 
-    def __lt__(self, other: object) -> Condition:
+    def __lt__(self, other: object) -> Any:
         return (self.index < other) & (-self.index < other)
 
-    def __ge__(self, other: object) -> Condition:
+    def __ge__(self, other: object) -> Any:
         return ~(self < other)
 
-    def __gt__(self, other: object) -> Condition:
+    def __gt__(self, other: object) -> Any:
         return ~(self <= other)
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
@@ -305,14 +312,18 @@ class Condition(NumpyAware):
 
     kind = "condition on indices"
 
-    def __and__(self, other: object) -> Condition:
+    def __and__(self, other: object) -> Any:
+        if _answers_itself(other) and not isinstance(other, Condition):
+            return NotImplemented
         if not isinstance(other, Condition):
             raise TraceError(f"& and | join conditions on indices, not {shown(other)}", hint=PARENTHESES_HINT)
         both = [mul(one, two) for one in self.holds for two in other.holds]
         only_second_fails = [mul(one, two) for one in self.holds for two in other.fails]
         return _condition(both, [*self.fails, *only_second_fails], self.owner)
 
-    def __or__(self, other: object) -> Condition:
+    def __or__(self, other: object) -> Any:
+        if _answers_itself(other) and not isinstance(other, Condition):
+            return NotImplemented
         return ~(~self & (~other if isinstance(other, Condition) else other))
 
     def __invert__(self) -> Condition:

@@ -140,6 +140,11 @@ def integer_value(entry: object) -> Term | None:
     """The integer that stands for an index: an element of an integer parameter, or what is computed from such."""
     if isinstance(entry, Index) or not isinstance(entry, TracedValue):
         return None
+    if entry.is_mask:
+        raise UnsupportedError(
+            "a tensor is read with a mask, which depends on values: how many elements it leaves is not known",
+            hint="keep all of them, cd.where(x > 0, x, 0), or find the indices outside and pass them as a parameter",
+        )
     term = getattr(entry, "term", None)
     if not isinstance(term, Term) or not isinstance(space := type_of(term), Space) or space.dtype is not int:
         return None

@@ -53,7 +53,7 @@ from combdiff.tracing.indices import Condition, Index, Magnitude
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number
 from combdiff.tracing.reading import read
 
-WHERE_HINT = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
+WHERE_HINT = "conditions are comparisons, joined with parentheses: (x > 0) & (y < 1)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,11 +208,23 @@ class Value(NumpyAware):
     def __getitem__(self, key: object) -> Value:
         return wrap(read(self.live(), key))
 
-    def _no_order(self, other: object) -> NoReturn:
-        self._refuse("a comparison asks for the value of", WHERE_HINT)
+    def __lt__(self, other: object) -> Any:
+        return HANDLERS[np.less](self, other)
 
-    __lt__ = __le__ = __gt__ = __ge__ = _no_order
-    __eq__ = __ne__ = _no_order
+    def __le__(self, other: object) -> Any:
+        return HANDLERS[np.less_equal](self, other)
+
+    def __gt__(self, other: object) -> Any:
+        return HANDLERS[np.greater](self, other)
+
+    def __ge__(self, other: object) -> Any:
+        return HANDLERS[np.greater_equal](self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return HANDLERS[np.equal](self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return HANDLERS[np.not_equal](self, other)
 
     def _no_division_with_rest(self, other: object) -> NoReturn:
         raise UnsupportedError(f"// and % of a {self.kind} are not supported: they have no useful derivative")
@@ -220,7 +232,7 @@ class Value(NumpyAware):
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _no_division_with_rest
     __divmod__ = __rdivmod__ = _no_division_with_rest
 
-    def _no_bits(self, *_: object) -> NoReturn:
+    def _no_bits(self, *_: object) -> Any:
         raise UnsupportedError(f"the bits of a {self.kind} are asked for (&, |, ^, ~, <<, >>)", hint=WHERE_HINT)
 
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _no_bits

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from combdiff.ir import Domain, Term, Var, extent, join
+from combdiff.ir import OPPOSITES, Domain, Term, Var, extent, join
 from combdiff.planning.networks import Network, PathFinder, Tree
 from combdiff.planning.operations import (
     UNIT,
@@ -41,7 +41,7 @@ from combdiff.planning.views import Position, domain_of, extent_form, index_labe
 TOTAL = frozenset(
     {
         *("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "heaviside"),
-        *("maximum", "minimum", "logaddexp"),
+        *("maximum", "minimum", "logaddexp", *OPPOSITES),
     }
 )
 
@@ -76,7 +76,8 @@ class Graph:
             self._known[key] = len(self.steps)
             self.steps.append(Step(operation, operands, axes, kind))
             partial = isinstance(operation, ElementwiseStep) and operation.name not in TOTAL
-            self.unsafe.append(partial or any(self.unsafe[n] for n in operands))
+            total = isinstance(operation, ElementwiseStep) and operation.name in (*OPPOSITES, "truth")
+            self.unsafe.append(not total and (partial or any(self.unsafe[n] for n in operands)))
         return self._known[key]
 
     def kind(self, *values: LabelledStep) -> type:

@@ -43,6 +43,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Pullback,
+    Relation,
     Row,
     Shift,
     Space,
@@ -60,6 +61,7 @@ from combdiff.ir import (
     subterms,
     type_of,
 )
+from combdiff.planning.lowering.choices import choose_inside, chosen, compared
 from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
@@ -260,6 +262,8 @@ class Lowering:
                 return UNIT, largest(term, self.graph, self.value)
             case Shift():
                 return UNIT, shift(term, self.graph, self.value)
+            case Relation():
+                return UNIT, compared(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):
                 return UNIT, self._primitive(term)
             case Apply() if not self._is_call(term):
@@ -306,6 +310,7 @@ class Lowering:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
         read_looked_up(self.graph, product, self.value)
+        tests = choose_inside(self.graph, product)
         apply_masks(self.graph, product, self.names)
         deposit = look_up(self.graph, product, self.value)
         held = deposit.labels if deposit else set()
@@ -317,6 +322,7 @@ class Lowering:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
         if deposit:
             factor, found = deposit.of(self.graph, factor, found, product.summed)
+        found = chosen(self.graph, found, tests)
         if product.masks and not isfinite(abs(factor.number.value())):  # ∞·0 is no number
             factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)
