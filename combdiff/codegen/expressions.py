@@ -272,13 +272,14 @@ class Expressions:
         name = step.operation.name
         texts = self._aligned([self.operand(m) for m in step.operands], step.operation.patterns, step)
         numbers = [self.plan.is_number(m) for m in step.operands]
-        if name == "truth":
-            return (self.dialect.cast if step.axes else self.dialect.scalar)(texts[0], self.dtype(int))
+        if name in ("truth", "counted"):
+            return (self.dialect.cast if step.axes else self.dialect.scalar)(texts[0], self.dtype(step.kind))
         text = self._power(step, texts) if name == "power" else None
         if text is None:
             kinds = [self.plan.steps[m].kind for m in step.operands]
             text = self.dialect.function(name, texts, kinds, numbers)
-        return self.dialect.number(text) if all(numbers) and text.startswith(f"{self.dialect.np}.") else text
+        libraries = (f"{self.dialect.np}.", f"{self.dialect.special}.")
+        return self.dialect.number(text) if all(numbers) and text.startswith(libraries) else text
 
     def _matrix_function(self, name: str, operand: str, step: Step) -> str:
         return self.dialect.matrix_function(name, operand, self.shape(step.axes))

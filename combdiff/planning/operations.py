@@ -267,7 +267,8 @@ class ElementwiseStep:
 
 
 SHIFTING = ("masked", "finite")  # a condition and a number: −∞ where it is 0; a number, or 0 where it is not finite
-CHOOSING = ("chosen", "truth")  # truth values and a number: 0 where they are false; truth values as numbers 0 and 1
+CHOOSING = ("chosen", "truth", "counted")
+"""Truth values and a number: 0 where they are false; truth values as the numbers 0 and 1; integers as real numbers."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from combdiff.errors import (
-    CombdiffError,
     IndexingError,
     Location,
     SpaceError,
@@ -50,6 +49,7 @@ class Trace:
         self.closed: set[Var] = set()
         self.places: dict[str, Location] = {}  # where each element is first read, by what a message calls it
         self.constants: dict[Var, Array] = {}
+        self.rests: dict[Var, Term] = {}  # of indices divided, each with the condition that determines it
 
     def __str__(self) -> str:
         return f"the program {self.name} ({self.location})"
@@ -144,8 +144,7 @@ def check_live(term: Term, owner: Trace) -> None:
 class Binder:
     """One parameter of a running lambda: the domain it has so far, and what gave it that domain.
 
-    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow, and
-    `refused_as_number` is the error of a use that it alone allows.
+    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow.
     """
 
     name: str
@@ -155,7 +154,6 @@ class Binder:
     given: bool
     compared: bool = False
     whole_use: str = ""
-    refused_as_number: CombdiffError | None = None
 
     def indexes(self, axis: Domain, where: str) -> None:
         """Notes that the index stands bare on an axis; `where` is how a message calls it.
@@ -182,8 +180,6 @@ class Binder:
             )
         if isinstance(self.domain, Real):
             self._check_real()
-        elif self.refused_as_number:
-            raise self.refused_as_number
         return Var(self.placeholder.name.removeprefix("?"), self.domain)
 
     def _check_real(self) -> None:

@@ -32,6 +32,8 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    affine,
+    affine_parts,
     axes_of,
     describe,
     divide,
@@ -43,13 +45,14 @@ from combdiff.ir import (
     negate,
     power_of,
     tidy,
+    total,
     type_of,
 )
 from combdiff.ir import conj as conj_term
 from combdiff.ir import number as number_term
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Condition, Index, Magnitude
+from combdiff.tracing.indices import Condition, Index, Magnitude, with_rests
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number
 from combdiff.tracing.reading import read
 
@@ -325,13 +328,7 @@ def lift(value: object) -> Term:
     if isinstance(value, Magnitude):
         return lift(value.number())
     if isinstance(value, Index):
-        refused = UnsupportedError(
-            f"the index {value} is used as a number",
-            hint="pass a parameter n with the numbers 0, 1, 2, … and write n[i]; conditions are cd.where(i <= j, a, b)",
-        )
-        if value.is_number_or(refused):
-            return Coordinate(value.live())
-        raise refused
+        return _number_of(value)
     if isinstance(value, NamedFunction):
         name = value.term.name
         raise TraceError(f"the named function {name} is used as a number", hint=f"call it: {name}(u)")
@@ -343,7 +340,16 @@ def lift(value: object) -> Term:
     raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
 
 
-HANDLERS[np.asarray] = lambda value: wrap(lift(value))  # an index of the real line as the number that it is
+HANDLERS[np.asarray] = lambda value: wrap(lift(value))  # an index as the number that it is
+
+
+def _number_of(index: Index) -> Term:
+    """An index expression as a number: `(i - r)/2` with the rest r of i is Σ_r [i ≡ r (mod 2)]·(i - r)·½."""
+    form, rests = with_rests(index.live(), index.owner)
+    parts, offset = affine_parts(form)
+    divisor = 1 if index.is_number else math.lcm(*(Fraction(c).denominator for c in (offset, *(c for _, c in parts))))
+    whole = Coordinate(affine([(form, divisor)]))
+    return total(rests, mul(*rests.values(), Number(Fraction(1, divisor)), whole) if divisor > 1 or rests else whole)
 
 
 def _plain(value: numbers.Complex) -> complex | Fraction:

@@ -42,6 +42,7 @@ TOTAL = frozenset(
     {
         *("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "heaviside"),
         *("maximum", "minimum", "logaddexp", *OPPOSITES),
+        *("erf", "erfc", "expit", "log_expit", "ndtr", "j0", "j1", "i0e", "i1e"),
     }
 )
 
@@ -76,7 +77,7 @@ class Graph:
             self._known[key] = len(self.steps)
             self.steps.append(Step(operation, operands, axes, kind))
             partial = isinstance(operation, ElementwiseStep) and operation.name not in TOTAL
-            total = isinstance(operation, ElementwiseStep) and operation.name in (*OPPOSITES, "truth")
+            total = isinstance(operation, ElementwiseStep) and operation.name in (*OPPOSITES, "truth", "counted")
             self.unsafe.append(not total and (partial or any(self.unsafe[n] for n in operands)))
         return self._known[key]
 

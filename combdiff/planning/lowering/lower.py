@@ -67,7 +67,7 @@ from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
 from combdiff.planning.lowering.joining import product as joined
-from combdiff.planning.lowering.lookups import look_up, ramp, read_looked_up
+from combdiff.planning.lowering.lookups import counted, look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.lowering.shifts import largest, masked, shift
@@ -254,8 +254,8 @@ class Lowering:
                 return factor.conjugate(), self.graph.conjugate(value)
             case Add():
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
-            case Coordinate():
-                return UNIT, ramp(self.graph, term.form)
+            case Coordinate(dtype=dtype):
+                return UNIT, ramp(self.graph, term.form) if dtype is int else counted(self.graph, term.form)
             case Masked():
                 return UNIT, masked(term, self.graph, self.value)
             case Largest():
@@ -434,4 +434,4 @@ def _may_inline(term: Apply) -> bool:
 def _evaluated(row: Row, numbers: Sequence[Number]) -> Any:
     """A function of numbers, as a Python number; NaN, without a warning, where it is not defined."""
     with np.errstate(all="ignore"):
-        return np.asarray(getattr(np, row.numpy)(*(value.value() for value in numbers), *row.fixed)).item()
+        return np.asarray(row.numerical()(*(value.value() for value in numbers), *row.fixed)).item()
