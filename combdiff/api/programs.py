@@ -204,16 +204,20 @@ class Program:
     def __repr__(self) -> str:
         return f"<Program {self.name}: {text(self._curried)}>"
 
-    def latex(self) -> str:
-        """LaTeX of the program in index notation."""
-        return latex(self._curried)
+    def latex(self, aligned: bool = True) -> str:
+        """LaTeX of the program in index notation, for mathematics mode.
 
-    def matrix(self, latex: bool = False) -> str:
+        Definitions stand in one `aligned` environment; without it each stands on a line of its own, a formula that
+        matplotlib reads.
+        """
+        return latex(self._curried, aligned)
+
+    def matrix(self, latex: bool = False, aligned: bool = True) -> str:
         """The program in matrix notation, `2·A·x`, as text or LaTeX; definitions and results without one in indices.
 
         Products element by element are ⊙, 𝟏 is a vector of ones, 𝐈 the unit matrix, of whatever size fits.
         """
-        return matrix_latex(self.term) if latex else matrix_text(self.term)
+        return matrix_latex(self.term, aligned) if latex else matrix_text(self.term)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"

@@ -67,7 +67,6 @@ class _Text(Renderer):
     dot = "·"
     maps_to = "↦"
     quotient_level = Level.PRODUCT
-    matrix_dot = "·"
     unequal = "≠"
     element_signs = ("⊙", "⊘")
 
