@@ -26,6 +26,7 @@ FLOORS = (
     "simplification",
     "differentiation stability",
     "printing tracing",
+    "pictures",
     "planning text",
     "codegen hessians",
     "runtime",

@@ -28,6 +28,7 @@ from combdiff.ir import (
     Lambda,
     Names,
     Pullback,
+    Space,
     Term,
     Var,
     Whole,
@@ -37,9 +38,10 @@ from combdiff.ir import (
     share,
     subterms,
 )
+from combdiff.pictures import Picture, diagram
 from combdiff.planning import CostTable
 from combdiff.polyhedra import Access, Lookup, check, doubtful_accesses, lookups
-from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, text
+from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, sheet, text
 from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
 from combdiff.simplification import declared, restored, simplify_body
 from combdiff.tracing import inline, is_traced, trace_function
@@ -221,6 +223,14 @@ class Program:
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
+
+    def diagram(self) -> Picture:
+        """The tensor network of each term as an SVG: tensors as nodes, indices as wires, those of the result open.
+
+        A δ is a wire; dots of one colour mark axes that may be exchanged, hollow ones where that changes the sign.
+        """
+        spaces = {p.name: p.type for p in self.term.parameters if isinstance(p.type, Space)}
+        return diagram(sheet(self._curried), spaces, f"{self.name} as tensor networks")
 
     def explain(self) -> Explanation:
         """The steps that led from the raw derivative to this program: each law by name, the term before and after.

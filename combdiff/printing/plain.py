@@ -63,12 +63,19 @@ def matrix_text(term: Term, width: int = LINE) -> str:
     return _Text(width).sheet(matrix_sheet(term))
 
 
+def shown(doc: Doc) -> str:
+    """A document on one line."""
+    return _Text(LINE).render(doc)
+
+
 class _Text(Renderer):
     dot = "·"
     maps_to = "↦"
     quotient_level = Level.PRODUCT
     unequal = "≠"
     element_signs = ("⊙", "⊘")
+
+    unit = "i"
 
     def __init__(self, width: int) -> None:
         self.width = width
