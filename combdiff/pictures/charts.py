@@ -19,7 +19,8 @@ CELL, MOST_CELLS = 9.0, 80
 def bars(rows: Sequence[tuple[str, str, float, str]], title: str) -> Picture:
     """A bar for each row: its name, what it is, its share of all (0 to 1), and the label behind the bar."""
     canvas = Canvas()
-    columns = [max((width_of(cut(row[n], 24)) for row in rows), default=0.0) for n in (0, 1)]
+    texts = [[name for name, *_ in rows], [what for _, what, *_ in rows]]
+    columns = [max((width_of(cut(text, 24)) for text in column), default=0.0) for column in texts]
     start = sum(columns) + 28
     largest = max((row[2] for row in rows), default=1.0) or 1.0
     for number, (name, what, share, label) in enumerate(rows):

@@ -118,8 +118,8 @@ class _Reader:
             labels.setdefault(root, []).append(self.names[wire])
         nodes = tuple(replace(n, legs=tuple(_joined(leg, joined) for leg in n.legs)) for n in self.nodes)
         number = " ".join([*(["−"] if negative else []), *self.coefficient])
-        names = {root: " = ".join(dict.fromkeys(each)) for root, each in labels.items()}
-        return Network(number, nodes, names, tuple(joined[wire] for wire in open_))
+        shared = {root: " = ".join(dict.fromkeys(each)) for root, each in labels.items()}
+        return Network(number, nodes, shared, tuple(joined[wire] for wire in open_))
 
     def _wire(self, name: str) -> int:
         wire = next(self.numbers)
@@ -154,8 +154,8 @@ class _Reader:
     def _tensor(self, doc: Doc, scope: dict[str, int]) -> None:
         """A tensor, its conjugate or power, as a node with its axes; others by the indices they mention."""
         inner, mark = doc, ""
-        if isinstance(inner, Superscript) and isinstance(inner.exponent, Literal):
-            inner, mark = inner.base, shown(Superscript(Name(""), inner.exponent))
+        if isinstance(doc, Superscript) and isinstance(doc.exponent, Literal):
+            inner, mark = doc.base, shown(Superscript(Name(""), doc.exponent))
         if isinstance(inner, Starred):
             inner, mark = inner.body, "*" + mark
         if isinstance(inner, Subscripted) and isinstance(inner.map, Name) and not inner.round:
@@ -193,7 +193,7 @@ def _mentioned(value: Any, hidden: frozenset[str] = frozenset()) -> Iterator[str
         for each in value:
             yield from _mentioned(each, hidden)
     elif is_dataclass(value):
-        bound = frozenset()
+        bound: frozenset[str] = frozenset()
         if isinstance(value, BigSum):
             bound = frozenset({*(_name(b.name) for b in value.indices), *(v.name for v in value.variables)})
         elif isinstance(value, Arrow):
