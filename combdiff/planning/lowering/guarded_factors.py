@@ -30,6 +30,7 @@ from combdiff.ir import (
     Primitive,
     Range,
     Relation,
+    Scan,
     Sum,
     Symmetric,
     Term,
@@ -94,6 +95,8 @@ class _Telling:
                 return self._product([self.run(factor) for factor in term.factors])
             case Implicit():
                 return term
+            case Scan():
+                return term.with_children((term.step, *map(self.run, term.starts)))
         children = tuple(map(self.run, term.children))
         return term if children == term.children else term.with_children(children)
 
