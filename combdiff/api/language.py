@@ -50,7 +50,7 @@ from combdiff.ir import (
     type_of,
     values_of,
 )
-from combdiff.simplification import groups, symbols
+from combdiff.simplification import groups, one_warning, symbols
 from combdiff.text import Text, TextError, Wrt, infer, read_print, translate
 from combdiff.text import read as read_text
 
@@ -91,6 +91,7 @@ def derive(text: str) -> Program:
     return derivatives(text)[-1]
 
 
+@one_warning()
 def derivatives(text: str) -> list[Program]:
     """The expression of a text, its derivative, and so on through every `wrt`: the last is what `derive` gives."""
     found = read_text(text)
