@@ -276,7 +276,8 @@ class Expressions:
         if text is None:
             kinds = [self.plan.steps[m].kind for m in step.operands]
             text = self.dialect.function(name, texts, kinds, numbers)
-        return self.dialect.number(text) if all(numbers) and text.startswith(f"{self.dialect.np}.") else text
+        libraries = (f"{self.dialect.np}.", f"{self.dialect.special}.")
+        return self.dialect.number(text) if all(numbers) and text.startswith(libraries) else text
 
     def _matrix_function(self, name: str, operand: str, step: Step) -> str:
         return self.dialect.matrix_function(name, operand, self.shape(step.axes))

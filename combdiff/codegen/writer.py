@@ -60,8 +60,15 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     used = dialect(backend)
     functions = list(_Writer(specialise(plan, backend), name, used).functions())
     numpy = () if used.solves or not plan.inner else dialect("numpy").imports
-    imports = "\n".join(dict.fromkeys((*used.imports, *numpy)))
+    libraries = (used, dialect("numpy")) if numpy else (used,)
+    special = [each.special_import for each in libraries if _calls_special(each, functions)]
+    imports = "\n".join(dict.fromkeys((*used.imports, *numpy, *special)))
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
+
+
+def _calls_special(used: NumPyDialect, functions: Sequence[str]) -> bool:
+    """Whether functions call a special function in the words of a dialect."""
+    return any(re.search(rf"(?<![\w.]){used.special}\.", text) for text in functions)
 
 
 def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
@@ -106,7 +113,19 @@ class _Writer:
         self.dialect = dialect
         self.function = name
         self.defined = {name} if functions is None else functions
-        fixed = {"np", dialect.np, "real", "device", "start", "stop", "functools", "itertools", "jax"}
+        fixed = {
+            "np",
+            dialect.np,
+            "special",
+            dialect.special,
+            "real",
+            "device",
+            "start",
+            "stop",
+            "functools",
+            "itertools",
+            "jax",
+        }
         self.taken = fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
         self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
         self.defined.update(self.systems.values())

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise, permutations
+from math import inf, nan, pi
 from typing import Any
 
 from combdiff.errors import SpaceError
@@ -98,6 +99,7 @@ from combdiff.text.formulas import Formula, formula
 from combdiff.text.places import TextError
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
+_CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 SIZES = "nmkpqrs"
 
 
@@ -467,8 +469,8 @@ class _Reader:
             return Denotation((Cell(),), lambda _: ONE)
         if doc.name in ("𝐈", "eye"):
             return Denotation((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
-        if doc.name in ("inf", "nan"):
-            return _number(lambda: Number(float(doc.name)))
+        if doc.name in _CONSTANTS:
+            return _number(lambda: Number(_CONSTANTS[doc.name]))
         if self.source.sheet.groups:
             raise self.source.error(f"{doc.name} is not declared", doc, "name it before ↦, or bind it in a Σ")
         return self.tensor(self._found(doc.name), self._order(doc.name))

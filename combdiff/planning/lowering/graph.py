@@ -42,6 +42,7 @@ TOTAL = frozenset(
     {
         *("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "heaviside"),
         *("maximum", "minimum", "logaddexp"),
+        *("erf", "erfc", "expit", "log_expit", "ndtr", "j0", "j1", "i0e", "i1e"),
     }
 )
 

@@ -428,4 +428,4 @@ def _may_inline(term: Apply) -> bool:
 def _evaluated(row: Row, numbers: Sequence[Number]) -> Any:
     """A function of numbers, as a Python number; NaN, without a warning, where it is not defined."""
     with np.errstate(all="ignore"):
-        return np.asarray(getattr(np, row.numpy)(*(value.value() for value in numbers), *row.fixed)).item()
+        return np.asarray(row.numerical()(*(value.value() for value in numbers), *row.fixed)).item()
