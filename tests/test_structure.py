@@ -31,6 +31,7 @@ FLOORS = (
     "runtime",
     "api",
     "testing",
+    "page",
     "cli",
     "__main__",
 )
