@@ -345,13 +345,13 @@ def squares(x: cd.Space("n")):
 def test_a_view_that_repeats_a_number_counts_as_it_is_written_out(f: cd.Program) -> None:
     """What BLAS copies is known before it runs: neither is a limit broken, nor computed for hours."""
     endless = np.broadcast_to(np.float64(1.5), (10**12,))
-    with pytest.raises(cd.MemoryLimitError, match=r"at n = 1000000000000 the program needs .*np.broadcast_to"):
+    with pytest.raises(cd.MemoryLimitError, match=r"at n = 1000000000000 the program needs .*broadcast_to"):
         f(endless)
-    with pytest.raises(cd.MemoryLimitError, match="np.broadcast_to"):
+    with pytest.raises(cd.MemoryLimitError, match="broadcast_to"):
         f.compile(memory_limit="1GB")(endless)
     large = np.broadcast_to(np.float64(1.5), (10**5,))
     np.testing.assert_allclose(f(large), f(large.copy()))
-    with pytest.raises(cd.MemoryLimitError, match="np.broadcast_to") as caught:
+    with pytest.raises(cd.MemoryLimitError, match="broadcast_to") as caught:
         f.compile(memory_limit=10**5)(large)
     least = int(caught.value.hint.rpartition("=")[2])
     assert least >= large.nbytes
