@@ -23,7 +23,7 @@ FLOORS = (
     "errors",
     "ir",
     "polyhedra kernels",
-    "simplification",
+    "simplification dialects",
     "differentiation stability",
     "printing tracing",
     "planning text",

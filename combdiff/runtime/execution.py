@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.codegen import dialect, specialise, step_names
 from combdiff.codegen import source as plan_source
+from combdiff.codegen import step_names
+from combdiff.dialects import dialect
 from combdiff.errors import ArgumentError, ConvergenceError, MemoryLimitError, SingularError, UnsupportedError, shown
 from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in, without_scipy
-from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, table
+from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, specialise, table
 from combdiff.polyhedra import Access, Lookup, check
 from combdiff.runtime.arguments import Prepared, bytes_written_out, described, key, memory_order, prepare, unknown_size
 from combdiff.runtime.libraries import Library, library_named
@@ -314,7 +315,7 @@ def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, b
     hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes or {}))
     if hidden:
         raise unknown_size(hidden[0])
-    return plan_source(plan(program, sizes), name, backend)
+    return plan_source(specialise(plan(program, sizes), backend), name, backend)
 
 
 def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
