@@ -64,12 +64,12 @@ def check_available(plan: Plan, copies: int = 0) -> None:
     needed = peak(plan) + copies
     held = available() if needed > SMALL else None
     if held is not None and needed > held:
-        costs = cost(plan)
-        largest = max(costs, key=lambda spent: spent.bytes, default=None)
-        made = f"; the largest array is made by step {largest.step}, {largest.operation}: {in_words(largest.bytes)}"
+        largest = max(cost(plan), key=lambda spent: spent.bytes, default=None)
+        made = "" if largest is None else f"; the largest array is made by step {largest.step}, {largest.operation}: "
+        made += in_words(largest.bytes) if largest else ""
         raise MemoryLimitError(
             f"at {_sizes(plan)} the program needs {in_words(needed)}{_of_copies(copies)}, but {in_words(held)} of "
-            f"memory are free{made if largest else ''}",
+            f"memory are free{made}",
             hint='give smaller arrays, or compile(memory_limit="…") to run it in blocks',
         )
 
