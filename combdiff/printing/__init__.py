@@ -27,6 +27,7 @@ from combdiff.printing.documents import (
     FunctionCall,
     Iverson,
     Juxtaposition,
+    Kronecker,
     Literal,
     Marked,
     MatrixProduct,
@@ -43,7 +44,8 @@ from combdiff.printing.documents import (
     Subscripted,
     Superscript,
 )
-from combdiff.printing.plain import SHOWN_AS, matrix_text, text
+from combdiff.printing.notation import sheet
+from combdiff.printing.plain import SHOWN_AS, matrix_text, shown, text
 from combdiff.printing.tex import latex, matrix_latex
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "FunctionCall",
     "Iverson",
     "Juxtaposition",
+    "Kronecker",
     "Literal",
     "Marked",
     "MatrixProduct",
@@ -79,5 +82,7 @@ __all__ = [
     "latex",
     "matrix_latex",
     "matrix_text",
+    "sheet",
+    "shown",
     "text",
 ]
