@@ -58,8 +58,26 @@ def budget(*, nodes: int | None = None, rounds: int | None = None, seconds: floa
         _current.reset(token)
 
 
+_met: ContextVar[list[str] | None] = ContextVar("combdiff_limits", default=None)
+
+
+@contextmanager
+def collecting() -> Iterator[list[str]]:
+    """The budgets that are spent in the block, each once, in order: nobody is warned of them yet."""
+    limits: list[str] = []
+    token = _met.set(limits)
+    try:
+        yield limits
+    finally:
+        _met.reset(token)
+
+
 def warn(limit: str) -> None:
-    """Say that the budget named in `limit` is spent."""
+    """Say that the budget named in `limit` is spent, or note it where such are collected."""
+    met = _met.get()
+    if met is not None:
+        met += [] if limit in met else [limit]
+        return
     warnings.warn(
         f"simplification stopped at its budget of {limit}; the result is correct, perhaps not the simplest",
         BudgetWarning,
