@@ -58,6 +58,12 @@ def simplified_once(term: Term, rules: tuple[str, ...], known: Known, simplify: 
     return form.named(result.term)
 
 
+def forget() -> None:
+    """Drop all that is kept."""
+    with _keeping:
+        _kept.clear()
+
+
 def _kept_for(key: object) -> _Result | None:
     with _keeping:
         result = _kept.get(key)
