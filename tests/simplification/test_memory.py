@@ -110,3 +110,15 @@ def test_laws_of_users_see_the_names_of_tensors(tmp_path: Any) -> None:
 
     assert str(cd.grad(g, wrt="x", rules=[path])).endswith("B[d]") or "B[d]" in str(cd.grad(g, wrt="x", rules=[path]))
     assert "A[d]" not in str(cd.grad(f, wrt="x", rules=[path])).split("↦", 1)[1]
+
+
+def test_a_bound_tensor_keeps_its_places() -> None:
+    """The unknown of an equation and the states of an iteration are read at constants too, but not free."""
+    State = cd.Space(2)
+
+    @cd.program
+    def f(a: State, b: State):
+        x = cd.root(lambda x: cd.tensor(lambda i: a[0] * x[i] + x[0] ** 3 - b[i], i=2), b)
+        return x[0] * a[1] + x @ x
+
+    cd.testing.check_grad(f, wrt=("a", "b"), a=np.array([2.0, 0.7]), b=np.array([0.4, 0.3]))

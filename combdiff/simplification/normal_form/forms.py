@@ -59,8 +59,8 @@ def form_of(term: Term, known: Mapping[Var, Term], *, renamed: bool = True) -> F
     if not renamed:
         return Form(canonical_names(term), known, {}, {})
     terms = [term, *known.values()]
-    found = _constant_places(terms)
     free = frozenset(known).union(*(part.free for part in terms))
+    found = _constant_places(terms, free)
     visible = [var for var in free if not isinstance(var.type, Whole | Function)]  # named in domains, or declared
     slots = sorted(((var, places) for var in visible for places in found.get(var, ({},))), key=_rank)
     ranked = [Var(f"{var.name[:1]}{n:04}", _along_the_rest(var, places)) for n, (var, places) in enumerate(slots)]
@@ -108,12 +108,12 @@ def _relevant(term: Term, known: Mapping[Var, Term]) -> dict[Var, Term]:
     return found
 
 
-def _constant_places(terms: Iterable[Term]) -> dict[Term, list[Places]]:
-    """For each tensor all of whose accesses are at constants along some axes: these constants, each choice once."""
+def _constant_places(terms: Iterable[Term], free: frozenset[Var]) -> dict[Term, list[Places]]:
+    """For each free tensor all of whose accesses are at constants along some axes: these constants, each choice once."""
     found: dict[Term, dict[tuple[Term, ...], None]] = {}
     elsewhere: set[Term] = set()
     for node in (node for term in terms for node in subterms(term)):
-        if isinstance(node, Apply) and isinstance(node.function, Var):
+        if isinstance(node, Apply) and isinstance(node.function, Var) and node.function in free:
             found.setdefault(node.function, {})[node.arguments] = None
             elsewhere.update(node.arguments)
         else:
