@@ -109,7 +109,7 @@ def _relevant(term: Term, known: Mapping[Var, Term]) -> dict[Var, Term]:
 
 
 def _constant_places(terms: Iterable[Term], free: frozenset[Var]) -> dict[Term, list[Places]]:
-    """For each free tensor all of whose accesses are at constants along some axes: these constants, each choice once."""
+    """For each free tensor read at constants alone along some axes: these constants, each choice once."""
     found: dict[Term, dict[tuple[Term, ...], None]] = {}
     elsewhere: set[Term] = set()
     for node in (node for term in terms for node in subterms(term)):
