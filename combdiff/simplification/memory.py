@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 
 from combdiff.ir import TABLE, Term
-from combdiff.simplification.egraph.budget import collecting, current, warn
+from combdiff.simplification.egraph.budget import current, gathered, stopped
 from combdiff.simplification.egraph.context import Known
 from combdiff.simplification.egraph.provenance import Event, Found, Solved, is_recording, note, recording
 from combdiff.simplification.laws.loading import BUILT_IN, load
@@ -47,14 +47,14 @@ def simplified_once(term: Term, rules: tuple[str, ...], known: Known, simplify: 
     key = form.term, tuple(form.known.items()), files, tuple(TABLE), current()
     result = None if is_recording() else _kept_for(key)
     if result is None:
-        with recording() as events, collecting() as limits:
-            result = _Result(simplify(form.term, rules, form.known), tuple(limits))
+        with recording() as events, gathered() as stops:
+            result = _Result(simplify(form.term, rules, form.known), tuple(limit for limit, _ in stops))
         for event in events:
             note(lambda: _named_event(event, form, known))  # noqa: B023  (called at once)
-        if not any("seconds" in limit for limit in limits):  # time is no property of a form
+        if not any("seconds" in limit for limit in result.limits):  # time is no property of a form
             _keep(key, result)
     for limit in result.limits:
-        warn(limit)
+        stopped(limit)
     return form.named(result.term)
 
 
