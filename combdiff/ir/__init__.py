@@ -4,8 +4,8 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
-In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
-(affine forms, δ, conditions), `primitives`, `special_functions` and `matrix_functions` (the flat tables, with
+In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices` (affine
+forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and `decompositions` (the flat tables, with
 derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of
 exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
 products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what
@@ -29,6 +29,7 @@ from combdiff.ir.averages import (
     whole_read,
 )
 from combdiff.ir.cycles import counts_modulo, is_reduced
+from combdiff.ir.decompositions import DECOMPOSITIONS
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
     MOST_INDICES,
@@ -84,7 +85,20 @@ from combdiff.ir.let_form import (
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus
-from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positive, wrapped
+from combdiff.ir.numerics import (
+    adjugate,
+    cholesky,
+    eigvalsh,
+    eigvecsh,
+    inverse,
+    linear_solve,
+    logdet_positive,
+    qr_r,
+    svd_left,
+    svd_right,
+    svdvals,
+    wrapped,
+)
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import (
     HALF,
@@ -140,6 +154,7 @@ from combdiff.ir.terms import (
 from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of
 
 __all__ = [
+    "DECOMPOSITIONS",
     "HALF",
     "MATRIX_TABLE",
     "MINUS_ONE",
@@ -205,6 +220,7 @@ __all__ = [
     "base_name",
     "bind_heavy",
     "canonical_names",
+    "cholesky",
     "conj",
     "conjugating_action",
     "counts_modulo",
@@ -212,6 +228,8 @@ __all__ = [
     "describe",
     "divide",
     "dtype_of",
+    "eigvalsh",
+    "eigvecsh",
     "element",
     "evaluate",
     "exact",
@@ -261,6 +279,7 @@ __all__ = [
     "power",
     "power_of",
     "put_back",
+    "qr_r",
     "readable",
     "register",
     "released",
@@ -276,6 +295,9 @@ __all__ = [
     "subgroup_factors",
     "substitute",
     "subterms",
+    "svd_left",
+    "svd_right",
+    "svdvals",
     "tidy",
     "total",
     "type_of",

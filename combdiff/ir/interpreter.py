@@ -31,6 +31,7 @@ from combdiff.ir.equations import solution
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
 from combdiff.ir.matrix_functions import is_matrix_function
+from combdiff.ir.numerics import cholesky, eigvalsh, eigvecsh, qr_r, svd_left, svd_right, svdvals
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
@@ -67,6 +68,14 @@ _MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "logdet": _logdet,
     "logdet_positive": _logdet,
     "signdet": lambda matrices: np.linalg.slogdet(matrices)[0],
+    "cholesky": lambda matrices: cholesky(matrices, "matrix"),
+    "eigvalsh": eigvalsh,
+    "eigvecsh": eigvecsh,
+    "svdvals": svdvals,
+    "svd_left": svd_left,
+    "svd_right": svd_right,
+    "qr_r": lambda matrices: qr_r(matrices, "matrix"),
+    "pinv": np.linalg.pinv,
 }
 
 
