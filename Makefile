@@ -13,13 +13,15 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # The build of PyTorch for `make test-all`; give another one where this one brings libraries for GPUs along.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all mutants fuzz examples lint benchmark clean
+.PHONY: help demo test test-all test-page docs mutants fuzz examples lint benchmark clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo       Hartree-Fock: derive the gradient, compare it with PySCF, minimise the energy'
 	@echo 'make test       the test suite: about seven minutes on two cores, 0.9 GB in .venv'
 	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: about eight minutes, 2 GB'
+	@echo 'make test-page  the page that `combdiff serve` shows, in a headless Chromium'
+	@echo 'make docs       the site of the documents, in site/'
 	@echo 'make mutants    whether the tests find 33 breaks made by hand: about fifteen minutes'
 	@echo 'make fuzz       new random programs, texts and rule files for SECONDS=600'
 	@echo 'make examples   every script in examples/'
@@ -46,6 +48,14 @@ lint: $(VENV)/.lint
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
+test-page: $(VENV)/.test-page
+	@echo '== the page in a headless Chromium (apt-get install chromium chromium-driver)'
+	$(RUN) -m pytest -n 0 tests/page/chromium.py
+
+docs: $(VENV)/.docs
+	@echo '== the site of the documents, in site/'
+	$(RUN) -m mkdocs build --quiet --strict
+
 fuzz: $(VENV)/.test
 	$(RUN) tests/fuzz.py $(or $(SECONDS),600)
 
@@ -58,7 +68,7 @@ benchmark: $(VENV)/.demo
 	$(RUN) benchmarks/depth.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(RUN):
@@ -78,6 +88,14 @@ $(VENV)/.test: pyproject.toml | $(RUN)
 $(VENV)/.test-all: pyproject.toml Makefile | $(RUN)
 	@echo '== installing PyTorch, PySCF, scikit-learn and Matplotlib as well: 1 GB more, once; a few minutes'
 	$(PIP) -e '.[test-all]' '$(TORCH)'
+	@touch $@
+
+$(VENV)/.test-page: pyproject.toml | $(RUN)
+	$(PIP) --no-compile -e '.[test-page]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(RUN)
+	$(PIP) --no-compile -e '.[docs]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml | $(RUN)

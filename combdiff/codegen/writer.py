@@ -19,12 +19,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 
-from combdiff.codegen.dialects import dialect
-from combdiff.codegen.dialects.numpy import NumPyDialect
-from combdiff.codegen.expressions import Expressions
-from combdiff.codegen.fragments import parenthesised
-from combdiff.codegen.index_arrays import IndexArrays
-from combdiff.ir import Space, Symmetric
+from combdiff.codegen.iteration import Loop as IterationLoop
+from combdiff.codegen.iteration import loop_lines, results_of
+from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
+from combdiff.ir import Function, Space, Symmetric
 from combdiff.planning import (
     Arrange,
     Collect,
@@ -32,6 +30,8 @@ from combdiff.planning import (
     ConjugateElements,
     ElementwiseStep,
     Fill,
+    Iteration,
+    IterationResult,
     Layout,
     Loop,
     Mask,
@@ -43,13 +43,12 @@ from combdiff.planning import (
     ReduceMax,
     Reuse,
     Scale,
+    SolveEquation,
     Step,
-    base_name,
-    correlated,
-    describe,
-    fused,
-    structured,
+    Words,
+    plain_name,
 )
+from combdiff.polyhedra import Linear
 
 
 def source(plan: Plan, name: str, backend: str = "numpy") -> str:
@@ -58,26 +57,19 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     Raises UnsupportedError for a backend that is none of `dialects.DIALECTS`.
     """
     used = dialect(backend)
-    functions = list(_Writer(specialise(plan, backend), name, used).functions())
-    numpy = () if used.solves or not plan.inner else dialect("numpy").imports
+    functions = list(_Writer(plan, name, used).functions())
+    solves = any(text.startswith("def _") for text in functions)
+    numpy = () if used.solves or not solves else dialect("numpy").imports
+    jax = ("import jax",) if any("jax.lax." in text for text in functions) else ()
     libraries = (used, dialect("numpy")) if numpy else (used,)
     special = [each.special_import for each in libraries if _calls_special(each, functions)]
-    imports = "\n".join(dict.fromkeys((*used.imports, *numpy, *special)))
+    imports = "\n".join(dict.fromkeys((*jax, *used.imports, *numpy, *special)))
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
 
 
 def _calls_special(used: NumPyDialect, functions: Sequence[str]) -> bool:
     """Whether functions call a special function in the words of a dialect."""
     return any(re.search(rf"(?<![\w.]){used.special}\.", text) for text in functions)
-
-
-def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
-    """The plan with operations that the backend alone has helpers for; `fuses` tells whether chains go by blocks."""
-    used = dialect(backend)
-    if plan.loops or not used.native:
-        return plan
-    planned = structured(correlated(plan))
-    return fused(planned) if fuses else planned
 
 
 def step_names(plan: Plan, name: str) -> list[str]:
@@ -99,7 +91,7 @@ def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[
 def _on_numpy_arrays(plan: Plan, name: str) -> str:
     """The function of a plan for NumPy arrays, with helpers of its own, in the source for another library."""
     numpy = dialect("numpy")
-    functions = list(_Writer(specialise(plan, numpy.name), name, numpy).functions())
+    functions = list(_Writer(plan, name, numpy).functions())
     parts = [*_used_helpers(numpy.helpers(), functions), *functions, f"return {name}"]
     head = f'def _{name}():\n    """An equation on NumPy arrays."""\n'
     return head + indent("\n\n".join(parts), "    ") + f"\n\n\n{name} = _{name}()"
@@ -108,37 +100,106 @@ def _on_numpy_arrays(plan: Plan, name: str) -> str:
 class _Writer:
     """Names for steps and sizes, and the lines of the function."""
 
-    def __init__(self, plan: Plan, name: str, dialect: NumPyDialect, functions: set[str] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        name: str,
+        dialect: NumPyDialect,
+        functions: set[str] | None = None,
+        around: _Writer | None = None,
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
         self.plan = plan
         self.dialect = dialect
         self.function = name
         self.defined = {name} if functions is None else functions
-        fixed = {
-            "np",
-            dialect.np,
-            "special",
-            dialect.special,
-            "real",
-            "device",
-            "start",
-            "stop",
-            "functools",
-            "itertools",
-            "jax",
-        }
-        self.taken = fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
-        self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
+        names = {"np", "special", "real", "device", "start", "stop", "functools", "itertools", "jax"}
+        fixed = {*names, dialect.np, dialect.special}
+        self.taken: set[str] = around.taken if around else fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
+        solved = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)]
+        self.systems = {system: self._fresh(f"{name}_{plain_name(system.parameters[0])}") for system in solved}
         self.defined.update(self.systems.values())
-        self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
+        self.arguments = dict(arguments or {p.name: self._fresh(p.name) for p in plan.parameters})
         starts = {loop.start: "start" for loop in plan.loops}
-        self.sizes = {size: starts.get(size) or self._fresh(size) for size in sorted(plan.sizes)}
+        self.sizes = {size: starts.get(size) or self._size_name(size, around) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
         self.reuse = Reuse(plan)
         self.readers = _readers(plan)
         self.index_arrays = IndexArrays(self._fresh)
-        self.expressions = Expressions(
-            plan, self.names, self.arguments, self.sizes, self.systems, dialect, self.index_arrays
+        self.words = self._words()
+        if around:
+            self.words.used_sizes = around.words.used_sizes
+            self.words.integers = around.words.integers
+        self.iterated = {
+            n: self._step_writer(n, step.operation)
+            for n, step in enumerate(plan.steps)
+            if isinstance(step.operation, Iteration)
+        }
+
+    def _words(self) -> Words:
+        """What the operations of the plan are written in."""
+        steps = self.plan.steps
+        spaces = {var.type.dtype for var in self.plan.parameters if isinstance(var.type, Space)}
+        return Words(
+            dialect=self.dialect,
+            names=self.names,
+            axes=[step.axes for step in steps],
+            kinds=[step.kind for step in steps],
+            numbers=self.plan.numbers,
+            constants={n: step.operation.number for n, step in enumerate(steps) if isinstance(step.operation, Fill)},
+            arguments=self.arguments,
+            sizes={size: Linear.symbol(text) for size, text in self.sizes.items()},
+            systems=self.systems,
+            planned=self.plan.sizes,
+            index_arrays=self.index_arrays,
+            integers=spaces == {int},
         )
+
+    def _size_name(self, size: str, around: _Writer | None) -> str:
+        return around.sizes[size] if around else self._fresh(size)
+
+    def _step_writer(self, n: int, operation: Iteration) -> _Writer:
+        """The writer of the lines of a step, where its states and slices have names of their own."""
+        inner = self.plan.inner[operation.system]
+        own = operation.states + operation.stacks
+        others = iter(self.plan.steps[n].operands[own:])
+        arguments: dict[str, str] = {}
+        for position, parameter in enumerate(operation.system.parameters):
+            if position < own:
+                arguments[parameter.name] = self._fresh(parameter.name.split(".")[0])
+            elif isinstance(parameter.type, Function):
+                arguments[parameter.name] = self.arguments[parameter.name]
+            else:
+                arguments[parameter.name] = self.words.operand(next(others))
+        return _Writer(inner, self.function, self.dialect, self.defined, self, arguments)
+
+    def _iteration_lines(self, n: int, operation: Iteration) -> Iterator[str]:
+        inner = self.iterated[n]
+        body = tuple(inner._body())
+        outputs = tuple(inner._output(m) for m in inner.plan.results)
+        self.words.uses_real |= inner.words.uses_real
+        parameters = operation.system.parameters
+        names = [inner.arguments[p.name] for p in parameters]
+        own = operation.states + operation.stacks
+        loop = IterationLoop(
+            operation,
+            tuple(map(self.words.operand, self.plan.steps[n].operands)),
+            results_of(self.plan, n, self.names),
+            tuple(p.type.dtype for p in parameters[: operation.states] if isinstance(p.type, Space)),
+            tuple(names[: operation.states]),
+            tuple(names[operation.states : own]),
+            body,
+            outputs,
+            tuple(m in inner.plan.copied for m in inner.plan.results),
+            self._fresh("step" if "t" in self.taken else "t"),
+            self._fresh(f"{self.function}_step"),
+        )
+        yield from loop_lines(loop, self.words, self.dialect)
+
+    def _output(self, n: int) -> str:
+        """What a step of an iteration gives, an array or number of its library."""
+        text = self.words.operand(n)
+        return self.dialect.scalar(text, self.words.dtype(self.plan.steps[n].kind)) if self.plan.numbers[n] else text
 
     def _fresh(self, name: str) -> str:
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
@@ -156,20 +217,25 @@ class _Writer:
 
     def functions(self) -> Iterator[str]:
         """The functions that the solvers of this one evaluate, and the function itself."""
-        for system, inner in self.plan.inner.items():
-            name = self.systems[system]
-            if self.dialect.solves:
-                plan = specialise(inner, self.dialect.name)
-                yield from _Writer(plan, name, self.dialect, self.defined).functions()
-            else:
-                yield _on_numpy_arrays(inner, name)
+        yield from self._solver_functions()
         written = [*self._body(), self._return()]
-        used = self.expressions.used_sizes
+        used = self.words.used_sizes
         idle = {self._block_line(loop) for loop in self.plan.loops if loop.size not in used}
         body = [line for line in written if line not in idle]
         prelude = [*self._size_lines(), *self._type_lines(any("device=device" in line for line in body))]
         header = f"def {self.function}({', '.join(self.arguments.values())}):"
         yield "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
+
+    def _solver_functions(self) -> Iterator[str]:
+        """The functions that the solvers in the body evaluate."""
+        for system, name in self.systems.items():
+            inner = self.plan.inner[system]
+            if self.dialect.solves:
+                yield from _Writer(inner, name, self.dialect, self.defined).functions()
+            else:
+                yield _on_numpy_arrays(inner, name)
+        for writer in self.iterated.values():
+            yield from writer._solver_functions()
 
     def _body(self) -> Iterator[str]:
         guarded = self._guarded()
@@ -186,7 +252,7 @@ class _Writer:
                 self.index_arrays.forget()
                 yield from self._deleted([m for m in done.get(n, ()) if loop and m < n])
                 yield from self._loop_lines(loop) if loop else ()
-            if isinstance(step.operation, Parameter | Fill):
+            if isinstance(step.operation, Parameter | Fill | IterationResult):
                 continue
             indent = "    " * (loop is not None)
             if (n in guarded) != inside:
@@ -197,6 +263,8 @@ class _Writer:
             if isinstance(step.operation, Collect):
                 assert loop is not None
                 yield from (indent + line for line in self._collected(n, step.operation, loop))
+            elif isinstance(step.operation, Iteration):
+                yield from (indent + line for line in self._iteration_lines(n, step.operation))
             else:
                 text = self._expression(n)
                 yield from (indent + line for line in self.index_arrays.lines())
@@ -211,14 +279,15 @@ class _Writer:
             yield f"del {', '.join(self.names[n] for n in steps)}"
 
     def _expression(self, n: int) -> str:
-        text = self.expressions.step(n)
-        return self.reuse.written(self.expressions, n, text, self.dialect.np) if self.dialect.writes_over else text
+        step = self.plan.steps[n]
+        text = step.operation.write(self.words, step, [self.words.operand(m) for m in step.operands])
+        return self.reuse.written(self.words, n, text) if self.dialect.writes_over else text
 
     def _loop_lines(self, loop: Loop) -> Iterator[str]:
         """Sums that the loop adds up, and its head: at least one round, which tells the element types."""
         for name, _, pairwise in self._sums(loop):
             yield f"{name} = []  # one for each block" if pairwise else f"{name} = 0  # added up block by block"
-        total, block = parenthesised(self.expressions.extent(loop.domain)), self.plan.sizes[loop.size]
+        total, block = parenthesised(self.words.extent(loop.domain)), self.plan.sizes[loop.size]
         yield f"for start in range(0, {total} or 1, {block}):"
         yield f"    stop = min(start + {block}, {total})"
         yield self._block_line(loop)
@@ -235,14 +304,14 @@ class _Writer:
 
     def _collected(self, n: int, collect: Collect, loop: Loop) -> Iterator[str]:
         """A block added, or put in its place; the first one makes the array for all."""
-        name, part = self.names[n], self.expressions.operand(self.plan.steps[n].operands[0])
+        name, part = self.names[n], self.words.operand(self.plan.steps[n].operands[0])
         if collect.axis is None:
             yield f"{name}.append({part})" if collect.pairwise else f"{name} += {part}"
             return
-        whole = self.dialect.empty_like(part, self.expressions.shape(self.plan.steps[n].axes))
+        whole = self.dialect.empty_like(part, self.words.shape(self.plan.steps[n].axes))
         yield "if start == 0:"
         yield f"    {name} = {whole}  # {self._comment(self.plan.steps[n])}, filled block by block"
-        yield f"{name}[{':, ' * collect.axis}{self.expressions.block}] = {part}"
+        yield f"{name}[{':, ' * collect.axis}{self.words.block}] = {part}"
 
     def _totals(self, loop: Loop) -> Iterator[str]:
         """The sums of what was held for each block."""
@@ -255,7 +324,7 @@ class _Writer:
         return bool(step.axes) and not isinstance(step.operation, Parameter)
 
     def _comment(self, step: Step) -> str:
-        return f"{self.expressions.comment(step)} {describe(step)}"
+        return f"{self.words.comment(step.axes)} {step.operation.title}"
 
     def _return(self) -> str:
         returned: set[int] = set()
@@ -265,10 +334,10 @@ class _Writer:
 
     def _result(self, n: int, returned: set[int]) -> str:
         """The expression for a result: an array of its own, or a NumPy scalar."""
-        step, name = self.plan.steps[n], self.expressions.operand(n)
+        step, name = self.plan.steps[n], self.words.operand(n)
         if not step.axes:
-            if self.plan.is_number(n):
-                return self.dialect.scalar(name, self.expressions.dtype(step.kind))
+            if self.plan.numbers[n]:
+                return self.dialect.scalar(name, self.words.dtype(step.kind))
             if self.dialect.item:
                 return f"{name}{self.dialect.item}"
         owner = self.plan.owner(n)
@@ -282,7 +351,7 @@ class _Writer:
 
     def _size_lines(self) -> Iterator[str]:
         """The named sizes that the body uses, read off the arguments."""
-        wanted = set(self.expressions.used_sizes) & self.plan.given_sizes.keys()
+        wanted = set(self.words.used_sizes) & self.plan.given_sizes.keys()
         for var in self.plan.parameters:
             axes = var.type.axes if isinstance(var.type, Space) else ()
             order = self.plan.orders.get(var.name) or range(len(axes))
@@ -302,12 +371,12 @@ class _Writer:
         inexact = [(text, space.dtype is complex, space.order) for text, space in spaces if space.dtype is not int]
         scalars = [(text, is_complex) for text, is_complex, order in inexact if not order]
         yield from self.dialect.prelude(uses_device, tensors, scalars)
-        if self.expressions.uses_real:
+        if self.words.uses_real:
             arrays = [(text, is_complex) for text, is_complex, order in inexact if order]
             if arrays or scalars:  # a Python number decides nothing beside an array
                 yield f"real = {self.dialect.real_type(arrays, scalars)}"
             else:
-                yield f"real = {self.dialect.default_type('int' if self.expressions.integers else 'float')}"
+                yield f"real = {self.dialect.default_type('int' if self.words.integers else 'float')}"
 
     # --- elements that are computed only to be masked out
 
@@ -337,7 +406,8 @@ class _Writer:
         feeding: set[int] = set()
         steps = self.plan.steps
         for n in range(len(steps) - 1, -1, -1):
-            if n in feeding or isinstance(steps[n].operation, Mask | PrefixSum | MaskedContract):
+            chosen = getattr(steps[n].operation, "name", "") == "chosen"
+            if n in feeding or chosen or isinstance(steps[n].operation, Mask | PrefixSum | MaskedContract):
                 feeding.update(steps[n].operands)
         logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
         found = set(filter(self._vanishes, logarithms))

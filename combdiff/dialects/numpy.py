@@ -1,0 +1,325 @@
+"""How each array library writes the same array operation: one class per backend, one method per kind of operation.
+
+    operation                  numpy                     jax                 torch
+    the transpose of T         T.transpose(2, 0, 1)      the same            T.permute(2, 0, 1)
+    0, 1, …, n − 1             np.arange(n)              jnp.arange(n)       torch.arange(n, device=device)
+
+`NumPyDialect` is the base; CuPy and JAX, here, and PyTorch and Dask, beside, override what they write differently.
+
+Invariant: a dialect only writes text; it knows nothing of plans, and needs no library to be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import factorial
+
+from combdiff.errors import UnsupportedError
+from combdiff.ir import MATRIX_TABLE, SCIPY, TABLE, Number
+from combdiff.kernels import BANDS, REGIONS, matrix_helpers, texts
+
+# Powers that are written as something cheaper.
+_POWERS = {
+    Number(-2): "1 / {np}.square({0})",
+    Number(-1): "1 / {0}",
+    Number(2): "{np}.square({0})",
+    Number(3): "{0} * {0} * {0}",
+    Number(Fraction(1, 2)): "{np}.sqrt({0})",
+    Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
+}
+_PARTS = ("real", "imag")  # attributes of an array
+# What exponents are made ready with: where conditions hold (see `planning.operations`).
+WORDS = {
+    "masked": "{np}.where({0}, {1}, -{np}.inf)",
+    "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)",
+    "chosen": "{np}.where({0}, {1}, 0)",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "not_less": "{np}.logical_not({0} < {1})",
+    "not_less_equal": "{np}.logical_not({0} <= {1})",
+}
+
+
+_OF_JAX = frozenset(
+    {
+        *("erf", "erfc", "erfcx", "erfinv", "ndtr", "log_ndtr", "ndtri", "gamma", "gammaln", "digamma", "polygamma"),
+        *("betaln", "xlogy", "xlog1py", "expit", "logit", "i0", "i1", "i0e", "i1e", "entr", "expi", "exp1", "spence"),
+        *("rel_entr", "kl_div", "gammainc", "gammaincc", "zeta", "poch", "betainc", "lambertw", "owens_t"),
+    }
+)  # of SciPy's special functions
+
+MOST_EXACT = 18  # factorials up to this one are exact as floating point numbers
+SOLVERS = ("_system", "_solve", "_near", "_search")  # kernels of NumPy's for every library
+
+
+class NumPyDialect:
+    """NumPy's own way of writing."""
+
+    name = "numpy"
+    module = "numpy"
+    np = "np"
+    imports: tuple[str, ...] = ("import numpy as np",)
+    special = "special"  # what the module of special functions is called
+    special_import = "from scipy import special"
+    item = "[()]"  # makes a result without axes a NumPy scalar, of an array that may be a view of an argument too
+    guard: str | None = 'with np.errstate(divide="ignore", invalid="ignore", over="ignore"):'
+    permute = "transpose"
+    powers: Mapping[Number, str] = _POWERS
+    strided = True  # arrays have strides, and views of any strides
+    lazy_conjugate = False  # a conjugate shares memory with its operand
+    in_place = True  # elements of arrays can be written
+    mixes_kinds = True  # products take operands of different element types
+    writes_over = True  # results may be written over operands, with out=
+    indexes = True  # several axes can be read at arrays of indices
+    boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
+    native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
+    iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
+    solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
+
+    def helpers(self) -> Mapping[str, str]:
+        """Texts of the functions that emitted source may carry with it, by name."""
+        return {**matrix_helpers(self.np), **BANDS, **REGIONS["numpy"], **texts("numpy")}
+
+    def solvers(self) -> Mapping[str, str]:
+        """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
+        return {name: texts("numpy")[name] for name in SOLVERS}
+
+    # --- layout
+
+    def transposed(self, text: str, order: Sequence[int]) -> str:
+        """The array with axes in that order."""
+        identity = list(range(len(order)))
+        if list(order) == identity:
+            return text
+        if list(order) == identity[::-1]:
+            return self.reversed_axes(text, len(order))
+        return f"{text}.{self.permute}({', '.join(map(str, order))})"
+
+    def reversed_axes(self, text: str, rank: int) -> str:
+        """The array with its axes reversed."""
+        return f"{text}.T"
+
+    def indexed(self, text: str, items: Sequence[str]) -> str:
+        """The elements that slices and numbers select."""
+        return f"{text}[{', '.join(items)}]"
+
+    def broadcast(self, text: str, shape: str) -> str:
+        """The array repeated to that shape."""
+        return f"{self.np}.broadcast_to({text}, {shape})"
+
+    # --- new arrays
+
+    def full(self, shape: str, value: str, dtype: str) -> str:
+        """An array of one number."""
+        return f"{self.np}.full({shape}, {value}, {dtype})"
+
+    def empty_like(self, text: str, shape: str) -> str:
+        """An array of that shape to be filled, with the element type of another."""
+        return f"{self.np}.empty({shape}, {text}.dtype)"
+
+    def arange(self, *bounds: str) -> str:
+        """0, 1, … up to a size, or all from a start to a stop."""
+        return f"{self.np}.arange({', '.join(bounds)})"
+
+    def eye(self, rows: str, columns: str, dtype: str) -> str:
+        """1 on the diagonal."""
+        return f"{self.np}.eye({rows}, {columns}, dtype={dtype})"
+
+    def cast(self, text: str, dtype: str) -> str:
+        """The array with another element type."""
+        return f"{text}.astype({dtype})"
+
+    def scalar(self, text: str, dtype: str) -> str:
+        """A Python number or truth value as an array without axes."""
+        return f"{dtype}.type({text})"
+
+    # --- results
+
+    def copy(self, text: str) -> str:
+        """A result that shares no memory."""
+        return f"{self.np}.array({text})"
+
+    # --- iterations
+
+    def state(self, text: str, dtype: str) -> str:
+        """What an iteration begins with, as an array of its own."""
+        return f"{self.np}.array({text}, {dtype})"
+
+    def collection(self, shape: str, dtype: str) -> str:
+        """What is to hold a value of each step."""
+        return f"{self.np}.empty({shape}, {dtype})"
+
+    def collected(self, name: str, shape: str, dtype: str) -> str:
+        """A list of the values of all steps as an array of that shape."""
+        return f"{self.np}.stack({name}) if {name} else {self.np}.empty({shape}, dtype={dtype})"
+
+    # --- element types
+
+    def complex_type(self) -> str:
+        """The element type of complex numbers as wide as `real`."""
+        return f"{self.np}.result_type(real, {self.np}.complex64)"
+
+    def default_type(self, kind: str) -> str:
+        """The element type "int" or "float" where no argument has one."""
+        return f"{self.np}.dtype({kind})"
+
+    def real_type(self, arrays: Sequence[tuple[str, bool]], scalars: Sequence[tuple[str, bool]]) -> str:
+        """The element type of real numbers as wide as the arguments: arrays decide, else scalars (text, is complex)."""
+        decisive = [text for text, _ in arrays] or [f"{self.np}.asarray({text})" for text, _ in scalars]
+        return f"{self.np}.finfo({self.np}.result_type({', '.join(decisive)}, {self.np}.float16)).dtype"
+
+    def prelude(self, uses_device: bool, tensors: Sequence[str], scalars: Sequence[tuple[str, bool]]) -> list[str]:
+        """Lines at the start of the function, before the arguments (tensors, and scalars of type float) are used."""
+        return []
+
+    # --- arithmetic
+
+    def conjugate(self, text: str) -> str:
+        """The complex conjugate."""
+        return f"{text}.conjugate()"
+
+    def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
+        """A function of `primitives.TABLE`; `numbers` tells which arguments are Python numbers."""
+        if name in _PARTS:
+            return f"{texts[0]}.{name}"
+        if name in WORDS:
+            return WORDS[name].format(*texts, np=self.np)
+        if TABLE[name].numpy.startswith(SCIPY):
+            return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
+        return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"
+
+    def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
+        """A function of SciPy's. Raises UnsupportedError where the library has none of that name."""
+        if name == "polygamma" and texts[0].isdigit() and 0 < int(texts[0]) <= MOST_EXACT:
+            order = int(texts[0])  # as the ufunc that polygamma calls, which keeps float32
+            return f"{(-1) ** (order + 1) * factorial(order)} * {self.special}.zeta({order + 1}, {texts[1]})"
+        return f"{self.special}.{name}({', '.join(texts)})"
+
+    def lacking(self, name: str) -> UnsupportedError:
+        """The error for a special function that the library has not."""
+        return UnsupportedError(
+            f"the backend {self.name!r} has no function {name}", hint="call the program with NumPy arrays: SciPy has it"
+        )
+
+    def matrix_function(self, name: str, operand: str, shape: str) -> str:
+        """A function of `matrices.MATRIX_TABLE`, whose result has that shape."""
+        return MATRIX_TABLE[name].numpy.format(operand, np=self.np)
+
+    def largest(self, operand: str, axes: str) -> str:
+        """The largest element along some axes, −∞ of none."""
+        return f"{operand}.max({axes}, initial=-{self.np}.inf)"
+
+    def linear_solve(self, matrix: str, right: str, name: str) -> str:
+        """The inverse of a matrix times a vector or matrix; an error calls the matrix by name."""
+        return f'_linear_solve({matrix}, {right}, "{name}")'
+
+    def number(self, text: str) -> str:
+        """A function of Python numbers as a Python number."""
+        return f"{text}.item()"
+
+    def integer_power(self, base: str, exponent: str) -> str:
+        """A power of integer arrays, as floating point numbers."""
+        return f"{self.np}.power({base}, {exponent}, dtype=float)"
+
+    def diagonal(self, subscripts: str, operand: str) -> str:
+        """The elements of an array whose indices are equal."""
+        return f'{self.np}.einsum("{subscripts}", {operand})'
+
+    def prefers_einsum(self, left: int, right: int) -> bool:
+        """Whether a contraction of arrays with so many axes is better not a matrix product of reshaped arrays."""
+        return False
+
+    def contraction(self, subscripts: str, left: str, right: str) -> str:
+        """A contraction of two arrays in einsum's notation."""
+        return f'{self.np}.einsum("{subscripts}", {left}, {right})'
+
+    def called(self, text: str) -> str:
+        """The result of a callable that the user gave."""
+        return f"{self.np}.asarray({text})[()]"
+
+
+class CuPyDialect(NumPyDialect):
+    """NumPy's way on the GPU."""
+
+    name = "cupy"
+    module = "cupy"
+    np = "cp"
+    imports = ("import cupy as cp",)
+    special_import = "from cupyx.scipy import special"
+    item = ""
+    guard = None
+    native = False
+    solves = False
+
+    def helpers(self) -> Mapping[str, str]:
+        """CuPy's views have no flag that makes them read-only."""
+        names = ("_view", "_gather", "_scatter", "_spread", "_running", "_fold")
+        reads = {name: texts("numpy", self.np)[name].replace(", writeable=False", "") for name in names}
+        return {**reads, **REGIONS["cupy"], **matrix_helpers(self.np), **self.solvers(), **texts("cupy")}
+
+
+class JaxDialect(NumPyDialect):
+    """jax.numpy: arrays never change, so nothing is copied, and views are gathered."""
+
+    name = "jax"
+    module = "jax"
+    np = "jnp"
+    imports = ("import jax.numpy as jnp",)
+    special = "jsp"
+    special_import = "import jax.scipy.special as jsp"
+    item = ""
+    guard = None
+    strided = False
+    in_place = False
+    writes_over = False
+    boxes = "text"
+    iterates = "function"
+    native = False
+    solves = False
+
+    def helpers(self) -> Mapping[str, str]:
+        """Elements are read by index arrays."""
+        return {**REGIONS["jax"], **matrix_helpers(self.np), **self.solvers(), **texts("jax")}
+
+    def scalar(self, text: str, dtype: str) -> str:
+        """An array without axes."""
+        return f"jnp.asarray({text}, {dtype})"
+
+    def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
+        """JAX has the functions that it differentiates."""
+        if name == "log_expit":
+            return f"-jnp.logaddexp(0, -{texts[0]})"
+        if name not in _OF_JAX:
+            raise self.lacking(name)
+        return super().special_function(name, texts, numbers)
+
+    def copy(self, text: str) -> str:
+        """Arrays never change."""
+        return text
+
+    def state(self, text: str, dtype: str) -> str:
+        """An array of the element type that the states keep."""
+        return f"jnp.asarray({text}, {dtype})"
+
+    def number(self, text: str) -> str:
+        """Inside jax.jit there are no Python numbers; JAX's weak types do not widen float32 either."""
+        return text
+
+    def matrix_function(self, name: str, operand: str, shape: str) -> str:
+        """Nothing can be decided by the values of traced arrays."""
+        return super().matrix_function("logdet" if name == "logdet_positive" else name, operand, shape)
+
+    def prefers_einsum(self, left: int, right: int) -> bool:
+        """Reshaping an array that is sharded over devices moves it."""
+        return max(left, right) > 2
+
+    def integer_power(self, base: str, exponent: str) -> str:
+        """A power of integer arrays, as floating point numbers."""
+        return f"jnp.power({base}.astype(float), {exponent})"
+
+    def called(self, text: str) -> str:
+        """The result of a callable that the user gave."""
+        return f"jnp.asarray({text})"
