@@ -34,6 +34,7 @@ from combdiff.errors import (
     UnsupportedError,
 )
 from combdiff.ir import Cyclic, Function, Range, Real, Space, Symmetric
+from combdiff.pictures import Picture
 from combdiff.simplification import budget
 from combdiff.text import TextError
 from combdiff.tracing import (
@@ -102,6 +103,7 @@ from combdiff.tracing import (
     real,
     relu,
     root,
+    scan,
     sign,
     sin,
     sinh,
@@ -134,6 +136,7 @@ __all__ = [
     "Hessian",
     "IndexingError",
     "MemoryLimitError",
+    "Picture",
     "Program",
     "Range",
     "Real",
@@ -223,6 +226,7 @@ __all__ = [
     "real",
     "relu",
     "root",
+    "scan",
     "sign",
     "simplify",
     "sin",
