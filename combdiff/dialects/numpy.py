@@ -30,7 +30,17 @@ _POWERS = {
 }
 _PARTS = ("real", "imag")  # attributes of an array
 # What exponents are made ready with: where conditions hold (see `planning.operations`).
-_SHIFTING = {"masked": "{np}.where({0}, {1}, -{np}.inf)", "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)"}
+WORDS = {
+    "masked": "{np}.where({0}, {1}, -{np}.inf)",
+    "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)",
+    "chosen": "{np}.where({0}, {1}, 0)",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "not_less": "{np}.logical_not({0} < {1})",
+    "not_less_equal": "{np}.logical_not({0} <= {1})",
+}
 
 
 _OF_JAX = frozenset(
@@ -66,6 +76,7 @@ class NumPyDialect:
     indexes = True  # several axes can be read at arrays of indices
     boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
     native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
+    iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
 
     def helpers(self) -> Mapping[str, str]:
@@ -131,6 +142,20 @@ class NumPyDialect:
         """A result that shares no memory."""
         return f"{self.np}.array({text})"
 
+    # --- iterations
+
+    def state(self, text: str, dtype: str) -> str:
+        """What an iteration begins with, as an array of its own."""
+        return f"{self.np}.array({text}, {dtype})"
+
+    def collection(self, shape: str, dtype: str) -> str:
+        """What is to hold a value of each step."""
+        return f"{self.np}.empty({shape}, {dtype})"
+
+    def collected(self, name: str, shape: str, dtype: str) -> str:
+        """A list of the values of all steps as an array of that shape."""
+        return f"{self.np}.stack({name}) if {name} else {self.np}.empty({shape}, dtype={dtype})"
+
     # --- element types
 
     def complex_type(self) -> str:
@@ -160,8 +185,8 @@ class NumPyDialect:
         """A function of `primitives.TABLE`; `numbers` tells which arguments are Python numbers."""
         if name in _PARTS:
             return f"{texts[0]}.{name}"
-        if name in _SHIFTING:
-            return _SHIFTING[name].format(*texts, np=self.np)
+        if name in WORDS:
+            return WORDS[name].format(*texts, np=self.np)
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"
@@ -251,6 +276,7 @@ class JaxDialect(NumPyDialect):
     in_place = False
     writes_over = False
     boxes = "text"
+    iterates = "function"
     native = False
     solves = False
 
@@ -273,6 +299,10 @@ class JaxDialect(NumPyDialect):
     def copy(self, text: str) -> str:
         """Arrays never change."""
         return text
+
+    def state(self, text: str, dtype: str) -> str:
+        """An array of the element type that the states keep."""
+        return f"jnp.asarray({text}, {dtype})"
 
     def number(self, text: str) -> str:
         """Inside jax.jit there are no Python numbers; JAX's weak types do not widen float32 either."""

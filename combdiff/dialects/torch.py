@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.dialects.numpy import NumPyDialect
+from combdiff.dialects.numpy import WORDS, NumPyDialect
 from combdiff.ir import SCIPY, TABLE
 from combdiff.kernels import REGIONS, matrix_helpers, texts
 
@@ -19,6 +19,7 @@ _TORCH = {
     "relu": "torch.relu({0})",
     "step": "({0} > 0).to({0}.dtype)",
     "masked": "torch.where({0}.bool(), {1}, -torch.inf)",
+    "chosen": "torch.where({0}.bool(), {1}, 0)",
     "finite": "torch.nan_to_num({0}, posinf=0, neginf=0)",
     "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",
     "sign": "torch.sgn({0})",
@@ -62,6 +63,7 @@ class TorchDialect(NumPyDialect):
     lazy_conjugate = True
     mixes_kinds = False
     native = False
+    iterates = "list"  # of tensors that are differentiated
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
@@ -97,6 +99,14 @@ class TorchDialect(NumPyDialect):
     def eye(self, rows: str, columns: str, dtype: str) -> str:
         """1 on the diagonal."""
         return f"torch.eye({rows}, {columns}, dtype={dtype}, device=device)"
+
+    def state(self, text: str, dtype: str) -> str:
+        """A tensor, which may be differentiated."""
+        return f"torch.as_tensor({text}, dtype={dtype}, device=device)"
+
+    def collected(self, name: str, shape: str, dtype: str) -> str:
+        """A list of the values of all steps as a tensor of that shape."""
+        return f"torch.stack({name}) if {name} else torch.empty({shape}, dtype={dtype}, device=device)"
 
     def cast(self, text: str, dtype: str) -> str:
         """The tensor with another element type."""
@@ -151,6 +161,8 @@ class TorchDialect(NumPyDialect):
             return f"torch.zeros_like({texts[0]})"
         if name in _TORCH:
             return _TORCH[name].format(*texts)
+        if name in WORDS:
+            return WORDS[name].format(*texts, np="torch")
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"

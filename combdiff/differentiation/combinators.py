@@ -43,6 +43,8 @@ from combdiff.ir import (
     Mul,
     Primitive,
     Pullback,
+    Relation,
+    Scan,
     Sum,
     Term,
     Tuple,
@@ -116,7 +118,14 @@ class Solve:
     term: Implicit
 
 
-Combinator = Identity | ConstantMap | Exchange | Compose | Evaluate | Fork | Solve
+@dataclass(frozen=True)
+class Iterate:
+    """𝐁 applied once for each step: a result of a scan whose step mentions x, or one of whose starts does."""
+
+    term: Scan
+
+
+Combinator = Identity | ConstantMap | Exchange | Compose | Evaluate | Fork | Solve | Iterate
 
 
 def decompose(term: Term, points: frozenset[Var]) -> Combinator:
@@ -138,6 +147,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
             return _split(term.terms, points, lambda rest: Translate(add(*rest)), add)
         case Primitive() if is_matrix_function(term):
             return Compose(MatrixFunction(term.name), term.arguments[0])
+        case Relation():
+            return ConstantMap(term)  # constant between the places where it jumps
         case Primitive():
             return _slot(Elementwise, term.name, term.arguments, points)
         case Apply():
@@ -148,6 +159,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
             return _adjoint(term, points)
         case Implicit():
             return Solve(term)
+        case Scan():
+            return Iterate(term)
     by = ", ".join(sorted(v.name for v in term.free & points))
     raise UnsupportedError(f"a {type(term).__name__} that depends on {by} has no derivative")
 
@@ -224,7 +237,8 @@ class Form:
     """A fully eliminated map: a combinator step and the forms of the maps inside it.
 
     `parts` are, for Compose the inner map and (when captured) the map `x ↦ outer` under 𝐂; for Exchange the map
-    under 𝐂; for Evaluate the map that gives the function; for Fork one per item; for Solve the equation and the given.
+    under 𝐂; for Evaluate the map that gives the function; for Fork one per item; for Solve the equation and the given;
+    for Iterate what a step gives and the starts.
     """
 
     step: Combinator
@@ -245,6 +259,8 @@ def eliminate(term: Term, points: frozenset[Var]) -> Form:
             inside = step.items
         case Solve():
             inside = (inline_all(step.term.equation), step.term.given)
+        case Iterate():
+            inside = (inline_all(step.term.body), *step.term.starts)
         case _:
             inside = ()
     return Form(step, tuple(eliminate(part, points) for part in inside))
@@ -268,3 +284,5 @@ def reduce(form: Form) -> Term:
             return Tuple(parts)
         case Solve():
             return step.term.with_children((Lambda((step.term.unknown,), parts[0]), parts[1]))
+        case Iterate():
+            return step.term.with_children((Lambda(step.term.variables, parts[0]), *parts[1:]))

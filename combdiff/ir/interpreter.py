@@ -30,8 +30,10 @@ from combdiff.ir.domains import Cyclic, Domain, Real, Space, Whole, extent, firs
 from combdiff.ir.equations import solution
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
+from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import is_matrix_function
 from combdiff.ir.primitives import TABLE
+from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
 from combdiff.ir.types import is_domain, type_of
@@ -153,6 +155,8 @@ class _Interpreter:
                 return self.value(term.body, scope).conjugate()
             case Primitive() if is_matrix_function(term):
                 return _unwrap(_MATRIX_FUNCTIONS[term.name](np.asarray(self.value(term.arguments[0], scope))))
+            case Relation():
+                return int(self._primitive(term, scope))
             case Primitive():
                 return self._primitive(term, scope)
             case Delta():
@@ -184,7 +188,25 @@ class _Interpreter:
             case Implicit():
                 given: Any = np.asarray(self.value(term.given, scope), term.space.dtype)
                 return _unwrap(solution(term.kind, self.value(term.map, scope), given))
+            case Scan():
+                return self._iterated(term, scope)
         raise TypeError(f"not a term: {term!r}")
+
+    def _iterated(self, term: Scan, scope: Scope) -> Any:
+        """One step after the other."""
+        states = [self.value(start, scope) for start in term.starts]
+        space = type_of(term)
+        assert isinstance(space, Space)
+        stack: np.ndarray[Any, Any] = np.zeros([extent(axis, self.sizes) for axis in space.axes], space.dtype)
+        numbers = range(extent(term.steps, self.sizes))
+        for t in reversed(numbers) if term.reverse else numbers:
+            if term.kind == BEFORE:
+                stack[t] = states[term.component]
+            outputs = self.value(term.body, {**scope, term.index: t, **dict(zip(term.states, states, strict=True))})
+            if term.kind == AFTER:
+                stack[t] = outputs[term.component]
+            states = list(outputs[: len(states)])
+        return _unwrap(states[term.component] if term.kind == LAST else stack)
 
     def _variable(self, var: Var, scope: Scope) -> Any:
         if isinstance(scope.get(var), _Binding):
@@ -241,7 +263,7 @@ class _Interpreter:
     def _vanishes(self, term: Term, scope: Scope) -> bool:
         """Whether a number is 0 because conditions do not hold, whatever the tensors are."""
         match term:
-            case Delta() | Indicator() | Unequal():
+            case Delta() | Indicator() | Unequal() | Relation():
                 return not self.value(term, scope)
             case Mul():
                 return any(self._vanishes(factor, scope) for factor in term.factors)
@@ -332,8 +354,13 @@ class _Interpreter:
 def _guards_first(term: Mul) -> tuple[list[Guard], list[Term]]:
     """The conditions of a product, those last that may read outside of a tensor, and its other factors."""
     guards = [factor for factor in term.factors if isinstance(factor, Guard)]
-    guards.sort(key=lambda guard: isinstance(guard, Delta) and guard.lookup is not None)
+    guards.sort(key=_reads)
     return guards, [factor for factor in term.factors if not isinstance(factor, Guard)]
+
+
+def _reads(guard: Guard) -> bool:
+    """Whether a condition reads tensors."""
+    return isinstance(guard, Relation) or (isinstance(guard, Delta) and guard.lookup is not None)
 
 
 def _used_often(term: Term) -> set[Term]:

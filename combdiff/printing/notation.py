@@ -18,6 +18,7 @@ from math import lcm
 
 from combdiff.ir import (
     ONE,
+    SIGNS,
     Add,
     Affine,
     Apply,
@@ -32,6 +33,8 @@ from combdiff.ir import (
     Primitive,
     Pullback,
     Real,
+    Relation,
+    Scan,
     Space,
     Sum,
     Term,
@@ -47,6 +50,7 @@ from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
+    Comparison,
     Derivative,
     Division,
     Doc,
@@ -71,6 +75,7 @@ from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
 from combdiff.printing.projectors import Projection, with_projectors
+from combdiff.printing.recurrences import AtStep
 from combdiff.printing.signs import negated
 from combdiff.printing.told import Told, ranging, size_of
 
@@ -93,7 +98,8 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
     outer += [size for node in nodes if isinstance(node, Sum) for size in sizes_of(node)]
     outer += [Var(size, Whole()) for v in layout.unknown(nodes) if isinstance(size := size_of(v.type), str)]
-    scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter([*bound, *dict.fromkeys(outer)])
+    shown = dict.fromkeys((*bound, *outer))
+    scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter(shown)
     return parts, layout, scope
 
 
@@ -147,6 +153,10 @@ class Layout:
     def definition(self, var: Var, value: Term, scope: Scope) -> tuple[Doc, Doc]:
         """`name = value`, the indices of a tensor on the left."""
         name = Name(scope[var])
+        if isinstance(value, AtStep):
+            inner = self._enter(scope, value.indices, value.body)
+            left = Subscripted(name, self._indices(value.place, inner), False) if value.place else name
+            return left, self.doc(value.body, inner)
         if not isinstance(value, Lambda):
             return name, self.doc(value, scope)
         inner = self._enter(scope, value.parameters, value.body)
@@ -201,6 +211,8 @@ class Layout:
                 return Kronecker(*self._indices(term.children, scope))
             case Indicator() | Unequal():
                 return Iverson(write_conditions([term], scope))
+            case Relation():
+                return Iverson((self._relation(term, scope),))
             case Primitive():
                 return self._primitive(term, scope)
             case Tuple():
@@ -209,6 +221,8 @@ class Layout:
                 return self._pullback(term, scope)
             case Implicit():
                 return self._implicit(term, scope)
+            case Scan():
+                return self._scan(term, scope)
             case Projection():
                 groups = tuple(self._indices(group, scope) for group in term.groups)
                 return Projected(term.name, groups, self.doc(term.body, scope))
@@ -242,13 +256,23 @@ class Layout:
     def _side(self, factors: dict[Term, int], scope: Scope) -> list[Doc]:
         """The factors on one side of the fraction bar, in the order in which they are shown."""
         conditions = [base for base in factors if isinstance(base, Indicator | Unequal)]
-        shown: list[tuple[int, Doc]] = [(1, Iverson(write_conditions(conditions, scope)))] if conditions else []
+        relations = [base for base in factors if isinstance(base, Relation)]
+        told = (*write_conditions(conditions, scope), *(self._relation(base, scope) for base in relations))
+        shown: list[tuple[int, Doc]] = [(1, Iverson(told))] if told else []
         for base, exponent in factors.items():
-            if base not in conditions:
+            if base not in conditions and base not in relations:
                 doc = self._factor(base, scope)
                 shown.append((_rank(base, exponent), Superscript(doc, Literal(exponent)) if exponent > 1 else doc))
         shown.sort(key=lambda pair: pair[0])
         return [doc for _, doc in shown]
+
+    def _relation(self, term: Relation, scope: Scope) -> Comparison:
+        """`x[i] > 0`: numbers compared, a number by itself on the right."""
+        left, right = term.arguments
+        sign = SIGNS[term.name]
+        if isinstance(left, Number) and not isinstance(right, Number):
+            left, right, sign = right, left, _MIRRORED[sign]
+        return Comparison((self.doc(left, scope), self.doc(right, scope)), (sign,))
 
     def _factor(self, base: Term, scope: Scope) -> Doc:
         """A factor, or the base of a power, that may be a product of its own."""
@@ -317,6 +341,15 @@ class Layout:
         """`root(x ↦ …)`, `argmin(x ↦ …)`, `solve(k ↦ …, b)`: where a search starts is not shown."""
         arguments = [term.map, term.given] if term.kind == "solve" else [term.map]
         return FunctionCall(term.kind, self._arguments(arguments, scope))
+
+    def _scan(self, term: Scan, scope: Scope) -> Doc:
+        """`last(scan((t, x) ↦ …, a))` of a scan inside an expression; those that are bound are recurrences."""
+        name = "scan_back" if term.reverse else "scan"
+        whole = FunctionCall(name, tuple(self.doc(child, scope) for child in term.children))
+        return FunctionCall(term.kind, (whole, Literal(term.component)))
+
+
+_MIRRORED = {"<": ">", "≤": "≥", "≥": "≤", ">": "<", "=": "=", "≠": "≠"}
 
 
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:

@@ -25,6 +25,7 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    Scan,
     Space,
     Sum,
     SymmetryGroup,
@@ -55,13 +56,15 @@ from combdiff.ir import (
     subterms,
     type_of,
     values_of,
+    with_symbol,
 )
-from combdiff.simplification.egraph.budget import current, warn
+from combdiff.simplification.egraph.budget import current, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, recording
 from combdiff.simplification.egraph.saturation import equivalent, simplify
 from combdiff.simplification.laws.loading import load
+from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
@@ -165,7 +168,8 @@ def _pass(
     def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
         value = put_back(value, replacement, matrices)
         note(lambda: Place(name, value, whole()))
-        found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
+        with simplifying(name):
+            found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
         settled.add(_form(found, known))
         return found
 
@@ -181,6 +185,9 @@ def _pass(
             found = _multiple(found, var, kept, names)
         light = _is_light(found)
         if light and var not in held:
+            coefficients = Coefficients(names)
+            found = coefficients.apart(found, var)
+            kept.extend(coefficients.bound)
             replacement[var] = found
             continue
         new, found = where_real(var, found)
@@ -286,7 +293,7 @@ def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     """The simplified term; one that would fill the e-graph before any law is applied stays as it is."""
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
-        warn(f"{nodes} nodes")
+        stopped(f"{nodes} nodes")
         return term
     return simplify(term, rules, context=Context(known))
 
@@ -329,6 +336,9 @@ class _Calls:
         if isinstance(term, Implicit):
             assert isinstance(term.map, Lambda)
             new: Term = Implicit(term.kind, self._equation(term.map), self._argument(term.given))
+        elif isinstance(term, Scan):
+            assert isinstance(term.step, Lambda)
+            return term.with_children((self._step(term.step), *map(self._argument, term.starts)))
         else:
             function, *rest = term.children
             new = term.with_children((function, *(self._argument(argument) for argument in rest)))
@@ -341,6 +351,16 @@ class _Calls:
         if form not in self.equations:
             simple = Lambda(map_.parameters, simplify_body(map_.body, self.rules))
             self.equations[form] = self.equations[canonical_names(simple)] = simple
+        return self.equations[form]
+
+    def _step(self, step: Lambda) -> Lambda:
+        """The step of a scan, simplified once for all of its results; its number is a symbol to the laws."""
+        form = canonical_names(step)
+        if form not in self.equations:
+            symbol, body = with_symbol(step, Names(step))
+            simple = substitute(simplify_body(body, self.rules), {symbol: step.parameters[0]})
+            found = Lambda(step.parameters, simple)
+            self.equations[form] = self.equations[canonical_names(found)] = found
         return self.equations[form]
 
     def _argument(self, term: Term) -> Term:

@@ -7,6 +7,11 @@
 In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
+terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators
+act on), `truths` (comparisons of them), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions`
+(roots and minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
+act on), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and minima), `iteration`
+(scans), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
 on), `functions`, `special_functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and
 minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
@@ -49,9 +54,9 @@ from combdiff.tracing.functions import (
     tanh,
     tensor,
     trunc,
-    where,
 )
 from combdiff.tracing.inlining import called, inline, renamed_sizes
+from combdiff.tracing.iteration import scan
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import trace_function
 from combdiff.tracing.solutions import argmin, root
@@ -83,6 +88,7 @@ from combdiff.tracing.special_functions import (
     xlog1py,
     xlogy,
 )
+from combdiff.tracing.truths import where
 from combdiff.tracing.whole_arrays import clip, constant, logsumexp, softmax
 
 __all__ = [
@@ -148,6 +154,7 @@ __all__ = [
     "relu",
     "renamed_sizes",
     "root",
+    "scan",
     "sign",
     "sin",
     "sinh",

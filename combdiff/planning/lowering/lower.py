@@ -21,6 +21,7 @@ import numpy as np
 
 from combdiff.errors import UnsupportedError
 from combdiff.ir import (
+    LAST,
     MATRIX_TABLE,
     ONE,
     TABLE,
@@ -43,7 +44,9 @@ from combdiff.ir import (
     Number,
     Primitive,
     Pullback,
+    Relation,
     Row,
+    Scan,
     Shift,
     Space,
     Sum,
@@ -52,6 +55,7 @@ from combdiff.ir import (
     Unequal,
     Var,
     apply,
+    canonical_names,
     counts_modulo,
     is_matrix_function,
     join,
@@ -61,12 +65,14 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.planning.extents import extent_form
+from combdiff.planning.lowering.choices import choose_inside, chosen, compared
 from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
+from combdiff.planning.lowering.iteration import step_program
 from combdiff.planning.lowering.joining import product as joined
-from combdiff.planning.lowering.lookups import look_up, ramp, read_looked_up
+from combdiff.planning.lowering.lookups import counted, look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.lowering.shifts import largest, masked, shift
@@ -75,6 +81,8 @@ from combdiff.planning.operations import (
     UNIT,
     ElementwiseStep,
     Fill,
+    Iteration,
+    IterationResult,
     MatrixFunctionStep,
     NamedCall,
     Parameter,
@@ -98,6 +106,7 @@ class Lowering:
         self.uses = Counter(child for node in subterms(program) for child in node.children)
         self.scope: dict[Var, Term] = {}
         self.hints: dict[int, str] = {}  # names for steps that hold bindings
+        self._iterations: dict[Term, int] = {}
         self._factored: dict[Term, tuple[SizeFactor, LabelledStep]] = {}
         self._tensors: dict[Term, tuple[LabelledStep, tuple[Var, ...]]] = {}
 
@@ -149,6 +158,8 @@ class Lowering:
                 return self._pullback(term)
             case Implicit():
                 return self._solution(term)
+            case Scan():
+                return self._scan(term)
             case Primitive() if is_matrix_function(term):
                 return self._matrix_function(term)
             case _:
@@ -227,6 +238,22 @@ class Lowering:
         own = tuple(Var(f"#{term.unknown.name}.{step}.{n}", axis) for n, axis in enumerate(term.space.axes))
         return LabelledStep(step, (*outer, *own)), own
 
+    def _scan(self, term: Scan) -> tuple[LabelledStep, tuple[Var, ...]]:
+        """A result of an iteration, which is done once for all of its results."""
+        whole = canonical_names(term.result(LAST, 0))
+        if whole not in self._iterations:
+            found = step_program(term, self.names)
+            tensors = [var for var in found.captures if isinstance(var.type, Space)]
+            operands = tuple(self.dense(each) for each in (*term.starts, *found.stacks, *tensors))
+            operation = Iteration(found.system, term.steps, len(term.starts), len(found.stacks), term.reverse)
+            self._iterations[whole] = self.graph.emit(operation, operands, (), float)
+        space = type_of(term)
+        assert isinstance(space, Space)
+        result = IterationResult(term.kind, term.component)
+        step = self.graph.emit(result, (self._iterations[whole],), space.axes, space.dtype)
+        labels = tuple(Var(f"#{term.index.name}.{step}.{n}", axis) for n, axis in enumerate(space.axes))
+        return LabelledStep(step, labels), labels
+
     # --- scalars
 
     def value(self, term: Term) -> LabelledStep:
@@ -253,14 +280,16 @@ class Lowering:
                 return factor.conjugate(), self.graph.conjugate(value)
             case Add():
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
-            case Coordinate():
-                return UNIT, ramp(self.graph, term.form)
+            case Coordinate(dtype=dtype):
+                return UNIT, ramp(self.graph, term.form) if dtype is int else counted(self.graph, term.form)
             case Masked():
                 return UNIT, masked(term, self.graph, self.value)
             case Largest():
                 return UNIT, largest(term, self.graph, self.value)
             case Shift():
                 return UNIT, shift(term, self.graph, self.value)
+            case Relation():
+                return UNIT, compared(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):
                 return UNIT, self._primitive(term)
             case Apply() if not self._is_call(term):
@@ -307,6 +336,7 @@ class Lowering:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
         read_looked_up(self.graph, product, self.value)
+        tests = choose_inside(self.graph, product)
         apply_masks(self.graph, product, self.names)
         deposit = look_up(self.graph, product, self.value)
         held = deposit.labels if deposit else set()
@@ -318,6 +348,7 @@ class Lowering:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
         if deposit:
             factor, found = deposit.of(self.graph, factor, found, product.summed)
+        found = chosen(self.graph, found, tests)
         if product.masks and not isfinite(abs(factor.number.value())):  # ∞·0 is no number
             factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)
