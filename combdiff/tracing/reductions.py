@@ -62,7 +62,7 @@ def _along(name: str, numpy_function: Callable[..., Any], said: str) -> Callable
 
     reduction.__name__ = reduction.__qualname__ = said
     reduction.__doc__ = (
-        f"The {said}imum of a tensor along axes, `X.{said}(axis=1)`, or of a lambda, `cd.{said}(lambda j: d[i, j])`.\n\n"
+        f"The {said}imum of a tensor along axes, `X.{said}(axis=1)`, or of a lambda, `cd.{said}(lambda j: x[j])`.\n\n"
         "    `axis` and `keepdims` are NumPy's. At a tie the elements have equal shares of the derivative.\n"
         "    Raises TypeMismatchError for axes that there are not, and for complex numbers.\n    "
     )
