@@ -34,6 +34,7 @@ from combdiff.errors import (
     UnsupportedError,
 )
 from combdiff.ir import Cyclic, Function, Range, Real, Space, Symmetric
+from combdiff.pictures import Picture
 from combdiff.simplification import budget
 from combdiff.text import TextError
 from combdiff.tracing import (
@@ -97,6 +98,7 @@ from combdiff.tracing import (
     real,
     relu,
     root,
+    scan,
     sign,
     sin,
     sinh,
@@ -127,6 +129,7 @@ __all__ = [
     "Hessian",
     "IndexingError",
     "MemoryLimitError",
+    "Picture",
     "Program",
     "Range",
     "Real",
@@ -211,6 +214,7 @@ __all__ = [
     "real",
     "relu",
     "root",
+    "scan",
     "sign",
     "simplify",
     "sin",
