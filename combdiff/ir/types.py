@@ -182,6 +182,8 @@ def _matrix_type(term: Primitive) -> Space:
     row, space = MATRIX_TABLE[term.name], type_of(term.arguments[0])
     if not isinstance(space, Space) or space.order < 2:
         raise TypeMismatchError(f"{term.name} takes a matrix, but this is {_describe(space)}")
+    if row.real_only and space.dtype is complex:
+        raise TypeMismatchError(f"{term.name} takes real numbers", hint="complex numbers have no order: take cd.abs(z)")
     matrix = space.axes[-2:]
     if (row.square and matrix[0] != matrix[1]) or any(isinstance(axis, Real) for axis in matrix):
         raise TypeMismatchError(

@@ -42,7 +42,7 @@ RECTANGLE = cd.Space("n", "m")
 SIZES = {"n": 3, "m": 4, "b": 2}
 DOMAINS = (
     *("everywhere", "X invertible", "X positive definite", "distinct eigenvalues", "distinct singular values"),
-    *("independent columns", "constant rank"),
+    *("independent columns", "constant rank", "no ties"),
 )
 
 
@@ -63,6 +63,8 @@ ALGEBRA = [name for name, row in MATRIX_TABLE.items() if row.natural]  # the oth
 @pytest.mark.parametrize("name", ALGEBRA)
 def test_derivatives_of_every_row(name: str, dtype: type) -> None:
     """Pullback and pushforward, of a matrix and of a stack, raw and simplified, against central differences."""
+    if dtype is complex and MATRIX_TABLE[name].real_only:
+        return  # complex numbers have no order
     for axes in (("n", "n"), ("b", "n", "n")):
         space = cd.Space(*axes, dtype=dtype)
         X = Var("X", space)
@@ -108,7 +110,7 @@ def test_rows_are_complete(name: str) -> None:
     assert "{0}" in row.numpy
     assert row.latex
     assert row.domain in DOMAINS
-    for dtype in (float, complex):
+    for dtype in (float,) if row.real_only else (float, complex):
         stack = cd.Space("b", "n", "n", dtype=dtype)
         found = _space(Primitive(name, (Var("X", stack),)))
         value = evaluate(Primitive(name, (Var("X", stack),)), {Var("X", stack): array(stack)}, SIZES)
