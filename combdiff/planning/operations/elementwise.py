@@ -105,6 +105,7 @@ class ElementwiseStep(Operation):
     """A function of `primitives.TABLE`, each operand broadcast along its pattern; or what makes exponents ready:
 
     `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite.
+    `log1p` and `expm1` are log(1 + x) and exp(x) − 1.
     """
 
     name: str
