@@ -29,10 +29,17 @@ _POWERS = {
     Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
 }
 _PARTS = ("real", "imag")  # attributes of an array
-# What no program is written with: what makes exponents ready, and what loses no digits near 1 (see `planning`).
-_OWN = {
+# What no program is written with: conditions, and what loses no digits near 1 (see `planning.operations`).
+WORDS = {
     "masked": "{np}.where({0}, {1}, -{np}.inf)",
     "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)",
+    "chosen": "{np}.where({0}, {1}, 0)",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "not_less": "{np}.logical_not({0} < {1})",
+    "not_less_equal": "{np}.logical_not({0} <= {1})",
     "log1p": "{np}.log1p({0})",
     "expm1": "{np}.expm1({0})",
 }
@@ -180,8 +187,8 @@ class NumPyDialect:
         """A function of `primitives.TABLE`; `numbers` tells which arguments are Python numbers."""
         if name in _PARTS:
             return f"{texts[0]}.{name}"
-        if name in _OWN:
-            return _OWN[name].format(*texts, np=self.np)
+        if name in WORDS:
+            return WORDS[name].format(*texts, np=self.np)
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"
