@@ -65,12 +65,14 @@ from combdiff.simplification.laws.loading import load
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
+from combdiff.simplification.normal_form.definitions import without_short_definitions
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
 
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front"
+WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
@@ -105,6 +107,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
+    body = without_short_definitions(body)
+    note(lambda: State(WRITTEN_OUT, body))
     return body
 
 
