@@ -1,9 +1,9 @@
 """Derivatives beside the form that a textbook gives them: how many are no longer, and which are longer.
 
-Symbols are counted as printed: a name or a number is one, each operator, bracket, Σ, raised number and mark (ᵀ, ⁻¹) is
-one; commas, blanks and underscores are none, and so are the parameters before ↦ (a book writes ∂f/∂x_d). A definition
-`t = …` counts where it stands and nowhere else. A result is no longer than the book's if it is so in index notation or
-in matrix notation; the form that the book has no text for is the print of what its text says.
+Symbols are counted as printed: a name or a number (1/2 as well) is one, each operator, bracket, Σ, raised number and
+mark (ᵀ, ⁻¹) is one; commas, blanks and underscores are none, and so are the parameters before ↦ (a book writes
+∂f/∂x_d). A definition `t = …` counts where it stands and nowhere else. A result is no longer than the book's if it is so
+in index notation or in matrix notation; where the book's form is given in one of them, the other is the print of it.
 Run: python benchmarks/textbook.py [--check] [--all] [words of a title or program …]
 """
 
@@ -24,7 +24,7 @@ from combdiff.testing.text_derivatives import error, extrapolated_differences, r
 
 TABLE = Path(__file__).with_name("textbook.txt")
 HEAD = re.compile(r"(\([\w, <≤∈ℝ|]*\)|[\w<≤∈ℝ|]+( mod \w+)?)\s*↦")
-SYMBOL = re.compile(r"[^\W_]+(?:\.\d+)?|⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ†]+|\^∘|[^\s,_{}]")
+SYMBOL = re.compile(r"\d+/\d+|[^\W_]+(?:\.\d+)?|⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ†]+|\^∘|[^\s,_{}]")
 SIZES = {"n": 5, "m": 3, "k": 3, "p": 2}
 CLOSE, NEAR = 1e-10, 1e-5  # relative errors: to the book's form, to central differences
 DERIVATIVES = {"grad": cd.grad, "J": cd.jacobian, "hessian": cd.hessian}
@@ -32,7 +32,7 @@ DERIVATIVES = {"grad": cd.grad, "J": cd.jacobian, "hessian": cd.hessian}
 
 @dataclass(frozen=True)
 class Entry:
-    """A derivative of a book: a program and its parameter, and what the book writes for the derivative; why ours is longer."""
+    """A derivative of a book: a program and its parameter, and what the book writes for it; why ours is longer."""
 
     chapter: str
     spaces: str

@@ -29,6 +29,7 @@ from combdiff.printing.documents import (
     Signed,
     Superscript,
 )
+from combdiff.printing.signs import with_sign
 
 MARKS = {(False, False): "", (True, True): "†", (True, False): "ᵀ", (False, True): "*"}
 PREFERRED = list(MARKS)
@@ -329,8 +330,7 @@ def broadcast(value: Chain, have: tuple[object, ...], want: tuple[object, ...]) 
 
 def document(value: Chain) -> Doc:
     """A chain as it is written, with its sign."""
-    negative, doc = signed_document(value)
-    return Signed(((True, doc),)) if negative else doc
+    return with_sign(*signed_document(value))
 
 
 def signed_document(value: Chain) -> tuple[bool, Doc]:

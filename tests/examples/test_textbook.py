@@ -1,4 +1,4 @@
-"""Derivatives beside the forms of textbooks (benchmarks/textbook.txt): every fourth one is no longer, and equal in value."""
+"""Derivatives beside the forms of textbooks (benchmarks/textbook.txt): a part of them, by length and by value."""
 
 from __future__ import annotations
 
