@@ -13,13 +13,14 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # The build of PyTorch for `make test-all`; give another one where this one brings libraries for GPUs along.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all mutants fuzz examples lint benchmark clean
+.PHONY: help demo test test-all test-page mutants fuzz examples lint benchmark clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo       Hartree-Fock: derive the gradient, compare it with PySCF, minimise the energy'
 	@echo 'make test       the test suite: about seven minutes on two cores, 0.9 GB in .venv'
 	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: about eight minutes, 2 GB'
+	@echo 'make test-page  the page that `combdiff serve` shows, in a headless Chromium'
 	@echo 'make mutants    whether the tests find 33 breaks made by hand: about fifteen minutes'
 	@echo 'make fuzz       new random programs, texts and rule files for SECONDS=600'
 	@echo 'make examples   every script in examples/'
@@ -45,6 +46,10 @@ lint: $(VENV)/.lint
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+test-page: $(VENV)/.test-page
+	@echo '== the page in a headless Chromium (apt-get install chromium chromium-driver)'
+	$(RUN) -m pytest -n 0 tests/page/chromium.py
 
 fuzz: $(VENV)/.test
 	$(RUN) tests/fuzz.py $(or $(SECONDS),600)
@@ -78,6 +83,10 @@ $(VENV)/.test: pyproject.toml | $(RUN)
 $(VENV)/.test-all: pyproject.toml Makefile | $(RUN)
 	@echo '== installing PyTorch, PySCF, scikit-learn and Matplotlib as well: 1 GB more, once; a few minutes'
 	$(PIP) -e '.[test-all]' '$(TORCH)'
+	@touch $@
+
+$(VENV)/.test-page: pyproject.toml | $(RUN)
+	$(PIP) --no-compile -e '.[test-page]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml | $(RUN)

@@ -1,4 +1,4 @@
-"""The command line: a text of the text language in, its derivative out.
+"""The command line: an expression in one of three languages in, its derivative out; and the page (`serve`).
 
     $ combdiff 'declare x 1 expression x *(i,i->) x derivative wrt x'
     x ↦ i ↦ 2 x[i]
@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -23,26 +23,32 @@ from typing import IO, TYPE_CHECKING, Any
 from combdiff.errors import CombdiffError, RuleError
 
 if TYPE_CHECKING:
-    from combdiff.api import Program
+    from combdiff.api import Derivation, Program
     from combdiff.ir import Space
     from combdiff.testing import Verdict
 
-EXAMPLES = """examples:
+EXAMPLES = """an expression is written in one of three languages:
   combdiff 'declare A 2 x 1 expression A *(ij,j->i) x derivative wrt x'
-  combdiff --check 'declare x 1 expression sin(x) *(i,i->) exp(x) derivative wrt x'
-  combdiff --latex 'declare X 2 expression X *(ij,ij->) X derivative wrt X'
-  combdiff --matrix 'declare X 2 y 1 w 1 expression (X *(ij,j->i) w - y)^2 *(i,->) 1 derivative wrt w'
-  combdiff --source numpy --cost n=1000,m=10 --file objective.txt
-  echo 'declare x 1 expression sum(i->) x^3 derivative wrt x wrt x' | combdiff -
-  combdiff check-rules my.egg        test the laws of a rule file on numbers
+  combdiff --wrt x "A symmetric (n, n), x (n); x'*A*x"
+  combdiff --wrt x --wrt x '(A, x) -> sum_{i,j} x[i] A[i,j] x[j]'
 
-A product carries its indices, A *(ij,j->i) x; those that are not behind the arrow are summed over. The axes of
-the derivative are those of the expression, then those of the tensor after wrt.
+examples:
+  combdiff --check 'declare x 1 expression sin(x) *(i,i->) exp(x) derivative wrt x'
+  combdiff --latex --wrt X "tr(X'*X)"
+  combdiff --matrix --wrt X,w "X (m, n), w (n), y (m); norm2(X*w - y)^2"
+  combdiff --source numpy --cost n=1000,m=10 --file objective.txt
+  echo 'declare x 1 expression sum(i->) x^3 derivative wrt x wrt x' | combdiff
+  combdiff check-rules my.egg        test the laws of a rule file on numbers
+  combdiff serve                     a page in the browser, on this machine alone
+
+In the text calculus a product carries its indices, A *(ij,j->i) x; those that are not behind the arrow are summed
+over. The axes of the derivative are those of the expression, then those of the tensor after wrt.
 
 exit status: 0; 1 if a check fails; 2 for bad input, with one message that shows the place"""
 
 BACKENDS = ("numpy", "jax", "torch", "cupy", "dask")
-CHECK_RULES = "check-rules"
+CHECK_RULES, SERVE = "check-rules", "serve"
+PORT = 8000
 TOLERANCE = 1e-6
 MOST_BYTES = 1 << 23
 GOOD, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -54,12 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     given = list(sys.argv[1:] if arguments is None else arguments)
-    checks = given[:1] == [CHECK_RULES]
-    options = _rules_parser().parse_args(given[1:]) if checks else _parser().parse_args(given)
+    run, parser = COMMANDS.get(given[0] if given else "", (_run, _parser))
+    options = parser().parse_args(given if run is _run else given[1:])
     if sys.stdout is None or sys.stderr is None:  # closed by the caller
         return BAD_INPUT
     try:
-        status = _check_rules(options) if checks else _run(options)
+        status = run(options)
         sys.stdout.flush()
     except CombdiffError as error:
         return _complain(_message(error), BAD_INPUT)
@@ -84,9 +90,11 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    given = parser.add_mutually_exclusive_group(required=True)
-    given.add_argument("text", nargs="?", metavar="TEXT", help="declare … expression … derivative wrt …; - reads stdin")
+    given = parser.add_mutually_exclusive_group()
+    given.add_argument("text", nargs="?", metavar="TEXT", help="the expression; - or none: from standard input")
     given.add_argument("--file", metavar="FILE", help="read the text from a file")
+    again = "differentiate by these; once more for a second derivative"
+    parser.add_argument("--wrt", action="append", default=[], metavar="A,x", help=again)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--explain", action="store_true", help="print the laws that led to the derivative")
     form.add_argument("--latex", action="store_true", help="print LaTeX")
@@ -114,16 +122,20 @@ def _cost_sizes(given: str) -> dict[str, int]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from combdiff.api import derivatives
+    from combdiff.api import derivation
+    from combdiff.text import TextError
 
     text = _text(options)
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
-        steps = derivatives(text)
+        found = derivation(text, options.wrt)
+    if not found.names:
+        hint = "add: derivative wrt x; or give --wrt x"
+        raise TextError("the text does not say what to differentiate by", text, len(text.rstrip()), hint)
     for note in {str(warning.message) for warning in noted}:
         print(f"combdiff: note: {note}", file=sys.stderr)
-    error = _largest_error(text, steps) if options.check else None
-    print(_json(options, text, steps, error) if options.json else _plain(options, steps[-1], error))
+    error = _largest_error(found) if options.check else None
+    print(_json(options, text, found.steps, error) if options.json else _plain(options, found.steps[-1], error))
     if error is None or error <= TOLERANCE:
         return GOOD
     problem = (
@@ -162,14 +174,45 @@ def _printed(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
         yield verdict
 
 
+def _serve_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"combdiff {SERVE}",
+        description="A page in the browser, on this machine alone; Ctrl-C ends it.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--port", type=_port, default=PORT, help=f"the port of 127.0.0.1 (default: {PORT})")
+    return parser
+
+
+def _port(given: str) -> int:
+    if not given.isdecimal() or not 0 < int(given) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{given!r} is not a port such as {PORT}")
+    return int(given)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from combdiff.page import serve
+
+    serve(options.port)
+    return GOOD
+
+
+COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Callable[[], argparse.ArgumentParser]]] = {
+    CHECK_RULES: (_check_rules, _rules_parser),
+    SERVE: (_serve, _serve_parser),
+}
+
+
 def _text(options: argparse.Namespace) -> str:
     """The text from where the options say, at most `MOST_BYTES` of it."""
     if options.file is not None:
         with Path(options.file).open("rb") as file:
             return _decoded(file)
-    if options.text == "-":
-        return _decoded(sys.stdin.buffer)
-    return str(options.text)
+    if options.text is not None and options.text != "-":
+        return str(options.text)
+    if options.text is None and sys.stdin.isatty():
+        raise CombdiffError("no expression is given", hint="combdiff --help shows examples; - reads what you type")
+    return _decoded(sys.stdin.buffer)
 
 
 def _decoded(file: IO[bytes]) -> str:
@@ -200,7 +243,7 @@ def _written(options: argparse.Namespace, program: Program) -> str:
     return program.source(options.source) if options.source else str(program)
 
 
-def _json(options: argparse.Namespace, text: str, steps: list[Program], error: float | None) -> str:
+def _json(options: argparse.Namespace, text: str, steps: Sequence[Program], error: float | None) -> str:
     from combdiff.ir import Space
 
     expression, derivative = steps[0], steps[-1]
@@ -234,16 +277,10 @@ def _sizes(space: Space) -> list[str]:
     return [str(axis.size) for axis in space.axes if isinstance(axis, Range)]
 
 
-def _largest_error(text: str, steps: list[Program]) -> float:
-    """The largest error of any of the derivatives against central differences of what stands before it."""
-    from combdiff.testing import largest_error
-    from combdiff.text import read
+def _largest_error(found: Derivation) -> float:
+    from combdiff.testing import largest_errors
 
-    errors = [
-        largest_error(before, after, tuple(wrt.name for wrt in names))
-        for before, after, names in zip(steps, steps[1:], read(text).derivatives, strict=False)
-    ]
-    return next((e for e in errors if e != e), max(errors))
+    return largest_errors(found)
 
 
 def _message(error: CombdiffError) -> str:

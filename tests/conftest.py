@@ -7,12 +7,14 @@ Tests marked `needs("torch")` are left out where PyTorch is not installed, and a
 """
 
 import importlib.util
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from combdiff.ir.primitives import TABLE
 
@@ -23,6 +25,13 @@ settings.register_profile("repeatable", derandomize=True, database=None, deadlin
 settings.register_profile("explore", deadline=None)
 settings.register_profile("thousand", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
+
+# Hypothesis also draws numbers that stand in the modules which happen to be loaded: the examples of a test would depend
+# on the tests before it, and on every number in the package.
+providers._get_local_constants = providers.Constants
+
+# Compiling takes most of JAX's time here, and what is compiled runs once.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,7 @@ import pytest
 
 import combdiff
 from combdiff import api, cli
-from combdiff.api.language import derivatives, derive
-from combdiff.api.programs import Program
+from combdiff.api.language import Derivation, derivation, derive
 from combdiff.cli import main
 
 ROOT = Path(combdiff.__file__).parent.parent
@@ -104,11 +104,11 @@ def test_it_checks_by_central_differences(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_check_that_fails_has_status_1(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(text_: str) -> list[Program]:
-        expression, _ = derivatives(text_)
-        return [expression, derivatives(text_.replace("sin", "cos"))[-1]]
+    def wrong(text_: str, wrt: list[str]) -> Derivation:
+        right, other = derivation(text_, wrt), derivation(text_.replace("sin", "cos"), wrt)
+        return Derivation((right.steps[0], other.steps[-1]), right.names)
 
-    monkeypatch.setattr(api, "derivatives", wrong)
+    monkeypatch.setattr(api, "derivation", wrong)
     assert main(["--check", TEXT]) == 1
     assert capsys.readouterr().err.startswith("combdiff: error: check failed: the derivative differs from central")
 
@@ -149,6 +149,47 @@ def test_it_reads_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
     assert main(["-"]) == 0
     assert capsys.readouterr().out == PRINTED + "\n"
+    assert process(given=TEXT.encode()).stdout.decode() == PRINTED + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (["--wrt", "x", "A symmetric (n, n), x (n); x'*A*x", "--matrix"], "2·A·x\n"),
+        (["--wrt", "x", "--wrt", "x", "x -> sum_i x[i]^3"], "x ↦ (a, d) ↦ 6 δ(a, d) x[a]\n"),
+        (["--wrt", "x", "declare x 1 expression x derivative wrt x"], "x ↦ (a<n, b<n, d<n) ↦ 0\n"),
+    ],
+)
+def test_it_takes_three_languages(capsys: pytest.CaptureFixture[str], arguments: list[str], printed: str) -> None:
+    assert main(["--check", *arguments]) == 0
+    assert capsys.readouterr().out.startswith(printed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x'*A*x"], "the text does not say what to differentiate by"),
+        (
+            ["x'*A*x", "--wrt", "A,y"],
+            "3: 'y' is not a tensor of the expression\n  A,y\n    ^\n  hint: its tensors",
+        ),
+        (["x'*A*x", "--wrt", ""], "a name is missing"),
+        (["x'*A*(x", "--wrt", "x"], "line 1, column 8"),
+    ],
+)
+def test_mistakes_are_shown_at_their_place(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_an_expression_on_a_terminal_it_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert main([]) == 2
+    assert "no expression is given" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -183,7 +224,8 @@ def test_unreadable_files_have_status_2(capsys: pytest.CaptureFixture[str], tmp_
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--latex", "--source", "numpy", TEXT], ["--matrix", "--latex", TEXT], [TEXT, TEXT]]
+    "arguments",
+    [["serve", "--port", "0"], ["--latex", "--source", "numpy", TEXT], ["--matrix", "--latex", TEXT], [TEXT, TEXT]],
 )
 def test_wrong_usage_has_status_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as left:
@@ -223,8 +265,9 @@ def test_version_and_help() -> None:
 
 
 def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> None:
-    texts = [line.split("'")[1] for line in cli.EXAMPLES.splitlines() if "'" in line]
-    assert len(texts) == 5
-    for each in texts:
-        assert main(["--check", each]) == 0
+    lines = [shlex.split(line.replace("echo ", "combdiff ").partition(" | ")[0]) for line in cli.EXAMPLES.splitlines()]
+    runs = [line[1:] for line in lines if line[:1] == ["combdiff"] and len(line[-1]) > 20]
+    assert len(runs) == 6
+    for each in runs:
+        assert main(["--check", *each]) == 0
     assert not capsys.readouterr().err

@@ -23,7 +23,7 @@ FLOORS = (
     "errors",
     "ir",
     "polyhedra kernels",
-    "simplification",
+    "simplification dialects",
     "differentiation stability",
     "printing tracing",
     "planning text",
@@ -31,6 +31,7 @@ FLOORS = (
     "runtime",
     "api",
     "testing",
+    "page",
     "cli",
     "__main__",
 )

@@ -8,15 +8,16 @@ simplification), `blocks` and `second_derivatives` (Hessians by their structure)
 of JAX and PyTorch), `language` (the text language: `derive` and `parse`; `read`).
 """
 
-from combdiff.api.language import derivatives, derive, parse, read
+from combdiff.api.language import Derivation, derivation, derive, parse, read
 from combdiff.api.programs import Program, program
 from combdiff.api.second_derivatives import Hessian, hessian
 from combdiff.api.transforms import grad, hvp, jacobian, pullback, pushforward, simplify, value_and_grad
 
 __all__ = [
+    "Derivation",
     "Hessian",
     "Program",
-    "derivatives",
+    "derivation",
     "derive",
     "grad",
     "hessian",

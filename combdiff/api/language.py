@@ -29,7 +29,8 @@ Invariant: nothing is differentiated here; `derive` is `program.jacobian` of wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from combdiff.api.programs import Program, finished
 from combdiff.api.transforms import jacobian, simplify
@@ -51,10 +52,10 @@ from combdiff.ir import (
     values_of,
 )
 from combdiff.simplification import groups, symbols
-from combdiff.text import Text, TextError, Wrt, infer, read_print, translate
+from combdiff.text import Span, Text, TextError, Wrt, infer, is_calculus, quoted, read_print, translate
 from combdiff.text import read as read_text
 
-__all__ = ["TextError", "derivatives", "derive", "parse", "read"]
+__all__ = ["Derivation", "TextError", "derivation", "derive", "parse", "read"]
 
 MOST_SYMBOLS, MOST_IN_ALL = 2000, 8000  # symbols of a derivative, in one binding and in all, that are simplified
 MOST_IN_GROUP = 200  # symbols of terms of a long sum that are simplified together
@@ -82,29 +83,69 @@ def read(text: str, spaces: Mapping[str, Space | Function] | None = None) -> Pro
     return finished(found.term, "read", user_location(), found.inner)
 
 
+@dataclass(frozen=True)
+class Derivation:
+    """What a text asks for: its expression, its derivative, and so on through every `wrt`.
+
+    `names` are those of each derivative in turn, one tuple fewer than `steps`.
+    """
+
+    steps: tuple[Program, ...]
+    names: tuple[tuple[str, ...], ...]
+
+
 def derive(text: str) -> Program:
     """The derivative that a text asks for: result axes first, then those of the tensor after `wrt`.
 
     Several names after `wrt` give a tuple of derivatives; a complex tensor gives the pair (∂f/∂z, ∂f/∂z̄). Raises
     TextError as `parse` does, and for a text without `derivative wrt`.
     """
-    return derivatives(text)[-1]
-
-
-def derivatives(text: str) -> list[Program]:
-    """The expression of a text, its derivative, and so on through every `wrt`: the last is what `derive` gives."""
     found = read_text(text)
-    steps = [_program(found)]
+    first = _program(found)
     if not found.derivatives:
         raise TextError(
             "the text does not say what to differentiate by", text, len(text.rstrip()), hint="add: derivative wrt x"
         )
-    for names in found.derivatives:
+    return _steps(first, [(names, text) for names in found.derivatives])[-1]
+
+
+def derivation(text: str, wrt: Sequence[str] = ()) -> Derivation:
+    """The derivatives of a text in any of the three languages: the text calculus, index notation, matrix notation.
+
+    A text of the calculus is one that begins with `declare`. Each string of `wrt`, `"x"` or `"A, x"`, asks for one more
+    derivative after those that the text itself asks for. Raises TextError with the place in the text, or in that
+    string.
+    """
+    found = read_text(text) if is_calculus(text) else None
+    first = _program(found) if found else read(text)
+    asked = [(names, text) for names in found.derivatives] if found else []
+    asked += [(_names(each, first), each) for each in wrt]
+    return Derivation(_steps(first, asked), tuple(tuple(name.name for name in names) for names, _ in asked))
+
+
+def _steps(first: Program, asked: Sequence[tuple[tuple[Wrt, ...], str]]) -> tuple[Program, ...]:
+    """A program and its derivatives by names in turn, each with the text in which the names stand."""
+    steps = [first]
+    for names, source in asked:
         try:
-            steps.append(_derivative(found, steps[-1], names))
+            steps.append(_derivative(source, steps[-1], names))
         except RecursionError:
-            raise TextError("the expression is too large to differentiate", text, names[0].span.start) from None
-    return steps
+            raise TextError("the expression is too large to differentiate", source, names[0].span.start) from None
+    return tuple(steps)
+
+
+def _names(wrt: str, program: Program) -> tuple[Wrt, ...]:
+    """The names of a list `A, x`, each one a parameter of the program."""
+    parameters = [p.name for p in program.parameters]
+    found, start = [], 0
+    for part in wrt.split(","):
+        name, first = part.strip(), start + len(part) - len(part.lstrip())
+        start += len(part) + 1
+        if name not in parameters:
+            said = f"{quoted(name)} is not a tensor of the expression" if name else "a name is missing"
+            raise TextError(said, wrt, first, hint=f"its tensors are {', '.join(parameters) or 'none'}")
+        found.append(Wrt(name, Span(first, first + len(name))))
+    return tuple(found)
 
 
 def _program(text: Text) -> Program:
@@ -115,13 +156,13 @@ def _program(text: Text) -> Program:
         raise TextError("the expression is too large", text.source, text.expression.span.start) from None
 
 
-def _derivative(text: Text, program: Program, names: tuple[Wrt, ...]) -> Program:
-    """The derivative by each name; 0 by one that is not declared."""
+def _derivative(source: str, program: Program, names: tuple[Wrt, ...]) -> Program:
+    """The derivative by each name, which stand in the source; 0 by one that is not declared."""
     result = split(program.term.body)[1]
     if isinstance(result, Tuple):
         raise TextError(
             "what stands before has several results, which are not differentiated again",
-            text.source,
+            source,
             names[0].span.start,
         )
     declared = {p.name for p in program.parameters}

@@ -4,18 +4,15 @@
 
 In: a `Plan` and the name of a backend. Out: text; what this text says is what runs.
 
-In the order in which data meets them: `fragments` (text that every dialect writes alike), `dialects/` (one class a
-library), `index_arrays`, `bounds`, `wrapped`, `indirect`, `expressions` (one operation), `writer` (the whole plan).
+`writer` names what a plan has, and writes its steps line by line; each operation writes itself, in the words of a
+library (`dialects`).
 
 Invariant: the text needs its backend alone, and the same plan gives the same text in every process.
 """
 
-from combdiff.codegen.dialects import dialect
-from combdiff.codegen.writer import source, specialise, step_names
+from combdiff.codegen.writer import source, step_names
 
 __all__ = [
-    "dialect",
     "source",
-    "specialise",
     "step_names",
 ]

@@ -19,11 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 
-from combdiff.codegen.dialects import dialect
-from combdiff.codegen.dialects.numpy import NumPyDialect
-from combdiff.codegen.expressions import Expressions
-from combdiff.codegen.fragments import parenthesised
-from combdiff.codegen.index_arrays import IndexArrays
+from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
 from combdiff.ir import Space, Symmetric
 from combdiff.planning import (
     Arrange,
@@ -44,12 +40,10 @@ from combdiff.planning import (
     Reuse,
     Scale,
     Step,
-    base_name,
-    correlated,
-    describe,
-    fused,
-    structured,
+    Words,
+    plain_name,
 )
+from combdiff.polyhedra import Linear
 
 
 def source(plan: Plan, name: str, backend: str = "numpy") -> str:
@@ -58,19 +52,17 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     Raises UnsupportedError for a backend that is none of `dialects.DIALECTS`.
     """
     used = dialect(backend)
-    functions = list(_Writer(specialise(plan, backend), name, used).functions())
+    functions = list(_Writer(plan, name, used).functions())
     numpy = () if used.solves or not plan.inner else dialect("numpy").imports
-    imports = "\n".join(dict.fromkeys((*used.imports, *numpy)))
+    libraries = (used, dialect("numpy")) if numpy else (used,)
+    special = [each.special_import for each in libraries if _calls_special(each, functions)]
+    imports = "\n".join(dict.fromkeys((*used.imports, *numpy, *special)))
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
 
 
-def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
-    """The plan with operations that the backend alone has helpers for; `fuses` tells whether chains go by blocks."""
-    used = dialect(backend)
-    if plan.loops or not used.native:
-        return plan
-    planned = structured(correlated(plan))
-    return fused(planned) if fuses else planned
+def _calls_special(used: NumPyDialect, functions: Sequence[str]) -> bool:
+    """Whether functions call a special function in the words of a dialect."""
+    return any(re.search(rf"(?<![\w.]){used.special}\.", text) for text in functions)
 
 
 def step_names(plan: Plan, name: str) -> list[str]:
@@ -92,7 +84,7 @@ def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[
 def _on_numpy_arrays(plan: Plan, name: str) -> str:
     """The function of a plan for NumPy arrays, with helpers of its own, in the source for another library."""
     numpy = dialect("numpy")
-    functions = list(_Writer(specialise(plan, numpy.name), name, numpy).functions())
+    functions = list(_Writer(plan, name, numpy).functions())
     parts = [*_used_helpers(numpy.helpers(), functions), *functions, f"return {name}"]
     head = f'def _{name}():\n    """An equation on NumPy arrays."""\n'
     return head + indent("\n\n".join(parts), "    ") + f"\n\n\n{name} = _{name}()"
@@ -106,9 +98,21 @@ class _Writer:
         self.dialect = dialect
         self.function = name
         self.defined = {name} if functions is None else functions
-        fixed = {"np", dialect.np, "real", "device", "start", "stop", "functools", "itertools", "jax"}
+        fixed = {
+            "np",
+            dialect.np,
+            "special",
+            dialect.special,
+            "real",
+            "device",
+            "start",
+            "stop",
+            "functools",
+            "itertools",
+            "jax",
+        }
         self.taken = fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
-        self.systems = {system: self._fresh(f"{name}_{base_name(system.parameters[0])}") for system in plan.inner}
+        self.systems = {system: self._fresh(f"{name}_{plain_name(system.parameters[0])}") for system in plan.inner}
         self.defined.update(self.systems.values())
         self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
         starts = {loop.start: "start" for loop in plan.loops}
@@ -117,8 +121,25 @@ class _Writer:
         self.reuse = Reuse(plan)
         self.readers = _readers(plan)
         self.index_arrays = IndexArrays(self._fresh)
-        self.expressions = Expressions(
-            plan, self.names, self.arguments, self.sizes, self.systems, dialect, self.index_arrays
+        self.words = self._words()
+
+    def _words(self) -> Words:
+        """What the operations of the plan are written in."""
+        steps = self.plan.steps
+        spaces = {var.type.dtype for var in self.plan.parameters if isinstance(var.type, Space)}
+        return Words(
+            dialect=self.dialect,
+            names=self.names,
+            axes=[step.axes for step in steps],
+            kinds=[step.kind for step in steps],
+            numbers=self.plan.numbers,
+            constants={n: step.operation.number for n, step in enumerate(steps) if isinstance(step.operation, Fill)},
+            arguments=self.arguments,
+            sizes={size: Linear.symbol(text) for size, text in self.sizes.items()},
+            systems=self.systems,
+            planned=self.plan.sizes,
+            index_arrays=self.index_arrays,
+            integers=spaces == {int},
         )
 
     def _fresh(self, name: str) -> str:
@@ -140,12 +161,11 @@ class _Writer:
         for system, inner in self.plan.inner.items():
             name = self.systems[system]
             if self.dialect.solves:
-                plan = specialise(inner, self.dialect.name)
-                yield from _Writer(plan, name, self.dialect, self.defined).functions()
+                yield from _Writer(inner, name, self.dialect, self.defined).functions()
             else:
                 yield _on_numpy_arrays(inner, name)
         written = [*self._body(), self._return()]
-        used = self.expressions.used_sizes
+        used = self.words.used_sizes
         idle = {self._block_line(loop) for loop in self.plan.loops if loop.size not in used}
         body = [line for line in written if line not in idle]
         prelude = [*self._size_lines(), *self._type_lines(any("device=device" in line for line in body))]
@@ -192,14 +212,15 @@ class _Writer:
             yield f"del {', '.join(self.names[n] for n in steps)}"
 
     def _expression(self, n: int) -> str:
-        text = self.expressions.step(n)
-        return self.reuse.written(self.expressions, n, text, self.dialect.np) if self.dialect.writes_over else text
+        step = self.plan.steps[n]
+        text = step.operation.write(self.words, step, [self.words.operand(m) for m in step.operands])
+        return self.reuse.written(self.words, n, text) if self.dialect.writes_over else text
 
     def _loop_lines(self, loop: Loop) -> Iterator[str]:
         """Sums that the loop adds up, and its head: at least one round, which tells the element types."""
         for name, _, pairwise in self._sums(loop):
             yield f"{name} = []  # one for each block" if pairwise else f"{name} = 0  # added up block by block"
-        total, block = parenthesised(self.expressions.extent(loop.domain)), self.plan.sizes[loop.size]
+        total, block = parenthesised(self.words.extent(loop.domain)), self.plan.sizes[loop.size]
         yield f"for start in range(0, {total} or 1, {block}):"
         yield f"    stop = min(start + {block}, {total})"
         yield self._block_line(loop)
@@ -216,14 +237,14 @@ class _Writer:
 
     def _collected(self, n: int, collect: Collect, loop: Loop) -> Iterator[str]:
         """A block added, or put in its place; the first one makes the array for all."""
-        name, part = self.names[n], self.expressions.operand(self.plan.steps[n].operands[0])
+        name, part = self.names[n], self.words.operand(self.plan.steps[n].operands[0])
         if collect.axis is None:
             yield f"{name}.append({part})" if collect.pairwise else f"{name} += {part}"
             return
-        whole = self.dialect.empty_like(part, self.expressions.shape(self.plan.steps[n].axes))
+        whole = self.dialect.empty_like(part, self.words.shape(self.plan.steps[n].axes))
         yield "if start == 0:"
         yield f"    {name} = {whole}  # {self._comment(self.plan.steps[n])}, filled block by block"
-        yield f"{name}[{':, ' * collect.axis}{self.expressions.block}] = {part}"
+        yield f"{name}[{':, ' * collect.axis}{self.words.block}] = {part}"
 
     def _totals(self, loop: Loop) -> Iterator[str]:
         """The sums of what was held for each block."""
@@ -236,7 +257,7 @@ class _Writer:
         return bool(step.axes) and not isinstance(step.operation, Parameter)
 
     def _comment(self, step: Step) -> str:
-        return f"{self.expressions.comment(step)} {describe(step)}"
+        return f"{self.words.comment(step.axes)} {step.operation.title}"
 
     def _return(self) -> str:
         returned: set[int] = set()
@@ -246,10 +267,10 @@ class _Writer:
 
     def _result(self, n: int, returned: set[int]) -> str:
         """The expression for a result: an array of its own, or a NumPy scalar."""
-        step, name = self.plan.steps[n], self.expressions.operand(n)
+        step, name = self.plan.steps[n], self.words.operand(n)
         if not step.axes:
-            if self.plan.is_number(n):
-                return self.dialect.scalar(name, self.expressions.dtype(step.kind))
+            if self.plan.numbers[n]:
+                return self.dialect.scalar(name, self.words.dtype(step.kind))
             if self.dialect.item:
                 return f"{name}{self.dialect.item}"
         owner = self.plan.owner(n)
@@ -263,7 +284,7 @@ class _Writer:
 
     def _size_lines(self) -> Iterator[str]:
         """The named sizes that the body uses, read off the arguments."""
-        wanted = set(self.expressions.used_sizes) & self.plan.given_sizes.keys()
+        wanted = set(self.words.used_sizes) & self.plan.given_sizes.keys()
         for var in self.plan.parameters:
             axes = var.type.axes if isinstance(var.type, Space) else ()
             order = self.plan.orders.get(var.name) or range(len(axes))
@@ -283,12 +304,12 @@ class _Writer:
         inexact = [(text, space.dtype is complex, space.order) for text, space in spaces if space.dtype is not int]
         scalars = [(text, is_complex) for text, is_complex, order in inexact if not order]
         yield from self.dialect.prelude(uses_device, tensors, scalars)
-        if self.expressions.uses_real:
+        if self.words.uses_real:
             arrays = [(text, is_complex) for text, is_complex, order in inexact if order]
             if arrays or scalars:  # a Python number decides nothing beside an array
                 yield f"real = {self.dialect.real_type(arrays, scalars)}"
             else:
-                yield f"real = {self.dialect.default_type('int' if self.expressions.integers else 'float')}"
+                yield f"real = {self.dialect.default_type('int' if self.words.integers else 'float')}"
 
     # --- elements that are computed only to be masked out
 

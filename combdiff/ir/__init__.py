@@ -5,12 +5,12 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
-(affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
-(functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of exponentials are shifted
-by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages` (over
-them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what is used twice is bound
-once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by
-naive loops).
+(affine forms, δ, conditions), `primitives`, `special_functions` and `matrix_functions` (the flat tables, with
+derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of
+exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
+products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what
+is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the
+meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -86,9 +86,23 @@ from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix
 from combdiff.ir.moduli import power_of, squared_modulus
 from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positive, wrapped
 from combdiff.ir.outputs import items_of, joined, values_of
-from combdiff.ir.primitives import HALF, TABLE, Row, divide, function, is_entire, parity, power, register, square
+from combdiff.ir.primitives import (
+    HALF,
+    SCIPY,
+    TABLE,
+    Row,
+    divide,
+    function,
+    is_entire,
+    parity,
+    power,
+    register,
+    square,
+    without_scipy,
+)
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reuse import held, is_held, released, settled
+from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
@@ -131,6 +145,9 @@ __all__ = [
     "MINUS_ONE",
     "MOST_INDICES",
     "ONE",
+    "ORDERED",
+    "SCIPY",
+    "SPECIAL_FUNCTIONS",
     "TABLE",
     "TYPICAL_SIZE",
     "ZERO",
@@ -267,5 +284,6 @@ __all__ = [
     "values_of",
     "whole_calls",
     "whole_read",
+    "without_scipy",
     "wrapped",
 ]

@@ -21,7 +21,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -263,7 +262,7 @@ class _Interpreter:
             return self.value(row.definition(*term.arguments), scope)
         arguments = [np.asarray(self.value(argument, scope)) for argument in term.arguments]
         inexact = [a if a.dtype.kind in "fc" else a.astype(float) for a in arguments]
-        return _unwrap(attrgetter(row.numpy)(np)(*inexact, *row.fixed))
+        return _unwrap(row.numerical()(*inexact, *row.fixed))
 
     def _delta(self, term: Delta, scope: Scope) -> int:
         left, right = self.value(term.left, scope), self.value(term.right, scope)

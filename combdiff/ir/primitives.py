@@ -12,13 +12,20 @@ Invariant: each row has as many derivatives as arguments; a test compares every 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+
+from combdiff.errors import UnsupportedError
 from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
 
 Derivative = Callable[..., Term]
+
+SCIPY = "scipy.special."  # before the name of a function that SciPy has
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,8 @@ class Row:
     result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that
     h(z̄) = conj(h(z)) away from branch cuts, `parity` is 1 where h(−z) = h(z) and −1 where h(−z) = −h(z).
     `domain` says where the derivative is valid. `fixed` are numbers that the NumPy function takes after the arguments.
-    `definition` is h in terms of other rows, for a function that NumPy has not.
+    `numpy` is the name of NumPy's function, or of SciPy's after `SCIPY`. `definition` is h in terms of other rows, for
+    a function that neither has.
     """
 
     name: str
@@ -52,6 +60,23 @@ class Row:
     def arity(self) -> int:
         """How many arguments the function takes."""
         return len(self.partials)
+
+    def numerical(self) -> Callable[..., Any]:
+        """NumPy's or SciPy's function. Raises UnsupportedError where SciPy is needed and not installed."""
+        if not self.numpy.startswith(SCIPY):
+            found: Callable[..., Any] = getattr(np, self.numpy)
+            return found
+        try:
+            special = importlib.import_module(SCIPY.rstrip("."))
+        except ModuleNotFoundError:
+            raise without_scipy(f"{self.name} is computed") from None
+        computed: Callable[..., Any] = getattr(special, self.numpy.removeprefix(SCIPY))
+        return computed
+
+
+def without_scipy(what: str, extra: str = "special") -> UnsupportedError:
+    """The error for what SciPy does where it is not installed; `extra` is what installs it."""
+    return UnsupportedError(f"{what} by SciPy, which is not installed", hint=f"pip install combdiff[{extra}]")
 
 
 HALF = Number(Fraction(1, 2))

@@ -19,18 +19,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.planning.memory import in_words
-from combdiff.planning.operations import (
-    Arrange,
-    Combine,
-    ConjugateElements,
-    Contract,
-    ElementwiseStep,
-    Fill,
-    MaskedContract,
-    Parameter,
-    Reduce,
-    Scale,
-)
+from combdiff.planning.operations import Fill, Parameter
 from combdiff.planning.plan import Plan, cost, peak
 from combdiff.planning.quantities import Quantity, form_of, quantity, symbol
 
@@ -125,25 +114,14 @@ def table(plan: Plan, names: Sequence[str], given: Collection[str]) -> CostTable
 
 
 def _equation(plan: Plan, n: int) -> str:
-    """The labels of each operand and of the result, as einsum writes them."""
+    """The labels of each operand and of the result, as einsum writes them, where all axes have labels."""
     step = plan.steps[n]
-    operands = [plan.steps[m] for m in step.operands]
-    match step.operation:
-        case Contract(left=left, right=right, out=out):
-            return f"{_text(left)},{_text(right)}->{_text(out)}"
-        case MaskedContract(patterns=patterns, out=out):
-            return f"{','.join(map(_text, patterns))}->{_text(out)}"
-        case Combine(patterns=patterns) | ElementwiseStep(patterns=patterns):
-            return f"{','.join(map(_text, patterns))}->{_text(range(len(step.axes)))}"
-        case Reduce(summed=summed):
-            axes = range(len(operands[0].axes))
-            return f"{_text(axes)}->{_text([axis for axis in axes if axis not in summed])}"
-        case Arrange(order=order):
-            labels = sorted((axis, label) for label, axis in enumerate(order) if axis is not None)
-            return f"{_text([label for _, label in labels])}->{_text(range(len(order)))}"
-        case ConjugateElements() | Scale():
-            return f"{_text(range(len(step.axes)))}->{_text(range(len(step.axes)))}"
-    return f"->{_text(range(len(step.axes)))}"
+    labels = step.operation.labels(step)
+    if labels is None:
+        return f"->{_text(range(len(step.axes)))}"
+    told = [tuple(label for label in pattern if label is not None) for pattern in labels.operands]
+    inputs = ",".join(map(_text, told)) if list(map(len, told)) == list(map(len, labels.operands)) else ""
+    return f"{inputs}->{_text(labels.result)}"
 
 
 def _text(labels: Sequence[int]) -> str:

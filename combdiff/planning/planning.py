@@ -32,11 +32,7 @@ from combdiff.planning.operations import (
     SolveEquation,
     Step,
 )
-from combdiff.planning.passes.factoring import factored
-from combdiff.planning.passes.layouts import in_best_layout
-from combdiff.planning.passes.masked_products import within
-from combdiff.planning.passes.scaling import scaled_early
-from combdiff.planning.passes.solves import with_solves
+from combdiff.planning.passes.pipeline import PLANNING, rewritten_by
 from combdiff.planning.plan import Layout, Plan, flops, pruned
 
 ROUNDS = 4
@@ -213,9 +209,7 @@ def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
     hints = {number[m]: name for n, name in draft.hints.items() if (m := chosen.get(n, n)) in number}
     renumbered = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in steps]
     results = tuple(number[chosen.get(n, n)] for n in draft.results)
-    solved = with_solves(renumbered, results)
-    plan = scaled_early(factored(pruned(replace(draft, steps=tuple(solved), results=results, hints=hints))))
-    return within(replace(plan, steps=tuple(in_best_layout(plan))))
+    return rewritten_by(pruned(replace(draft, steps=tuple(renumbered), results=results, hints=hints)), PLANNING)
 
 
 def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:

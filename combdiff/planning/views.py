@@ -15,59 +15,13 @@ Invariant: sizes stay symbolic (`affine.Linear` forms in size names), so positio
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from combdiff.errors import UnsupportedError
-from combdiff.ir import Cyclic, Delta, Domain, Guard, Real, Symmetric, Term, Unequal, Var, Whole, affine, affine_parts
+from combdiff.ir import Cyclic, Delta, Domain, Guard, Term, Unequal, Var, Whole, affine, affine_parts
+from combdiff.planning.extents import extent_form, first_form
+from combdiff.planning.operations import IndexCondition, Position
 from combdiff.polyhedra import Linear, as_linear
-
-
-@dataclass(frozen=True)
-class Position:
-    """Where an index expression points: `(Σ steps[n]·t[n] + start) / divisor`, all integers."""
-
-    steps: tuple[int, ...]
-    start: Linear
-    divisor: int = 1
-    wrap: bool = False
-
-    def along(self) -> int | None:
-        """The label whose position this is, step 1 from 0; None if it is anything else."""
-        plain = self.start == Linear() and self.divisor == 1 and sorted(self.steps) == [0] * (len(self.steps) - 1) + [1]
-        return self.steps.index(1) if plain else None
-
-
-@dataclass(frozen=True)
-class IndexCondition:
-    """1 where `form = steps · t + start` is ≥ 0, = 0, ≠ 0, or divisible by `modulus` or not; 0 elsewhere.
-
-    As an array these are numbers or, where `logical`, truth values.
-    """
-
-    steps: tuple[int, ...]
-    start: Linear
-    test: str  # ">= 0", "== 0", "!= 0", "divisible" or "indivisible"
-    modulus: Linear
-    logical: bool = False
-
-
-def extent_form(domain: Domain) -> Linear:
-    """The number of indices of a domain. Raises UnsupportedError for the real line."""
-    if isinstance(domain, Real):
-        raise UnsupportedError(
-            "nothing over the real line can be evaluated with arrays",
-            hint="declare the axis with a size, or look at the program as a formula only",
-        )
-    if isinstance(domain, Symmetric):
-        return as_linear(domain.bound).scale(2) + 1
-    return as_linear(domain.size)
-
-
-def first_form(domain: Domain) -> Linear:
-    """The index stored first."""
-    return as_linear(domain.bound).scale(-1) if isinstance(domain, Symmetric) else Linear()
 
 
 def index_labels(indices: Iterable[Term]) -> tuple[Var, ...]:

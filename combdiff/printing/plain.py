@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from math import pi
 
 from combdiff.ir import Scalar, Term
 from combdiff.printing.documents import (
@@ -155,6 +156,8 @@ class _Text(Renderer):
         return name
 
     def real(self, value: Scalar) -> str:
+        if value == pi:
+            return "π"
         return repr(value) if isinstance(value, float) else str(value)
 
     def imaginary(self, value: Scalar) -> str:

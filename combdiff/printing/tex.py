@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from math import pi
 
 from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term
 from combdiff.printing.documents import (
@@ -118,6 +119,8 @@ class _Latex(Renderer):
     def real(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
             return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+        if value == pi:
+            return r"\pi"
         mantissa, _, exponent = repr(value).replace("inf", r"\infty").replace("nan", r"\mathrm{nan}").partition("e")
         if not exponent:
             return mantissa

@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.codegen import dialect, specialise, step_names
 from combdiff.codegen import source as plan_source
+from combdiff.codegen import step_names
+from combdiff.dialects import dialect
 from combdiff.errors import ArgumentError, ConvergenceError, MemoryLimitError, SingularError, UnsupportedError, shown
-from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in
-from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, table
+from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in, without_scipy
+from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, specialise, table
 from combdiff.polyhedra import Access, Lookup, check
 from combdiff.runtime.arguments import Prepared, described, key, memory_order, prepare, unknown_size
 from combdiff.runtime.libraries import Library, library_named
@@ -143,9 +144,7 @@ class Runner:
         except ModuleNotFoundError as error:
             if error.name != "scipy":
                 raise
-            raise UnsupportedError(
-                "roots and minima are found by SciPy, which is not installed", hint="pip install combdiff[implicit]"
-            ) from None
+            raise without_scipy("roots and minima are found", "implicit") from None
 
     def number(self, *arguments: Any) -> int:
         """Which of the prepared functions takes these arguments."""
@@ -313,7 +312,7 @@ def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, b
     hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes or {}))
     if hidden:
         raise unknown_size(hidden[0])
-    return plan_source(plan(program, sizes), name, backend)
+    return plan_source(specialise(plan(program, sizes), backend), name, backend)
 
 
 def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -370,7 +369,12 @@ def _compiled(
     text = plan_source(planned, "program", backend)
     namespace: dict[str, Any] = {}
     # Named like this module, the text counts as combdiff's own when an error looks for the user's line.
-    exec(compile(text, f"{__file__} (source of a program)", "exec"), namespace)
+    try:
+        exec(compile(text, f"{__file__} (source of a program)", "exec"), namespace)
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("scipy"):
+            raise
+        raise without_scipy("special functions are computed") from None
     compiled: Callable[..., Any] = namespace["program"]
     if not matrices_in(program):
         return compiled

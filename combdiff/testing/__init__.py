@@ -30,7 +30,7 @@ from combdiff.testing.differences import (
 )
 from combdiff.testing.laws import FalseLaw, Verdict, require, verdicts
 from combdiff.testing.routes import Case, check_routes
-from combdiff.testing.text_derivatives import largest_error
+from combdiff.testing.text_derivatives import largest_error, largest_errors
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -49,6 +49,7 @@ __all__ = [
     "finite_difference_gradient",
     "finite_difference_pullback",
     "largest_error",
+    "largest_errors",
     "named_sizes",
     "programs",
     "random_array",

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.api import Program
+from combdiff.api import Derivation, Program
 from combdiff.ir import Space, extent, type_of
 from combdiff.planning import size_names
 from combdiff.runtime import run
@@ -118,6 +118,12 @@ def largest_error(program: Program, derivative: Program, names: tuple[str, ...],
     blocks = found if len(names) > 1 else (found,)
     pairs = zip(names, blocks, strict=True)
     return float(np.max([_block_error(program, arrays, sizes, name, block) for name, block in pairs]))
+
+
+def largest_errors(found: Derivation) -> float:
+    """The largest error of any of the derivatives against central differences of what stands before it; nan counts."""
+    steps = zip(found.steps, found.steps[1:], found.names, strict=False)
+    return float(np.max([largest_error(*step) for step in steps]))
 
 
 def _block_error(

@@ -11,19 +11,23 @@ meets them: `places` (where a mistake stands), `syntax` (the tree), `grammar` (c
 documents of `printing`), `reading` (documents to a term).
 """
 
-from combdiff.text.grammar import read
+from combdiff.text.grammar import is_calculus, read
 from combdiff.text.inference import infer
-from combdiff.text.places import TextError
-from combdiff.text.reading import Printed, read_print
+from combdiff.text.places import Span, TextError, quoted
+from combdiff.text.reading import Printed, declared_part, read_print
 from combdiff.text.syntax import Text, Wrt
 from combdiff.text.translation import translate
 
 __all__ = [
     "Printed",
+    "Span",
     "Text",
     "TextError",
     "Wrt",
+    "declared_part",
     "infer",
+    "is_calculus",
+    "quoted",
     "read",
     "read_print",
     "translate",

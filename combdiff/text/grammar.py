@@ -115,6 +115,21 @@ WORDS = {
 OPERAND = {"NAME", "NUMBER", "FUNCTION", "LPAR"}
 
 
+_BEGINNING = re.compile(r"(\s|#[^\n]*(\n|$))*(declare|expression)\b")
+
+
+def is_calculus(text: str) -> bool:
+    """Whether a text begins as those of this language do; others show a formula as it is printed."""
+    return isinstance(text, str) and _BEGINNING.match(text) is not None
+
+
+def declarations_of(text: str) -> tuple[int, int]:
+    """Where the declarations of a text of this language begin and end; twice 0 where there are none."""
+    plain = re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text)
+    found = re.search(r"\bdeclare\b\s*(.*?)\s*\bexpression\b", plain, re.DOTALL)
+    return found.span(1) if found else (0, 0)
+
+
 @lru_cache(maxsize=1)
 def parser() -> Lark:
     """The parser, made once."""

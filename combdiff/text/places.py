@@ -33,17 +33,18 @@ class Span:
 class TextError(CombdiffError):
     """A text in the text language that does not describe a derivative.
 
-    `line` and `column` count from 1; `position` counts characters from 0. The message ends with the line and a caret
-    under the place.
+    `line` and `column` count from 1; `position` counts characters of `text` from 0. The message ends with `excerpt`,
+    the line and a caret under the place.
     """
 
     def __init__(self, message: str, text: str = "", position: int = 0, hint: str = "") -> None:
         super().__init__(message, hint=hint)
-        self.position = position
+        self.text, self.position = text, position
+        self.excerpt = excerpt(text, position)
         self.line = text.count("\n", 0, position) + 1
         self.column = position - text.rfind("\n", 0, position)
         advice = f"\n  hint: {hint}" if hint else ""
-        self.args = (f"line {self.line}, column {self.column}: {message}\n{excerpt(text, position)}{advice}",)
+        self.args = (f"line {self.line}, column {self.column}: {message}\n{self.excerpt}{advice}",)
 
 
 def printable(text: str) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise, permutations
+from math import inf, nan, pi
 from typing import Any
 
 from combdiff.errors import SpaceError
@@ -95,9 +96,11 @@ from combdiff.printing import (
     Superscript,
 )
 from combdiff.text.formulas import Formula, formula
+from combdiff.text.grammar import declarations_of, is_calculus
 from combdiff.text.places import TextError
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
+_CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 SIZES = "nmkpqrs"
 
 
@@ -125,12 +128,19 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
 
 WORDS = {"symmetric": "A[i,j] = A[j,i]", "antisymmetric": "A[i,j] = -A[j,i]", "hermitian": "A[i,j] = conj(A[j,i])"}
 KINDS: dict[str, type] = {"complex": complex, "integer": int, "hermitian": complex}
-_DECLARED = r"\s*([^\W\d]\w*)((?:\s+(?:symmetric|antisymmetric|hermitian|complex|integer))*)\s*\(([\w\s,]*)\)\s*"
+_EQUATIONS = r"((?:;(?:[^;()\n]|\([^()\n]*\))*)*)"
+_DECLARED = (
+    r"\s*([^\W\d]\w*)((?:\s+(?:symmetric|antisymmetric|hermitian|complex|integer))*)\s*\(([\w\s,]*)"
+    rf"{_EQUATIONS}\)\s*"
+)
 _LINE = re.compile(rf"{_DECLARED}(?:,{_DECLARED})*(?:\n|;)(?=\s*\S)")
 
 
 def declarations(text: str) -> tuple[dict[str, Space], str]:
-    """The Spaces that the first line declares, `A symmetric (n, n), x (n)`, and the text with that line blank."""
+    """The Spaces that the first line declares, `A symmetric (n, n), x (n)`, and the text with that line blank.
+
+    Other symmetries stand behind the sizes: `R (n, n, n; R[i,j,k] = -R[j,i,k]; R[i,j,k] = R[k,j,i])`.
+    """
     line = _LINE.match(text) if isinstance(text, str) else None
     if line is None:
         return {}, text
@@ -139,11 +149,23 @@ def declarations(text: str) -> tuple[dict[str, Space], str]:
         name, words, sizes = part[1], part[2].split(), [size.strip() for size in part[3].split(",") if size.strip()]
         dtype = next((KINDS[word] for word in words if word in KINDS), float)
         axes = [int(size) if size.isdigit() else size for size in sizes]
+        symmetry = [WORDS[word] for word in words if word in WORDS]
+        symmetry += [equation.strip() for equation in part[4].split(";") if equation.strip()]
         try:
-            found[name] = Space(*axes, dtype=dtype, symmetry=[WORDS[word] for word in words if word in WORDS])
+            found[name] = Space(*axes, dtype=dtype, symmetry=symmetry)
         except SpaceError as problem:
             raise TextError(f"{name}: {problem.message}", text, part.start(1), problem.hint) from None
     return found, re.sub(r"[^\n]", " ", line[0]) + text[line.end() :]
+
+
+def declared_part(text: str) -> tuple[int, int]:
+    """Where the declarations of a text in any of the languages begin and end; twice 0 where there are none."""
+    if is_calculus(text):
+        return declarations_of(text)
+    line = _LINE.match(text)
+    if line is None:
+        return 0, 0
+    return len(line[0]) - len(line[0].lstrip()), len(line[0].rstrip().rstrip(";"))
 
 
 # --- what names stand for ------------------------------------------------------------------------------------------
@@ -376,12 +398,7 @@ class _Reader:
                 number = Number(exact(doc.real))
                 return _number(lambda: number)
             case Signed():
-                parts = [(negative, self.value(part, scope)) for negative, part in doc.terms]
-                return self.elementwise(
-                    doc,
-                    lambda *terms: add(*(_negated(t) if n else t for (n, _), t in zip(parts, terms, strict=True))),
-                    [part for _, part in parts],
-                )
+                return self._signed(doc, scope)
             case Juxtaposition():
                 return self._product(doc, [self.value(factor, scope) for factor in doc.factors])
             case Division():
@@ -427,6 +444,17 @@ class _Reader:
                 return Denotation((), _no_element, lambda: Tuple(tuple(map(self.term, items))))
         raise self.source.error("this is not a number or a tensor", doc)
 
+    def _signed(self, doc: Signed, scope: Scope) -> Denotation:
+        """A sum of tensors of one shape; numbers that stand there as such are added to every element."""
+        parts = [(negative, self.value(part, scope)) for negative, part in doc.terms]
+        rest = [part for (_, part), (_, value) in zip(doc.terms, parts, strict=True) if not value.cells]
+        return self.elementwise(
+            doc,
+            lambda *terms: add(*(_negated(t) if n else t for (n, _), t in zip(parts, terms, strict=True))),
+            [part for _, part in parts],
+            scalars=all(isinstance(part, Literal) for part in rest),
+        )
+
     def elementwise(
         self, doc: Doc, make: Callable[..., Term], parts: Sequence[Denotation], *, scalars: bool = False
     ) -> Denotation:
@@ -434,7 +462,11 @@ class _Reader:
         cells = max((part.cells for part in parts), key=len)
         for part in parts:
             if len(part.cells) != len(cells) and not (scalars and not part.cells):
-                raise self.source.error(f"tensors of order {len(cells)} and {len(part.cells)} stand side by side", doc)
+                raise self.source.error(
+                    f"tensors of order {len(cells)} and {len(part.cells)} stand side by side",
+                    doc,
+                    "only a number as in 1 + x is added to every element; write s * vector(1) + x for a scalar s",
+                )
             for one, other in zip(part.cells, cells, strict=False):
                 self.join(one, other, doc)
         rows = {part.row for part in parts if len(part.cells) == 1}
@@ -467,8 +499,8 @@ class _Reader:
             return Denotation((Cell(),), lambda _: ONE)
         if doc.name in ("𝐈", "eye"):
             return Denotation((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
-        if doc.name in ("inf", "nan"):
-            return _number(lambda: Number(float(doc.name)))
+        if doc.name in _CONSTANTS:
+            return _number(lambda: Number(_CONSTANTS[doc.name]))
         if self.source.sheet.groups:
             raise self.source.error(f"{doc.name} is not declared", doc, "name it before ↦, or bind it in a Σ")
         return self.tensor(self._found(doc.name), self._order(doc.name))
@@ -721,7 +753,11 @@ class _Reader:
             return self._solve(doc, arguments, scope)
         if name in ("root", "argmin"):
             raise self.source.error(f"a print does not tell where the search of {name} starts", doc)
+        if name == "vector" and arguments == (Literal(Fraction(1)),):
+            return Denotation((Cell(),), lambda _: ONE)
         given = [self.value(argument, scope) for argument in arguments]
+        if name == "conj" and len(given) == 1:
+            return self.elementwise(doc, conj, given)
         if name in MATRIX_TABLE and len(given) == 1:
             return self._matrix_function(doc, name, given[0])
         if len(given) == 1 and (found := self._of_matrices(doc, name, given[0])):

@@ -8,8 +8,8 @@ In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
-on), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and minima), `inlining`
-(programs in programs), `currying`, `recording` (a decorated function).
+on), `functions`, `special_functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and
+minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
@@ -55,6 +55,34 @@ from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import trace_function
 from combdiff.tracing.solutions import argmin, root
+from combdiff.tracing.special_functions import (
+    betaln,
+    digamma,
+    erf,
+    erfc,
+    erfcx,
+    erfinv,
+    expit,
+    gamma,
+    gammaln,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    iv,
+    ive,
+    j0,
+    j1,
+    jv,
+    log_expit,
+    log_ndtr,
+    logit,
+    ndtr,
+    ndtri,
+    polygamma,
+    xlog1py,
+    xlogy,
+)
 from combdiff.tracing.whole_arrays import clip, constant, logsumexp, softmax
 
 __all__ = [
@@ -67,6 +95,7 @@ __all__ = [
     "arctan2",
     "arctanh",
     "argmin",
+    "betaln",
     "called",
     "ceil",
     "clip",
@@ -76,21 +105,44 @@ __all__ = [
     "cosh",
     "delta",
     "det",
+    "digamma",
     "einsum",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
     "exp",
+    "expit",
     "floor",
+    "gamma",
+    "gammaln",
     "hypot",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
     "imag",
     "inline",
     "inv",
     "is_traced",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jv",
     "log",
+    "log_expit",
+    "log_ndtr",
     "logaddexp",
     "logdet",
+    "logit",
     "logsumexp",
     "matrix_power",
     "maximum",
     "minimum",
+    "ndtr",
+    "ndtri",
+    "polygamma",
     "primitive",
     "real",
     "relu",
@@ -110,4 +162,6 @@ __all__ = [
     "trace_function",
     "trunc",
     "where",
+    "xlog1py",
+    "xlogy",
 ]

@@ -210,7 +210,7 @@ def where(condition: Any, one: Any, other: Any, /) -> Any:
 # --- mathematics, element by element -------------------------------------------------------------------------------
 
 
-def _element_function(name: str, numpy_function: Callable[..., Any]) -> Callable[..., Any]:
+def element_function(name: str, numpy_function: Callable[..., Any], doc: str = "") -> Callable[..., Any]:
     """The primitive `name` on traced values, and a function of arrays on plain ones."""
     arity = TABLE[name].arity
 
@@ -222,14 +222,14 @@ def _element_function(name: str, numpy_function: Callable[..., Any]) -> Callable
         return combined(lambda *terms: function(name, *terms), *values)
 
     elementary.__name__ = elementary.__qualname__ = name
-    elementary.__doc__ = f"{name}, element by element."
+    elementary.__doc__ = doc or f"{name}, element by element."
     return elementary
 
 
 def _elementary(name: str, own: Callable[..., Any] | None = None) -> Any:
     """The primitive `name`, and for NumPy's function of that name too."""
     numpy_function: Any = own or getattr(np, name)
-    elementary: Any = _element_function(name, numpy_function)
+    elementary: Any = element_function(name, numpy_function)
     if own is None:
         elementary.__signature__ = inspect.Signature(
             [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in ("x", "y")[: numpy_function.nin]]
@@ -289,7 +289,7 @@ def primitive(name: str, rules: Iterable[str | Path] = ()) -> Callable[..., Any]
         given = np.broadcast_arrays(*values)
         return evaluate(function(name, *arguments), dict(zip(arguments, given, strict=True)), {})
 
-    return _element_function(name, evaluated)
+    return element_function(name, evaluated)
 
 
 def conj(x: Any, /) -> Any:

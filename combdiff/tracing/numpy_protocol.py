@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -42,6 +43,9 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.bitwise_or: operator.or_,
     np.invert: operator.invert,
 }
+
+SCIPY_HANDLERS: dict[str, Callable[..., Any]] = {}
+"""Functions of scipy.special by name: SciPy need not be there, and is not imported to know its functions."""
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """Methods of arrays that take other arguments than NumPy's function of the same name, or have none."""
@@ -78,15 +82,24 @@ def _without_arrays(value: object) -> object:
 
 
 def _answer(function: Any, arguments: Sequence[object], options: Mapping[str, object]) -> object:
-    inside = ".linalg" if getattr(function, "__module__", "") == "numpy.linalg" else ""
-    name = f"np{inside}.{function.__name__}"
+    name = _name_of(function)
     handler = HANDLERS.get(function)
+    if handler is None and name.startswith("scipy.special."):
+        handler = SCIPY_HANDLERS.get(function.__name__)
     if handler is None:
         raise UnsupportedError(
             f"{name} is not supported in a program",
             hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
         )
     return answer(name, handler, *arguments, **options)
+
+
+def _name_of(function: Any) -> str:
+    """What users call a function of NumPy's, or a ufunc of SciPy's special functions."""
+    name = function.__name__
+    if getattr(sys.modules.get("scipy.special"), name, None) is function:
+        return f"scipy.special.{name}"
+    return f"np.linalg.{name}" if getattr(function, "__module__", "") == "numpy.linalg" else f"np.{name}"
 
 
 def answer(name: str, handler: Callable[..., Any], /, *arguments: object, **options: object) -> Any:

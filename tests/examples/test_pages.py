@@ -24,7 +24,7 @@ def test_a_page_shows_what_its_code_prints(page: Path, tmp_path: Path, monkeypat
     for code, expected in blocks:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, page.name, "exec"), scope)
+            exec(compile(code, page.name, "exec", dont_inherit=True), scope)
         assert printed.getvalue().strip() == expected.strip(), code
 
 

@@ -12,8 +12,8 @@ from strategies import Case, programs
 
 import combdiff as cd
 from combdiff.codegen.writer import source as plan_source
-from combdiff.codegen.writer import specialise
 from combdiff.ir.terms import Lambda
+from combdiff.planning import specialise
 from combdiff.planning.passes import fusion
 from combdiff.planning.plan import Plan, peak
 from combdiff.planning.planning import size_names

@@ -20,7 +20,7 @@ from combdiff.ir.interpreter import evaluate
 from combdiff.ir.terms import Apply, Lambda, Let, Number, Primitive, Sum, Term, Tuple, Var, add, conj, mul, total
 from combdiff.planning.networks import Network, cost_of, from_path
 from combdiff.planning.operations import Contract, Parameter
-from combdiff.planning.plan import cost, describe, peak
+from combdiff.planning.plan import cost, peak
 from combdiff.planning.planning import make_plan
 from combdiff.planning.search import EXACT, trees
 from combdiff.runtime.execution import find_paths, plan, run, source
@@ -68,7 +68,7 @@ def same(program: Lambda, arrays: Sequence[Any], **sizes: int) -> Any:
 
 
 def kernels(program: Lambda, **sizes: int) -> list[str]:
-    return [describe(step) for step in plan(program, sizes).steps if not isinstance(step.operation, Parameter)]
+    return [step.operation.title for step in plan(program, sizes).steps if not isinstance(step.operation, Parameter)]
 
 
 i, j, k, m, n = (index(letter) for letter in "ijkmn")
@@ -330,7 +330,9 @@ def touching(program: Lambda, name: str, **sizes: int) -> list[str]:
     for n, step in enumerate(steps):
         if not step.fresh and sources & set(step.operands):
             sources.add(n)
-    return [describe(step) for step in steps if isinstance(step.operation, Contract) and sources & set(step.operands)]
+    return [
+        step.operation.title for step in steps if isinstance(step.operation, Contract) and sources & set(step.operands)
+    ]
 
 
 @pytest.mark.parametrize(("size", "electrons"), [(10, 3), (24, 24), (100, 10)])
@@ -373,7 +375,7 @@ def test_the_conjugate_is_taken_of_the_smaller_operand() -> None:
     program = Lambda((M, z), Lambda((i,), total((j,), mul(conj(at(M, i, j)), at(z, j)))))
     same(program, (cplx(3, 3), cplx(3)), N=3)
     steps = plan(program, {"N": 50}).steps
-    assert all(len(step.axes) == 1 for step in steps if describe(step) == "conjugate elements")
+    assert all(len(step.axes) == 1 for step in steps if step.operation.title == "conjugate elements")
 
 
 # --- unnormalised terms --------------------------------------------------------------------------------------------

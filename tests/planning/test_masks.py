@@ -14,8 +14,7 @@ from backends import BACKENDS, MODULES, converted, on
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
 from combdiff.kernels import box_kernels as regions
-from combdiff.planning.operations import IndexEquals
-from combdiff.planning.views import IndexCondition
+from combdiff.planning.operations import IndexCondition, IndexEquals
 from combdiff.runtime.execution import plan
 
 Vector, Matrix, Cube = cd.Space("n"), cd.Space("n", "n"), cd.Space("n", "n", "n")

@@ -14,7 +14,7 @@ from orders import corpus, mixed_network, network, proposals
 
 import combdiff as cd
 from combdiff.codegen.writer import source as plan_source
-from combdiff.codegen.writer import specialise
+from combdiff.planning import specialise
 from combdiff.planning.networks import Network, Tree, cost_of, members
 from combdiff.planning.search import trees
 from combdiff.runtime.execution import find_paths, plan

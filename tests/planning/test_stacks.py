@@ -11,8 +11,8 @@ import pytest
 from backends import TORCH
 
 import combdiff as cd
-from combdiff.planning.operations import Contract
-from combdiff.planning.passes.stacks import stack_of, stackable
+from combdiff.planning.operations import Contract, stackable
+from combdiff.planning.operations.contraction import stack_of
 
 RNG = np.random.default_rng(5)
 ERI = cd.Space("N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from thesis_cases import CASES, Case
 
 import combdiff as cd
-from combdiff.api.language import derivatives, derive, parse
+from combdiff.api.language import derivation, derive, parse
 from combdiff.api.programs import Program
 
 Array = np.ndarray[Any, Any]
@@ -275,7 +275,7 @@ def test_latex_is_read_by_mathtext(program: Program) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_the_appendix_of_the_thesis_in_matrix_notation(case: Case) -> None:
     """Input and derivative; what has more than two axes keeps its indices."""
-    for program in derivatives(case.text):
+    for program in derivation(case.text).steps:
         if not re.search(r"\[|\(", program.matrix()) or "↦" not in program.matrix():
             agrees(program)
 
@@ -285,7 +285,7 @@ def test_the_appendix_of_the_thesis_in_matrix_notation(case: Case) -> None:
 def test_the_latex_of_the_appendix_is_read_line_by_line(case: Case) -> None:
     from matplotlib.mathtext import MathTextParser
 
-    for program in derivatives(case.text):
+    for program in derivation(case.text).steps:
         shown = program.matrix(latex=True)
         lines = [line.removeprefix("& ").removesuffix("\\\\") for line in shown.splitlines()]
         for line in lines if len(lines) == 1 else lines[1:-1]:

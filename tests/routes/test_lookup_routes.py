@@ -99,7 +99,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(st.lists(st.sampled_from(sorted(FACTORS)), min_size=1, max_size=2), st.integers(0, 99))
 def test_every_derivative_of_reads_at_integers(names: Factors, seed: int) -> None:
     check(names, arrays(seed))
@@ -109,8 +109,8 @@ def test_every_derivative_of_reads_at_integers(names: Factors, seed: int) -> Non
 def test_other_libraries(backend: str) -> None:
     given = {n: np.float32(v) if n in "xA" else v for n, v in arrays(1).items()}
     moved = {n: v if n == "c" else convert(backend, v) for n, v in given.items()}
-    H = cd.hessian(program(["a number", "a power", "a row"]))
-    for f in (H, H.diag(), cd.grad(H.objective)):
+    H = cd.hessian(program(["a number", "a row"]))
+    for f in (H.diag(), cd.grad(H.objective)):
         np.testing.assert_allclose(np.asarray(on(backend, f)(**moved)), f(**given), rtol=1e-4, atol=1e-4)
 
 

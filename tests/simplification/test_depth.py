@@ -35,7 +35,7 @@ def test_size_and_simplifications_grow_linearly(make: Chain, monkeypatch: pytest
 
     monkeypatch.setattr(simplification, "simplify", counted)
     sizes, printed, work, largest = [], [], [], []
-    for depth in (8, 16, 32):
+    for depth in (8, 16, 24):
         met.clear()
         gradient = cd.grad(make(depth))
         sizes.append(nodes(gradient))
@@ -44,7 +44,7 @@ def test_size_and_simplifications_grow_linearly(make: Chain, monkeypatch: pytest
         largest.append(max(met))
     for figures in (sizes, printed, work):
         first, second = figures[1] - figures[0], figures[2] - figures[1]
-        assert second <= 2.5 * first, figures  # the depth added is twice as much
+        assert second <= 1.25 * first, figures  # the depth added is the same
     assert largest[2] <= 1.3 * largest[1], largest  # no single simplification grows with the depth
 
 
@@ -63,16 +63,16 @@ def test_a_gradient_of_8_layers_agrees_with_central_differences(make: Chain) -> 
 
 
 def test_a_chain_of_tensors_meets_no_recursion_limit() -> None:
-    """Fifty with 350 frames, as 150 with Python's thousand, in a thread: its stack begins empty."""
+    """Twenty-five with 220 frames, as 150 with Python's thousand, in a thread: its stack begins empty."""
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(in_few_frames, 350).result()
+        pool.submit(in_few_frames, 220).result()
 
 
 def in_few_frames(frames: int) -> None:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(frames)
     try:
-        derive_a_chain(50)
+        derive_a_chain(25)
     finally:
         sys.setrecursionlimit(before)
 

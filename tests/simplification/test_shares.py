@@ -56,12 +56,15 @@ CASES: dict[str, tuple[cd.Program, tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-4])
 @pytest.mark.parametrize("name", CASES)
-def test_cores_of_extreme_arguments(name: str, scale: float) -> None:
+def test_cores_of_extreme_arguments(name: str) -> None:
     f, arrays = CASES[name]
-    arrays = (arrays[0] * scale, *arrays[1:])
     H = cd.hessian(f)
+    for scale in (1.0, 1e-4):
+        check_cores(H, (arrays[0] * scale, *arrays[1:]))
+
+
+def check_cores(H: cd.Program, arrays: tuple[Any, ...]) -> None:
     dense, operator = H(*arrays), H._operator(arrays)
     assert operator is not None
     assert all(np.isfinite(core).all() for core in operator.cores)

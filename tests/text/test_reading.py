@@ -210,3 +210,25 @@ def test_messages(shown: str, message: str) -> None:
     with pytest.raises(cd.TextError) as caught:
         cd.read(shown, spaces)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("log(1 + exp(-x))", "x ↦ i ↦ log(1 + exp(-x[i]))"),
+        ("sum(log(vector(1) + exp(x)))", "x ↦ Σ_i log(1 + exp(x[i]))"),
+        ("z complex (n)\nsum(conj(z) .* z)", "z ↦ Σ_i z[i]* z[i]"),
+        ("R (n, n; R[i,j] = -R[j,i]), x (n)\nR*x", "(R, x) ↦ i ↦ Σ_j R[i,j] x[j]"),
+    ],
+)
+def test_what_people_write_and_prints_do_not(text: str, printed: str) -> None:
+    assert str(cd.read(text)) == printed
+
+
+def test_declared_equations_are_the_symmetry() -> None:
+    form = cd.read("J complex (n, n; J[i,j] = conj(J[j,i])), z complex (n)\nsum(conj(z) .* (J*z))")
+    assert form.parameters[0].type == cd.Space("n", "n", dtype=complex, symmetry=["J[i,j] = conj(J[j,i])"])
+    with pytest.raises(cd.TextError, match="is not an equation"):
+        cd.read("J (n, n; J[j,i]), x (n)\nJ*x")
+    with pytest.raises(cd.TextError, match="only a number as in 1 \\+ x"):
+        cd.read("s (), x (n)\ns + x")

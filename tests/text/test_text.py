@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from thesis_cases import CASES, INTRODUCTION, Case
 
-from combdiff.api.language import derivatives, derive, parse
+from combdiff.api.language import derivation, derive, parse
 from combdiff.api.programs import Program
 from combdiff.errors import UnsupportedError
 from combdiff.ir.domains import Range, Space
@@ -59,7 +59,7 @@ def printed(program: Program) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_the_appendix_by_central_differences(case: Case) -> None:
-    expression, derivative = derivatives(case.text)
+    expression, derivative = derivation(case.text).steps
     assert largest_error(expression, derivative, named(case.text)) <= TOLERANCE
 
 
@@ -80,7 +80,7 @@ def test_the_appendix_is_no_longer_than_its_own_answers(case: Case) -> None:
 
 @pytest.mark.parametrize("text", INTRODUCTION)
 def test_the_examples_of_the_introduction(text: str) -> None:
-    assert largest_error(*derivatives(text), named(text)) <= TOLERANCE
+    assert largest_error(*derivation(text).steps, named(text)) <= TOLERANCE
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.printed], ids=lambda case: case.printed)
@@ -119,7 +119,7 @@ def test_the_missing_index_repair() -> None:
         "declare A 2 B 2 expression A *(ij,kl->k) B derivative wrt A",
         "declare A 2 v 1 expression A *(ii,j->j) v derivative wrt A",
     ):
-        assert largest_error(*derivatives(text), named(text)) <= TOLERANCE
+        assert largest_error(*derivation(text).steps, named(text)) <= TOLERANCE
 
 
 def test_result_axes_come_first_then_those_of_wrt() -> None:
@@ -210,12 +210,12 @@ def test_texts_are_deterministic() -> None:
     ],
 )
 def test_extensions_by_central_differences(text: str) -> None:
-    assert largest_error(*derivatives(text), named(text)) <= TOLERANCE
+    assert largest_error(*derivation(text).steps, named(text)) <= TOLERANCE
 
 
 def test_several_names_after_wrt() -> None:
     text = "declare A 2 x 1 expression sin(A *(ij,j->i) x) derivative wrt A, x, b"
-    expression, both = derivatives(text)
+    expression, both = derivation(text).steps
     assert largest_error(expression, both, ("A", "x", "b")) <= TOLERANCE
     arrays = random_values(expression, random_sizes(expression))
     for found, name in zip(both(**arrays), ("A", "x"), strict=False):
@@ -223,14 +223,14 @@ def test_several_names_after_wrt() -> None:
 
 
 def test_second_derivatives() -> None:
-    steps = derivatives("declare A 2 x 1 expression x *(i,i->) (A *(ij,j->i) x) derivative wrt x wrt x")
+    steps = derivation("declare A 2 x 1 expression x *(i,i->) (A *(ij,j->i) x) derivative wrt x wrt x").steps
     assert largest_error(steps[1], steps[2], ("x",)) <= TOLERANCE
     assert printed(steps[2]) == "(A, x) ↦ (i, j) ↦ A[i,j] + A[j,i]"
 
 
 def test_symmetric_declarations() -> None:
     text = "declare A 2 symmetric x 1 expression x *(i,i->) (A *(ij,j->i) x) derivative wrt x"
-    assert largest_error(*derivatives(text), ("x",)) <= TOLERANCE
+    assert largest_error(*derivation(text).steps, ("x",)) <= TOLERANCE
     assert "+" not in str(derive(text))
     parameter = parse("declare T 3 symmetric expression T").parameters[0].type
     assert isinstance(parameter, Space)
@@ -240,7 +240,7 @@ def test_symmetric_declarations() -> None:
 
 def test_complex_declarations_give_both_derivatives() -> None:
     text = "declare z 1 complex expression conj(z) *(i,i->i) exp(z) derivative wrt z"
-    expression, pair = derivatives(text)
+    expression, pair = derivation(text).steps
     assert largest_error(expression, pair, ("z",)) <= TOLERANCE
     z = np.array([0.3 + 0.2j, 1.0 - 0.4j])
     by_z, by_conjugate = pair(z)
@@ -320,7 +320,7 @@ def test_control_characters_are_shown_escaped() -> None:
 @pytest.mark.parametrize("function", ["inv", "det", "adj"])
 def test_matrix_functions_of_expressions(function: str) -> None:
     text = f"declare A 2 expression {function}(A + 1) derivative wrt A"
-    assert largest_error(*derivatives(text), ("A",)) <= TOLERANCE
+    assert largest_error(*derivation(text).steps, ("A",)) <= TOLERANCE
 
 
 def test_without_lark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,9 +365,9 @@ def test_hostile_texts_end_in_a_short_error_soon(text: str, message: str) -> Non
 
 def test_long_sums_and_deep_expressions_are_differentiated() -> None:
     wide = "declare x 1 expression " + " + ".join(f"sin({n} + x)" for n in range(200)) + " derivative wrt x"
-    assert largest_error(*derivatives(wide), ("x",)) <= TOLERANCE
+    assert largest_error(*derivation(wide).steps, ("x",)) <= TOLERANCE
     deep = "declare x 1 expression " + "sin(" * 30 + "x" + ")" * 30 + " derivative wrt x"
-    assert largest_error(*derivatives(deep), ("x",)) <= TOLERANCE
+    assert largest_error(*derivation(deep).steps, ("x",)) <= TOLERANCE
 
 
 def doubled(levels: int, step: str) -> str:
@@ -396,7 +396,7 @@ def test_long_chains_are_differentiated_in_linear_size(joint: str, part: str) ->
         end = " *(ij,j->i) x" if part == "A" else ""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            expression, derivative = derivatives(f"declare A 2 x 1 expression {chain}{end} derivative wrt x")
+            expression, derivative = derivation(f"declare A 2 x 1 expression {chain}{end} derivative wrt x").steps
         if n == 50:
             assert largest_error(expression, derivative, ("x",)) <= TOLERANCE
         parts = list(subterms(derivative.term))
@@ -412,7 +412,7 @@ def test_repeated_parts_stay_shared(step: str) -> None:
         warnings.simplefilter("ignore")
         for n in levels:
             started = time.process_time()  # other processes do not count
-            program = derivatives(doubled(n, step))[-1]
+            program = derivation(doubled(n, step)).steps[-1]
             assert time.process_time() - started < 20
             sizes.append(sum(1 for _ in subterms(program.term)))
     assert sizes[-1] <= 80 * levels[-1]

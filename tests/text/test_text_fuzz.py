@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from combdiff.api.language import derivatives
+from combdiff.api.language import derivation
 from combdiff.api.programs import Program
 from combdiff.api.transforms import jacobian
 from combdiff.errors import CombdiffError
@@ -73,7 +73,7 @@ def checks_or_is_refused(text: str) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            steps = derivatives(text)
+            steps = derivation(text).steps
     except CombdiffError as problem:
         message = str(problem)
     else:

@@ -249,7 +249,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::combdiff.errors.BudgetWarning")
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(cases(), st.integers(0, 2**31), st.booleans())
 def test_every_route_agrees(case: tuple[bool, str, str, str], seed: int, nested: bool) -> None:
     around, condition, body, other = case
@@ -258,24 +258,26 @@ def test_every_route_agrees(case: tuple[bool, str, str, str], seed: int, nested:
     f = program(Ring if around else Charges, condition, body, other, nested)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        value, gradient, raw = f(**given), cd.grad(f, "x")(**given), cd.grad(f, "x", simplify=False)(**given)
+        simple, unsimplified = cd.grad(f, "x"), cd.grad(f, "x", simplify=False)
+        value, gradient, raw = f(**given), simple(**given), unsimplified(**given)
         along = cd.hvp(f, "x", simplify=False)(**given, x_dot=np.arange(5.0))
     if not nested:
         close(value, by_hand(condition, body, other, given["x"], given["y"], 5 if around else 0))
     close(raw, gradient)
     cd.testing.check_grad(f, "x", **given)
-    for transformed, expected in ((cd.grad(f, "x"), gradient), (cd.grad(f, "x", simplify=False), gradient)):
+    for transformed in (simple, unsimplified):
         with np.errstate(all="ignore"):
             found = evaluate(transformed.term, {}, {"n": 5})(given["x"], given["y"])
-        close(found, expected)
-    ahead, behind = (cd.grad(f, "x")(given["x"] + 1e-6 * sign * np.arange(5.0), given["y"]) for sign in (1, -1))
+        close(found, gradient)
+    ahead, behind = (simple(given["x"] + 1e-6 * sign * np.arange(5.0), given["y"]) for sign in (1, -1))
     close(along, (ahead - behind) / 2e-6, 1e-4)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("simplify", [True, False])
-@pytest.mark.parametrize("around", [False, True])
-@pytest.mark.parametrize("condition", ["i != j", "i != j + 1", "2*i != j", "i != 2"])
+@pytest.mark.parametrize(
+    ("condition", "around"), [("i != j", False), ("i != j + 1", True), ("2*i != j", True), ("i != 2", False)]
+)
 def test_hessians(condition: str, around: bool, simplify: bool) -> None:
     singular = condition == "i != j"
     f = program(Ring if around else Charges, condition, "inverse square" if singular else "softmax", "product", False)
@@ -298,8 +300,8 @@ def test_complex_gradients_and_hessians() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=4) + 1j * rng.normal(size=4)
     cd.testing.check_grad(vortices, "z", z=z)
-    assert str(cd.grad(vortices)) == "z ↦ d ↦ 2 z[d] - 4 Σ_{i≠d} 1 / (z[d]* - z[i]*)"
     gradient, raw = cd.grad(vortices), cd.grad(vortices, simplify=False)
+    assert str(gradient) == "z ↦ d ↦ 2 z[d] - 4 Σ_{i≠d} 1 / (z[d]* - z[i]*)"
     close(raw(z), gradient(z))
     with np.errstate(all="ignore"):
         close(evaluate(raw.term, {}, {"n": 4})(z), gradient(z))
@@ -311,8 +313,9 @@ def test_complex_gradients_and_hessians() -> None:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Dask computes later, where none are held back
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("around", [False, True])
-@pytest.mark.parametrize("condition", ["i != j", "i != j + 1", "2*i != j", "i != j and even"])
+@pytest.mark.parametrize(
+    ("condition", "around"), [("i != j", False), ("i != j + 1", True), ("2*i != j", False), ("i != j and even", True)]
+)
 def test_backends_agree(condition: str, around: bool, backend: str) -> None:
     rng = np.random.default_rng(1)
     given = {"x": rng.permutation(150) * 0.1 + rng.uniform(0, 0.02, 150), "y": rng.uniform(0.5, 1.5, 150)}

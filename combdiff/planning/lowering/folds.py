@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.ir import Cyclic, Names, Var, extent
+from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import Fold, Read
-from combdiff.planning.views import Position, domain_of, extent_form
+from combdiff.planning.operations import Fold, Position, Read
+from combdiff.planning.views import domain_of
 from combdiff.polyhedra import Linear
 
 MOST = 8  # windows that an index is in at most

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from combdiff.ir import Domain, Term, Var, extent, join
+from combdiff.planning.extents import extent_form
 from combdiff.planning.networks import Network, PathFinder, Tree
 from combdiff.planning.operations import (
     UNIT,
@@ -28,6 +29,7 @@ from combdiff.planning.operations import (
     ElementwiseStep,
     Operation,
     Pattern,
+    Position,
     Read,
     Reduce,
     Scale,
@@ -35,13 +37,14 @@ from combdiff.planning.operations import (
     Step,
 )
 from combdiff.planning.search import trees
-from combdiff.planning.views import Position, domain_of, extent_form, index_labels, position
+from combdiff.planning.views import domain_of, index_labels, position
 
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
 TOTAL = frozenset(
     {
         *("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "heaviside"),
         *("maximum", "minimum", "logaddexp"),
+        *("erf", "erfc", "expit", "log_expit", "ndtr", "j0", "j1", "i0e", "i1e"),
     }
 )
 

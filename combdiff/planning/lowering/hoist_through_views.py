@@ -13,9 +13,9 @@ from dataclasses import replace
 from math import prod
 
 from combdiff.ir import Var, extent
+from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.graph import TOTAL, Graph, LabelledStep
 from combdiff.planning.operations import ElementwiseStep, Read, Step
-from combdiff.planning.views import extent_form
 
 
 def read_late(graph: Graph, name: str, values: Sequence[LabelledStep], kind: type) -> LabelledStep | None:

@@ -17,9 +17,10 @@ from math import prod
 from typing import NamedTuple
 
 from combdiff.ir import Domain, Var, extent
+from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.operations import Read
-from combdiff.planning.views import Position, domain_of, extent_form
+from combdiff.planning.operations import Position, Read
+from combdiff.planning.views import domain_of
 from combdiff.polyhedra import Linear
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.ir import Cyclic, Delta, Range, Symmetric, Term, Var
-from combdiff.planning.indirections import At, Clip, IndexEquals, Iota, Scatter, Take
+from combdiff.planning.extents import extent_form, first_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import UNIT, Read, SizeFactor
-from combdiff.planning.views import domain_of, extent_form, first_form, mask_of_form
+from combdiff.planning.operations import UNIT, At, Clip, IndexEquals, Iota, Read, Scatter, SizeFactor, Take
+from combdiff.planning.views import domain_of, mask_of_form
 
 
 def take(graph: Graph, value: LabelledStep, indices: Mapping[Var, LabelledStep]) -> LabelledStep:

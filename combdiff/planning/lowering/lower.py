@@ -60,6 +60,7 @@ from combdiff.ir import (
     subterms,
     type_of,
 )
+from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
@@ -81,7 +82,7 @@ from combdiff.planning.operations import (
     SolveEquation,
 )
 from combdiff.planning.operations import Read as ReadStep
-from combdiff.planning.views import domain_of, extent_form, is_renaming, modulus, solved
+from combdiff.planning.views import domain_of, is_renaming, modulus, solved
 
 _TWO = Number(2)
 
@@ -428,4 +429,4 @@ def _may_inline(term: Apply) -> bool:
 def _evaluated(row: Row, numbers: Sequence[Number]) -> Any:
     """A function of numbers, as a Python number; NaN, without a warning, where it is not defined."""
     with np.errstate(all="ignore"):
-        return np.asarray(getattr(np, row.numpy)(*(value.value() for value in numbers), *row.fixed)).item()
+        return np.asarray(row.numerical()(*(value.value() for value in numbers), *row.fixed)).item()

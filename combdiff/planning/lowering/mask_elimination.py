@@ -40,8 +40,8 @@ from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import needless
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import UNIT, DiagonalEmbed, Fill, Mask, PrefixSum
-from combdiff.planning.views import IndexCondition, domain_of, is_renaming, mask, mask_of_form
+from combdiff.planning.operations import UNIT, DiagonalEmbed, Fill, IndexCondition, Mask, PrefixSum
+from combdiff.planning.views import domain_of, is_renaming, mask, mask_of_form
 from combdiff.polyhedra import Linear, eliminate, linear, premises_of, symbol, term_of
 
 _BOUNDED = Range | Symmetric | Cyclic  # domains of indices, beside those of sizes

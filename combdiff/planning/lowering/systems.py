@@ -28,6 +28,7 @@ from combdiff.ir import (
     split,
     substitute,
 )
+from combdiff.planning.operations import plain_name
 
 
 def captures(term: Implicit) -> tuple[Var, ...]:
@@ -37,17 +38,12 @@ def captures(term: Implicit) -> tuple[Var, ...]:
     """
     indices = free_indices(term.map)
     if indices:
-        unknown = base_name(term.unknown)
+        unknown = plain_name(term.unknown)
         raise UnsupportedError(
-            f"an equation for {unknown} is solved for each index {base_name(indices[0])}: that would be a loop",
+            f"an equation for {unknown} is solved for each index {plain_name(indices[0])}: that would be a loop",
             hint=f"give {unknown} one axis more, and solve for all indices at once",
         )
     return tuple(sorted((v for v in term.map.free if isinstance(v.type, Space | Function)), key=lambda v: v.name))
-
-
-def base_name(var: Var) -> str:
-    """The name the user gave a variable, without the numbers that keep variables apart."""
-    return var.name.split(".")[0].rstrip("0123456789") or "x"
 
 
 def system(term: Implicit) -> Lambda:

@@ -1,6 +1,6 @@
 """Rewritings of plans, each with its reason in its first lines; none changes a value beyond rounding.
 
-`factoring`, `scaling`, `solves`, `masked_products`, `layouts`, `stacks` (before a plan is priced); `grams`,
-`structured`, `correlations`, `summands`, `fusion`, `reuse` (before it is written); `loop_axis`, `loops`, `slicing`
-(for less memory).
+`solves`, `factoring`, `scaling`, `layouts`, `masked_products` (for every plan); `correlations`, `structured` with
+`grams`, `fusion` with `summands` (for arrays in memory); `pipeline` (all these in one list); `reuse` (as a plan is
+written); `loop_axis`, `loops`, `slicing` (blocks, for less memory).
 """

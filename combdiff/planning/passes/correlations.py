@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from combdiff.planning.operations import Contract, Correlate, Pattern, Read, Step
+from combdiff.planning.extents import extent_form
+from combdiff.planning.operations import Contract, Correlate, Pattern, Position, Read, Step
 from combdiff.planning.plan import Plan, rewritten
-from combdiff.planning.views import Position, extent_form
 
 
 def correlated(plan: Plan) -> Plan:

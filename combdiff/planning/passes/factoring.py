@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.ir import Domain, join
+from combdiff.planning.extents import elements
 from combdiff.planning.operations import UNIT, Arrange, Combine, Contract, Pattern, SizeFactor, Step
-from combdiff.planning.plan import Plan, elements, flops, rewritten
+from combdiff.planning.plan import Plan, flops, rewritten
 
 ROUNDS = 4  # sums within sums that are factored
 Label = tuple[str, int]  # ("out", axis of the sum) or ("sum", axis of the common operand)

@@ -18,14 +18,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.ir import Domain, extent
+from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import (
     Arrange,
     Combine,
     ConjugateElements,
     Contract,
     ElementwiseStep,
+    IndexCondition,
     Mask,
     MaskedContract,
+    Position,
     Read,
     Reduce,
     ReduceMax,
@@ -36,7 +39,6 @@ from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_
 from combdiff.planning.passes.loops import Region, in_loops
 from combdiff.planning.passes.summands import in_pairs, passes
 from combdiff.planning.plan import Plan, peak
-from combdiff.planning.views import IndexCondition, Position, extent_form
 
 LEAST = 1 << 16  # elements of arrays that are worth a loop
 BLOCK = 1 << 14  # elements of a block: with a few of them, what a second-level cache holds

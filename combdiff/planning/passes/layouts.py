@@ -18,19 +18,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import Space, extent
-from combdiff.planning.operations import Contract, Parameter, Pattern, Step
-from combdiff.planning.passes.stacks import stackable
-from combdiff.planning.plan import ITEM_BYTES, Plan, elements
+from combdiff.planning.extents import elements
+from combdiff.planning.operations import ITEM_BYTES, Contract, Parameter, Pattern, Step, stackable
+from combdiff.planning.plan import Plan
 
 MOST = 64  # pairs of orders that are compared
 LARGE = 1 << 23  # bytes that are not copied for a product with a vector
 
 
-def in_best_layout(plan: Plan) -> list[Step]:
-    """The steps, each product with symmetric arguments on the order of their axes that suits it best."""
+def in_best_layout(plan: Plan) -> Plan:
+    """The plan with each product with symmetric arguments on the order of their axes that suits it best."""
     spaces = [(var.name, var.type) for var in plan.parameters if isinstance(var.type, Space)]
     equal = {name: _same(space, plan.orders.get(name)) for name, space in spaces}
-    return [_suited(step, plan.steps, equal, plan.sizes) for step in plan.steps]
+    return replace(plan, steps=tuple(_suited(step, plan.steps, equal, plan.sizes) for step in plan.steps))
 
 
 def _same(space: Space, order: Pattern | None) -> list[Pattern]:

@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from combdiff.ir import Domain, Range
-from combdiff.planning.operations import Block, Collect, Mask, MaskedContract, Read, Step
+from combdiff.planning.operations import Block, Collect, IndexCondition, Mask, MaskedContract, Read, Step
 from combdiff.planning.passes.loop_axis import Lane, lane
 from combdiff.planning.plan import Loop, Plan
-from combdiff.planning.views import IndexCondition
 from combdiff.polyhedra import Linear
 
 START = "start"

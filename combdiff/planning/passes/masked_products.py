@@ -18,6 +18,7 @@ from combdiff.planning.operations import (
     Arrange,
     ConjugateElements,
     Contract,
+    IndexCondition,
     Mask,
     MaskedContract,
     Pattern,
@@ -26,7 +27,6 @@ from combdiff.planning.operations import (
     Step,
 )
 from combdiff.planning.plan import Plan, rewritten
-from combdiff.planning.views import IndexCondition
 
 Hosted = list[tuple[IndexCondition, int]]
 

@@ -13,49 +13,28 @@ Invariant: no argument and no result that was returned changes, and every result
 
 from __future__ import annotations
 
-from typing import Protocol
-
-import numpy
-
-from combdiff.ir import Number, Space
-from combdiff.planning.indirections import IndexEquals
+from combdiff.ir import Space
 from combdiff.planning.operations import (
-    UNIT,
     Arrange,
     Combine,
     ConjugateElements,
     Contract,
     ElementwiseStep,
     Gram,
+    IndexCondition,
+    IndexEquals,
     NamedCall,
     Parameter,
     Pattern,
     Scale,
-    SizeFactor,
     SolveEquation,
     Step,
+    Words,
 )
 from combdiff.planning.plan import Plan
-from combdiff.planning.views import IndexCondition
 
 LEAST = 1 << 14  # elements from which new memory is noticed
-_NEGATIVE = SizeFactor(Number(-1))
 _OWN = (Contract, Combine, Scale, ElementwiseStep, ConjugateElements, Gram)
-
-
-class InPlaceWriter(Protocol):
-    """What is asked of the writer of expressions."""
-
-    plan: Plan
-
-    def operand(self, n: int) -> str:
-        """How a step is referred to."""
-
-    def placed(self, text: str, pattern: Pattern, rank: int) -> str:
-        """An array with its axes where the pattern says."""
-
-    def factor(self, factor: SizeFactor) -> str:
-        """A number times extents."""
 
 
 class Reuse:
@@ -67,15 +46,17 @@ class Reuse:
         for n in range(len(plan.steps)):
             self.widths.append(self._width(n))
 
-    def written(self, writer: InPlaceWriter, n: int, text: str, np: str) -> str:
+    def written(self, words: Words, n: int, text: str) -> str:
         """The expression of a step, written over an operand where one may be; `text` is it without."""
+        step = self.plan.steps[n]
         looped = any(loop.first <= n < loop.last for loop in self.plan.loops)
-        if not self.plan.steps[n].axes or (self.plan.elements(n) < LEAST and not looped):
+        if not step.axes or (self.plan.elements(n) < LEAST and not looped):
             return text
-        operands = self.plan.steps[n].operands
-        place = next((writer.operand(m) for position, m in enumerate(operands) if self._is_free(n, m, position)), None)
-        called = _called(writer, n, text, np) if place else None
-        return f"{np}.{called[:-1]}, out={place})" if called else text
+        free = (words.operand(m) for position, m in enumerate(step.operands) if self._is_free(n, m, position))
+        if (place := next(free, None)) is None:
+            return text
+        called = step.operation.called(words, step, list(map(words.operand, step.operands)))
+        return f"{words.dialect.np}.{called[:-1]}, out={place})" if called else text
 
     def _is_free(self, n: int, m: int, position: int) -> bool:
         """Whether the result of a step may take the memory of an operand."""
@@ -101,41 +82,9 @@ class Reuse:
 
 def _patterns(step: Step) -> tuple[Pattern, ...]:
     """The axis of the result along each axis of each operand."""
-    match step.operation:
-        case Contract(left=left, right=right, out=out, kernel="multiply"):
-            return tuple(tuple(out.index(label) for label in pattern) for pattern in (left, right))
-        case Combine(patterns=patterns) | ElementwiseStep(patterns=patterns):
-            return patterns
-        case Scale() | ConjugateElements():
-            return (tuple(range(len(step.axes))),)
-    return ((-1,),) * len(step.operands)
-
-
-def _called(writer: InPlaceWriter, n: int, text: str, np: str) -> str | None:
-    """A step as the call of one of NumPy's functions of elements; None where there is none."""
-    step = writer.plan.steps[n]
-    match step.operation:
-        case ElementwiseStep():
-            return _function(text, np)
-        case ConjugateElements():
-            return f"conjugate({writer.operand(step.operands[0])})"
-        case Scale(factor=factor):
-            return f"multiply({writer.factor(factor)}, {writer.operand(step.operands[0])})"
-        case Contract():
-            function = "multiply"
-        case Combine(factors=factors) if factors in ((UNIT, UNIT), (UNIT, _NEGATIVE)):
-            function = "add" if factors[1] == UNIT else "subtract"
-        case _:
-            return None
-    places = zip(step.operands, _patterns(step), strict=True)
-    texts = [writer.placed(writer.operand(m), pattern, len(step.axes)) for m, pattern in places]
-    return f"{function}({', '.join(texts)})"
-
-
-def _function(text: str, np: str) -> str | None:
-    """A text that calls a function of elements, without the library's name; a reciprocal counts as one."""
-    if text.startswith("1 / ") and text[4:].isidentifier():
-        return f"divide(1, {text[4:]})"
-    name, _, arguments = text.removeprefix(f"{np}.").partition("(")
-    single = arguments.count("(") == arguments.count(")") - 1 and arguments.endswith(")")
-    return f"{name}({arguments}" if single and isinstance(getattr(numpy, name, None), numpy.ufunc) else None
+    labels = step.operation.labels(step)
+    if labels is None or not all(label in labels.result for pattern in labels.operands for label in pattern):
+        return ((-1,),) * len(step.operands)
+    return tuple(
+        tuple(labels.result.index(label) for label in pattern if label is not None) for pattern in labels.operands
+    )

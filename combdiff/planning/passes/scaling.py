@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import join
+from combdiff.planning.extents import elements
 from combdiff.planning.operations import Contract, Scale, SizeFactor, Step
-from combdiff.planning.plan import Plan, elements, rewritten
+from combdiff.planning.plan import Plan, rewritten
 
 ROUNDS = 4  # products within products
 KERNELS = ("matrix-vector", "batched matrix-vector", "outer", "multiply")

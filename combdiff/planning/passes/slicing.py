@@ -19,11 +19,11 @@ from itertools import product
 from typing import TypeVar
 
 from combdiff.ir import extent
+from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import Arrange, Read
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.passes.loops import Region, in_loops
 from combdiff.planning.plan import Plan, cost, peak, rounds
-from combdiff.planning.views import extent_form
 
 CANDIDATES = 8  # arrays whose axes are tried, the largest first
 SMALL = 16  # an array that takes a smaller part of the limit than 1 / SMALL may be held whole

@@ -10,26 +10,27 @@ Invariant: the steps have the same results, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from combdiff.planning.operations import Contract, LinearSolve, MatrixFunctionStep, Step
+from combdiff.planning.plan import Plan, pruned
 
 MOST_SOLVES = 2  # from three on, one inverse is less work
 
 
-def with_solves(steps: Sequence[Step], results: Collection[int]) -> list[Step]:
-    """The steps with solutions in place of products with inverses; inverses no longer used are still there."""
-    found = list(steps)
+def with_solves(plan: Plan) -> Plan:
+    """The plan with solutions in place of products with inverses."""
+    steps, found = plan.steps, list(plan.steps)
     for n, step in enumerate(steps):
-        if step.operation != MatrixFunctionStep("inv") or n in results:
+        if step.operation != MatrixFunctionStep("inv") or n in plan.results:
             continue
         users = [m for m, user in enumerate(steps) if n in user.operands]
         solutions = [_solved(found[m], n, step.operands[0]) if _is_of_one_kind(found, m) else None for m in users]
         if len(users) <= MOST_SOLVES and None not in solutions:
             for m, solution in zip(users, solutions, strict=True):
                 found[m] = solution or found[m]
-    return found
+    return pruned(replace(plan, steps=tuple(found)))
 
 
 def _is_of_one_kind(steps: Sequence[Step], n: int) -> bool:

@@ -1,7 +1,8 @@
 """Primitives that a rule file adds, as rows of the table of primitives.
 
     (primitive "log1p" "\\operatorname{log1p}")     a name and its LaTeX
-    (numpy "log1p" "log1p")                         the NumPy function of that name, or else
+    (numpy "log1p" "log1p")                         the NumPy function of that name, or SciPy's
+    (numpy "spence" "scipy.special.spence")         special function, or else
     (definition f v)                                what f is of (Argument 0), (Argument 1), …
     (derivative "log1p" 0 v)                        ∂f/∂z₀; one for each argument
     (conjugate-derivative f 0 v)                    ∂f/∂z̄₀, where f is not holomorphic
@@ -9,20 +10,24 @@
 
 Derivatives and definitions are values in the vocabulary of numbers, sums, products, conjugates and functions.
 
-Invariant: a row that a file makes is data: its NumPy name is that of an element-wise function (a ufunc) of NumPy.
+Invariant: a row that a file makes is data: its NumPy name is that of an element-wise function (a ufunc) of NumPy or
+of scipy.special.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from combdiff.errors import RuleError
 from combdiff.ir import (
+    SCIPY,
     TABLE,
     Number,
     Primitive,
@@ -37,6 +42,7 @@ from combdiff.ir import (
     substitute,
     subterms,
     tidy,
+    without_scipy,
 )
 from combdiff.simplification.laws.syntax import Command, Expr, Source, calls
 
@@ -208,12 +214,25 @@ def _row(name: str, said: _Said, source: Source) -> Row:
 
 def _check_numpy(name: str, said: _Said, arity: int, source: Source) -> None:
     """A NumPy name must be that of an element-wise function of as many arguments."""
-    ufunc = getattr(np, said.numpy, None) if said.numpy.isidentifier() else None
+    of_scipy = said.numpy.startswith(SCIPY)
+    shown = said.numpy if of_scipy else f"np.{said.numpy}"
+    module = _scipy_special(said.numpy) if of_scipy else np
+    own = said.numpy.removeprefix(SCIPY)
+    ufunc = getattr(module, own, None) if own.isidentifier() else None
     if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1:
-        mend = f'write (definition "{name}" …) in terms of functions that NumPy has'
-        raise source.error(said.node, f"NumPy has no element-wise function {said.numpy!r}", mend)
+        library = "SciPy" if of_scipy else "NumPy"
+        mend = f'write (definition "{name}" …) in terms of functions that {library} has'
+        raise source.error(said.node, f"{library} has no element-wise function {own!r}", mend)
     if ufunc.nin != arity:
-        raise source.error(said.node, f"np.{said.numpy} takes {ufunc.nin} arguments, but {name} has {arity}")
+        raise source.error(said.node, f"{shown} takes {ufunc.nin} arguments, but {name} has {arity}")
+
+
+def _scipy_special(wanted: str) -> ModuleType:
+    """The module of SciPy's special functions. Raises UnsupportedError where it is not installed."""
+    try:
+        return importlib.import_module(SCIPY.rstrip("."))
+    except ModuleNotFoundError:
+        raise without_scipy(f"{wanted} is computed") from None
 
 
 @dataclass(frozen=True)

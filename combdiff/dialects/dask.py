@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.codegen.dialects.numpy import NumPyDialect
+from combdiff.dialects.numpy import NumPyDialect
 from combdiff.ir import MATRIX_TABLE, TABLE
 from combdiff.kernels import REGIONS, matrix_helpers, texts
 

@@ -17,50 +17,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from combdiff.codegen.fragments import parenthesised
-from combdiff.codegen.index_arrays import Words, grid
+from combdiff.dialects import parenthesised
 from combdiff.ir import Domain
-from combdiff.planning import Position, Read, Step, elements, extent_form
+from combdiff.planning.extents import elements, extent_form
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.words import Words
 from combdiff.polyhedra import Linear
+
+Positions = Sequence[Position]  # of a read, one for each axis
 
 MOST = 4  # a view that repeats elements more often than this is worth the copy it is of
 MOST_PERMUTED = 3  # labels whose orders are all compared with the index arrays that are there
 
 
-def wrapped_read(writer: Words, read: Read, operand: str, step: Step) -> str | None:
+def wrapped_read(words: Words, read: Positions, operand: str, step: Step) -> str | None:
     """The expression of a read that wraps; None for those that need zeros, and for large windows."""
-    source = writer.plan.steps[step.operands[0]].axes
-    sizes = writer.plan.sizes
-    if text := _rolled(writer, read, operand, step):
+    source = words.axes[step.operands[0]]
+    sizes = words.planned
+    if text := _rolled(words, read, operand, step):
         return text
-    if writer.dialect.strided and (text := _sliced(writer, read, operand, step)):
+    if words.dialect.strided and (text := _sliced(words, read, operand, step)):
         return text
-    if writer.dialect.strided and elements(step.axes, sizes) > MOST * elements(source, sizes):
+    if words.dialect.strided and elements(step.axes, sizes) > MOST * elements(source, sizes):
         return None
     bare = [_bare(n, read, step, axis) for n, axis in enumerate(source)]
     gathered = [n for n, label in enumerate(bare) if label is None]
-    labels = tuple(sorted({label for n in gathered for label in _labels(read.positions[n])}))
-    if not labels or not all(_inside(writer, read.positions[n], step, n) for n in gathered):
+    labels = tuple(sorted({label for n in gathered for label in _labels(read[n])}))
+    if not labels or not all(_inside(words, read[n], step, n) for n in gathered):
         return None
-    known = writer.index_arrays.names
+    known = words.index_arrays.names
     orders = permutations(labels) if len(labels) <= MOST_PERMUTED else [labels]
-    written = [(order, _grids(writer, read, step, gathered, order)) for order in orders]
+    written = [(order, _grids(words, read, step, gathered, order)) for order in orders]
     labels, grids = next((one for one in written if not known.keys().isdisjoint(one[1])), written[0])
     for label in labels:
-        if sum(text.count(each := _range(writer, step.axes[label])) for text in {*grids} - known.keys()) > 1:
-            writer.index_arrays.named(each)
+        if sum(text.count(each := _range(words, step.axes[label])) for text in {*grids} - known.keys()) > 1:
+            words.index_arrays.named(each)
     items = [":"] * len(source)
     for n, text in zip(gathered, grids, strict=True):
-        large = len(_labels(read.positions[n])) > 1
-        items[n] = writer.index_arrays.named(text) if large else writer.index_arrays.short(text)
+        large = len(_labels(read[n])) > 1
+        items[n] = words.index_arrays.named(text) if large else words.index_arrays.short(text)
     text = f"{operand}[{', '.join(items)}]"
-    return writer.dialect.transposed(text, _order(bare, gathered, labels, len(step.axes)))
+    return words.dialect.transposed(text, _order(bare, gathered, labels, len(step.axes)))
 
 
-def _rolled(writer: Words, read: Read, operand: str, step: Step) -> str | None:
+def _rolled(words: Words, read: Positions, operand: str, step: Step) -> str | None:
     """The expression where each axis is read around along a label of its own, forwards or backwards."""
-    source, turned, shifts, order = writer.plan.steps[step.operands[0]].axes, [], {}, []
-    for n, (position, axis) in enumerate(zip(read.positions, source, strict=True)):
+    source, turned, shifts, order = words.axes[step.operands[0]], [], {}, []
+    for n, (position, axis) in enumerate(zip(read, source, strict=True)):
         labels = _labels(position)
         if len(labels) != 1 or abs(position.steps[labels[0]]) != 1 or position.divisor != 1:
             return None
@@ -73,47 +77,47 @@ def _rolled(writer: Words, read: Read, operand: str, step: Step) -> str | None:
         # u[(c - i) mod n] is v[(i + n - 1 - c) mod n] of the reversed v
         shift = position.start + 1 if turned[n] == "::-1" else position.start.scale(-1)
         if shift != Linear():
-            shifts[n] = writer.form(shift)
+            shifts[n] = words.form(shift)
     if sorted(order) != list(range(len(step.axes))):
         return None
-    text = operand if set(turned) == {":"} else writer.dialect.indexed(operand, turned)
+    text = operand if set(turned) == {":"} else words.dialect.indexed(operand, turned)
     if shifts:
         by, axes = (", ".join(map(str, part)) for part in (shifts.values(), shifts))
         by, axes = (f"({part})" if len(shifts) > 1 else part for part in (by, axes))
-        text = f"{writer.dialect.np}.roll({text}, {by}, {axes})"
-    return writer.dialect.transposed(text, [order.index(label) for label in range(len(order))])
+        text = f"{words.dialect.np}.roll({text}, {by}, {axes})"
+    return words.dialect.transposed(text, [order.index(label) for label in range(len(order))])
 
 
-def _sliced(writer: Words, read: Read, operand: str, step: Step) -> str | None:
+def _sliced(words: Words, read: Positions, operand: str, step: Step) -> str | None:
     """The expression where parts of axes are read, each along a label of its own; None for other reads."""
-    source = writer.plan.steps[step.operands[0]].axes
-    used = [_labels(position) for position in read.positions]
+    source = words.axes[step.operands[0]]
+    used = [_labels(position) for position in read]
     if sorted(label for labels in used for label in labels) != list(range(len(step.axes))):
         return None
-    for axis, (position, labels) in enumerate(zip(read.positions, used, strict=True)):
+    for axis, (position, labels) in enumerate(zip(read, used, strict=True)):
         if len(labels) != 1 or position.steps[labels[0]] != 1 or position.divisor != 1:
             return None
         length = extent_form(step.axes[labels[0]])
         if position.along() is None or length != extent_form(source[axis]):
             if not position.wrap:
                 return None
-            operand = f"_wrapped({operand}, {axis}, {writer.form(position.start)}, {writer.form(length)})"
-    return writer.dialect.transposed(operand, [used.index([label]) for label in range(len(used))])
+            operand = f"_wrapped({operand}, {axis}, {words.form(position.start)}, {words.form(length)})"
+    return words.dialect.transposed(operand, [used.index([label]) for label in range(len(used))])
 
 
-def _range(writer: Words, axis: Domain) -> str:
-    return writer.dialect.arange(writer.extent(axis))
+def _range(words: Words, axis: Domain) -> str:
+    return words.dialect.arange(words.extent(axis))
 
 
-def _grids(writer: Words, read: Read, step: Step, gathered: Sequence[int], labels: Sequence[int]) -> list[str]:
+def _grids(words: Words, read: Positions, step: Step, gathered: Sequence[int], labels: Sequence[int]) -> list[str]:
     """The positions on the axes that are read by index arrays, as arrays over the labels."""
-    source = writer.plan.steps[step.operands[0]].axes
+    source = words.axes[step.operands[0]]
     texts = []
-    for position, axis in ((read.positions[n], source[n]) for n in gathered):
+    for position, axis in ((read[n], source[n]) for n in gathered):
         steps = tuple(position.steps[label] for label in labels)
-        text = grid(writer, steps, position.start, [step.axes[label] for label in labels])
+        text = words.grid(steps, position.start, [step.axes[label] for label in labels])
         wraps = position.wrap and position.along() is None
-        texts.append(f"({text}) % {parenthesised(writer.extent(axis))}" if wraps else text)
+        texts.append(f"({text}) % {parenthesised(words.extent(axis))}" if wraps else text)
     return texts
 
 
@@ -121,16 +125,16 @@ def _labels(position: Position) -> list[int]:
     return [label for label, size in enumerate(position.steps) if size]
 
 
-def _bare(n: int, read: Read, step: Step, axis: Domain) -> int | None:
+def _bare(n: int, read: Positions, step: Step, axis: Domain) -> int | None:
     """The label that an axis runs along, where no other axis is read along it; None for other axes."""
-    label = read.positions[n].along()
-    used = sum(label in _labels(position) for position in read.positions)
+    label = read[n].along()
+    used = sum(label in _labels(position) for position in read)
     return label if label is not None and used == 1 and extent_form(step.axes[label]) == extent_form(axis) else None
 
 
-def _inside(writer: Words, position: Position, step: Step, n: int) -> bool:
+def _inside(words: Words, position: Position, step: Step, n: int) -> bool:
     """Whether a position is always on its axis: it wraps, and the axis is empty only if the result is."""
-    axis = extent_form(writer.plan.steps[step.operands[0]].axes[n])
+    axis = extent_form(words.axes[step.operands[0]][n])
     equal = any(extent_form(step.axes[label]) == axis for label in _labels(position))
     return equal and position.divisor == 1 and (position.wrap or position.along() is not None)
 

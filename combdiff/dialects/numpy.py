@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import factorial
 
-from combdiff.ir import MATRIX_TABLE, TABLE, Number
+from combdiff.errors import UnsupportedError
+from combdiff.ir import MATRIX_TABLE, SCIPY, TABLE, Number
 from combdiff.kernels import BANDS, REGIONS, matrix_helpers, texts
 
 # Powers that are written as something cheaper.
@@ -31,6 +33,15 @@ _PARTS = ("real", "imag")  # attributes of an array
 _SHIFTING = {"masked": "{np}.where({0}, {1}, -{np}.inf)", "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)"}
 
 
+_OF_JAX = frozenset(
+    {
+        *("erf", "erfc", "erfcx", "erfinv", "ndtr", "log_ndtr", "ndtri", "gamma", "gammaln", "digamma", "polygamma"),
+        *("betaln", "xlogy", "xlog1py", "expit", "logit", "i0", "i1", "i0e", "i1e", "entr", "expi", "exp1", "spence"),
+        *("rel_entr", "kl_div", "gammainc", "gammaincc", "zeta", "poch", "betainc", "lambertw", "owens_t"),
+    }
+)  # of SciPy's special functions
+
+MOST_EXACT = 18  # factorials up to this one are exact as floating point numbers
 SOLVERS = ("_system", "_solve", "_near", "_search")  # kernels of NumPy's for every library
 
 
@@ -41,6 +52,8 @@ class NumPyDialect:
     module = "numpy"
     np = "np"
     imports: tuple[str, ...] = ("import numpy as np",)
+    special = "special"  # what the module of special functions is called
+    special_import = "from scipy import special"
     item = "[()]"  # makes a result without axes a NumPy scalar, of an array that may be a view of an argument too
     guard: str | None = 'with np.errstate(divide="ignore", invalid="ignore", over="ignore"):'
     permute = "transpose"
@@ -149,7 +162,22 @@ class NumPyDialect:
             return f"{texts[0]}.{name}"
         if name in _SHIFTING:
             return _SHIFTING[name].format(*texts, np=self.np)
+        if TABLE[name].numpy.startswith(SCIPY):
+            return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"
+
+    def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
+        """A function of SciPy's. Raises UnsupportedError where the library has none of that name."""
+        if name == "polygamma" and texts[0].isdigit() and 0 < int(texts[0]) <= MOST_EXACT:
+            order = int(texts[0])  # as the ufunc that polygamma calls, which keeps float32
+            return f"{(-1) ** (order + 1) * factorial(order)} * {self.special}.zeta({order + 1}, {texts[1]})"
+        return f"{self.special}.{name}({', '.join(texts)})"
+
+    def lacking(self, name: str) -> UnsupportedError:
+        """The error for a special function that the library has not."""
+        return UnsupportedError(
+            f"the backend {self.name!r} has no function {name}", hint="call the program with NumPy arrays: SciPy has it"
+        )
 
     def matrix_function(self, name: str, operand: str, shape: str) -> str:
         """A function of `matrices.MATRIX_TABLE`, whose result has that shape."""
@@ -195,6 +223,7 @@ class CuPyDialect(NumPyDialect):
     module = "cupy"
     np = "cp"
     imports = ("import cupy as cp",)
+    special_import = "from cupyx.scipy import special"
     item = ""
     guard = None
     native = False
@@ -214,6 +243,8 @@ class JaxDialect(NumPyDialect):
     module = "jax"
     np = "jnp"
     imports = ("import jax.numpy as jnp",)
+    special = "jsp"
+    special_import = "import jax.scipy.special as jsp"
     item = ""
     guard = None
     strided = False
@@ -230,6 +261,14 @@ class JaxDialect(NumPyDialect):
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""
         return f"jnp.asarray({text}, {dtype})"
+
+    def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
+        """JAX has the functions that it differentiates."""
+        if name == "log_expit":
+            return f"-jnp.logaddexp(0, -{texts[0]})"
+        if name not in _OF_JAX:
+            raise self.lacking(name)
+        return super().special_function(name, texts, numbers)
 
     def copy(self, text: str) -> str:
         """Arrays never change."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.codegen.dialects.numpy import NumPyDialect
-from combdiff.ir import TABLE
+from combdiff.dialects.numpy import NumPyDialect
+from combdiff.ir import SCIPY, TABLE
 from combdiff.kernels import REGIONS, matrix_helpers, texts
 
 _TORCH = {
@@ -25,7 +25,24 @@ _TORCH = {
     "power": "torch.pow({0}, {1})",
 }
 
-_OF_TENSORS = ("logaddexp", "hypot", "arctan2")  # which take no numbers
+_SPECIAL = {
+    **{
+        name: f"torch.special.{name}({{0}})"
+        for name in (
+            *("erf", "erfc", "erfcx", "erfinv", "ndtr", "log_ndtr", "ndtri", "gammaln", "digamma", "expit", "logit"),
+            *("i0", "i1", "i0e", "i1e", "entr"),
+        )
+    },
+    "log_expit": "torch.nn.functional.logsigmoid({0})",
+    "j0": "torch.special.bessel_j0({0})",
+    "j1": "torch.special.bessel_j1({0})",
+    "polygamma": "torch.special.polygamma({0}, {1})",
+    "xlogy": "torch.special.xlogy({0}, {1})",
+    "xlog1py": "torch.special.xlog1py({0}, {1})",
+    "betaln": "torch.lgamma({0}) + torch.lgamma({1}) - torch.lgamma({0} + {1})",
+}  # SciPy's special functions
+
+_OF_TENSORS = ("logaddexp", "hypot", "arctan2", "xlogy", "xlog1py", "betaln")  # which take no numbers
 
 
 class TorchDialect(NumPyDialect):
@@ -35,6 +52,8 @@ class TorchDialect(NumPyDialect):
     module = "torch"
     np = "torch"
     imports = ("import torch",)
+    special = "torch.special"
+    special_import = "import torch"
     item = ""
     guard = None
     permute = "permute"
@@ -132,7 +151,15 @@ class TorchDialect(NumPyDialect):
             return f"torch.zeros_like({texts[0]})"
         if name in _TORCH:
             return _TORCH[name].format(*texts)
+        if TABLE[name].numpy.startswith(SCIPY):
+            return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"
+
+    def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
+        """PyTorch has some under names of its own."""
+        if name not in _SPECIAL:
+            raise self.lacking(name)
+        return _SPECIAL[name].format(*texts)
 
     def largest(self, operand: str, axes: str) -> str:
         """PyTorch refuses the largest of no elements."""

@@ -1,0 +1,83 @@
+"""Calls of what the user gave, and of solvers of equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from combdiff.dialects import tuple_text
+from combdiff.errors import UnsupportedError
+from combdiff.ir import Function, Lambda, Space, Var
+from combdiff.planning.operations.operation import Occurrence, Operation, Step
+from combdiff.planning.operations.words import Words
+
+
+@dataclass(frozen=True)
+class NamedCall(Operation):
+    """A named map of its arguments or, with a position, its pullback (the last operand is the cotangent)."""
+
+    name: str
+    position: int | None = None
+
+    fresh = False
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A call of the function, or of its method `pullback`."""
+        function = words.arguments[self.name]
+        if self.position is None:
+            return words.dialect.called(f"{function}({', '.join(operands)})")
+        arguments = tuple_text(operands[:-1])
+        return words.dialect.called(f"{function}.pullback({self.position}, {arguments}, {operands[-1]})")
+
+
+@dataclass(frozen=True)
+class SolveEquation(Operation):
+    """The solution of an equation, by a solver: `system` gives the equation and its Jacobian (see `systems`).
+
+    The first operand is what is given, the others are the tensors that the system takes after the unknown.
+    """
+
+    kind: str
+    system: Lambda
+
+    @property
+    def order(self) -> int:
+        """How many axes the unknown has."""
+        space = self.system.parameters[0].type
+        return space.order if isinstance(space, Space) else 0
+
+    def workspace(self, at: Occurrence) -> int:
+        """Copies of what is given."""
+        return 3 * sum(at.given) * at.item
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A call of a solver with the function of the system; on NumPy's arrays, where the library has no solvers."""
+        given, *tensors = operands
+        parameters = self.system.parameters[1:]
+        if not words.dialect.solves:
+            _check_captures(words, parameters)
+        arrays = iter(tensors)
+        captures = [words.arguments[p.name] if isinstance(p.type, Function) else next(arrays) for p in parameters]
+        head = f'"{plain_name(self.system.parameters[0])}", {words.systems[self.system]}'
+        order = f"{self.order}, " if self.kind == "solve" else ""
+        solver = f"_solve({head}" if order else f'_search("{self.kind}", {head}'
+        if words.dialect.solves:
+            return f"{solver}, {given}, {order}{', '.join([words.dtype(step.kind), *captures])})"
+        on_host = f"lambda given, dtype, *captures: {solver}, given, {order}dtype, *captures)"
+        return f"_on_host({on_host}, {', '.join([given, words.dtype(step.kind), *captures])})"
+
+
+def plain_name(var: Var) -> str:
+    """The name the user gave a variable, without the numbers that keep variables apart."""
+    return var.name.split(".")[0].rstrip("0123456789") or "x"
+
+
+def _check_captures(words: Words, parameters: Sequence[Var]) -> None:
+    """Refuse a named map in an equation that is solved with NumPy for another library."""
+    for var in parameters:
+        if isinstance(var.type, Function):
+            raise UnsupportedError(
+                f"an equation that calls the named map {var.name} is solved for NumPy arrays alone, "
+                f"not on the backend {words.dialect.name!r}",
+                hint=f"fix the map first: .partial({var.name}=…)",
+            )

@@ -1,0 +1,169 @@
+"""Operations element by element: sums with factors, functions, conjugates.
+
+2·A[i, j] − x[i]     Combine((2, −1), ((0, 1), (0,)))      2 * A - x[:, None]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from combdiff.dialects import parenthesised
+from combdiff.ir import Number
+from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
+
+_NEGATIVE = SizeFactor(Number(-1))
+
+
+@dataclass(frozen=True)
+class ConjugateElements(Operation):
+    """The complex conjugate, element by element."""
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the axes."""
+        rank = tuple(range(len(step.axes)))
+        return Labels((rank,), rank)
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The library's own, or a method of Python's numbers."""
+        number = not step.axes and words.numbers[step.operands[0]]
+        return f"{operands[0]}.conjugate()" if number else words.dialect.conjugate(operands[0])
+
+    def called(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The function of that name."""
+        return f"conjugate({operands[0]})"
+
+
+@dataclass(frozen=True)
+class Scale(Operation):
+    """The operand times a number."""
+
+    factor: SizeFactor
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the axes."""
+        rank = tuple(range(len(step.axes)))
+        return Labels((rank,), rank)
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A product."""
+        return words.scaled(self.factor, operands[0])
+
+    def called(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A product."""
+        return f"multiply({words.factor(self.factor)}, {operands[0]})"
+
+
+@dataclass(frozen=True)
+class Combine(Operation):
+    """Σ factor·operand, each operand broadcast along its pattern."""
+
+    factors: tuple[SizeFactor, ...]
+    patterns: tuple[Pattern, ...]
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the result's axes."""
+        return Labels(self.patterns, tuple(range(len(step.axes))))
+
+    def flops(self, at: Occurrence) -> int:
+        """One for each operand and element."""
+        return max(1, len(at.operands)) * at.elements
+
+    def workspace(self, at: Occurrence) -> int:
+        """Operands times their factors, and sums of some."""
+        scaled = sum(factor != UNIT for factor in self.factors)
+        return min(2, scaled + (len(self.factors) > 2)) * at.elements * at.item + at.buffers(self.patterns)
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """factor·array + …; numbers stand last, as Python's `complex + np.float64` is no NumPy scalar."""
+        text = ""
+        parts = zip(step.operands, self.patterns, self.factors, strict=True)
+        for m, pattern, factor in sorted(parts, key=lambda part: words.numbers[part[0]]):
+            constant = words.constants.get(m)
+            total = factor.times(SizeFactor(constant or Number(1)))
+            negative = not total.number.imag and total.number.real < 0
+            if negative:
+                total = total.times(SizeFactor(Number(-1)))
+            array = words.placed(words.names[m], pattern, len(step.axes))
+            sign = (" - " if text else "-") if negative else (" + " if text else "")
+            text += sign + (words.scaled(total, array) if constant is None else words.factor(total))
+        return text
+
+    def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
+        """A sum or difference of two."""
+        if self.factors not in ((UNIT, UNIT), (UNIT, _NEGATIVE)):
+            return None
+        texts = words.aligned(operands, self.patterns, len(step.axes))
+        return f"{'add' if self.factors[1] == UNIT else 'subtract'}({', '.join(texts)})"
+
+
+@dataclass(frozen=True)
+class ElementwiseStep(Operation):
+    """A function of `primitives.TABLE`, each operand broadcast along its pattern; or what makes exponents ready:
+
+    `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite.
+    """
+
+    name: str
+    patterns: tuple[Pattern, ...]
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.name
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the result is not a part of its operand."""
+        return self.name not in ("real", "imag")
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the result's axes."""
+        return Labels(self.patterns, tuple(range(len(step.axes))))
+
+    def flops(self, at: Occurrence) -> int:
+        """One for each operand and element."""
+        return max(1, len(at.operands)) * at.elements
+
+    def workspace(self, at: Occurrence) -> int:
+        """Some powers are written as two operations."""
+        return (self.name == "power") * at.elements * at.item + at.buffers(self.patterns)
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A call of the library's function, or a power as something cheaper."""
+        texts = words.aligned(operands, self.patterns, len(step.axes))
+        numbers = [words.numbers[m] for m in step.operands]
+        text = _power(words, step, texts) if self.name == "power" else None
+        if text is None:
+            text = words.dialect.function(self.name, texts, [words.kinds[m] for m in step.operands], numbers)
+        libraries = (f"{words.dialect.np}.", f"{words.dialect.special}.")
+        return words.dialect.number(text) if all(numbers) and text.startswith(libraries) else text
+
+    def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
+        """What its text calls, where that is a function of elements; a reciprocal counts as one."""
+        text = self.write(words, step, operands)
+        if text.startswith("1 / ") and text[4:].isidentifier():
+            return f"divide(1, {text[4:]})"
+        name, _, arguments = text.removeprefix(f"{words.dialect.np}.").partition("(")
+        single = arguments.count("(") == arguments.count(")") - 1 and arguments.endswith(")")
+        return f"{name}({arguments}" if single and isinstance(getattr(numpy, name, None), numpy.ufunc) else None
+
+
+def _power(words: Words, step: Step, texts: list[str]) -> str | None:
+    """A power where it is not written as a call of a function."""
+    base, exponent = step.operands
+    if exponent in words.constants:
+        number = words.constants[exponent]
+        whole = isinstance(number.real, int) and not number.imag and number.real < 0
+        texts[1] = f"{texts[1]}.0" if whole and words.kinds[base] is int else texts[1]
+        if written := words.dialect.powers.get(number):
+            of_arrays = "{np}" in written and words.numbers[base]
+            return None if of_arrays else written.format(texts[0], np=words.dialect.np)
+    elif words.kinds[base] is int and words.kinds[exponent] is int:
+        return words.dialect.integer_power(*texts)
+    if base in words.constants and words.kinds[base] is complex:
+        return None
+    return f"{parenthesised(texts[0])} ** {parenthesised(texts[1])}"

@@ -1,0 +1,56 @@
+"""What a plan begins with: the arguments of the program, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from combdiff.dialects import literal
+from combdiff.ir import Number
+from combdiff.planning.operations.operation import Occurrence, Operation, Step
+from combdiff.planning.operations.words import Words
+
+
+@dataclass(frozen=True)
+class Parameter(Operation):
+    """An argument of the program."""
+
+    name: str
+
+    fresh = False
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.name
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The name of the argument in the source."""
+        return words.arguments[self.name]
+
+    def flops(self, at: Occurrence) -> int:
+        """Nothing is done."""
+        return 0
+
+    def held(self, at: Occurrence) -> int:
+        """It is the caller's."""
+        return 0
+
+
+@dataclass(frozen=True)
+class Fill(Operation):
+    """A number."""
+
+    number: Number
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The number as Python writes it."""
+        return literal(self.number)
+
+    def flops(self, at: Occurrence) -> int:
+        """Nothing is done."""
+        return 0
+
+    def held(self, at: Occurrence) -> int:
+        """No array is made."""
+        return 0

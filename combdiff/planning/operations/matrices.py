@@ -1,0 +1,98 @@
+"""Functions of matrices, systems of equations, and products of a matrix with itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from combdiff.ir import MATRIX_TABLE
+from combdiff.kernels import GRAM_BLOCK, GRAM_SMALL
+from combdiff.planning.operations.operation import Occurrence, Operation, Step
+from combdiff.planning.operations.words import Words
+
+
+@dataclass(frozen=True)
+class MatrixFunctionStep(Operation):
+    """A function of `matrices.MATRIX_TABLE` of the last two axes of the operand, for each matrix of the stack."""
+
+    name: str
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.name
+
+    def flops(self, at: Occurrence) -> int:
+        """A share of n³ for each matrix."""
+        extents, share = at.shape_of(0), MATRIX_TABLE[self.name].cost
+        return max(1, prod(extents) * extents[-1] * share.numerator // share.denominator)
+
+    def workspace(self, at: Occurrence) -> int:
+        """Copies that LAPACK works on."""
+        return 3 * sum(at.given) * at.item
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The library's own."""
+        return words.dialect.matrix_function(self.name, operands[0], words.shape(step.axes))
+
+
+@dataclass(frozen=True)
+class LinearSolve(Operation):
+    """The inverse of the first operand times the second; says which of them, and whether the result, is transposed."""
+
+    matrix_transposed: bool
+    right_transposed: bool
+    transposed: bool
+
+    def flops(self, at: Occurrence) -> int:
+        """A factorisation, and two triangular systems for each column."""
+        rows, others = at.shape_of(0)[0], at.shape_of(1)
+        return max(1, rows**3 // 3 + rows * prod(others))
+
+    def workspace(self, at: Occurrence) -> int:
+        """Copies that LAPACK works on."""
+        return 3 * sum(at.given) * at.item
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A helper, whose errors call the matrix by name."""
+        turned = (self.matrix_transposed, self.right_transposed)
+        matrix, right = (f"{text}.T" if turn else text for text, turn in zip(operands, turned, strict=True))
+        text = words.dialect.linear_solve(matrix, right, operands[0])
+        return f"{text}.T" if self.transposed else text
+
+
+@dataclass(frozen=True)
+class Gram(Operation):
+    """Σ_i conj(X[i,a])·s[i]·X[i,d] of a matrix X, summed along its `axis`, and a real vector s, or no s.
+
+    `flipped` says that the result is transposed, which is conjugated.
+    """
+
+    axis: int
+    flipped: bool = False
+
+    def flops(self, at: Occurrence) -> int:
+        """One triangle of the product."""
+        rows, columns = self._sides(at)
+        return rows * columns * (columns + 1) // 2
+
+    def workspace(self, at: Occurrence) -> int:
+        """Some rows at a time, scaled and conjugated."""
+        return 2 * gram_block(*self._sides(at)) * at.item
+
+    def _sides(self, at: Occurrence) -> tuple[int, int]:
+        shape = at.shape_of(0)
+        return shape[self.axis], shape[1 - self.axis]
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A helper that computes one triangle."""
+        turned = f"{operands[0]}{'.T' if self.axis else ''}"
+        return f"_gram({', '.join([turned, *operands[1:]])}){'.T' if self.flipped else ''}"
+
+
+def gram_block(rows: int, columns: int) -> int:
+    """The elements of the rows that `_gram` takes at a time, of a matrix with so many rows and columns."""
+    if columns < 64 or rows * columns <= GRAM_SMALL:
+        return rows * columns
+    return columns * min(rows, max(16, min(columns // 2, GRAM_BLOCK // columns)))

@@ -1,0 +1,152 @@
+"""What every operation of a plan tells of itself: its labels, what it costs, and its text.
+
+Axes are numbered, not named: `Σ_k A[i, k]·B[k, j]` is
+
+    Step(Contract(left=(0, 1), right=(1, 2), out=(0, 2)), operands=(A, B), axes=(N, M))
+
+so that equal computations are equal values whatever their indices were called. A *pattern* gives, for each axis
+of an operand, the number of the axis or label it runs along.
+
+Invariant: an operation says everything about a step but the sizes; it holds for arrays of every size.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from combdiff.ir import Domain
+from combdiff.planning.extents import elements, shape
+from combdiff.planning.operations.words import Pattern, Words
+
+ITEM_BYTES = {int: 8, float: 8, complex: 16}
+BUFFER = 1 << 13  # elements of an operand that NumPy lays out at a time
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The label along each axis of each operand (None: it has none) and of the result.
+
+    `whole` are labels along which a step needs all of the index at once: it can't be done block by block.
+    """
+
+    operands: tuple[tuple[int | None, ...], ...]
+    result: Pattern
+    whole: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A step at given sizes, in its plan: what a cost may depend on.
+
+    `operands` are the steps it acts on, `numbers` tells which of them are Python numbers. In a loop, `rounds` is how
+    many blocks it goes through, and `starts` names the positions that loops begin their blocks at.
+    """
+
+    step: Step
+    operands: tuple[Step, ...]
+    sizes: Mapping[str, int]
+    numbers: tuple[bool, ...] = ()
+    rounds: int = 1
+    starts: Collection[str] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        return shape(self.step.axes, self.sizes)
+
+    @property
+    def elements(self) -> int:
+        """The number of elements of the result."""
+        return elements(self.step.axes, self.sizes)
+
+    @property
+    def item(self) -> int:
+        """The bytes of one element of the result."""
+        return ITEM_BYTES[self.step.kind]
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The number of elements of each operand."""
+        return tuple(elements(one.axes, self.sizes) for one in self.operands)
+
+    def shape_of(self, position: int) -> tuple[int, ...]:
+        """The shape of an operand."""
+        return shape(self.operands[position].axes, self.sizes)
+
+    def products(self, patterns: Sequence[Pattern]) -> int:
+        """The product of the extents of all labels of the operands."""
+        pairs = [pair for n, pattern in enumerate(patterns) for pair in zip(pattern, self.shape_of(n), strict=True)]
+        return prod(dict(pairs).values())
+
+    def buffers(self, patterns: Sequence[Pattern]) -> int:
+        """Bytes of the buffers in which NumPy lays out elements of operands, at most two at a time.
+
+        Of those that are repeated along an axis, have another order of axes or another element type.
+        """
+        rank = tuple(range(len(self.step.axes)))
+        pairs = [(one, pattern) for one, pattern in zip(self.operands, patterns, strict=True) if pattern]
+        laid = sum(pattern != rank or one.kind is not self.step.kind or not one.fresh for one, pattern in pairs)
+        return min(2, laid) * min(BUFFER, self.elements) * self.item
+
+
+class Operation(ABC):
+    """An operation on arrays, as a frozen value. What it does not say of itself is what this class says."""
+
+    @abstractmethod
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The expression that computes a step with this operation, from the texts of its operands."""
+
+    def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
+        """The step as a call of one of NumPy's functions of elements, without the library's name; None if it is none.
+
+        Such a function may write its result over an operand.
+        """
+        return None
+
+    @property
+    def title(self) -> str:
+        """A short name for what it does."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the result is an array of its own, sharing no memory with an operand."""
+        return True
+
+    def labels(self, step: Step) -> Labels | None:
+        """The labels of a step with this operation; None where indices do not run through it."""
+        return None
+
+    def flops(self, at: Occurrence) -> int:
+        """Operations on numbers that are done: one for each element of the operand, or of the operands' product."""
+        return prod(at.given) if at.given else 0
+
+    def held(self, at: Occurrence) -> int:
+        """Elements of the new array that is made."""
+        return at.elements
+
+    def workspace(self, at: Occurrence) -> int:
+        """Bytes that NumPy takes meanwhile and gives back: copies in another layout or element type, terms.
+
+        Arguments count as contiguous. The number is an upper bound, but for the interpreter's own objects.
+        """
+        return 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation on earlier steps, given by number; `axes` are the domains of the result, `kind` its element type."""
+
+    operation: Operation
+    operands: tuple[int, ...]
+    axes: tuple[Domain, ...]
+    kind: type
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the result is an array of its own, sharing no memory with an operand."""
+        return self.operation.fresh

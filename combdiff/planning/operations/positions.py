@@ -1,0 +1,25 @@
+"""Where an index expression reads an axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from combdiff.polyhedra import Linear
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where an index expression points: `(Σ steps[n]·t[n] + start) / divisor`, all integers.
+
+    The t are zero-based positions along labels; the result is one along an axis, on which it may `wrap` around.
+    """
+
+    steps: tuple[int, ...]
+    start: Linear
+    divisor: int = 1
+    wrap: bool = False
+
+    def along(self) -> int | None:
+        """The label whose position this is, step 1 from 0; None if it is anything else."""
+        plain = self.start == Linear() and self.divisor == 1 and sorted(self.steps) == [0] * (len(self.steps) - 1) + [1]
+        return self.steps.index(1) if plain else None

@@ -1,0 +1,172 @@
+"""Views: the elements of an array at affine positions, and its axes in another order.
+
+    x[i + 1], i < n − 1     Read((Position(steps=(1,), start=1),))       x[1:]
+    T[k, i, j]              Arrange((1, 2, 0))                           T.transpose(1, 2, 0)
+
+Invariant: an expression has the value of its step for arrays of every size, 0 and 1 included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from combdiff.dialects import LETTERS, tuple_text
+from combdiff.ir import Domain, extent
+from combdiff.planning.extents import extent_form
+from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.words import Pattern, Words
+from combdiff.planning.operations.wrapped_reads import wrapped_read
+from combdiff.polyhedra import Linear
+
+
+@dataclass(frozen=True)
+class Read(Operation):
+    """Elements of the operand at affine positions, one `Position` per axis of the operand; 0 outside."""
+
+    positions: tuple[Position, ...]
+
+    fresh = False
+
+    @property
+    def title(self) -> str:
+        """A view, or the diagonal of some axes."""
+        return "view" if self.diagonal() is None else "diagonal"
+
+    def diagonal(self) -> Pattern | None:
+        """The label along each axis, where every axis is read along one label from its start; None otherwise."""
+        along = [position.along() for position in self.positions]
+        return None if None in along else tuple(n for n in along if n is not None)
+
+    def places(self, labels: int) -> bool:
+        """Whether every axis is read along one label of its own with steps 1/n, some n > 1."""
+        along = [[n for n, size in enumerate(p.steps) if size] for p in self.positions]
+        alone = sorted(n for used in along for n in used) == list(range(labels)) and all(len(u) == 1 for u in along)
+        plain = all(not p.wrap and sum(p.steps) == 1 for p in self.positions)
+        return alone and plain and any(p.divisor > 1 for p in self.positions)
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the axes that are read along them; a label goes by blocks where one axis alone is."""
+        result = tuple(range(len(step.axes)))
+        along = tuple(position.along() for position in self.positions)
+        used = [[n for n, position in enumerate(self.positions) if position.steps[label]] for label in result]
+        whole = {label for label in result if len(used[label]) != 1 or along[used[label][0]] != label}
+        return Labels((along,), result, frozenset(whole))
+
+    def flops(self, at: Occurrence) -> int:
+        """Nothing is computed."""
+        return 0
+
+    def held(self, at: Occurrence) -> int:
+        """What is copied."""
+        return self._copied(at)[0]
+
+    def workspace(self, at: Occurrence) -> int:
+        """What is copied once more, and arrays of places."""
+        copied, places = self._copied(at)
+        return copied * at.item + places * ITEM_BYTES[int]
+
+    def _copied(self, at: Occurrence) -> tuple[int, int]:
+        """The elements that a read copies, and those of arrays of places that it takes.
+
+        A view copies nothing, but where it leaves its operand: that is laid out with zeros, or itself, around it. What
+        wraps is gathered by index arrays where it has not much more elements than that.
+        """
+        size, shape, sizes = at.elements, at.shape, dict(at.sizes)
+        if any(p.divisor > 1 for p in self.positions):
+            return size, (0 if self.places(len(shape)) else (len(self.positions) + 3) * size)
+        longer, places, inside = 1, 0, True
+        for place, axis in zip(self.positions, at.operands[0].axes, strict=True):
+            length, first = extent(axis, sizes), int(place.start.evaluate(at.sizes))
+            low = first + sum(min(0, along * (many - 1)) for along, many in zip(place.steps, shape, strict=True))
+            high = first + sum(max(0, along * (many - 1)) for along, many in zip(place.steps, shape, strict=True))
+            if low < 0 or high >= length or not set(at.starts).isdisjoint(place.start.symbols):
+                longer, inside = longer * (high + 1 - low), False
+            else:
+                longer *= length
+            if place.wrap and place.along() is None:
+                places += 3 * prod(many for along, many in zip(place.steps, shape, strict=True) if along)
+        if inside or not size:
+            return 0, 0
+        return (min(size, longer) if places else longer), places
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """An einsum of a diagonal, slices, index arrays or, for what is none of these, a helper."""
+        source, operand = words.axes[step.operands[0]], operands[0]
+        diagonal = self.diagonal()
+        if diagonal is not None and all(
+            extent_form(step.axes[label]) == extent_form(axis) for label, axis in zip(diagonal, source, strict=True)
+        ):
+            letters = "".join(LETTERS[label] for label in diagonal)
+            return words.dialect.diagonal(f"{letters}->{LETTERS[: len(step.axes)]}", operand)
+        items = [_slice(position, axis, step.axes) for position, axis in zip(self.positions, source, strict=True)]
+        labels = [n for position in self.positions for n, size in enumerate(position.steps) if size]
+        if None not in items and sorted(labels) == list(range(len(step.axes))):
+            sliced = words.dialect.indexed(operand, [item or "" for item in items])
+            return words.dialect.transposed(sliced, [labels.index(n) for n in range(len(labels))])
+        if words.dialect.indexes and (text := wrapped_read(words, self.positions, operand, step)):
+            return text
+        strided = words.dialect.strided and all(position.divisor == 1 for position in self.positions)
+        helper = "_view" if strided else "_gather"
+        if "_place" in words.dialect.helpers() and self.places(len(step.axes)):
+            helper = "_place"
+        axes = tuple_text([_told(words, position, helper) for position in self.positions])
+        return f"{helper}({operand}, {axes}, {words.shape(step.axes)})"
+
+
+def _told(words: Words, position: Position, helper: str) -> str:
+    """A position as the helpers take it."""
+    divisor = [] if helper == "_view" else [str(position.divisor)]
+    parts = [words.form(position.start), tuple_text(map(str, position.steps)), *divisor, str(int(position.wrap))]
+    return f"({', '.join(parts)})"
+
+
+def _slice(position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:
+    """Basic indexing that reads an axis there whatever the sizes: whole, reversed or one element; else None."""
+    used = [n for n, size in enumerate(position.steps) if size]
+    length = extent_form(axis)
+    if position.divisor > 1 or len(used) > 1:
+        return None
+    if not used:
+        known = not length.symbols and not position.start.symbols
+        return str(position.start) if known and 0 <= position.start.constant < length.constant else None
+    if extent_form(labels[used[0]]) != length:
+        return None
+    step = position.steps[used[0]]
+    if step == 1 and position.start == Linear():
+        return ":"
+    return "::-1" if step == -1 and position.start == length - 1 else None
+
+
+@dataclass(frozen=True)
+class Arrange(Operation):
+    """The operand with axes in another order: axis n of the result is axis `order[n]`, or new where that is None."""
+
+    order: tuple[int | None, ...]
+
+    fresh = False
+
+    def labels(self, step: Step) -> Labels:
+        """Axis n of the result has the label n."""
+        kept = [axis for axis in self.order if axis is not None]
+        return Labels((tuple(map(self.order.index, range(len(kept)))),), tuple(range(len(self.order))))
+
+    def flops(self, at: Occurrence) -> int:
+        """Nothing is computed."""
+        return 0
+
+    def held(self, at: Occurrence) -> int:
+        """A view holds nothing, an array of one number itself."""
+        return at.elements if any(at.numbers) else 0
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A transposition, an array of one number, or what repeats the operand."""
+        kept, operand = [axis for axis in self.order if axis is not None], operands[0]
+        if len(kept) == len(self.order):
+            return words.dialect.transposed(operand, kept)
+        if words.numbers[step.operands[0]]:
+            return words.dialect.full(words.shape(step.axes), operand, words.dtype(words.kinds[step.operands[0]]))
+        pattern = tuple(self.order.index(axis) for axis in range(len(kept)))
+        return words.dialect.broadcast(words.placed(operand, pattern, len(self.order)), words.shape(step.axes))

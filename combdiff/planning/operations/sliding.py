@@ -1,0 +1,96 @@
+"""Windows that slide along an axis: products with them, and sums of what they overlap in.
+
+Σ_k x[2i + k]·w[k]               Correlate(stride=2, …) of x and w
+Σ_{i,j} [2i + j = d]·K[i, j]     Fold(stride=2) of K
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step
+from combdiff.planning.operations.windows import Sliding
+from combdiff.planning.operations.words import Pattern, Words
+from combdiff.polyhedra import Linear
+
+
+@dataclass(frozen=True)
+class Correlate(Operation):
+    """A product with a window that slides along an axis of the first operand, with zeros outside of it.
+
+    The axes of the operands are taken in the orders `left` and `right`. The first `kept` axes of A are not summed over;
+    along the next it is read at `start + stride·i + k`:  Σ A[…, start + stride·i + k, …]·w[k, …] over k and the axes of
+    A after, which w has next, or, for `lags`, Σ A[…]·v[…, i, …] over the kept axes and i, with i after those in v. The
+    axes of the result are then taken in the order `out`. `turned` says of k and of i whether they count from the end.
+    """
+
+    left: Pattern
+    right: Pattern
+    out: Pattern
+    kept: int
+    start: Linear
+    stride: int
+    wrap: bool
+    turned: tuple[bool, bool]
+    lags: bool
+
+    def flops(self, at: Occurrence) -> int:
+        """The elements that are multiplied."""
+        return self._sliding(at).flops
+
+    def workspace(self, at: Occurrence) -> int:
+        """A band of weights, windows, and results laid out."""
+        return self._sliding(at).elements * at.item
+
+    def _sliding(self, at: Occurrence) -> Sliding:
+        """The product with the extents of its groups of axes."""
+        left, right = ([at.shape_of(n)[axis] for axis in order] for n, order in enumerate((self.left, self.right)))
+        result = dict(zip(self.out, at.shape, strict=True))
+        after = self.kept + 1 if self.lags else len(left) - self.kept
+        return Sliding(
+            rows=prod(left[: self.kept]),
+            size=left[self.kept],
+            inner=prod(left[self.kept + 1 :]),
+            width=result[0] if self.lags else right[0],
+            count=right[self.kept] if self.lags else result[self.kept],
+            outer=prod(right[after:]),
+            stride=self.stride,
+            wrap=self.wrap,
+            lags=self.lags,
+            plain=len(left) == self.kept + 1 and len(right) == after,
+            mixed=at.operands[0].kind is not at.operands[1].kind,
+        )
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A helper, given the operands with their axes in order."""
+        orders = (self.left, self.right)
+        array, other = (words.dialect.transposed(text, order) for text, order in zip(operands, orders, strict=True))
+        short, long = ("[::-1]" if turned else "" for turned in self.turned)
+        long = long and f"[{':, ' * self.kept}::-1]"
+        place = f"{array}, {self.kept}, {words.form(self.start)}, {self.stride}, {int(self.wrap)}"
+        extent = words.extent(step.axes[self.out.index(0 if self.lags else self.kept)])
+        if self.lags:
+            text = f"_lags({place}, {other}{long}, {extent}){short}"
+        else:
+            text = f"_correlate({place}, {other}{short}, {extent}){long}"
+        return words.dialect.transposed(text, self.out)
+
+
+@dataclass(frozen=True)
+class Fold(Operation):
+    """The sum of the elements (i, j, …) of the operand at `stride·i + j + start` along the first axis of the result."""
+
+    stride: int
+    start: Linear
+
+    def workspace(self, at: Occurrence) -> int:
+        """Rows laid out one after the other, shifted."""
+        count, width, *rest = at.shape_of(0)
+        laid = abs(self.stride) * (count + -(-width // abs(self.stride))) * prod(rest)
+        return (laid + 2 * min(BUFFER, sum(at.given))) * at.item
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A helper."""
+        return f"_fold({operands[0]}, {self.stride}, {words.form(self.start)}, {words.extent(step.axes[0])})"

@@ -1,0 +1,69 @@
+"""The rewritings of plans, each by its name, in the order in which they are done, and the one way they are done.
+
+    for each in PLANNING: print(each.name, each.reason)
+
+A pass is a function from plans to plans. `PLANNING` is done for every plan, before it is priced; `NATIVE` where arrays
+lie in this process's memory, as kernels and blocks that fit its caches are chosen there.
+
+Invariant: no pass changes a value beyond rounding; one that is left out costs time or memory alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from combdiff.dialects import dialect
+from combdiff.planning.passes.correlations import correlated
+from combdiff.planning.passes.factoring import factored
+from combdiff.planning.passes.fusion import fused
+from combdiff.planning.passes.layouts import in_best_layout
+from combdiff.planning.passes.masked_products import within
+from combdiff.planning.passes.scaling import scaled_early
+from combdiff.planning.passes.solves import with_solves
+from combdiff.planning.passes.structured import structured
+from combdiff.planning.plan import Plan
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A rewriting of plans, and what it is good for."""
+
+    name: str
+    reason: str
+    rewrite: Callable[[Plan], Plan]
+
+
+PLANNING = (
+    Pass("solves", "a system is solved in a third of the work of an inverse", with_solves),
+    Pass("factoring", "what terms of a sum share is multiplied once", factored),
+    Pass("scaling", "a number is multiplied into the smallest operand", scaled_early),
+    Pass("layouts", "a symmetric argument is read where no copy is needed", in_best_layout),
+    Pass("masked products", "nothing is multiplied where a condition fails", within),
+)
+FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
+NATIVE = (
+    Pass("correlations", "windows that slide along an axis are multiplied by blocks", correlated),
+    Pass("structured", "arrays are written along diagonals last, and XᵀSX is done by one triangle", structured),
+    FUSION,
+)
+
+
+def rewritten_by(plan: Plan, passes: Sequence[Pass]) -> Plan:
+    """The plan after some passes."""
+    for each in passes:
+        plan = each.rewrite(plan)
+    return plan
+
+
+def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
+    """The plan with what a backend alone does well; `fuses` tells whether chains go by blocks.
+
+    Equations are solved by NumPy where the backend has no solvers of its own.
+    """
+    used = dialect(backend)
+    solver = backend if used.solves else "numpy"
+    plan = replace(plan, inner={system: specialise(inner, solver) for system, inner in plan.inner.items()})
+    if plan.loops or not used.native:
+        return plan
+    return rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])

@@ -1,0 +1,183 @@
+"""The page by its HTTP interface: what it answers, what it refuses, and how it stays within its bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from combdiff.page import Limits, Question, answer, application
+from combdiff.page.application import HEADERS, STATIC
+from combdiff.page.questions import MOST_CHARACTERS, QuestionError, question
+
+HOST = "http://127.0.0.1:8000"
+LIMITS = Limits(seconds=20.0, request=1 << 15)
+FORM = "A symmetric (n, n), x (n)\nx'*A*x"
+EXAMPLES = json.loads((STATIC / "examples.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[TestClient]:
+    with TestClient(application(8000, LIMITS), base_url=HOST) as client:
+        yield client
+
+
+def asked(page: TestClient, part: str, text: str, *wrt: str, **sizes: int) -> dict[str, Any]:
+    """What the page answers to a question, which it takes as one."""
+    response = page.post("/answer", json={"part": part, "text": text, "wrt": wrt, "sizes": sizes})
+    assert response.status_code == 200
+    return dict(response.json())
+
+
+def parts(text: str, *wrt: str, **sizes: int) -> dict[str, Any]:
+    """All parts of an answer, without HTTP and processes."""
+    questions = [Question(part, text, wrt, tuple(sizes.items())) for part in ("source", "explanation", "plan", "check")]
+    return {key: value for each in questions for key, value in answer(each).items()}
+
+
+def test_a_derivative_comes_in_both_notations_with_its_tensors(page: TestClient) -> None:
+    found = asked(page, "derivative", FORM, "x", "x")
+    assert [form["title"] for form in found["forms"]] == ["Expression", "Derivative by x", "Derivative by x, then by x"]
+    assert [form["matrix"] for form in found["forms"]] == ["xᵀ·A·x", "2·A·x", "2·A"]
+    assert found["forms"][1]["text"] == "(A, x) ↦ d ↦ 2 Σ_j A[d,j] x[j]"
+    assert found["forms"][1]["matrix_latex"] == "2 A x"
+    assert found["parameters"] == [
+        {"name": "A", "axes": ["n", "n"], "kind": "symmetric", "complex": False},
+        {"name": "x", "axes": ["n"], "kind": "", "complex": False},
+    ]
+    start, end = found["declared"]
+    assert FORM[start:end] == "A symmetric (n, n), x (n)"
+
+
+def test_the_other_parts() -> None:
+    found = parts(FORM, "x", n=1000, q=3)
+    for backend, module in (("numpy", "numpy"), ("jax", "jax.numpy"), ("torch", "torch")):
+        assert f"import {module}" in found["sources"][backend]
+    assert found["steps"][0]["law"] == "δ meets Σ"
+    assert r"\delta" in found["steps"][0]["before"]
+    assert found["last"] == r"(A, x) \mapsto d \mapsto 2 \sum_{j} A_{d,j} x_{j}"
+    assert (found["flops"], found["flops_formula"], found["open"]) == (1_001_000, "n² + n", [])
+    assert found["passed"]
+    assert found["largest"] < 1e-8
+    assert parts(FORM, "x")["open"] == ["n"]
+    assert parts("log(-norm2(x)^2)", "x")["largest"] is None
+
+
+def test_a_mistake_comes_with_its_place_and_field(page: TestClient) -> None:
+    error = asked(page, "derivative", "A (n, n), x (n)\nx'*A*)x", "x")["error"]
+    assert (error["field"], error["line"], error["column"], error["position"]) == ("text", 2, 6, 21)
+    assert error["excerpt"].splitlines()[1] == "  " + " " * 5 + "^"
+    error = asked(page, "derivative", FORM, "x", "x, y")["error"]
+    assert (error["field"], error["column"], error["hint"]) == ("wrt1", 4, "its tensors are A, x")
+    error = asked(page, "derivative", "declare x 1 expression x + \x1b[2J", "x")["error"]
+    assert "\x1b" not in json.dumps(error, ensure_ascii=False)
+    assert error["column"] == 28
+
+
+HOSTILE = [
+    "__import__('os').system('true')",
+    "<script>alert(1)</script>",
+    "{{7*7}}",
+    "(" * 5000,
+    "x" * MOST_CHARACTERS,
+    "Σ" * 3000,
+    "9^9^9^9^9*x",
+    "A symmetric (n, n), x (n)\n" * 50,
+    "\x00\ud7ff\u202e",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_gets_a_message_or_a_formula(text: str) -> None:
+    started = time.process_time()
+    found = answer(Question("derivative", text, ("x",)))
+    assert found.get("error", {}).get("message") or found["forms"]
+    assert time.process_time() - started < 2
+
+
+def test_what_takes_too_long_is_stopped_and_the_next_question_answered() -> None:
+    product = "*".join(f"inv(A{k} + B{k}*A{k + 1})" for k in range(25))
+    with TestClient(application(8000, Limits(seconds=0.5)), base_url=HOST) as page:
+        found = asked(page, "derivative", product, "A1")
+        assert found["error"]["message"] == "this takes more than 0.5 seconds and was stopped"
+        assert asked(page, "derivative", "x'*x", "x")["forms"][1]["matrix"] == "2·x"
+
+
+def test_what_is_no_question_is_refused(page: TestClient) -> None:
+    for given, named in (
+        ({"part": "derivative"}, "text is None"),
+        ({"part": "shell", "text": "x"}, "part is 'shell'"),
+        ({"part": "plan", "text": "x", "wrt": "x"}, "wrt is 'x'"),
+        ({"part": "plan", "text": "x", "wrt": ["x"] * 9}, "at most 4 lists"),
+        ({"part": "plan", "text": "x", "sizes": {"n": 0}}, "sizes is {'n': 0}"),
+        ({"part": "plan", "text": "x", "sizes": {"n; import os": 3}}, "sizes is"),
+        ([], "a JSON object"),
+    ):
+        response = page.post("/answer", json=given)
+        assert response.status_code == 400
+        assert named in response.json()["error"]["message"]
+        with pytest.raises(QuestionError, match=named.split("{")[0]):
+            question(given)
+    json_ = {"content-type": "application/json"}
+    assert page.post("/answer", content=b"{" * 1000, headers=json_).status_code == 400
+    assert page.post("/answer", content=b'"' + b"x" * LIMITS.request + b'"', headers=json_).status_code == 413
+    assert page.post("/answer", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
+    assert page.get("/answer").status_code == 405
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1", "127.0.0.1:9", "localhost:8000.example.org", ""])
+def test_another_host_is_refused(page: TestClient, host: str) -> None:
+    for response in (page.get("/", headers={"host": host}), page.post("/answer", json={}, headers={"host": host})):
+        assert response.status_code == 421
+        assert response.headers["content-security-policy"]
+
+
+def test_every_response_forbids_foreign_scripts(page: TestClient) -> None:
+    paths = ["/", "/static/page.js", "/static/page.css", "/static/katex/katex.min.js", "/static/none", "/../cli.py"]
+    for path in paths:
+        response = page.get(path)
+        assert response.status_code == (404 if path in paths[-2:] else 200)
+        assert {name: response.headers[name] for name in HEADERS} == HEADERS
+    assert "script-src 'self';" in HEADERS["content-security-policy"]
+    assert page.get("/static/..%2fapplication.py").status_code == 404
+
+
+def test_the_page_holds_nothing_from_elsewhere() -> None:
+    for name in ("index.html", "page.css", "page.js"):
+        text = (STATIC / name).read_text(encoding="utf-8")
+        assert "http://" not in text
+        assert "https://" not in text
+        assert "innerHTML" not in text
+        assert " style=" not in text
+        assert "eval(" not in text
+    assert (STATIC / "katex" / "LICENSE").read_text(encoding="utf-8").startswith("The MIT License")
+
+
+@pytest.mark.parametrize("language", EXAMPLES)
+def test_the_examples_have_derivatives(language: str) -> None:
+    for example in EXAMPLES[language]:
+        found = answer(Question("derivative", example["text"], tuple(example["wrt"])))
+        assert "error" not in found, example["title"]
+        assert len(found["forms"]) > 1
+        assert not found["notes"]
+
+
+def test_the_processes_end_with_the_page() -> None:
+    with TestClient(application(8000, LIMITS), base_url=HOST):
+        before = children()
+    assert before - children()
+
+
+def children() -> set[int]:
+    """The processes of this one."""
+    listed = Path(f"/proc/{os.getpid()}/task")
+    if not listed.exists():
+        pytest.skip("no /proc")
+    return {int(pid) for task in listed.iterdir() for pid in (task / "children").read_text().split()}

@@ -1,0 +1,271 @@
+"""SciPy's special functions: value, gradient and second derivative of each on every library, laws, prints, refusals."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import TORCH, back, convert, double_precision, on
+from scipy import special
+
+import combdiff as cd
+from combdiff.ir import ORDERED, SPECIAL_FUNCTIONS
+from combdiff.ir.primitives import Row
+
+V = cd.Space("n")
+X = np.array([0.15, 0.4, 0.85])
+Y = np.array([0.7, 0.3, 0.55])
+STEP = 1e-5
+MISSING = {"jax": {"j0", "j1", "jv", "iv", "ive"}, "torch": {"jv", "iv", "ive", "gamma"}, "dask": set[str]()}
+
+
+def of(row: Row) -> Any:
+    """The function in a program, of one vector or two; of an order, at the order 2."""
+    function = getattr(cd, row.name)
+    return (
+        (lambda x, y: function(2, x))
+        if row.name in ORDERED
+        else function
+        if row.arity == 2
+        else lambda x, y: function(x)
+    )
+
+
+def numbers(row: Row, x: Any, y: Any) -> Any:
+    """The same by SciPy."""
+    arguments = (2, x) if row.name in ORDERED else (x, y)[: row.arity]
+    return getattr(special, row.name)(*arguments)
+
+
+def everything(rows: tuple[Row, ...]) -> Any:
+    """x, y, w ↦ Σ_k w[k] Σ_i f_k(x[i], y[i]), so that w chooses a function."""
+
+    @cd.program
+    def chosen(x: V, y: V, w: cd.Space(len(rows))):
+        return sum((w[k] * cd.sum(of(row)(x, y)) for k, row in enumerate(rows)), 0 * w[0])
+
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def derived() -> tuple[Any, Any]:
+    program = everything(SPECIAL_FUNCTIONS)
+    return cd.grad(program, wrt=("x", "y"), simplify=False), cd.hvp(program, wrt="x", simplify=False)
+
+
+def unit(k: int, count: int = len(SPECIAL_FUNCTIONS)) -> Any:
+    return np.eye(count)[k]
+
+
+@pytest.mark.parametrize("k", range(len(SPECIAL_FUNCTIONS)), ids=[row.name for row in SPECIAL_FUNCTIONS])
+def test_two_derivatives(derived: tuple[Any, Any], k: int) -> None:
+    row, (gradient, product) = SPECIAL_FUNCTIONS[k], derived
+    by_x, by_y = gradient(X, Y, unit(k))
+    slopes = [
+        (numbers(row, X + STEP * a, Y + STEP * b) - numbers(row, X - STEP * a, Y - STEP * b)) / (2 * STEP)
+        for a, b in ((1, 0), (0, 1))
+    ]
+    np.testing.assert_allclose(by_x, slopes[0], rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(by_y, slopes[1], rtol=1e-7, atol=1e-8)
+    ahead, behind = (gradient(X + sign * STEP, Y, unit(k))[0] for sign in (1, -1))
+    found = product(X, Y, unit(k), np.ones(3))
+    np.testing.assert_allclose(found, (ahead - behind) / (2 * STEP), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("backend", ["jax", TORCH, "dask"])
+def test_libraries(backend: str) -> None:
+    """All functions that a library has, and so their derivatives."""
+    rows = tuple(row for row in SPECIAL_FUNCTIONS if row.name not in MISSING[backend])
+    program = cd.grad(everything(rows), wrt="w", simplify=False)  # the sum of each
+    expected = program(X, Y, np.zeros(len(rows)))
+    with double_precision():
+        found = on(backend, program)(*(convert(backend, array) for array in (X, Y, np.zeros(len(rows)))))
+    np.testing.assert_allclose(back(found), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("backend", ["jax", TORCH])
+def test_what_a_library_lacks_is_refused_by_name(backend: str) -> None:
+    bessel = cd.program(second)
+    with pytest.raises(
+        cd.UnsupportedError, match=rf"backend '{backend}' has no function iv\n  hint: call the .* NumPy"
+    ):
+        bessel(convert(backend, X))
+
+
+def second(x: V):
+    return cd.iv(2, x)
+
+
+def test_float32_stays() -> None:
+    program = everything(SPECIAL_FUNCTIONS)
+    arrays = [array.astype(np.float32) for array in (X, Y, unit(0))]
+    assert program(*arrays).dtype == np.float32
+
+
+# --- as users write them -------------------------------------------------------------------------------------------
+
+
+def test_scipy_asks_traced_values() -> None:
+    @cd.program
+    def gelu(x: V):
+        return (x * (1 + special.erf(x)) / 2).sum()
+
+    gradient = cd.grad(gelu)
+    assert str(gelu) == "x ↦ 1/2 Σ_i x[i] (1 + erf(x[i]))"
+    assert str(gradient) == "x ↦ d ↦ 1/2 + x[d] exp(-x[d]²) / sqrt(π) + 1/2 erf(x[d])"
+    assert str(cd.read(str(gradient))) == str(gradient)
+    assert r"\sqrt{\pi}" in gradient.latex()
+    assert "from scipy import special\n" in gradient.source()
+    assert "jsp.erf(" in gradient.source(backend="jax")
+    cd.testing.check_grad(gelu, "x", x=X)
+
+
+def test_likelihoods() -> None:
+    """Gamma and Poisson log-likelihoods, by shape, rate and mean."""
+
+    @cd.program
+    def gamma(x: V, a: cd.Space(), b: cd.Space()):
+        return cd.sum(a * cd.log(b) - cd.gammaln(a) + cd.xlogy(a - 1, x) - b * x)
+
+    @cd.program
+    def poisson(k: V, m: V):
+        return cd.sum(cd.xlogy(k, m) - m - cd.gammaln(k + 1))
+
+    assert str(cd.grad(gamma, wrt="a")) == "(x, a, b) ↦ Σ_i log(x[i]) - Σ_{i<n} digamma(a) + Σ_{i<n} log(b)"
+    assert str(cd.grad(poisson, wrt="m")) == "(k, m) ↦ d ↦ k[d] / m[d] - 1"
+    cd.testing.check_grad(gamma, ("a", "b", "x"), x=X, a=1.7, b=0.6)
+    np.testing.assert_allclose(cd.grad(poisson, wrt="m")(np.array([0.0, 2, 5]), Y), np.array([0.0, 2, 5]) / Y - 1)
+
+
+def test_laws() -> None:
+    @cd.program
+    def ones(x: V, y: V):
+        halves = cd.expit(x) + cd.expit(-x) + cd.erf(y) + cd.erfc(y) + cd.ndtr(x - y) + cd.ndtr(y - x)
+        return cd.sum((halves + cd.erfc(2 * x) + cd.erfc(-2 * x)) * x)
+
+    @cd.program
+    def others(x: V):
+        return cd.sum(cd.erf(-x) + cd.erf(x) + cd.logit(cd.expit(x)) + cd.i1(-x) + cd.i1(x))
+
+    assert str(cd.simplify(ones)) == "(x, y) ↦ 5 Σ_i x[i]"
+    assert str(cd.simplify(others)) == "x ↦ Σ_i x[i]"
+    logistic = cd.simplify(cd.program(lambda_log_expit))
+    assert str(logistic) == "x ↦ i ↦ log_expit(x[i])"
+    np.testing.assert_allclose(logistic(np.array([-800.0])), [-800.0])
+    assert str(cd.grad(cd.program(summed_log_expit))) == "x ↦ d ↦ expit(-x[d])"
+
+
+def lambda_log_expit(x: V):
+    return cd.log(cd.expit(x))
+
+
+def summed_log_expit(x: V):
+    return cd.log_expit(x).sum()
+
+
+def test_zeros_and_branch_points() -> None:
+    """xlogy is 0 at x = 0; Bessel functions have their derivatives at 0, where quotients by x have none."""
+
+    @cd.program
+    def f(x: V, y: V):
+        return cd.sum(cd.xlogy(x, y) + cd.i1(x) + cd.j1(x))
+
+    zero = np.zeros(2)
+    assert f(zero, zero) == 0
+    np.testing.assert_allclose(cd.grad(f, wrt="x")(zero, np.ones(2)), [1, 1])
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(cd.grad(f, wrt="x")(zero, zero), [-np.inf, -np.inf])
+
+
+def test_plain_arrays() -> None:
+    np.testing.assert_allclose(cd.polygamma(1, X), special.polygamma(1, X))
+    np.testing.assert_allclose(cd.betaln(X, Y), special.betaln(X, Y))
+    assert cd.erf(0.0) == 0
+
+
+# --- refusals ------------------------------------------------------------------------------------------------------
+
+
+def test_refusals() -> None:
+    with pytest.raises(cd.UnsupportedError, match=r"scipy\.special\.airy is not supported in a program"):
+        cd.program(of_airy)
+    with pytest.raises(cd.TypeMismatchError, match="polygamma is given the order -1, which is not a whole number that"):
+        cd.polygamma(-1, X)
+    with pytest.raises(cd.TypeMismatchError, match=r"jv is given the order .*, which is not a number"):
+        cd.program(of_traced_order)
+    with pytest.raises(cd.TypeMismatchError, match="erf takes real arguments"):
+        cd.program(of_complex)
+    with pytest.raises(cd.TraceError, match="betaln takes 2 arguments, not 1"):
+        cd.betaln(X)
+
+
+def of_airy(x: V):
+    return special.airy(x)
+
+
+def of_traced_order(x: V):
+    return cd.jv(x, x)
+
+
+def of_complex(z: cd.Space("n", dtype=complex)):
+    return cd.erf(z)
+
+
+def test_without_scipy(tmp_path: Path) -> None:
+    """SciPy is asked for where a number is computed, not where a program is derived."""
+    (tmp_path / "scipy").mkdir()
+    (tmp_path / "scipy" / "__init__.py").write_text("raise ModuleNotFoundError('no SciPy', name='scipy')")
+    (tmp_path / "run.py").write_text(
+        "import sys, numpy as np, combdiff as cd\n"
+        "@cd.program\n"
+        "def f(x: cd.Space('n')):\n"
+        "    return cd.erf(x).sum()\n"
+        "print(cd.grad(f))\n"
+        "for call in (lambda: f(np.ones(2)), lambda: cd.erf(1.0)):\n"
+        "    try:\n"
+        "        call()\n"
+        "    except cd.UnsupportedError as error:\n"
+        "        print(error)\n"
+    )
+    root = str(Path(cd.__file__).parents[1])
+    found = subprocess.run(
+        [sys.executable, str(tmp_path / "run.py")],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{root}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert found.startswith("x ↦ d ↦ 2 exp(-x[d]²) / sqrt(π)\n")
+    assert "special functions are computed by SciPy, which is not installed" in found
+    assert found.count("pip install combdiff[special]") == 2
+
+
+SPENCE = """(primitive "spence" "\\\\operatorname{Li}_2")
+(numpy "spence" "scipy.special.NAME")
+(real-only "spence")
+(derivative "spence" 0 (Times (Fn "log" (vec-of (Argument 0)))
+    (Fn "power" (vec-of (Plus (Num $one $zero) (Scale (neg $one) $zero (Argument 0))) (Num (neg $one) $zero)))))
+"""
+
+
+@pytest.mark.usefixtures("primitive_table")
+def test_rule_files_name_functions_of_scipy(tmp_path: Path) -> None:
+    rules = tmp_path / "spence.egg"
+    rules.write_text(SPENCE.replace("NAME", "spence"), encoding="utf-8")
+    spence = cd.primitive("spence", rules=[rules])
+
+    @cd.program
+    def f(x: V):
+        return spence(x).sum()
+
+    cd.testing.check_grad(f, "x", x=X)
+    np.testing.assert_allclose(f(X), special.spence(X).sum())
+    for name in ("_ufuncs", "errstate", "spence.reduce", "polygamma"):
+        rules.write_text(SPENCE.replace("NAME", name), encoding="utf-8")
+        with pytest.raises(cd.RuleError, match=f"SciPy has no element-wise function '{name}'"):
+            cd.primitive("spence", rules=[rules])
