@@ -79,5 +79,5 @@ def _in_front(terms: Sequence[Term]) -> Term:
     common, rests = common_factors(others)
     if not common:
         return _without_fractions(joined_networks(add(*terms)))
-    inside = add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True)))
+    inside = joined_networks(add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True))))
     return mul(*common, *primitive(inside))

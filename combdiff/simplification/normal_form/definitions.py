@@ -20,6 +20,7 @@ from combdiff.ir import (
     Lambda,
     Primitive,
     Term,
+    Tuple,
     Var,
     bind_heavy,
     is_call,
@@ -43,8 +44,9 @@ LONGEST = 400  # symbols of such a program
 
 def without_short_definitions(body: Term, simplified: Callable[[Term], Term]) -> Term:
     """A let program without the bindings that make it longer to read and spare no work; `simplified` applies laws."""
-    bindings = split(body)[0]
-    if not bindings or len(bindings) > MOST_BINDINGS or length(body) > LONGEST:
+    bindings, result = split(body)
+    is_long = len(bindings) > MOST_BINDINGS or length(body) > LONGEST
+    if not bindings or is_long or isinstance(result, Tuple):  # several results share what has a name
         return body
     held = matrices_in(body)
     price = _price(body)
