@@ -30,7 +30,7 @@ _PUBLIC = {
     "tracing": "abs adj arccos arcsin arcsinh arctan arctan2 arctanh argmin betaln ceil clip conj constant cos cosh"
     " delta det digamma einsum erf erfc erfcx erfinv exp expit floor gamma gammaln hypot i0 i0e i1 i1e imag"
     " inv iv ive j0 j1 jv log log_expit log_ndtr logaddexp logdet logit logsumexp matrix_power maximum minimum"
-    " ndtr ndtri polygamma primitive real relu root sign sin sinh softmax solve sqrt sum tan tanh tensor trace"
+    " ndtr ndtri polygamma primitive real relu root scan sign sin sinh softmax solve sqrt sum tan tanh tensor trace"
     " trunc where xlog1py xlogy",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}

@@ -26,6 +26,7 @@ FLOORS = (
     "simplification dialects",
     "differentiation stability",
     "printing tracing",
+    "pictures",
     "planning text",
     "codegen hessians",
     "runtime",

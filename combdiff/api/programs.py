@@ -28,6 +28,7 @@ from combdiff.ir import (
     Lambda,
     Names,
     Pullback,
+    Space,
     Term,
     Var,
     Whole,
@@ -37,9 +38,10 @@ from combdiff.ir import (
     share,
     subterms,
 )
+from combdiff.pictures import Picture, diagram
 from combdiff.planning import CostTable
 from combdiff.polyhedra import Access, Lookup, check, doubtful_accesses, lookups
-from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, text
+from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, sheet, text
 from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
 from combdiff.simplification import declared, restored, simplify_body
 from combdiff.tracing import inline, is_traced, trace_function
@@ -204,19 +206,31 @@ class Program:
     def __repr__(self) -> str:
         return f"<Program {self.name}: {text(self._curried)}>"
 
-    def latex(self) -> str:
-        """LaTeX of the program in index notation."""
-        return latex(self._curried)
+    def latex(self, aligned: bool = True) -> str:
+        """LaTeX of the program in index notation, for mathematics mode.
 
-    def matrix(self, latex: bool = False) -> str:
+        Definitions stand in one `aligned` environment; without it each stands on a line of its own, a formula that
+        matplotlib reads.
+        """
+        return latex(self._curried, aligned)
+
+    def matrix(self, latex: bool = False, aligned: bool = True) -> str:
         """The program in matrix notation, `2·A·x`, as text or LaTeX; definitions and results without one in indices.
 
         Products element by element are ⊙, 𝟏 is a vector of ones, 𝐈 the unit matrix, of whatever size fits.
         """
-        return matrix_latex(self.term) if latex else matrix_text(self.term)
+        return matrix_latex(self.term, aligned) if latex else matrix_text(self.term)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
+
+    def diagram(self) -> Picture:
+        """The tensor network of each term as an SVG: tensors as nodes, indices as wires, those of the result open.
+
+        A δ is a wire; dots of one colour mark axes that may be exchanged, hollow ones where that changes the sign.
+        """
+        spaces = {p.name: p.type for p in self.term.parameters if isinstance(p.type, Space)}
+        return diagram(sheet(self._curried), spaces, f"{self.name} as tensor networks")
 
     def explain(self) -> Explanation:
         """The steps that led from the raw derivative to this program: each law by name, the term before and after.

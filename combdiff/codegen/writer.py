@@ -19,8 +19,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 
+from combdiff.codegen.iteration import Loop as IterationLoop
+from combdiff.codegen.iteration import loop_lines, results_of
 from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
-from combdiff.ir import Space, Symmetric
+from combdiff.ir import Function, Space, Symmetric
 from combdiff.planning import (
     Arrange,
     Collect,
@@ -28,6 +30,8 @@ from combdiff.planning import (
     ConjugateElements,
     ElementwiseStep,
     Fill,
+    Iteration,
+    IterationResult,
     Layout,
     Loop,
     Mask,
@@ -39,6 +43,7 @@ from combdiff.planning import (
     ReduceMax,
     Reuse,
     Scale,
+    SolveEquation,
     Step,
     Words,
     plain_name,
@@ -53,10 +58,12 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     """
     used = dialect(backend)
     functions = list(_Writer(plan, name, used).functions())
-    numpy = () if used.solves or not plan.inner else dialect("numpy").imports
+    solves = any(text.startswith("def _") for text in functions)
+    numpy = () if used.solves or not solves else dialect("numpy").imports
+    jax = ("import jax",) if any("jax.lax." in text for text in functions) else ()
     libraries = (used, dialect("numpy")) if numpy else (used,)
     special = [each.special_import for each in libraries if _calls_special(each, functions)]
-    imports = "\n".join(dict.fromkeys((*used.imports, *numpy, *special)))
+    imports = "\n".join(dict.fromkeys((*jax, *used.imports, *numpy, *special)))
     return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
 
 
@@ -93,35 +100,41 @@ def _on_numpy_arrays(plan: Plan, name: str) -> str:
 class _Writer:
     """Names for steps and sizes, and the lines of the function."""
 
-    def __init__(self, plan: Plan, name: str, dialect: NumPyDialect, functions: set[str] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        name: str,
+        dialect: NumPyDialect,
+        functions: set[str] | None = None,
+        around: _Writer | None = None,
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
         self.plan = plan
         self.dialect = dialect
         self.function = name
         self.defined = {name} if functions is None else functions
-        fixed = {
-            "np",
-            dialect.np,
-            "special",
-            dialect.special,
-            "real",
-            "device",
-            "start",
-            "stop",
-            "functools",
-            "itertools",
-            "jax",
-        }
-        self.taken = fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
-        self.systems = {system: self._fresh(f"{name}_{plain_name(system.parameters[0])}") for system in plan.inner}
+        names = {"np", "special", "real", "device", "start", "stop", "functools", "itertools", "jax"}
+        fixed = {*names, dialect.np, dialect.special}
+        self.taken: set[str] = around.taken if around else fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
+        solved = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)]
+        self.systems = {system: self._fresh(f"{name}_{plain_name(system.parameters[0])}") for system in solved}
         self.defined.update(self.systems.values())
-        self.arguments = {parameter.name: self._fresh(parameter.name) for parameter in plan.parameters}
+        self.arguments = dict(arguments or {p.name: self._fresh(p.name) for p in plan.parameters})
         starts = {loop.start: "start" for loop in plan.loops}
-        self.sizes = {size: starts.get(size) or self._fresh(size) for size in sorted(plan.sizes)}
+        self.sizes = {size: starts.get(size) or self._size_name(size, around) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
         self.reuse = Reuse(plan)
         self.readers = _readers(plan)
         self.index_arrays = IndexArrays(self._fresh)
         self.words = self._words()
+        if around:
+            self.words.used_sizes = around.words.used_sizes
+            self.words.integers = around.words.integers
+        self.iterated = {
+            n: self._step_writer(n, step.operation)
+            for n, step in enumerate(plan.steps)
+            if isinstance(step.operation, Iteration)
+        }
 
     def _words(self) -> Words:
         """What the operations of the plan are written in."""
@@ -142,6 +155,52 @@ class _Writer:
             integers=spaces == {int},
         )
 
+    def _size_name(self, size: str, around: _Writer | None) -> str:
+        return around.sizes[size] if around else self._fresh(size)
+
+    def _step_writer(self, n: int, operation: Iteration) -> _Writer:
+        """The writer of the lines of a step, where its states and slices have names of their own."""
+        inner = self.plan.inner[operation.system]
+        own = operation.states + operation.stacks
+        others = iter(self.plan.steps[n].operands[own:])
+        arguments: dict[str, str] = {}
+        for position, parameter in enumerate(operation.system.parameters):
+            if position < own:
+                arguments[parameter.name] = self._fresh(parameter.name.split(".")[0])
+            elif isinstance(parameter.type, Function):
+                arguments[parameter.name] = self.arguments[parameter.name]
+            else:
+                arguments[parameter.name] = self.words.operand(next(others))
+        return _Writer(inner, self.function, self.dialect, self.defined, self, arguments)
+
+    def _iteration_lines(self, n: int, operation: Iteration) -> Iterator[str]:
+        inner = self.iterated[n]
+        body = tuple(inner._body())
+        outputs = tuple(inner._output(m) for m in inner.plan.results)
+        self.words.uses_real |= inner.words.uses_real
+        parameters = operation.system.parameters
+        names = [inner.arguments[p.name] for p in parameters]
+        own = operation.states + operation.stacks
+        loop = IterationLoop(
+            operation,
+            tuple(map(self.words.operand, self.plan.steps[n].operands)),
+            results_of(self.plan, n, self.names),
+            tuple(p.type.dtype for p in parameters[: operation.states] if isinstance(p.type, Space)),
+            tuple(names[: operation.states]),
+            tuple(names[operation.states : own]),
+            body,
+            outputs,
+            tuple(m in inner.plan.copied for m in inner.plan.results),
+            self._fresh("step" if "t" in self.taken else "t"),
+            self._fresh(f"{self.function}_step"),
+        )
+        yield from loop_lines(loop, self.words, self.dialect)
+
+    def _output(self, n: int) -> str:
+        """What a step of an iteration gives, an array or number of its library."""
+        text = self.words.operand(n)
+        return self.dialect.scalar(text, self.words.dtype(self.plan.steps[n].kind)) if self.plan.numbers[n] else text
+
     def _fresh(self, name: str) -> str:
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         while name in self.taken or not name.isidentifier():
@@ -158,12 +217,7 @@ class _Writer:
 
     def functions(self) -> Iterator[str]:
         """The functions that the solvers of this one evaluate, and the function itself."""
-        for system, inner in self.plan.inner.items():
-            name = self.systems[system]
-            if self.dialect.solves:
-                yield from _Writer(inner, name, self.dialect, self.defined).functions()
-            else:
-                yield _on_numpy_arrays(inner, name)
+        yield from self._solver_functions()
         written = [*self._body(), self._return()]
         used = self.words.used_sizes
         idle = {self._block_line(loop) for loop in self.plan.loops if loop.size not in used}
@@ -171,6 +225,17 @@ class _Writer:
         prelude = [*self._size_lines(), *self._type_lines(any("device=device" in line for line in body))]
         header = f"def {self.function}({', '.join(self.arguments.values())}):"
         yield "\n".join([header, *(f"    {line}" for line in (*prelude, *body))])
+
+    def _solver_functions(self) -> Iterator[str]:
+        """The functions that the solvers in the body evaluate."""
+        for system, name in self.systems.items():
+            inner = self.plan.inner[system]
+            if self.dialect.solves:
+                yield from _Writer(inner, name, self.dialect, self.defined).functions()
+            else:
+                yield _on_numpy_arrays(inner, name)
+        for writer in self.iterated.values():
+            yield from writer._solver_functions()
 
     def _body(self) -> Iterator[str]:
         guarded = self._guarded()
@@ -187,7 +252,7 @@ class _Writer:
                 self.index_arrays.forget()
                 yield from self._deleted([m for m in done.get(n, ()) if loop and m < n])
                 yield from self._loop_lines(loop) if loop else ()
-            if isinstance(step.operation, Parameter | Fill):
+            if isinstance(step.operation, Parameter | Fill | IterationResult):
                 continue
             indent = "    " * (loop is not None)
             if (n in guarded) != inside:
@@ -198,6 +263,8 @@ class _Writer:
             if isinstance(step.operation, Collect):
                 assert loop is not None
                 yield from (indent + line for line in self._collected(n, step.operation, loop))
+            elif isinstance(step.operation, Iteration):
+                yield from (indent + line for line in self._iteration_lines(n, step.operation))
             else:
                 text = self._expression(n)
                 yield from (indent + line for line in self.index_arrays.lines())

@@ -29,6 +29,7 @@ class DaskDialect(NumPyDialect):
     indexes = False
     boxes = "chunk"  # of NumPy's words
     native = False
+    iterates = "list"
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
@@ -49,6 +50,10 @@ class DaskDialect(NumPyDialect):
     def eye(self, rows: str, columns: str, dtype: str) -> str:
         """1 on the diagonal."""
         return f"da.eye({rows}, M={columns}, dtype={dtype})"
+
+    def state(self, text: str, dtype: str) -> str:
+        """An array of the element type that the states keep."""
+        return f"da.asarray({text}).astype({dtype})"
 
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""

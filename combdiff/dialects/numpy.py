@@ -66,6 +66,7 @@ class NumPyDialect:
     indexes = True  # several axes can be read at arrays of indices
     boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
     native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
+    iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
 
     def helpers(self) -> Mapping[str, str]:
@@ -130,6 +131,20 @@ class NumPyDialect:
     def copy(self, text: str) -> str:
         """A result that shares no memory."""
         return f"{self.np}.array({text})"
+
+    # --- iterations
+
+    def state(self, text: str, dtype: str) -> str:
+        """What an iteration begins with, as an array of its own."""
+        return f"{self.np}.array({text}, {dtype})"
+
+    def collection(self, shape: str, dtype: str) -> str:
+        """What is to hold a value of each step."""
+        return f"{self.np}.empty({shape}, {dtype})"
+
+    def collected(self, name: str, shape: str, dtype: str) -> str:
+        """A list of the values of all steps as an array of that shape."""
+        return f"{self.np}.stack({name}) if {name} else {self.np}.empty({shape}, dtype={dtype})"
 
     # --- element types
 
@@ -251,6 +266,7 @@ class JaxDialect(NumPyDialect):
     in_place = False
     writes_over = False
     boxes = "text"
+    iterates = "function"
     native = False
     solves = False
 
@@ -273,6 +289,10 @@ class JaxDialect(NumPyDialect):
     def copy(self, text: str) -> str:
         """Arrays never change."""
         return text
+
+    def state(self, text: str, dtype: str) -> str:
+        """An array of the element type that the states keep."""
+        return f"jnp.asarray({text}, {dtype})"
 
     def number(self, text: str) -> str:
         """Inside jax.jit there are no Python numbers; JAX's weak types do not widen float32 either."""

@@ -62,6 +62,7 @@ class TorchDialect(NumPyDialect):
     lazy_conjugate = True
     mixes_kinds = False
     native = False
+    iterates = "list"  # of tensors that are differentiated
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
@@ -97,6 +98,14 @@ class TorchDialect(NumPyDialect):
     def eye(self, rows: str, columns: str, dtype: str) -> str:
         """1 on the diagonal."""
         return f"torch.eye({rows}, {columns}, dtype={dtype}, device=device)"
+
+    def state(self, text: str, dtype: str) -> str:
+        """A tensor, which may be differentiated."""
+        return f"torch.as_tensor({text}, dtype={dtype}, device=device)"
+
+    def collected(self, name: str, shape: str, dtype: str) -> str:
+        """A list of the values of all steps as a tensor of that shape."""
+        return f"torch.stack({name}) if {name} else torch.empty({shape}, dtype={dtype}, device=device)"
 
     def cast(self, text: str, dtype: str) -> str:
         """The tensor with another element type."""

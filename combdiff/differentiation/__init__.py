@@ -20,6 +20,7 @@ from combdiff.differentiation.combinators import (
     Fork,
     Form,
     Identity,
+    Iterate,
     Solve,
     eliminate,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Fork",
     "Form",
     "Identity",
+    "Iterate",
     "MatrixFunction",
     "Multiply",
     "Solve",

@@ -43,6 +43,7 @@ from combdiff.ir import (
     Mul,
     Primitive,
     Pullback,
+    Scan,
     Sum,
     Term,
     Tuple,
@@ -116,7 +117,14 @@ class Solve:
     term: Implicit
 
 
-Combinator = Identity | ConstantMap | Exchange | Compose | Evaluate | Fork | Solve
+@dataclass(frozen=True)
+class Iterate:
+    """𝐁 applied once for each step: a result of a scan whose step mentions x, or one of whose starts does."""
+
+    term: Scan
+
+
+Combinator = Identity | ConstantMap | Exchange | Compose | Evaluate | Fork | Solve | Iterate
 
 
 def decompose(term: Term, points: frozenset[Var]) -> Combinator:
@@ -148,6 +156,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
             return _adjoint(term, points)
         case Implicit():
             return Solve(term)
+        case Scan():
+            return Iterate(term)
     by = ", ".join(sorted(v.name for v in term.free & points))
     raise UnsupportedError(f"a {type(term).__name__} that depends on {by} has no derivative")
 
@@ -224,7 +234,8 @@ class Form:
     """A fully eliminated map: a combinator step and the forms of the maps inside it.
 
     `parts` are, for Compose the inner map and (when captured) the map `x ↦ outer` under 𝐂; for Exchange the map
-    under 𝐂; for Evaluate the map that gives the function; for Fork one per item; for Solve the equation and the given.
+    under 𝐂; for Evaluate the map that gives the function; for Fork one per item; for Solve the equation and the given;
+    for Iterate what a step gives and the starts.
     """
 
     step: Combinator
@@ -245,6 +256,8 @@ def eliminate(term: Term, points: frozenset[Var]) -> Form:
             inside = step.items
         case Solve():
             inside = (inline_all(step.term.equation), step.term.given)
+        case Iterate():
+            inside = (inline_all(step.term.body), *step.term.starts)
         case _:
             inside = ()
     return Form(step, tuple(eliminate(part, points) for part in inside))
@@ -268,3 +281,5 @@ def reduce(form: Form) -> Term:
             return Tuple(parts)
         case Solve():
             return step.term.with_children((Lambda((step.term.unknown,), parts[0]), parts[1]))
+        case Iterate():
+            return step.term.with_children((Lambda(step.term.variables, parts[0]), *parts[1:]))

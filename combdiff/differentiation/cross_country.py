@@ -31,6 +31,7 @@ from combdiff.ir import (
     Mul,
     Names,
     Primitive,
+    Scan,
     Space,
     Sum,
     Term,
@@ -258,7 +259,7 @@ class _Graph:
 
     def _with_functions_bound(self, term: Term) -> Term:
         """The term with every function in it that is worth an array bound; those in equations have unknowns."""
-        if isinstance(term, Implicit):
+        if isinstance(term, Implicit | Scan):
             return term
         parts = tuple(self._with_functions_bound(child) for child in term.children)
         new = term.with_children(parts) if parts else term

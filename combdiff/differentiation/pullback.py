@@ -16,7 +16,7 @@ Invariant: no binder in a result has a name that is visible around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from combdiff.differentiation.combinators import (
     Compose,
@@ -25,23 +25,32 @@ from combdiff.differentiation.combinators import (
     Exchange,
     Fork,
     Identity,
+    Iterate,
     Solve,
     decompose,
 )
 from combdiff.ir import (
+    AFTER,
+    BEFORE,
+    LAST,
     ONE,
     ZERO,
     Implicit,
     Lambda,
     Let,
     Names,
+    OpenStep,
+    Scan,
     Space,
     Term,
     Tuple,
     Var,
     add,
     apply,
+    at_histories,
+    at_step,
     average,
+    canonical_names,
     delta,
     function,
     is_complex,
@@ -49,12 +58,14 @@ from combdiff.ir import (
     let,
     mul,
     negate,
+    opened,
     substitute,
     total,
     type_of,
 )
 
 Contribution = tuple[Var, Term]
+Result = tuple[str, int]  # of a scan: its kind and component
 
 
 def cotangent_space(type_: Space) -> Space:
@@ -92,6 +103,8 @@ class Pulling:
                     yield from self(item, part)
             case Solve():
                 yield from self._solution(step.term, place or step.term, cotangent)
+            case Iterate():
+                yield from self.iteration(step.term, {(step.term.kind, step.term.component): cotangent})
 
     def _real_part(self, var: Var, cotangent: Term) -> Term:
         """The pullback of the inclusion of the reals into the complex numbers is Re."""
@@ -145,6 +158,54 @@ class Pulling:
         for point, contribution in zip(points, pulled, strict=True):
             contribution = let((*_bindings(equation)[0], *backward), contribution)
             yield point, substitute(contribution, {unknown: place})
+
+    def iteration(self, scan: Scan, cotangents: Mapping[Result, Term]) -> Iterator[Contribution]:
+        """The pullback of x[t+1], y[t] = g(t, x[t]) is the scan back, of the cotangents λ of the states:
+
+            λ[T] = x̄[T],    λ[t] = x̄[t] + P(x ↦ g(t, x))(x[t], (λ[t+1], ȳ[t])),    ā = λ[0],
+            θ̄ = Σ_t P(θ ↦ g(t, x[t]))(θ, (λ[t+1], ȳ[t]))
+
+        `cotangents` are those of the results of the scan that are used.
+        """
+        adjoint = self._adjoint(scan, cotangents)
+        for n, start in enumerate(scan.starts):
+            yield from self(start, adjoint.result(LAST, n))
+        step = opened(scan, self.names)
+        later = [at_step(adjoint.result(BEFORE, n), step.index, x, self.names) for n, x in enumerate(step.states)]
+        points = tuple(point for point in sorted(self.points, key=_name) if point in scan.step.free)
+        backward, pulled = pull(step.body, points, self._of_step(step, later, cotangents), self.names)
+        for point, contribution in zip(points, pulled, strict=True):
+            contribution = at_histories(let((*step.bindings, *backward), contribution), scan, step, self.names)
+            yield point, self._pointwise((contribution,), lambda inner: total((step.index,), inner))
+
+    def _adjoint(self, scan: Scan, cotangents: Mapping[Result, Term]) -> Scan:
+        """The scan of the cotangents of the states, from the last step to the first."""
+        step = opened(scan, self.names)
+        later = tuple(self.names.fresh(Var(f"{x.name}_bar", cotangent_space(_space(x)))) for x in step.states)
+        backward, pulled = pull(step.body, step.states, self._of_step(step, later, cotangents), self.names)
+        outputs, starts = [], []
+        for n, (x, before) in enumerate(zip(step.states, pulled, strict=True)):
+            more = cotangents.get((BEFORE, n))
+            parts = [before, *([at_step(self._real_part(x, more), step.index, x, self.names)] if more else [])]
+            outputs.append(self._pointwise(tuple(parts), add))
+            last = cotangents.get((LAST, n))
+            starts.append(self._real_part(x, last) if last else zero(self.names, _space(x)))
+        body = let((*step.bindings, *backward), Tuple(tuple(outputs)))
+        back = Lambda((step.index, *later), at_histories(body, scan, step, self.names))
+        return Scan(back, tuple(starts), LAST, 0, not scan.reverse)
+
+    def _of_step(self, step: OpenStep, later: Sequence[Term], cotangents: Mapping[Result, Term]) -> Tuple:
+        """The cotangents of what a step gives, from those of the next states and those of the results of all steps."""
+        found = []
+        for n, output in enumerate(step.outputs):
+            space = type_of(output)
+            assert isinstance(space, Space)
+            like = step.states[n] if n < len(later) else Var("y", cotangent_space(space))
+            parts = list(later[n : n + 1])
+            if more := cotangents.get((AFTER, n)):
+                parts.append(at_step(self._real_part(like, more), step.index, like, self.names))
+            found.append(collect(self.names, parts, cotangent_space(space)))
+        return Tuple(tuple(found))
 
     def _pointwise(self, terms: tuple[Term, ...], operation: object) -> Term:
         return pointwise(self.names, terms, operation)
@@ -222,6 +283,8 @@ def pull(
     points = reached(body, wrt)
     sweep = Pulling(names, points)
     received: dict[Var, list[Term]] = {var: [] for var in points}
+    families = _families(bindings)
+    of_scans: dict[Var, dict[Result, Term]] = {}
 
     def send(term: Term, cotangent: Term, place: Term | None = None) -> None:
         for var, contribution in sweep(term, cotangent, place):
@@ -230,13 +293,32 @@ def pull(
     send(result, cotangent, place)
     backward: list[tuple[Var, Term]] = []
     for var, value in reversed(bindings):
-        if not received.get(var):
+        bar: Var | None = None
+        if received.get(var):
+            space = cotangent_space(_space(var))
+            bar = names.fresh(Var(f"{var.name}_bar", space))
+            backward.append((bar, collect(names, received[var], space)))
+        if not isinstance(value, Scan):
+            if bar:
+                send(value, bar, var)
             continue
-        space = cotangent_space(_space(var))
-        bar = names.fresh(Var(f"{var.name}_bar", space))
-        backward.append((bar, collect(names, received[var], space)))
-        send(value, bar, var)
+        first = families[var]
+        if bar:
+            of_scans.setdefault(first, {})[value.kind, value.component] = bar
+        if var is first and first in of_scans:  # all that uses a result of the scan stands later, and is done
+            for point, contribution in sweep.iteration(value, of_scans[first]):
+                received[point].append(contribution)
     return backward, [collect(names, received[var], cotangent_space(_space(var))) for var in wrt]
+
+
+def _families(bindings: Iterable[tuple[Var, Term]]) -> dict[Var, Var]:
+    """For each binding of a result of a scan the first one of the same scan."""
+    first: dict[Term, Var] = {}
+    return {
+        var: first.setdefault(canonical_names(value.result(LAST, 0)), var)
+        for var, value in bindings
+        if isinstance(value, Scan)
+    }
 
 
 def onto_spaces(
@@ -283,6 +365,8 @@ class Pushing:
                 return Tuple(tuple(self.or_zero(item) for item in step.items))
             case Solve():
                 return self._solution(step.term, place or step.term)
+            case Iterate():
+                return self._iteration(step.term)
         return None
 
     def or_zero(self, term: Term) -> Term:
@@ -333,6 +417,15 @@ class Pushing:
         v = self.names.fresh(Var("v", unknown.type))
         linear = substitute(self._under_let(equation, {unknown: v}), {unknown: place})
         return Implicit("solve", Lambda((v,), linear), pointwise(self.names, tuple(parts), add))
+
+    def _iteration(self, scan: Scan) -> Term:
+        """The tangents of the states are states: ẋ[t+1] = T(x ↦ g(t, x))(x[t], ẋ[t]) + T(θ ↦ g(t, x[t]))(θ, θ̇)."""
+        step = opened(scan, self.names)
+        moved = {x: self.names.fresh(Var(f"{x.name}_dot", cotangent_space(_space(x)))) for x in step.states}
+        forward, tangents = push(step.body, {**self.tangents, **moved}, self.names)
+        body = at_histories(let((*step.bindings, *forward), tangents), scan, step, self.names)
+        starts = tuple(map(self.or_zero, scan.starts))
+        return Scan(Lambda((step.index, *moved.values()), body), starts, scan.kind, scan.component, scan.reverse)
 
     def _under_let(self, body: Term, tangents: Mapping[Var, Term], operation: object = add) -> Term:
         """The tangent of a let program, under its bindings and theirs."""

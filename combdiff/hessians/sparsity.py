@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from combdiff.hessians.compression import CoreProduct, Structure
-from combdiff.ir import extent, first_index
+from combdiff.ir import Cyclic, Range, extent, first_index
+from combdiff.pictures import Picture, blocks
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,15 @@ class Sparsity:
     def dense(self) -> bool:
         """Whether no zeros are known."""
         return not all(self._case(part) for part in self.structure.parts)
+
+    def picture(self, sizes: Mapping[str, int] | None = None, **more: int) -> Picture:
+        """The pattern as an SVG of blocks, rows by columns; sizes that are not given count as 5."""
+        named = {axis.size for axis in self.structure.axes if isinstance(axis, Range | Cyclic)}
+        known = {name: 5 for name in named if isinstance(name, str)} | {**(sizes or {}), **more}
+        return blocks(self.pattern(known), len(self.structure.axes) // 2, str(self))
+
+    def _repr_svg_(self) -> str:
+        return self.picture().svg
 
     def pattern(self, sizes: Mapping[str, int] | None = None, **more: int) -> np.ndarray[Any, Any]:
         """The array of truth values that says where an element may differ from 0, at named sizes."""

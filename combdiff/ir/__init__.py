@@ -5,6 +5,12 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
+(affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
+(functions that NumPy lacks), `implicit` (what solves an equation), `iteration` (steps done over and over), `largest`
+(what sums of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of
+symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of
+scans, taken apart), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of
+bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
 (affine forms, δ, conditions), `primitives`, `special_functions` and `matrix_functions` (the flat tables, with
 derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of
 exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
@@ -67,6 +73,7 @@ from combdiff.ir.indices import (
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.largest import Largest, Masked, Shift, masked
 from combdiff.ir.let_form import (
     bind_heavy,
@@ -103,6 +110,7 @@ from combdiff.ir.primitives import (
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reuse import held, is_held, released, settled
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
+from combdiff.ir.steps import OpenStep, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
@@ -140,7 +148,10 @@ from combdiff.ir.terms import (
 from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of
 
 __all__ = [
+    "AFTER",
+    "BEFORE",
     "HALF",
+    "LAST",
     "MATRIX_TABLE",
     "MINUS_ONE",
     "MOST_INDICES",
@@ -172,6 +183,7 @@ __all__ = [
     "Mul",
     "Names",
     "Number",
+    "OpenStep",
     "Point",
     "Primitive",
     "Pullback",
@@ -179,6 +191,7 @@ __all__ = [
     "Real",
     "Row",
     "Scalar",
+    "Scan",
     "Shift",
     "Size",
     "Space",
@@ -199,6 +212,8 @@ __all__ = [
     "affine_parts",
     "apply",
     "as_float",
+    "at_histories",
+    "at_step",
     "average",
     "averaged",
     "axes_of",
@@ -254,7 +269,9 @@ __all__ = [
     "negate",
     "number",
     "on_axes",
+    "opened",
     "opposite",
+    "over_indices",
     "parity",
     "parse_symmetry",
     "plain_subgroup",
@@ -284,6 +301,7 @@ __all__ = [
     "values_of",
     "whole_calls",
     "whole_read",
+    "with_symbol",
     "without_scipy",
     "wrapped",
 ]

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from combdiff.ir.domains import Function, Real, Space, Whole
 from combdiff.ir.implicit import Implicit
+from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, matrices_in
 from combdiff.ir.substitution import apply, subterms
 from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, let
@@ -32,8 +33,8 @@ def split(body: Term) -> tuple[Bindings, Term]:
 
 
 def is_call(term: Term) -> bool:
-    """Whether a term is the value or the pullback of a named map, or the solution of an equation."""
-    return isinstance(term, Pullback | Implicit) or (
+    """Whether a term is the value or the pullback of a named map, the solution of an equation, or of a scan."""
+    return isinstance(term, Pullback | Implicit | Scan) or (
         isinstance(term, Apply) and isinstance(type_of(term.function), Function)
     )
 
@@ -72,8 +73,8 @@ def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
         total: Counter[Var] = Counter()
         for child in term.children:
             total.update(_count(child, done))
-        if isinstance(term, Implicit):  # the equation is evaluated again and again
-            total.update(_count(term.map, done))
+        if isinstance(term, Implicit | Scan):  # the equation, or the step, is evaluated again and again
+            total.update(_count(term.children[0], done))
         done[term] = total
     return done[term]
 
@@ -127,10 +128,10 @@ def whole_calls(result: Term) -> Term:
 def _may_stand_inside(value: Term, passed: bool, deepest: int) -> bool:
     """Whether a value used once reads well where it is used.
 
-    A solution of an equation has a line of its own. So has a tensor that a named map gives, unless it is `passed` on
-    whole: read element by element its cotangent would be made for one element at a time.
+    A solution of an equation has a line of its own, and a result of a scan. So has a tensor that a named map gives,
+    unless it is `passed` on whole: read element by element its cotangent would be made for one element at a time.
     """
-    if isinstance(value, Implicit):
+    if isinstance(value, Implicit | Scan):
         return False
     if is_field(value) and not is_call(value):
         return True  # nothing over the real line is evaluated: what is used once is read where it is used

@@ -30,6 +30,7 @@ from combdiff.ir.domains import Cyclic, Domain, Real, Space, Whole, extent, firs
 from combdiff.ir.equations import solution
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
+from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import is_matrix_function
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.substitution import subterms
@@ -184,7 +185,25 @@ class _Interpreter:
             case Implicit():
                 given: Any = np.asarray(self.value(term.given, scope), term.space.dtype)
                 return _unwrap(solution(term.kind, self.value(term.map, scope), given))
+            case Scan():
+                return self._iterated(term, scope)
         raise TypeError(f"not a term: {term!r}")
+
+    def _iterated(self, term: Scan, scope: Scope) -> Any:
+        """One step after the other."""
+        states = [self.value(start, scope) for start in term.starts]
+        space = type_of(term)
+        assert isinstance(space, Space)
+        stack: np.ndarray[Any, Any] = np.zeros([extent(axis, self.sizes) for axis in space.axes], space.dtype)
+        numbers = range(extent(term.steps, self.sizes))
+        for t in reversed(numbers) if term.reverse else numbers:
+            if term.kind == BEFORE:
+                stack[t] = states[term.component]
+            outputs = self.value(term.body, {**scope, term.index: t, **dict(zip(term.states, states, strict=True))})
+            if term.kind == AFTER:
+                stack[t] = outputs[term.component]
+            states = list(outputs[: len(states)])
+        return _unwrap(states[term.component] if term.kind == LAST else stack)
 
     def _variable(self, var: Var, scope: Scope) -> Any:
         if isinstance(scope.get(var), _Binding):

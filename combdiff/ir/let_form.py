@@ -28,8 +28,10 @@ from combdiff.ir.inlining import (
     uses,
     whole_calls,
 )
-from combdiff.ir.matrix_functions import element, is_matrix_function
+from combdiff.ir.iteration import LAST, Scan
+from combdiff.ir.matrix_functions import element, is_matrix_function, matrices_in
 from combdiff.ir.reuse import settled
+from combdiff.ir.steps import over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, substitute, subterms
 from combdiff.ir.terms import Add, Apply, Lambda, Let, Mul, Number, Primitive, Sum, Term, Tuple, Var, lambda_, let
 from combdiff.ir.types import is_domain, type_of
@@ -76,6 +78,7 @@ class _Binder:
         self.bound: dict[Term, Var] = {}
         self.by_form: dict[Term, Var] = {}
         self.done: dict[Term, Term] = {}
+        self.scans: dict[Term, Scan] = {}
 
     def prepare(self, body: Term) -> None:
         """Bind parts from the inside out, so that they may be nested deeper than Python's stack."""
@@ -113,7 +116,11 @@ class _Binder:
             return self._matrix_function(term)
         if isinstance(term, Implicit):
             return self._implicit(term, self.hints.get(term, base_name(term.unknown)))
+        if isinstance(term, Scan):
+            return self._scan(term, self.hints.get(term, base_name(_named_after(term))))
         children = tuple(self.scalar(child) for child in term.children)
+        if isinstance(term, Apply) and isinstance(term.function, Scan):
+            return apply(children[0], children[1:])
         if isinstance(term, Apply) and is_matrix_function(term.function):
             return apply(children[0], children[1:])
         new = term.with_children(children)
@@ -206,6 +213,55 @@ class _Binder:
         given = self.scalar(term.given)
         return self._bind_call(Implicit(term.kind, Lambda((term.unknown,), equation), given), name)
 
+    def _scan(self, term: Scan, name: str) -> Term:
+        """A result of a scan; under indices, of one scan for all of their values."""
+        outer = free_indices(term)
+        if not outer:
+            return self._bind_call(self._iteration(term).result(term.kind, term.component), name)
+        whole = self._scan(over_indices(term, outer, self.names), name)
+        axes = self.names.indices(_space_of(term).axes)
+        first = () if term.kind == LAST else axes[:1]
+        return lambda_(axes, Apply(whole, (*first, *outer, *axes[len(first) :])))
+
+    def _iteration(self, term: Scan) -> Scan:
+        """A scan whose step is in let normal form, the same for all of its results.
+
+        What does not mention the states is bound outside and computed once: for all steps, if it mentions the index.
+        """
+        whole = term.result(LAST, 0)
+        form = canonical_names(whole)
+        if form not in self.scans:
+            assert isinstance(term.step, Lambda)
+            symbol, body = with_symbol(term.step, self.names)
+            inner = _Binder(body, self.hints, self.names)
+            result = inner.result(body)
+            body = inline_single_uses(self._hoisted(inner.bound, result, term, symbol))
+            step = Lambda(term.variables, substitute(body, {symbol: term.index}))
+            starts = tuple(self.scalar(start) for start in term.starts)
+            self.scans[form] = Scan(step, starts, LAST, 0, term.reverse)
+        return self.scans[form]
+
+    def _hoisted(self, bound: Mapping[Term, Var], result: Term, term: Scan, symbol: Var) -> Term:
+        """The let program of a step without the bindings that can be made outside."""
+        held = matrices_in(let(((var, value) for value, var in bound.items()), result))
+        outside: dict[Var, Term] = {}
+        inside: list[tuple[Var, Term]] = []
+        for value, var in bound.items():
+            value = put_back(value, outside)
+            if not value.free.isdisjoint((*term.states, *(v for v, _ in inside))):
+                inside.append((var, value))
+            elif symbol not in value.free:
+                outside[var] = self._bind(value, base_name(var))
+            elif var in held or is_call(value):
+                inside.append((var, value))
+            else:
+                index = self.names.fresh(term.index)
+                own = value.parameters if isinstance(value, Lambda) else ()
+                inner = value.body if isinstance(value, Lambda) else value
+                whole = self._bind(Lambda((index, *own), substitute(inner, {symbol: index})), base_name(var))
+                outside[var] = lambda_(own, Apply(whole, (symbol, *own)))
+        return let(inside, put_back(result, outside))
+
     def _bind_scalar(self, term: Term, name: str = "t") -> Term:
         indices = free_indices(term)
         var = self._bind(lambda_(indices, term), name)
@@ -226,6 +282,11 @@ def _call_name(term: Term) -> str:
     if isinstance(term, Apply) and len(arguments) == 1 and isinstance(function, Var) and isinstance(arguments[0], Var):
         return base_name(function) + base_name(arguments[0])
     return "t"
+
+
+def _named_after(term: Scan) -> Var:
+    """The variable that a result of a scan is named after: the state, or the first where it is none."""
+    return (*term.states[term.component : term.component + 1], *term.states)[0]
 
 
 def base_name(var: Var) -> str:

@@ -13,6 +13,7 @@ from combdiff.errors import TypeMismatchError
 from combdiff.ir.domains import Action, Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Indicator, Unequal
+from combdiff.ir.iteration import LAST, Scan
 from combdiff.ir.largest import Largest, Masked, Shift
 from combdiff.ir.matrix_functions import MATRIX_TABLE
 from combdiff.ir.primitives import TABLE
@@ -78,6 +79,8 @@ def type_of(term: Term) -> Inferred:
             return _pullback_type(term)
         case Implicit():
             return term.space
+        case Scan():
+            return _scan_type(term)
         case Coordinate():
             return scalar(term.dtype)
         case Primitive():
@@ -148,6 +151,14 @@ def _pullback_type(term: Pullback) -> Inferred:
     if not isinstance(function, Function):
         raise TypeMismatchError(f"only a named map has a pullback of its own, not {_describe(function)}")
     return function.arguments[term.position]
+
+
+def _scan_type(term: Scan) -> Space:
+    """A state or what a step gives; of all steps unless it is the last state."""
+    states = term.states
+    space = states[term.component].type if term.component < len(states) else type_of(term.outputs[term.component])
+    assert isinstance(space, Space)
+    return space if term.kind == LAST else Space(term.steps, *space.axes, dtype=space.dtype)
 
 
 def _primitive_type(term: Primitive) -> Inferred:

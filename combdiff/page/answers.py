@@ -157,7 +157,9 @@ def _plan(found: Derivation, question: Question) -> Answer:
         }
         for row in table.rows
     ]
+    pictures = {"Tensor networks": str(program.diagram()), "Flops of each step": str(table.chart())}
     return {
+        "pictures": pictures,
         "rows": rows,
         "flops": int(table.flops),
         "peak": int(table.peak_bytes),

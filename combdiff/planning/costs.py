@@ -15,9 +15,11 @@ Invariant: the table is that of the plan which a call at these sizes runs; its f
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from combdiff.pictures import Picture, bars
 from combdiff.planning.memory import in_words
 from combdiff.planning.operations import Fill, Parameter
 from combdiff.planning.plan import Plan, cost, peak
@@ -67,6 +69,15 @@ class CostTable:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         table = ["  ".join(map(_padded, line, widths, range(len(line)))) for line in lines]
         return "\n".join([*(line.rstrip() for line in table), *self._totals()])
+
+    def chart(self) -> Picture:
+        """The steps as bars by their share of the flops, as an SVG."""
+        write = (lambda value: str(form_of(value))) if self.open_sizes else "{:,}".format
+        rows = [(row.name, row.operation, row.share, f"{write(row.flops)}  {row.share:.0%}") for row in self.rows]
+        return bars(rows, "flops of each step")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>{self.chart()}"
 
     def _totals(self) -> list[str]:
         """The last lines: the totals, and the sizes that they hold for."""

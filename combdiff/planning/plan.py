@@ -26,6 +26,7 @@ from combdiff.planning.operations import (
     DiagonalScatterAdd,
     ElementwiseStep,
     Fill,
+    Iteration,
     Occurrence,
     Pattern,
     Scale,
@@ -192,7 +193,11 @@ def occurrence(plan: Plan, n: int) -> Occurrence:
     operands = tuple(plan.steps[m] for m in step.operands)
     numbers = tuple(plan.numbers[m] for m in step.operands)
     starts = frozenset(loop.start for loop in plan.loops)
-    return Occurrence(step, operands, plan.sizes, numbers, rounds(plan, loop) if loop else 1, starts)
+    at = Occurrence(step, operands, plan.sizes, numbers, rounds(plan, loop) if loop else 1, starts)
+    if isinstance(step.operation, Iteration):
+        inner = plan.inner[step.operation.system]
+        return replace(at, inner_flops=sum(spent.flops for spent in cost(inner)), inner_peak=peak(inner))
+    return at
 
 
 def cost(plan: Plan) -> tuple[StepCost, ...]:

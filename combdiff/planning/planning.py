@@ -28,6 +28,7 @@ from combdiff.planning.operations import (
     Combine,
     Contract,
     ElementwiseStep,
+    Iteration,
     Pattern,
     SolveEquation,
     Step,
@@ -60,7 +61,7 @@ def make_plan(
         program.parameters, (), results, _layout(body, count()), dict(sizes), lowering.hints, orders=orders or {}
     )
     plan = _extract(graph, chosen, draft)
-    systems = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)]
+    systems = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation | Iteration)]
     return replace(plan, inner={system: make_plan(system, sizes, find_paths) for system in systems})
 
 

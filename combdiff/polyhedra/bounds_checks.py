@@ -283,7 +283,7 @@ class _Search:
                 yield from self.scope[term][1]
             case Indicator() | Unequal():
                 return
-            case Sum() | Lambda() if all(is_domain(v.type) for v in term.bound):
+            case Sum() | Lambda() if any(is_domain(v.type) for v in term.bound):
                 yield from self._under(term)
             case _:
                 for child in term.children:
@@ -292,7 +292,8 @@ class _Search:
     def _under(self, term: Sum | Lambda) -> Iterator[Access]:
         """What is read for some index: not where there is none."""
         for access in self.inside(term.body):
-            unmentioned = [v for v in term.bound if v not in access.free and not isinstance(v.type, Real)]
+            indices = (v for v in term.bound if is_domain(v.type) and not isinstance(v.type, Real))
+            unmentioned = [v for v in indices if v not in access.free]
             inhabited = {indicator(affine([(extent_term(v.type), 1)], -1)) for v in unmentioned}
             yield from _specialised([access], {}, frozenset(inhabited))
 

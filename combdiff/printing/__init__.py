@@ -5,10 +5,10 @@
 
 In: a term. Out: text. One layout decides order, grouping and names, and two renderers write its documents.
 
-In the order in which data meets them: `documents` (what is written where), `outline` (definitions short enough to
-read), `naming`, `monomials`, `conditions`, `bounds`, `indirect`, `pointfree`, `projectors` (Sym, Alt, Herm), `signs`,
-`told`, `notation` (index notation); `chains`, `contraction`, `matrix` (matrix notation); `rendering`, `plain`, `tex`
-(the renderers); `combinators`.
+In the order in which data meets them: `documents` (what is written where), `recurrences` (scans as such), `outline`
+(definitions short enough to read), `naming`, `monomials`, `conditions`, `bounds`, `indirect`, `pointfree`,
+`projectors` (Sym, Alt, Herm), `signs`, `told`, `notation` (index notation); `chains`, `contraction`, `matrix` (matrix
+notation); `rendering`, `plain`, `tex` (the renderers); `combinators`.
 
 Invariant: every term can be printed, in time linear in its graph; equal terms print alike in every process.
 """
@@ -27,6 +27,7 @@ from combdiff.printing.documents import (
     FunctionCall,
     Iverson,
     Juxtaposition,
+    Kronecker,
     Literal,
     Marked,
     MatrixProduct,
@@ -43,7 +44,8 @@ from combdiff.printing.documents import (
     Subscripted,
     Superscript,
 )
-from combdiff.printing.plain import SHOWN_AS, matrix_text, text
+from combdiff.printing.notation import sheet
+from combdiff.printing.plain import SHOWN_AS, matrix_text, shown, text
 from combdiff.printing.tex import latex, matrix_latex
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "FunctionCall",
     "Iverson",
     "Juxtaposition",
+    "Kronecker",
     "Literal",
     "Marked",
     "MatrixProduct",
@@ -79,5 +82,7 @@ __all__ = [
     "latex",
     "matrix_latex",
     "matrix_text",
+    "sheet",
+    "shown",
     "text",
 ]

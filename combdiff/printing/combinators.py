@@ -22,6 +22,7 @@ from combdiff.differentiation import (
     Fork,
     Form,
     Identity,
+    Iterate,
     MatrixFunction,
     Multiply,
     Solve,
@@ -61,6 +62,10 @@ def form_text(form: Form) -> str:
             return f"𝐁 {_bracketed(parts[0])} 𝐈 [{', '.join(text(a) for a in step.arguments)}]"
         case Fork():
             return f"({', '.join(parts)})"
+        case Iterate():
+            step_, *starts = parts
+            names = _names(step.term.variables)
+            return f"𝐁^{text(step.term.index)} ({names} ↦ {step_}) {' '.join(map(_bracketed, starts))}"
         case Solve():
             given = f" {_bracketed(parts[1])}" if step.term.kind == "solve" else ""
             return f"𝐁 {step.term.kind} (𝐂 ({step.term.unknown.name} ↦ {parts[0]})){given}"

@@ -65,6 +65,7 @@ from combdiff.printing.documents import Doc, FunctionCall, Marked, ResultRow, Sh
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened, unit_of
+from combdiff.printing.recurrences import AtStep
 from combdiff.simplification import factors_of, symbols, with_symmetries
 
 Indices = tuple[Var, ...]
@@ -123,6 +124,8 @@ class _Notation:
 
     def definition(self, var: Var, value: Term) -> tuple[Doc, Doc]:
         """`name = value`, with indices on both sides where the value has no matrix notation."""
+        if isinstance(value, AtStep):
+            return self.layout.definition(var, value, self.scope)
         try:
             return self.layout.doc(var, self.scope), document(self.tensor(value))
         except NoMatrixNotation:

@@ -32,6 +32,7 @@ from combdiff.ir import (
     Primitive,
     Pullback,
     Real,
+    Scan,
     Space,
     Sum,
     Term,
@@ -71,6 +72,7 @@ from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
 from combdiff.printing.projectors import Projection, with_projectors
+from combdiff.printing.recurrences import AtStep
 from combdiff.printing.signs import with_sign
 from combdiff.printing.told import Told, ranging, size_of
 
@@ -93,7 +95,8 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
     outer += [size for node in nodes if isinstance(node, Sum) for size in sizes_of(node)]
     outer += [Var(size, Whole()) for v in layout.unknown(nodes) if isinstance(size := size_of(v.type), str)]
-    scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter([*bound, *dict.fromkeys(outer)])
+    shown = dict.fromkeys((*bound, *outer))
+    scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter(shown)
     return parts, layout, scope
 
 
@@ -147,6 +150,10 @@ class Layout:
     def definition(self, var: Var, value: Term, scope: Scope) -> tuple[Doc, Doc]:
         """`name = value`, the indices of a tensor on the left."""
         name = Name(scope[var])
+        if isinstance(value, AtStep):
+            inner = self._enter(scope, value.indices, value.body)
+            left = Subscripted(name, self._indices(value.place, inner), False) if value.place else name
+            return left, self.doc(value.body, inner)
         if not isinstance(value, Lambda):
             return name, self.doc(value, scope)
         inner = self._enter(scope, value.parameters, value.body)
@@ -208,6 +215,8 @@ class Layout:
                 return self._pullback(term, scope)
             case Implicit():
                 return self._implicit(term, scope)
+            case Scan():
+                return self._scan(term, scope)
             case Projection():
                 groups = tuple(self._indices(group, scope) for group in term.groups)
                 return Projected(term.name, groups, self.doc(term.body, scope))
@@ -316,6 +325,12 @@ class Layout:
         """`root(x ↦ …)`, `argmin(x ↦ …)`, `solve(k ↦ …, b)`: where a search starts is not shown."""
         arguments = [term.map, term.given] if term.kind == "solve" else [term.map]
         return FunctionCall(term.kind, self._arguments(arguments, scope))
+
+    def _scan(self, term: Scan, scope: Scope) -> Doc:
+        """`last(scan((t, x) ↦ …, a))` of a scan inside an expression; those that are bound are recurrences."""
+        name = "scan_back" if term.reverse else "scan"
+        whole = FunctionCall(name, tuple(self.doc(child, scope) for child in term.children))
+        return FunctionCall(term.kind, (whole, Literal(term.component)))
 
 
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:

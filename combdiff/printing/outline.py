@@ -28,6 +28,7 @@ from combdiff.ir import (
     Let,
     Number,
     Primitive,
+    Scan,
     Space,
     Sum,
     Term,
@@ -46,6 +47,7 @@ from combdiff.ir import (
     uses,
     whole_calls,
 )
+from combdiff.printing.recurrences import AtStep, with_recurrences
 
 # Lengths count operations and accesses; indices, variables and numbers are free.
 SHORT = 3  # a map shorter than this is written out however often it is used
@@ -77,7 +79,7 @@ def outline(term: Term) -> Outline:
     while isinstance(term, Let):
         bindings += term.bindings
         term = term.body
-    bindings, term = _calls_put_back(bindings, term)
+    bindings, term = with_recurrences(*_calls_put_back(bindings, term))
     values = [_closed(value) for _, value in bindings]
     result = whole_calls(_closed(term))
     known = frozenset().union(*(r.free for r in (*values, result)), (v for v, _ in bindings), *groups)
@@ -95,7 +97,7 @@ def _calls_put_back(bindings: list[tuple[Var, Term]], result: Term) -> tuple[lis
     That is where each is used once, or where it is a field of a name: `D(r)`. A tensor of a map whose arguments hold a
     Σ or a function has a line of its own, as a layer of a network has.
     """
-    calls = {var for var, value in bindings if is_call(value) and not isinstance(value, Implicit)}
+    calls = {var for var, value in bindings if is_call(value) and not isinstance(value, Implicit | Scan)}
     if not calls:
         return bindings, result
     counts: Counter[Var] = Counter(uses(result))
@@ -197,6 +199,8 @@ class _Writer:
             return Tuple(tuple(self.root(item) for item in term.items))
         if isinstance(term, Lambda) and is_tensor(term):
             return Lambda(term.parameters, self._rewritten(term.body))
+        if isinstance(term, AtStep):
+            return AtStep(term.indices, term.place, self._rewritten(term.body))
         return self._rewritten(term)
 
     def _rewritten(self, term: Term) -> Term:
@@ -264,5 +268,7 @@ def _tops(root: Term) -> Iterator[Term]:
     if isinstance(root, Tuple):
         for item in root.items:
             yield from _tops(item)
+    elif isinstance(root, AtStep):
+        yield root.body
     else:
         yield root.body if isinstance(root, Lambda) and is_tensor(root) else root

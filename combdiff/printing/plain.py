@@ -63,13 +63,19 @@ def matrix_text(term: Term, width: int = LINE) -> str:
     return _Text(width).sheet(matrix_sheet(term))
 
 
+def shown(doc: Doc) -> str:
+    """A document on one line."""
+    return _Text(LINE).render(doc)
+
+
 class _Text(Renderer):
     dot = "·"
     maps_to = "↦"
     quotient_level = Level.PRODUCT
-    matrix_dot = "·"
     unequal = "≠"
     element_signs = ("⊙", "⊘")
+
+    unit = "i"
 
     def __init__(self, width: int) -> None:
         self.width = width

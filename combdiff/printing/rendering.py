@@ -198,12 +198,9 @@ class Renderer(ABC):
         """A fraction or a multiple of i needs no parentheses as the number in front."""
         return Level.PRODUCT if position == 0 and isinstance(factor, Literal) else Level.POWER
 
-    matrix_dot: str
-    """The sign between the factors of a matrix product."""
-
     def matrix_product(self, doc: MatrixProduct) -> str:
         """`2·A·x`, with what multiplies element by element in parentheses."""
-        return self.matrix_dot.join(self.bracket(f, self._place(n, f)) for n, f in enumerate(doc.factors))
+        return "·".join(self.bracket(f, self._place(n, f)) for n, f in enumerate(doc.factors))
 
     element_signs: tuple[str, str]
     """The signs of products and quotients element by element."""

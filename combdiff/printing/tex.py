@@ -2,7 +2,8 @@ r"""Programs as LaTeX.
 
     (J, C) \mapsto (d, e) \mapsto 4 \sum_{i,p,r,s} J_{r,s,p,d}^{*} C_{s,i}^{*} C_{p,e} C_{r,i}
 
-One formula stays within what matplotlib's mathtext reads; a program with definitions is an `aligned` environment.
+One formula stays within what matplotlib's mathtext reads; a program with definitions is an `aligned` environment, or,
+for what does not read that, a line for each.
 
 Invariant: braces and parentheses balance, and no base gets two superscripts or two subscripts.
 """
@@ -10,6 +11,8 @@ Invariant: braces and parentheses balance, and no base gets two superscripts or 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import pi
 
@@ -26,6 +29,7 @@ from combdiff.printing.documents import (
     Kronecker,
     Literal,
     Marked,
+    MatrixProduct,
     Modulo,
     Norm,
     Projected,
@@ -61,24 +65,30 @@ SIGNS = {
 }
 MARKS = {"ᵀ": r"\top", "†": r"\dagger", "*": "*", "⁻¹": "-1", "⁻ᵀ": r"-\top", "⁻†": r"-\dagger"}
 BOLD = {"ℝ": r"\mathbb{R}", "𝟏": r"\mathbf{1}", "𝐈": r"\mathbf{I}"}
+WORD_BEFORE = re.compile(r"\\mathrm\{\w[^{}]+\}(_\{[^{}]*\})?$")  # \mathrm{lam} or \mathrm{lam}_{i}, at the end
+WORD_AFTER = re.compile(r"\\mathrm\{\w[^{}]+\}")
 TALL = re.compile(r"\\(frac|sum|int|sqrt|left)")
 
 
-def latex(term: Term) -> str:
-    """Any term in index notation as LaTeX, for mathematics mode, without the dollar signs around it."""
-    return _Latex().sheet(sheet(term))
+def latex(term: Term, aligned: bool = True) -> str:
+    """Any term in index notation as LaTeX, for mathematics mode, without the dollar signs around it.
+
+    Definitions stand in one `aligned` environment, or without it on lines that are formulas of their own.
+    """
+    return _Latex(aligned).sheet(sheet(term))
 
 
-def matrix_latex(term: Term) -> str:
+def matrix_latex(term: Term, aligned: bool = True) -> str:
     """A program in matrix notation as LaTeX, without its parameters; index notation where there is none."""
-    return _Latex().sheet(matrix_sheet(term))
+    return _Latex(aligned).sheet(matrix_sheet(term))
 
 
+@dataclass(frozen=True)
 class _Latex(Renderer):
+    aligned: bool = True
     dot = r"\cdot"
     maps_to = r"\mapsto"
     quotient_level = Level.POWER
-    matrix_dot = " "
     unequal = r" \neq "
     element_signs = (r"\odot", r"\oslash")
 
@@ -86,6 +96,9 @@ class _Latex(Renderer):
         heads = self.heads(sheet)
         if not sheet.definitions:
             return " ".join([*heads, self.render(sheet.result)])
+        if not self.aligned:
+            equations = [f"{self.render(left)} = {self.render(right)}" for left, right in sheet.definitions]
+            return "\n".join([*([" ".join(heads)] if heads else []), *equations, self.render(sheet.result)])
         margin = r"\quad " if heads else ""
         lines = [" ".join(heads)] if heads else []
         lines += [f"{margin}{self.render(left)} = {self.render(right)}" for left, right in sheet.definitions]
@@ -114,7 +127,22 @@ class _Latex(Renderer):
         letter = _letter(stem)
         if letter:
             return f"{letter}_{{{number}}}" if number else letter
-        return rf"\mathrm{{{name}}}".replace("_", r"\_")
+        head, _, below = name.partition("_")
+        if head and below and not below.startswith("_"):
+            return f"{self.name(head)}_{{{','.join(_word(part) for part in below.split('_'))}}}"
+        return _word(name)
+
+    def beside(self, shown: Sequence[str]) -> str:
+        """Factors side by side, with a dot before a digit and a space beside a word."""
+        result = shown[0]
+        for factor in shown[1:]:
+            sign = rf" {self.dot} " if factor[0].isdigit() else r" \, " if _is_word(result, factor) else " "
+            result += sign + factor
+        return result
+
+    def matrix_product(self, doc: MatrixProduct) -> str:
+        """`2 A x`."""
+        return self.beside([self.bracket(f, self._place(n, f)) for n, f in enumerate(doc.factors)])
 
     def real(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
@@ -218,6 +246,16 @@ class _Latex(Renderer):
         for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
             shown += f" {SIGNS.get(sign, sign)} {self.render(side)}"
         return shown
+
+
+def _is_word(left: str, right: str) -> bool:
+    """Whether names of several letters meet here, which would read as one."""
+    return bool(WORD_BEFORE.search(left) or WORD_AFTER.match(right))
+
+
+def _word(name: str) -> str:
+    """A name of several letters, upright; a letter as it is."""
+    return _letter(name) or rf"\mathrm{{{name}}}".replace("_", r"\_")
 
 
 def _letter(name: str) -> str:

@@ -25,6 +25,7 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    Scan,
     Space,
     Sum,
     SymmetryGroup,
@@ -55,6 +56,7 @@ from combdiff.ir import (
     subterms,
     type_of,
     values_of,
+    with_symbol,
 )
 from combdiff.simplification.egraph.budget import current, warn
 from combdiff.simplification.egraph.context import Context, Known
@@ -334,6 +336,9 @@ class _Calls:
         if isinstance(term, Implicit):
             assert isinstance(term.map, Lambda)
             new: Term = Implicit(term.kind, self._equation(term.map), self._argument(term.given))
+        elif isinstance(term, Scan):
+            assert isinstance(term.step, Lambda)
+            return term.with_children((self._step(term.step), *map(self._argument, term.starts)))
         else:
             function, *rest = term.children
             new = term.with_children((function, *(self._argument(argument) for argument in rest)))
@@ -346,6 +351,16 @@ class _Calls:
         if form not in self.equations:
             simple = Lambda(map_.parameters, simplify_body(map_.body, self.rules))
             self.equations[form] = self.equations[canonical_names(simple)] = simple
+        return self.equations[form]
+
+    def _step(self, step: Lambda) -> Lambda:
+        """The step of a scan, simplified once for all of its results; its number is a symbol to the laws."""
+        form = canonical_names(step)
+        if form not in self.equations:
+            symbol, body = with_symbol(step, Names(step))
+            simple = substitute(simplify_body(body, self.rules), {symbol: step.parameters[0]})
+            found = Lambda(step.parameters, simple)
+            self.equations[form] = self.equations[canonical_names(found)] = found
         return self.equations[form]
 
     def _argument(self, term: Term) -> Term:

@@ -40,6 +40,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Scalar,
+    Scan,
     Shift,
     Space,
     Sum,
@@ -337,7 +338,7 @@ class _Stabilising:
     def _of_value(self, term: Term) -> Term:
         if not self.asks(term):
             return term
-        if isinstance(term, Implicit | Let):  # an equation of its own
+        if isinstance(term, Implicit | Scan | Let):  # an equation, or a step, of its own
             return term
         if isinstance(term, Lambda):
             return Lambda(term.parameters, self.value(term.body))

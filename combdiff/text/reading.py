@@ -331,6 +331,10 @@ class _Reader:
             name = left.name
         else:
             raise self.source.error("a definition has a name on its left", left, "write t = … or t[i,j] = …")
+        if place := next((a for a in arguments if not isinstance(a, Name | Ranging)), None):
+            raise self.source.error(
+                "a recurrence is not read", place, "write the program in Python with cd.scan, or t[i] = … for all i"
+            )
         value = self.value(Arrow(arguments, right) if arguments else right, scope)
         self.taken.add(name)
         symbol = NamedTensor(name, value.cells, float)

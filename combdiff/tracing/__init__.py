@@ -7,6 +7,9 @@
 In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
+terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators
+act on), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and minima), `iteration`
+(scans), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
 on), `functions`, `special_functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and
 minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
@@ -52,6 +55,7 @@ from combdiff.tracing.functions import (
     where,
 )
 from combdiff.tracing.inlining import called, inline, renamed_sizes
+from combdiff.tracing.iteration import scan
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import trace_function
 from combdiff.tracing.solutions import argmin, root
@@ -148,6 +152,7 @@ __all__ = [
     "relu",
     "renamed_sizes",
     "root",
+    "scan",
     "sign",
     "sin",
     "sinh",

@@ -48,6 +48,7 @@ class Trace:
         self.names = Names(*parameters)
         self.open: dict[Var, Binder] = {}
         self.closed: set[Var] = set()
+        self.stepped: set[Var] = set()  # indices and states of the steps of scans that are done
         self.places: dict[str, Location] = {}  # where each element is first read, by what a message calls it
         self.constants: dict[Var, Array] = {}
 
@@ -126,6 +127,11 @@ def check_live(term: Term, owner: Trace) -> None:
         raise TraceError(
             f"a traced value of {owner} is used {here}",
             hint="pass it as a parameter, or return it; do not keep it in an outer variable",
+        )
+    if not owner.stepped.isdisjoint(term.free):
+        raise TraceError(
+            "a value that a step of cd.scan computes is used outside of the step",
+            hint="let the step return it, (next_carry, y), and use what cd.scan gives",
         )
     if not owner.closed.isdisjoint(term.free):
         finished = min(base_name(var) for var in owner.closed & term.free)

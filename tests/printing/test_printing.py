@@ -405,7 +405,7 @@ EXPRESSIONS: list[tuple[Term, str, str | None]] = [
     (Var("rho_bar", Space()), "rho_bar", r"\bar{\rho}"),
     (Var("Ω", Space()), "Ω", r"\Omega"),
     (Apply(Var("x1", Space("n")), (i,)), "x1[i]", "{x_{1}}_{i}"),
-    (Var("net_out", Space()), "net_out", r"\mathrm{net\_out}"),
+    (Var("net_out", Space()), "net_out", r"\mathrm{net}_{\mathrm{out}}"),
 ]
 
 

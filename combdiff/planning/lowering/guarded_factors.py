@@ -29,6 +29,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Range,
+    Scan,
     Sum,
     Symmetric,
     Term,
@@ -92,6 +93,8 @@ class _Telling:
                 return self._product([self.run(factor) for factor in term.factors])
             case Implicit():
                 return term
+            case Scan():
+                return term.with_children((term.step, *map(self.run, term.starts)))
         children = tuple(map(self.run, term.children))
         return term if children == term.children else term.with_children(children)
 

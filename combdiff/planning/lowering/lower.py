@@ -21,6 +21,7 @@ import numpy as np
 
 from combdiff.errors import UnsupportedError
 from combdiff.ir import (
+    LAST,
     MATRIX_TABLE,
     ONE,
     TABLE,
@@ -44,6 +45,7 @@ from combdiff.ir import (
     Primitive,
     Pullback,
     Row,
+    Scan,
     Shift,
     Space,
     Sum,
@@ -52,6 +54,7 @@ from combdiff.ir import (
     Unequal,
     Var,
     apply,
+    canonical_names,
     counts_modulo,
     is_matrix_function,
     join,
@@ -65,6 +68,7 @@ from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
+from combdiff.planning.lowering.iteration import step_program
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.lookups import look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
@@ -75,6 +79,8 @@ from combdiff.planning.operations import (
     UNIT,
     ElementwiseStep,
     Fill,
+    Iteration,
+    IterationResult,
     MatrixFunctionStep,
     NamedCall,
     Parameter,
@@ -98,6 +104,7 @@ class Lowering:
         self.uses = Counter(child for node in subterms(program) for child in node.children)
         self.scope: dict[Var, Term] = {}
         self.hints: dict[int, str] = {}  # names for steps that hold bindings
+        self._iterations: dict[Term, int] = {}
         self._factored: dict[Term, tuple[SizeFactor, LabelledStep]] = {}
         self._tensors: dict[Term, tuple[LabelledStep, tuple[Var, ...]]] = {}
 
@@ -149,6 +156,8 @@ class Lowering:
                 return self._pullback(term)
             case Implicit():
                 return self._solution(term)
+            case Scan():
+                return self._scan(term)
             case Primitive() if is_matrix_function(term):
                 return self._matrix_function(term)
             case _:
@@ -226,6 +235,22 @@ class Lowering:
         step = self.graph.emit(SolveEquation(term.kind, system(term)), (given, *tensors), axes, term.space.dtype)
         own = tuple(Var(f"#{term.unknown.name}.{step}.{n}", axis) for n, axis in enumerate(term.space.axes))
         return LabelledStep(step, (*outer, *own)), own
+
+    def _scan(self, term: Scan) -> tuple[LabelledStep, tuple[Var, ...]]:
+        """A result of an iteration, which is done once for all of its results."""
+        whole = canonical_names(term.result(LAST, 0))
+        if whole not in self._iterations:
+            found = step_program(term, self.names)
+            tensors = [var for var in found.captures if isinstance(var.type, Space)]
+            operands = tuple(self.dense(each) for each in (*term.starts, *found.stacks, *tensors))
+            operation = Iteration(found.system, term.steps, len(term.starts), len(found.stacks), term.reverse)
+            self._iterations[whole] = self.graph.emit(operation, operands, (), float)
+        space = type_of(term)
+        assert isinstance(space, Space)
+        result = IterationResult(term.kind, term.component)
+        step = self.graph.emit(result, (self._iterations[whole],), space.axes, space.dtype)
+        labels = tuple(Var(f"#{term.index.name}.{step}.{n}", axis) for n, axis in enumerate(space.axes))
+        return LabelledStep(step, labels), labels
 
     # --- scalars
 

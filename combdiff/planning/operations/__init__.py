@@ -7,7 +7,7 @@ In: arrays and numbers. Out: one array.
 `words` (how steps, sizes and element types are called), `operation` (what each tells of itself, and a `Step`), `leaves`
 (arguments, numbers), `positions`, `reads` and `wrapped_reads` (views), `elementwise`, `contraction`, `reductions`,
 `diagonals`, `masks` (conditions), `windows` and `sliding`, `indirections` (indices in arrays), `matrices`, `calls`,
-`loops` (blocks).
+`loops` (blocks), `iterations` (programs done over and over).
 
 Invariant: an operation says everything about a step but the sizes; adding one is adding a class here.
 """
@@ -17,6 +17,7 @@ from combdiff.planning.operations.contraction import Contract, stack_of, stackab
 from combdiff.planning.operations.diagonals import DiagonalEmbed, DiagonalScatterAdd
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
 from combdiff.planning.operations.indirections import At, Clip, IndexEquals, Iota, Scatter, Take
+from combdiff.planning.operations.iterations import Iteration, IterationResult
 from combdiff.planning.operations.leaves import Fill, Parameter
 from combdiff.planning.operations.loops import Block, Choice, Collect
 from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract, PrefixSum
@@ -50,6 +51,8 @@ __all__ = [
     "IndexCondition",
     "IndexEquals",
     "Iota",
+    "Iteration",
+    "IterationResult",
     "Labels",
     "LinearSolve",
     "Mask",

@@ -43,7 +43,8 @@ class Occurrence:
     """A step at given sizes, in its plan: what a cost may depend on.
 
     `operands` are the steps it acts on, `numbers` tells which of them are Python numbers. In a loop, `rounds` is how
-    many blocks it goes through, and `starts` names the positions that loops begin their blocks at.
+    many blocks it goes through, and `starts` names the positions that loops begin their blocks at. Of a program that is
+    done over and over, `inner_flops` and `inner_peak` are the operations and the most bytes of one time.
     """
 
     step: Step
@@ -52,6 +53,8 @@ class Occurrence:
     numbers: tuple[bool, ...] = ()
     rounds: int = 1
     starts: Collection[str] = ()
+    inner_flops: int = 0
+    inner_peak: int = 0
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.dialects import dialect
+from combdiff.planning.operations import Iteration
 from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.factoring import factored
 from combdiff.planning.passes.fusion import fused
@@ -63,7 +64,9 @@ def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
     """
     used = dialect(backend)
     solver = backend if used.solves else "numpy"
-    plan = replace(plan, inner={system: specialise(inner, solver) for system, inner in plan.inner.items()})
+    iterated = {step.operation.system for step in plan.steps if isinstance(step.operation, Iteration)}
+    inner = {system: specialise(one, backend if system in iterated else solver) for system, one in plan.inner.items()}
+    plan = replace(plan, inner=inner)
     if plan.loops or not used.native:
         return plan
     return rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])

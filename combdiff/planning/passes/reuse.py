@@ -23,6 +23,7 @@ from combdiff.planning.operations import (
     Gram,
     IndexCondition,
     IndexEquals,
+    IterationResult,
     NamedCall,
     Parameter,
     Pattern,
@@ -71,7 +72,7 @@ class Reuse:
         match step.operation:
             case Parameter(name=name):
                 return frozenset([name])
-            case NamedCall() | SolveEquation():
+            case NamedCall() | SolveEquation() | IterationResult():
                 own = frozenset([f"#{n}"])
             case IndexCondition() | IndexEquals() | Arrange():
                 own = frozenset(var.name for var in self.plan.parameters if isinstance(var.type, Space))

@@ -23,6 +23,7 @@ from combdiff.ir import (
     Lambda,
     Mul,
     Names,
+    Scan,
     Space,
     Sum,
     Term,
@@ -160,7 +161,7 @@ class _Rewriting:
         return self.done[term]
 
     def _other(self, term: Term) -> Term:
-        if isinstance(term, Implicit):
+        if isinstance(term, Implicit | Scan):
             return term
         children = tuple(self.run(child) for child in term.children)
         return term if children == term.children else term.with_children(children)
@@ -184,12 +185,12 @@ def _apart(bindings: int, result: Term) -> list[int]:
 
 
 def _networks(site: Term) -> Iterator[Sum]:
-    """The networks of a site, without those of equations, where other tensors may have the same names."""
+    """The networks of a site, without those of equations and steps, where other tensors may have the same names."""
     seen: set[Term] = set()
     todo = [site]
     while todo:
         node = todo.pop()
-        if node not in seen and not isinstance(node, Implicit):
+        if node not in seen and not isinstance(node, Implicit | Scan):
             seen.add(node)
             todo.extend(node.children)
             if isinstance(node, Sum):

@@ -1,0 +1,171 @@
+"""Scans as recurrences: what a state is at first, and what it is after a step.
+
+    let x = Scan((t, s) ↦ A @ s + u[t], (a,), "before"), y = Scan(…, "last") in …
+    is written    x[0,i] = a[i]    x[t+1,i] = u[t,i] + Σ_j A[i,j] x[t,j]    and y is x[T,i]
+
+One that runs backward has its boundary value at the end, and the bindings of a step become tensors over the steps.
+
+Invariant: a state has one name, and its value before step t, or after a reverse one, is that at t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from combdiff.ir import (
+    BEFORE,
+    LAST,
+    Apply,
+    Lambda,
+    Names,
+    Scan,
+    Space,
+    Term,
+    Tuple,
+    Var,
+    affine,
+    apply,
+    canonical_names,
+    lambda_,
+    opened,
+    put_back,
+    size_form,
+    type_of,
+)
+
+Definitions = list[tuple[Var, Term]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AtStep(Term):
+    """What a tensor is at some of its indices, `x[t+1,…] = body` for all t; it occurs in prints alone."""
+
+    indices: tuple[Var, ...]
+    place: tuple[Term, ...]
+    body: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (*self.place, self.body)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return AtStep(self.indices, children[:-1], children[-1])
+
+    @property
+    def bound(self) -> tuple[Var, ...]:
+        return self.indices
+
+
+def with_recurrences(bindings: Definitions, result: Term) -> tuple[Definitions, Term]:
+    """The same program with scans that are bound written as recurrences."""
+    names = Names(Tuple((*(v for pair in bindings for v in pair), result)))
+    bindings, result = _bound_in_result(bindings, result, names)
+    if not any(isinstance(value, Scan) for _, value in bindings):
+        return bindings, result
+    writer = _Writer(names)
+    found = writer.definitions(bindings, ())
+    return found, put_back(result, writer.known)
+
+
+def _bound_in_result(bindings: Definitions, result: Term, names: Names) -> tuple[Definitions, Term]:
+    """The program with scans that a result is, or reads, bound."""
+    if isinstance(result, Tuple):
+        items = []
+        for item in result.items:
+            bindings, item = _bound_in_result(bindings, item, names)
+            items.append(item)
+        return bindings, Tuple(tuple(items))
+    inner = result.body if isinstance(result, Lambda) else result
+    scan = inner.function if isinstance(inner, Apply) else inner
+    if not isinstance(scan, Scan) or not scan.free.isdisjoint(result.bound):
+        return bindings, result
+    space = type_of(scan)
+    assert isinstance(space, Space)
+    var = names.fresh(Var(scan.states[0].name if scan.states else "y", space))
+    whole = Apply(var, inner.arguments) if isinstance(inner, Apply) else var
+    return [*bindings, (var, scan)], Lambda(result.parameters, whole) if isinstance(result, Lambda) else whole
+
+
+class _Writer:
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.known: dict[Var, Term] = {}
+        self.states: dict[Term, tuple[Var, ...]] = {}
+
+    def definitions(self, bindings: Sequence[tuple[Var, Term]], around: tuple[Var, ...]) -> Definitions:
+        """The definitions that bindings make under the indices of the steps around."""
+        found: Definitions = []
+        for var, value in bindings:
+            value = put_back(value, self.known)
+            if isinstance(value, Scan):
+                found += self._scan(var, value, around)
+            elif around:
+                whole = self._over(var, around)
+                own = value.parameters if isinstance(value, Lambda) else ()
+                found.append((whole, Lambda((*around, *own), value.body if isinstance(value, Lambda) else value)))
+                self.known[var] = self._read(whole, around, self._space(value))
+            else:
+                found.append((var, value))
+        return found
+
+    def _over(self, var: Var, around: tuple[Var, ...]) -> Var:
+        space = var.type
+        assert isinstance(space, Space)
+        return self.names.fresh(Var(var.name, Space(*(v.type for v in around), *space.axes, dtype=space.dtype)))  # type: ignore[arg-type]
+
+    def _space(self, term: Term) -> Space:
+        space = type_of(term)
+        assert isinstance(space, Space)
+        return space
+
+    def _read(self, tensor: Var, first: tuple[Term, ...], space: Space) -> Term:
+        own = self.names.indices(space.axes)
+        return lambda_(own, Apply(tensor, (*first, *own)))
+
+    def _scan(self, var: Var, scan: Scan, around: tuple[Var, ...]) -> Definitions:
+        form = canonical_names(scan.result(LAST, 0))
+        found = [] if form in self.states else self._recurrence(form, scan, around)
+        names, count = self.states[form], len(scan.states)
+        index = self.names.fresh(scan.index)
+        size = size_form(scan.steps.size)
+        early, late = index, affine([(index, 1)], 1)
+        before, after = (late, early) if scan.reverse else (early, late)
+        name = names[scan.component]
+        own = self.names.indices(self._space(scan).axes[0 if scan.kind == LAST else 1 :])
+        if scan.kind == LAST:
+            end = affine([]) if scan.reverse else affine([(size, 1)])
+            self.known[var] = lambda_(own, Apply(name, (*around, end, *own)))
+        else:
+            place = before if scan.kind == BEFORE else after if scan.component < count else early
+            self.known[var] = Lambda((index, *own), Apply(name, (*around, place, *own)))
+        return found
+
+    def _recurrence(self, form: Term, scan: Scan, around: tuple[Var, ...]) -> Definitions:
+        """The boundary values of the states of a scan, the bindings of its step, and what a step gives."""
+        step = opened(scan, self.names)
+        index, size = step.index, size_form(scan.steps.size)
+        early, late = index, affine([(index, 1)], 1)
+        before, after = (late, early) if scan.reverse else (early, late)
+        start = affine([(size, 1)]) if scan.reverse else affine([])
+        spaces = [self._space(output) for output in step.outputs]
+        stems = [x.name for x in step.states] + ["y"] * (len(spaces) - len(step.states))
+        every = [Space(*(v.type for v in (*around, index)), *s.axes, dtype=s.dtype) for s in spaces]  # type: ignore[arg-type]
+        names = tuple(
+            self.names.fresh(Var(stem.split(".")[0].rstrip("0123456789") or "x", s))
+            for stem, s in zip(stems, every, strict=True)
+        )
+        self.states[form] = names
+        found: Definitions = []
+        for name, value, x in zip(names, scan.starts, step.states, strict=False):
+            found.append((name, self._at(around, (*around, start), put_back(value, self.known))))
+            self.known[x] = self._read(name, (*around, before), self._space(x))
+        found += self.definitions(step.bindings, (*around, index))
+        for n, (name, output) in enumerate(zip(names, step.outputs, strict=True)):
+            place = after if n < len(step.states) else early
+            found.append((name, self._at((*around, index), (*around, place), put_back(output, self.known))))
+        return found
+
+    def _at(self, indices: tuple[Var, ...], first: tuple[Term, ...], value: Term) -> AtStep:
+        own = self.names.indices(self._space(value).axes, letters="ijklmn")
+        return AtStep((*indices, *own), (*first, *own), apply(value, own))

@@ -1,0 +1,284 @@
+"""Steps done over and over: values, derivatives, prints and errors of `cd.scan`, against Python's own loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir import evaluate
+
+V, M, R = cd.Space("n"), cd.Space("n", "n"), cd.Space()
+Steps, U = cd.Space("T"), cd.Space("T", "n")
+C, CM = cd.Space("n", dtype=complex), cd.Space("n", "n", dtype=complex)
+
+
+@cd.program
+def network(A: M, x0: V, u: U):
+    last, states = cd.scan(lambda x, v: (np.tanh(A @ x + v), x), x0, u)
+    return (last * last).sum() + (states * u).sum()
+
+
+def network_loop(A: Any, x: Any, u: Any) -> Any:
+    value = 0.0
+    for v in u:
+        value, x = value + x @ v, np.tanh(A @ x + v)
+    return x @ x + value
+
+
+@cd.program
+def pendulum(g: R, v0: R, u: Steps):
+    def step(state, force):
+        x, v = state
+        v = v + 0.1 * (force - g * np.sin(x))
+        return (x + 0.1 * v, v), (x, v * v)
+
+    (x, v), (xs, squares) = cd.scan(step, (0.3, v0), u)
+    return x * x + v + (squares * u).sum() + xs.sum()
+
+
+def pendulum_loop(g: Any, v: Any, u: Any) -> Any:
+    x, value = 0.3, 0.0
+    for force in u:
+        value = value + x
+        v = v + 0.1 * (force - g * np.sin(x))
+        value = value + v * v * force
+        x = x + 0.1 * v
+    return x * x + v + value
+
+
+@cd.program
+def turning(A: CM, z: C):
+    def step(x, _):
+        return A @ x + x * x, (x * cd.conj(x)).sum().real
+
+    last, sizes = cd.scan(step, z, length=3)
+    return (last * cd.conj(last)).sum().real + sizes.sum()
+
+
+def turning_loop(A: Any, z: Any) -> Any:
+    value = 0.0
+    for _ in range(3):
+        value, z = value + np.vdot(z, z).real, A @ z + z * z
+    return np.vdot(z, z).real + value
+
+
+@cd.program
+def nested(A: M, x0: V, u: U):
+    def outer(x, v):
+        y, _ = cd.scan(lambda y, _: (np.tanh(A @ y), None), x * v, length=2)
+        return y + v, y.sum()
+
+    last, sums = cd.scan(outer, x0, u)
+    return last.sum() + (sums * sums).sum()
+
+
+def nested_loop(A: Any, x: Any, u: Any) -> Any:
+    value = 0.0
+    for v in u:
+        y = np.tanh(A @ np.tanh(A @ (x * v)))
+        value, x = value + y.sum() ** 2, y + v
+    return x.sum() + value
+
+
+@cd.program
+def under_an_index(a: V, b: V):
+    y = cd.tensor(lambda i: cd.scan(lambda s, _: (a[i] * s * (1 - s) + b[i], None), b[i] / 2, length=3)[0])
+    return (y * a).sum()
+
+
+def under_an_index_loop(a: Any, b: Any) -> Any:
+    s = b / 2
+    for _ in range(3):
+        s = a * s * (1 - s) + b
+    return (s * a).sum()
+
+
+rng = np.random.default_rng(0)
+CASES: list[tuple[cd.Program, Callable[..., Any], tuple[Any, ...]]] = [
+    (network, network_loop, (rng.normal(size=(2, 2)), rng.normal(size=2), rng.normal(size=(3, 2)))),
+    (pendulum, pendulum_loop, (1.3, 0.2, rng.normal(size=4))),
+    (turning, turning_loop, (rng.normal(size=(2, 2)) * (0.3 + 0.2j), rng.normal(size=2) + 0.4j)),
+    (nested, nested_loop, (rng.normal(size=(2, 2)), rng.normal(size=2), rng.normal(size=(2, 2)))),
+    (under_an_index, under_an_index_loop, (rng.normal(size=3), rng.normal(size=3))),
+]
+NAMES = [f.name for f, *_ in CASES]
+
+
+def differences(f: Callable[..., Any], arguments: tuple[Any, ...], n: int, h: float = 1e-6) -> Any:
+    """The gradient by central differences, along the real and the imaginary direction."""
+    point = np.asarray(arguments[n])
+    found = np.zeros(point.shape, point.dtype)
+    for direction in (1, 1j) if np.iscomplexobj(point) else (1,):
+        for entry in np.ndindex(point.shape):
+            move = np.zeros(point.shape, point.dtype)
+            move[entry] = h * direction
+            ends = (f(*arguments[:n], point + move * sign, *arguments[n + 1 :]) for sign in (1, -1))
+            found[entry] += direction * (next(ends) - next(ends)) / (2 * h)
+    return found
+
+
+@cache
+def gradient(f: cd.Program, simplify: bool = True) -> cd.Program:
+    return cd.value_and_grad(f, wrt=tuple(p.name for p in f.parameters), simplify=simplify)
+
+
+@pytest.mark.parametrize(("f", "loop", "arguments"), CASES, ids=NAMES)
+def test_values_and_gradients_are_those_of_the_loop(
+    f: cd.Program, loop: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
+    expected = loop(*arguments)
+    sizes = {
+        "n": max(np.shape(a)[-1] for a in arguments if np.ndim(a)),
+        "T": len(arguments[-1]) if np.ndim(arguments[-1]) else 0,
+    }
+    np.testing.assert_allclose(f(*arguments), expected)
+    meaning = evaluate(f.term.body, dict(zip(f.term.parameters, arguments, strict=True)), sizes)
+    np.testing.assert_allclose(meaning, expected)
+    slopes = [differences(loop, arguments, n) for n in range(len(arguments))]
+    for derivative in (gradient(f, simplify=False), gradient(f)):
+        value, found = derivative(*arguments)
+        np.testing.assert_allclose(value, expected)
+        for one, slope in zip(found, slopes, strict=True):
+            np.testing.assert_allclose(one, slope, atol=1e-7)
+
+
+@pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.needs("torch")), "dask"])
+def test_every_library_computes_the_gradient(backend: str) -> None:
+    for f, _, arguments in CASES[:2]:
+        derivative = gradient(f)
+        value, found = derivative(*arguments)
+        other, others = derivative.compile(backend)(*arguments)
+        np.testing.assert_allclose(np.asarray(other), value, rtol=1e-5)
+        for one, two in zip(found, others, strict=True):
+            np.testing.assert_allclose(np.asarray(two), one, rtol=1e-4, atol=1e-5)
+
+
+def test_second_derivatives_are_those_of_differences_of_the_gradient() -> None:
+    arguments = CASES[1][2]
+    names = ("g", "v0", "u")
+    vectors = [rng.normal(size=np.shape(a)) for a in arguments]
+    slope, h = cd.grad(pendulum, wrt=names), 1e-5
+    ahead, behind = (slope(*(a + sign * h * v for a, v in zip(arguments, vectors, strict=True))) for sign in (1, -1))
+    product = cd.hvp(pendulum, wrt=names, simplify=False)(*arguments, *vectors)
+    for found, one, two in zip(product, ahead, behind, strict=True):
+        np.testing.assert_allclose(found, (one - two) / (2 * h), atol=1e-7)
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward", "cross-country"])
+def test_the_jacobian_of_the_last_state_in_every_mode(mode: str) -> None:
+    @cd.program
+    def last(A: M, x: V):
+        return cd.scan(lambda y, _: (np.tanh(A @ y) + x, None), x, length=3)[0]
+
+    def loop(A: Any, x: Any) -> Any:
+        y = x
+        for _ in range(3):
+            y = np.tanh(A @ y) + x
+        return y
+
+    A, x = CASES[0][2][:2]
+    found = cd.jacobian(last, "x", mode, simplify=False)(A, x)
+    rows = [differences(lambda x, n=n: loop(A, x)[n], (x,), 0) for n in range(2)]
+    np.testing.assert_allclose(found, rows, atol=1e-7)
+
+
+def test_the_length_adds_nothing_to_the_derivation() -> None:
+    def logistic(length: int) -> cd.Program:
+        @cd.program
+        def last(a: R):
+            return cd.scan(lambda x, _: (a * x * (1 - x), None), 0.3, length=length)[0]
+
+        return cd.grad(last)
+
+    short, long = logistic(3), logistic(100_000)
+    assert str(short) == (
+        "a ↦\n"
+        "  x[0] = 0.3\n"
+        "  x[t + 1] = a x[t] (1 - x[t])\n"
+        "  x2[3] = 1\n"
+        "  x2[t] = a x2[t + 1] (1 - 2 x[t])\n"
+        "  Σ_t x[t] x2[t + 1] (1 - x[t])"
+    )
+    assert str(long) == str(short).replace("x2[3]", "x2[100000]")
+
+
+def test_what_no_state_changes_is_done_before_the_loop() -> None:
+    @cd.program
+    def driven(A: M, B: M, x0: V, u: U):
+        return cd.scan(lambda x, v: (A @ x + np.exp(B @ v), None), x0, u)[0]
+
+    before, loop = driven.source().split("in range(T):")
+    assert "np.exp" in before
+    assert "np.exp" not in loop
+    assert loop.count(" @ ") == 1
+
+
+def test_no_steps_give_the_start_and_empty_stacks() -> None:
+    @cd.program
+    def both(x0: V, u: U):
+        return cd.scan(lambda x, v: (x * v, x + v), x0, u)
+
+    x0 = np.ones(2)
+    for backend in (None, "jax"):
+        last, sums = both.compile(backend)(x0, np.ones((0, 2)))
+        np.testing.assert_array_equal(last, x0)
+        assert np.shape(sums) == (0, 2)
+    assert not np.shares_memory(both(x0, np.ones((0, 2)))[0], x0)
+
+
+def test_a_program_with_a_scan_is_pickled_and_printed_again() -> None:
+    import pickle
+
+    again = pickle.loads(pickle.dumps(network))
+    assert again == network
+    assert r"x_{t + 1,i} = \tanh" in network.latex()
+    assert "𝐁^t" in network.combinators()
+    with pytest.raises(cd.TextError, match="a recurrence is not read"):
+        cd.read(str(network))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, u: cd.scan(3, x, u), "takes a function of a carry and an x, not 3"),
+        (lambda x, u: cd.scan(lambda x, v: x + v, x, u), "the step of cd.scan gives one value"),
+        (
+            lambda x, u: cd.scan(lambda x, v: (x @ v, None), x, u),
+            "is real over .'n'., but gives one that is a real num",
+        ),
+        (lambda x, u: cd.scan(lambda x, v: (x * 1j, None), x, u), "gives one that is complex over"),
+        (lambda x, u: cd.scan(lambda x, v: ((x, x), None), x, u), r"gives a carry \(·, ·\), but takes one ·"),
+        (lambda x, u: cd.scan(lambda x, v: (x, None), x, (u, x)), "takes 'T' steps, but an x has 'n'"),
+        (lambda x, u: cd.scan(lambda x, v: (x, None), x, u, length=3), "takes 3 steps, but an x has 'T'"),
+        (lambda x, u: cd.scan(lambda x, v: (x, None), x), "is told no number of steps"),
+        (lambda x, u: cd.scan(lambda x, v: (x, None), x, length=-1), "the length of cd.scan is -1"),
+        (lambda x, u: cd.scan(lambda x, v: (x, None), x, 2.0), "one of them is a number"),
+    ],
+)
+def test_what_is_no_scan_is_refused_at_the_users_line(call: Callable[..., Any], message: str) -> None:
+    with pytest.raises(cd.CombdiffError, match=message) as caught:
+
+        @cd.program
+        def wrong(x: V, u: U):
+            return call(x, u)[0]
+
+    assert "test_scan.py" in str(caught.value)
+
+
+def test_a_state_is_not_used_outside_of_its_step() -> None:
+    kept = []
+
+    def step(x: Any, _: Any) -> Any:
+        kept.append(x)
+        return x, None
+
+    with pytest.raises(cd.TraceError, match="computes is used outside of the step"):
+
+        @cd.program
+        def leaking(x0: V):
+            return cd.scan(step, x0, length=2)[0] + kept[0]

@@ -1,0 +1,87 @@
+"""LaTeX that renders everywhere: names, words side by side, lines; all of a corpus by KaTeX and by matplotlib."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from test_printing import EXPRESSIONS, WORKED, assert_mathtext_reads, latex
+from thesis_cases import CASES
+
+import combdiff as cd
+from combdiff.api.language import parse
+
+KATEX = Path(cd.__file__).parent / "page" / "static" / "katex" / "katex.min.js"
+RENDER = """
+const katex = require(process.argv[1]);
+const wrong = [];
+for (const tex of JSON.parse(require("fs").readFileSync(0))) {
+  try { katex.renderToString(tex, {displayMode: true, throwOnError: true, strict: "error"}); }
+  catch (problem) { wrong.push([tex, String(problem)]); }
+}
+console.log(JSON.stringify(wrong));
+"""
+
+WRITTEN = [
+    ("w ↦ lam Σ_i w[i]²", r"\mathrm{lam} \, \sum_{i} w_{i}^{2}"),
+    ("(lam, w) ↦ i ↦ lam w[i]", r"(\mathrm{lam}, w) \mapsto i \mapsto \mathrm{lam} \, w_{i}"),
+    ("(lam, mu, w) ↦ i ↦ lam mu w[i]", r"\mathrm{lam} \, \mu w_{i}"),
+    ("(lam_x, rate) ↦ lam_x rate", r"\mathrm{lam}_{x} \, \mathrm{rate}"),
+    ("K_y ↦ Σ_{i,j} K_y[i,j]²", r"K_{y} \mapsto \sum_{i,j} {K_{y}}_{i,j}^{2}"),
+    ("(sigma_noise, x_1_a) ↦ sigma_noise² x_1_a", r"\sigma_{\mathrm{noise}}^{2} x_{1,a}"),
+    ("norm2(K_y*x - lam*x)^2", r"K_{y} x - \mathrm{lam} \, x"),
+]
+
+
+@cache
+def corpus() -> tuple[str, ...]:
+    """LaTeX in index and matrix notation: the worked results, single expressions, the appendix of the thesis."""
+    programs = [parse(f"{case.text.partition('derivative')[0]}") for case in CASES]
+    shown = [*(tex for _, tex in WORKED.values()), *(latex(term) for term, _, _ in EXPRESSIONS)]
+    return (*shown, *(f.latex() for f in programs), *(f.matrix(latex=True) for f in programs))
+
+
+def read(text: str) -> cd.Program:
+    spaces = {name: cd.Space() for name in ("lam", "mu", "rate", "lam_x", "sigma_noise", "x_1_a") if name in text}
+    return cd.read(text.replace("w ↦ lam", "(w, lam) ↦ lam"), spaces)
+
+
+@pytest.mark.parametrize(("text", "tex"), WRITTEN)
+def test_names_of_several_letters(text: str, tex: str) -> None:
+    shown = read(text).matrix(latex=True) if "norm2" in text else read(text).latex()
+    assert tex in shown
+
+
+def test_lines_instead_of_an_environment() -> None:
+    loss = cd.read("X (m, n), w (n), y (m)\nsum(log(1 + exp(-y .* (X*w))))")
+    gradient = cd.grad(loss, wrt="w")
+    assert gradient.latex(aligned=False).splitlines() == [
+        r"(X, w, y) \mapsto",
+        r"t_{i} = \exp\left(-y_{i} \sum_{j} X_{i,j} w_{j}\right)",
+        r"d \mapsto -\sum_{i} \frac{X_{i,d} t_{i} y_{i}}{1 + t_{i}}",
+    ]
+    assert gradient.latex().startswith(r"\begin{aligned}")
+    assert gradient.matrix(latex=True, aligned=False).splitlines()[0].startswith("t = ")
+
+
+def test_katex_reads_all_of_it() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    shown = json.dumps([*corpus(), *(read(text).latex() for text, _ in WRITTEN)])
+    ran = subprocess.run([node, "-e", RENDER, str(KATEX)], input=shown, capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == []
+
+
+@pytest.mark.needs("matplotlib")
+def test_matplotlib_reads_every_line() -> None:
+    for text, _ in WRITTEN:
+        for line in read(text).latex(aligned=False).splitlines():
+            assert_mathtext_reads(line)
+    for case in CASES[:20]:
+        for line in parse(case.text.partition("derivative")[0]).latex(aligned=False).splitlines():
+            assert_mathtext_reads(line)
