@@ -2,7 +2,7 @@
 
 Symbols are counted as printed: a name or a number (1/2 as well) is one, each operator, bracket, Σ, raised number and
 mark (ᵀ, ⁻¹) is one; commas, blanks and underscores are none, and so are the parameters before ↦ (a book writes
-∂f/∂x_d). A definition `t = …` counts where it stands and nowhere else. A result is no longer than the book's if it is so
+∂f/∂x_d). A definition `t = …` counts once, where it stands. A result is no longer than the book's if it is so
 in index notation or in matrix notation; where the book's form is given in one of them, the other is the print of it.
 Run: python benchmarks/textbook.py [--check] [--all] [words of a title or program …]
 """

@@ -7,7 +7,7 @@ share.
 
 In the order in which data meets them: `pipeline` (the whole program, binding by binding); `normal_form/` (sums of
 products, δ's solved over the integers, canonical names of bound indices under the symmetries of the tensors, common
-subnetworks and factors, definitions that a reader does without); `laws/` (rule files: text, patterns, declared primitives, loading); `egraph/` (encoding,
+subnetworks and factors); `laws/` (rule files: text, patterns, declared primitives, loading); `egraph/` (encoding,
 saturation, extraction, the budget, and the provenance of a result); `egglog_bindings` (egglog without its Python
 front end).
 

@@ -30,6 +30,7 @@ from combdiff.ir import (
     Sum,
     SymmetryGroup,
     Term,
+    Tuple,
     Var,
     apply,
     average,
@@ -140,13 +141,19 @@ def _with_averages(body: Term, groups: Sequence[SymmetryGroup], project: _Projec
 def _in_front(body: Term) -> Term:
     """A normal form with the common factors of sums in front of them."""
     bindings, result = split(body)
-    items = (_factored(item) for item in items_of(result))
-    return share(let(((var, _factored(value)) for var, value in bindings), joined(result, items)))
+    joining = not isinstance(result, Tuple)  # several results have networks in common, which are bound first
+
+    def in_front(value: Term) -> Term:
+        return _factored(value, joining=joining)
+
+    return share(
+        let(((var, in_front(value)) for var, value in bindings), joined(result, map(in_front, items_of(result))))
+    )
 
 
-def _factored(value: Term) -> Term:
+def _factored(value: Term, *, joining: bool = True) -> Term:
     plain = _plainly_named(value)
-    found = factored(plain)
+    found = factored(plain, joining=joining)
     return value if found is plain else found
 
 

@@ -53,7 +53,7 @@ PRINTED = [
         "(x, k) ↦ d ↦ 2 k² x[d] / (x[d]² + k²)²",
         "(x, k) ↦ (a, d) ↦ δ(a, d) k² (2 k² - 6 x[d]²) / (k² + x[d]²)³",
     ),
-    (softplus, "x ↦ d ↦ 1 / (1 + exp(-x[d]))", "x ↦ (a, d) ↦ δ(a, d) exp(x[a]) / (1 + exp(x[d]))²"),
+    (softplus, "x ↦ d ↦ 1 / (1 + exp(-x[d]))", "x ↦ (a, d) ↦ δ(a, d) exp(x[d]) / (1 + exp(x[d]))²"),
     (
         sigmoid,
         "x ↦ d ↦ exp(x[d]) / (1 + exp(x[d]))²",
@@ -82,7 +82,7 @@ def test_the_weights_of_a_logistic_hessian() -> None:
         return cd.sum(lambda i: cd.log(1 + cd.exp(-margin[i])))
 
     assert str(cd.hessian(loss, wrt="w")) == (
-        "(w, X, y) ↦\n  t[i] = exp(y[i] Σ_j X[i,j] w[j])\n  (a, d) ↦ Σ_i X[i,a] X[i,d] t[i] y[i]² / (1 + t[i])²"
+        "(w, X, y) ↦\n  t[i] = exp(-y[i] Σ_j X[i,j] w[j])\n  (a, d) ↦ Σ_i X[i,a] X[i,d] t[i] y[i]² / (1 + t[i])²"
     )
 
 

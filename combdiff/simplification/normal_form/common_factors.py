@@ -12,7 +12,7 @@ Invariant: the value of the term is unchanged, and it costs no more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, add, mul, subterms
 from combdiff.simplification.egraph.extraction import cost
@@ -23,12 +23,12 @@ from combdiff.simplification.normal_form.joined_networks import joined_networks,
 from combdiff.simplification.normal_form.lengths import printed_length
 
 
-def factored(value: Term) -> Term:
-    """A tensor or number with common factors in front, where that costs no more."""
+def factored(value: Term, *, joining: bool = True) -> Term:
+    """A tensor or number with common factors in front, where that costs no more; `joining` those of networks too."""
     body = value.body if isinstance(value, Lambda) else value
     if not any(isinstance(part, Add) for part in subterms(body)):
         return value
-    found = canonical(normalise(_taken_out(body), Names(value)))
+    found = canonical(normalise(_taken_out(body, joining), Names(value)))
     if _weight(found) >= _weight(body):
         return value
     return Lambda(value.parameters, found) if isinstance(value, Lambda) else found
@@ -45,25 +45,25 @@ def _weight(term: Term) -> tuple[float, int]:
     return cost(term)[0], printed_length(term)
 
 
-def _taken_out(term: Term) -> Term:
+def _taken_out(term: Term, joining: bool) -> Term:
     """A term with the common factors of each sum in it in front of that."""
     if not isinstance(term, Add | Mul | Sum):
         return term
-    children = tuple(_taken_out(child) for child in term.children)
+    children = tuple(_taken_out(child, joining) for child in term.children)
     if isinstance(term, Add):
-        return _of_terms(children)
+        return _of_terms(children, joined_networks if joining else lambda sum_: sum_)
     if isinstance(term, Mul):
         return mul(*(part for child in children for part in primitive(child)))
     return term.with_children(children)
 
 
-def _of_terms(terms: Sequence[Term]) -> Term:
+def _of_terms(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
     """A sum with the factors in front that its terms have in common, first those with the same δ's, then all."""
     groups: dict[frozenset[Term], list[Term]] = {}
     for term in terms:
         groups.setdefault(frozenset(f for f in factors_of(term) if isinstance(f, Delta)), []).append(term)
     plain = groups.pop(frozenset(), [])
-    return _in_front([*plain, *map(_in_front, groups.values())])
+    return _in_front([*plain, *(_in_front(group, join) for group in groups.values())], join)
 
 
 def _without_fractions(term: Term) -> Term:
@@ -72,12 +72,12 @@ def _without_fractions(term: Term) -> Term:
     return found if printed_length(found) < printed_length(term) else term
 
 
-def _in_front(terms: Sequence[Term]) -> Term:
+def _in_front(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
     """A sum with the factors in front that all of its terms have, and with these the number that divides the rest."""
     numbers = [mul(*(f for f in factors_of(term) if isinstance(f, Number))) for term in terms]
     others = [tuple(f for f in factors_of(term) if not isinstance(f, Number)) for term in terms]
     common, rests = common_factors(others)
     if not common:
-        return _without_fractions(joined_networks(add(*terms)))
-    inside = joined_networks(add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True))))
+        return _without_fractions(join(add(*terms)))
+    inside = join(add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True))))
     return mul(*common, *primitive(inside))
