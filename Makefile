@@ -13,7 +13,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # The build of PyTorch for `make test-all`; give another one where this one brings libraries for GPUs along.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all test-page mutants fuzz examples lint benchmark clean
+.PHONY: help demo test test-all test-page docs mutants fuzz examples lint benchmark clean
 .NOTPARALLEL:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make test       the test suite: about seven minutes on two cores, 0.9 GB in .venv'
 	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: about eight minutes, 2 GB'
 	@echo 'make test-page  the page that `combdiff serve` shows, in a headless Chromium'
+	@echo 'make docs       the site of the documents, in site/'
 	@echo 'make mutants    whether the tests find 33 breaks made by hand: about fifteen minutes'
 	@echo 'make fuzz       new random programs, texts and rule files for SECONDS=600'
 	@echo 'make examples   every script in examples/'
@@ -51,6 +52,10 @@ test-page: $(VENV)/.test-page
 	@echo '== the page in a headless Chromium (apt-get install chromium chromium-driver)'
 	$(RUN) -m pytest -n 0 tests/page/chromium.py
 
+docs: $(VENV)/.docs
+	@echo '== the site of the documents, in site/'
+	$(RUN) -m mkdocs build --quiet --strict
+
 fuzz: $(VENV)/.test
 	$(RUN) tests/fuzz.py $(or $(SECONDS),600)
 
@@ -63,7 +68,7 @@ benchmark: $(VENV)/.demo
 	$(RUN) benchmarks/depth.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(RUN):
@@ -87,6 +92,10 @@ $(VENV)/.test-all: pyproject.toml Makefile | $(RUN)
 
 $(VENV)/.test-page: pyproject.toml | $(RUN)
 	$(PIP) --no-compile -e '.[test-page]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(RUN)
+	$(PIP) --no-compile -e '.[docs]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml | $(RUN)

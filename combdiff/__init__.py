@@ -25,6 +25,7 @@ _PUBLIC = {
     "errors": "ArgumentError BudgetWarning CombdiffError ConvergenceError DifferentiationError IndexingError"
     " MemoryLimitError RuleError SingularError SpaceError TraceError TypeMismatchError UnsupportedError",
     "ir": "Cyclic Function Range Real Space Symmetric",
+    "pictures": "Picture",
     "simplification": "budget",
     "text": "TextError",
     "tracing": "abs adj arccos arcsin arcsinh arctan arctan2 arctanh argmin betaln ceil clip conj constant cos cosh"

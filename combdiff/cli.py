@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from combdiff.errors import CombdiffError, RuleError
 
@@ -61,11 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     given = list(sys.argv[1:] if arguments is None else arguments)
     run, parser = COMMANDS.get(given[0] if given else "", (_run, _parser))
-    options = parser().parse_args(given if run is _run else given[1:])
     if sys.stdout is None or sys.stderr is None:  # closed by the caller
         return BAD_INPUT
     try:
-        status = run(options)
+        status = run(parser().parse_args(given if run is _run else given[1:]))
         sys.stdout.flush()
     except CombdiffError as error:
         return _complain(_message(error), BAD_INPUT)
@@ -82,8 +81,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class Parser(argparse.ArgumentParser):
+    """A command line whose mistakes are errors like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises CombdiffError for a wrong use, which `message` tells, with the way to use it."""
+        usage = " ".join(self.format_usage().removeprefix("usage: ").split())
+        raise CombdiffError(message, hint=f"{usage}; --help says more")
+
+
+def _parser() -> Parser:
+    parser = Parser(
         prog="combdiff",
         description="Symbolic derivatives of tensor expressions.",
         epilog=EXAMPLES,
@@ -146,8 +154,8 @@ def _run(options: argparse.Namespace) -> int:
     return _complain(f"check failed: {problem}", WRONG)
 
 
-def _rules_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _rules_parser() -> Parser:
+    parser = Parser(
         prog=f"combdiff {CHECK_RULES}",
         description="Test every law and primitive of rule files on numbers; the built-in files if none is given.",
         epilog="exit status: 0 if all hold; 1 if one is false or could not be tested; 2 for a file with a mistake",
@@ -174,8 +182,8 @@ def _printed(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
         yield verdict
 
 
-def _serve_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _serve_parser() -> Parser:
+    parser = Parser(
         prog=f"combdiff {SERVE}",
         description="A page in the browser, on this machine alone; Ctrl-C ends it.",
         allow_abbrev=False,
@@ -197,7 +205,7 @@ def _serve(options: argparse.Namespace) -> int:
     return GOOD
 
 
-COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Callable[[], argparse.ArgumentParser]]] = {
+COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Callable[[], Parser]]] = {
     CHECK_RULES: (_check_rules, _rules_parser),
     SERVE: (_serve, _serve_parser),
 }

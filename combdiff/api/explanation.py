@@ -31,6 +31,7 @@ from combdiff.simplification import (
     bind_again,
     bind_common,
     declared,
+    gathered,
     normalise,
     ordered,
     recording,
@@ -128,7 +129,7 @@ def _form(part: Term) -> Term:
 
 def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tuple[str, ...]) -> Explanation:
     """The steps from the raw body of a derivative to the body that simplification gave, by simplifying again."""
-    with recording() as events:
+    with recording() as events, gathered():  # of budgets was told when it was derived
         simplify_body(raw, rules)
     writer = _Writer(raw, rules)
     for event in events:

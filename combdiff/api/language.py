@@ -51,7 +51,7 @@ from combdiff.ir import (
     type_of,
     values_of,
 )
-from combdiff.simplification import groups, symbols
+from combdiff.simplification import groups, one_warning, symbols
 from combdiff.text import Span, Text, TextError, Wrt, infer, is_calculus, quoted, read_print, translate
 from combdiff.text import read as read_text
 
@@ -123,6 +123,7 @@ def derivation(text: str, wrt: Sequence[str] = ()) -> Derivation:
     return Derivation(_steps(first, asked), tuple(tuple(name.name for name in names) for names, _ in asked))
 
 
+@one_warning()
 def _steps(first: Program, asked: Sequence[tuple[tuple[Wrt, ...], str]]) -> tuple[Program, ...]:
     """A program and its derivatives by names in turn, each with the text in which the names stand."""
     steps = [first]

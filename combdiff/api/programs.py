@@ -43,7 +43,7 @@ from combdiff.planning import CostTable
 from combdiff.polyhedra import Access, Lookup, check, doubtful_accesses, lookups
 from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, sheet, text
 from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
-from combdiff.simplification import declared, restored, simplify_body
+from combdiff.simplification import declared, one_warning, restored, simplify_body
 from combdiff.tracing import inline, is_traced, trace_function
 
 
@@ -167,6 +167,7 @@ class Program:
         fixed = tuple(p for p in self.term.parameters if p.name in self.fixed)
         return Lambda((*self.parameters, *fixed), self.term.body)
 
+    @one_warning()
     def _instantiated(self, maps: Mapping[Var, Program]) -> Program:
         """The program with others in place of named maps; what those have fixed stays fixed, under names of its own."""
         for var, given in maps.items():

@@ -56,7 +56,7 @@ from combdiff.ir import (
 )
 from combdiff.planning import BY_STRUCTURE, refuse_beyond
 from combdiff.runtime import bind_sizes
-from combdiff.simplification import rule_paths
+from combdiff.simplification import one_warning, rule_paths
 
 ITERATIVE = "its structure does not help: use linear_operator(…) with an iterative method, as scipy.sparse.linalg.cg"
 NUMBER_BYTES = {int: 8, float: 8, complex: 16}
@@ -192,6 +192,7 @@ class Hessian(Program):
         return program(*arguments, **named) if arguments or named else program
 
     @cached_property
+    @one_warning()
     def _diagonal(self) -> Program:
         self._check_square("a diagonal")
         bindings, _ = split(self.term.body)
@@ -396,6 +397,7 @@ class Hessian(Program):
             )
 
 
+@one_warning()
 def hessian(
     f: Program, wrt: Wrt = None, mode: str = "auto", *, simplify: bool = True, rules: Iterable[str] = ()
 ) -> Hessian:

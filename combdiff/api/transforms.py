@@ -11,7 +11,6 @@ cotangents and tangents are added last.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -54,13 +53,24 @@ from combdiff.ir import (
 )
 from combdiff.planning import cost
 from combdiff.runtime import rough_plan
-from combdiff.simplification import is_real, rule_paths, simplify_body, symbols, with_matrix_symmetries
+from combdiff.simplification import (
+    Stops,
+    gathered,
+    is_real,
+    one_warning,
+    rule_paths,
+    simplify_body,
+    stopped,
+    symbols,
+    with_matrix_symmetries,
+)
 
 BYTES = 8  # of a number
 ABOUT = 1.1  # times the least cost, to be about as little
 Wrt = str | Sequence[str] | None
 
 
+@one_warning()
 def grad(
     f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
 ) -> Program:
@@ -73,6 +83,7 @@ def grad(
     return gradient_of(f, wrt, convention, simplify, rule_paths(rules))
 
 
+@one_warning()
 def value_and_grad(
     f: Program, wrt: Wrt = None, *, convention: str = "conjugate", simplify: bool = True, rules: Iterable[str] = ()
 ) -> Program:
@@ -116,6 +127,7 @@ def gradient_of(
     return _derived(f, f.term.parameters, let((*bindings, *backward), result), kind, simplified, rules, with_value)
 
 
+@one_warning()
 def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
     """The vector-Jacobian product (x…, k) ↦ P f (x, k): one more argument, last, the cotangent, shaped like the result.
 
@@ -129,6 +141,7 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     return _derived(replace(f, term=term, inner=()), parameters, body, "pullback", simplify, rule_paths(rules))
 
 
+@one_warning()
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
     """The Jacobian-vector product: one more argument, last, for each wrt: its tangent.
 
@@ -137,6 +150,7 @@ def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: It
     return _pushed(f, wrt, points_of(f, wrt), simplify, rule_paths(rules))
 
 
+@one_warning()
 def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
     """The Hessian-vector product of a real scalar program: the pushforward of its gradient; takes the vector last.
 
@@ -160,6 +174,7 @@ def _pushed(
     return _derived(f, parameters, body, "pushforward", simplified, rules)
 
 
+@one_warning()
 def jacobian(
     f: Program, wrt: Wrt = None, mode: str = "auto", *, simplify: bool = True, rules: Iterable[str] = ()
 ) -> Program:
@@ -201,22 +216,22 @@ def cheapest(
 
     Of simplified ones that cost about as little the shortest is taken.
     """
-    found: dict[Lambda, list[warnings.WarningMessage]] = {}
+    found: dict[Lambda, Stops] = {}
     raw: dict[Lambda, Term] = {}
     for body in bodies:
-        with warnings.catch_warnings(record=True) as budgets:
-            warnings.simplefilter("always")
+        with gathered() as stops:
             term = derived(f.term, f.term.parameters, body, simplified, rules)
         if term not in found:
-            found[term], raw[term] = budgets, body
+            found[term], raw[term] = stops, body
     costs = {term: _total_cost(term) for term in found} if len(found) > 1 else dict.fromkeys(found, 0)
     least = min(costs.values()) * (ABOUT if simplified else 1)
     term = min((t for t in costs if costs[t] <= least), key=symbols if simplified else costs.__getitem__)
-    for warning in found[term]:  # a budget met by what is not taken is nobody's business
-        warnings.warn(warning.message, stacklevel=3)
+    for limit, name in found[term]:  # a budget met by what is not taken is nobody's business
+        stopped(limit, name)
     return term, raw[term] if simplified else None
 
 
+@one_warning()
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
     """The program simplified by equality saturation, with more rule files if given."""
     _check_program(f)

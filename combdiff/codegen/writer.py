@@ -406,7 +406,8 @@ class _Writer:
         feeding: set[int] = set()
         steps = self.plan.steps
         for n in range(len(steps) - 1, -1, -1):
-            if n in feeding or isinstance(steps[n].operation, Mask | PrefixSum | MaskedContract):
+            chosen = getattr(steps[n].operation, "name", "") == "chosen"
+            if n in feeding or chosen or isinstance(steps[n].operation, Mask | PrefixSum | MaskedContract):
                 feeding.update(steps[n].operands)
         logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
         found = set(filter(self._vanishes, logarithms))

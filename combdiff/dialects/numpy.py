@@ -30,7 +30,17 @@ _POWERS = {
 }
 _PARTS = ("real", "imag")  # attributes of an array
 # What exponents are made ready with: where conditions hold (see `planning.operations`).
-_SHIFTING = {"masked": "{np}.where({0}, {1}, -{np}.inf)", "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)"}
+WORDS = {
+    "masked": "{np}.where({0}, {1}, -{np}.inf)",
+    "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)",
+    "chosen": "{np}.where({0}, {1}, 0)",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "not_less": "{np}.logical_not({0} < {1})",
+    "not_less_equal": "{np}.logical_not({0} <= {1})",
+}
 
 
 _OF_JAX = frozenset(
@@ -175,8 +185,8 @@ class NumPyDialect:
         """A function of `primitives.TABLE`; `numbers` tells which arguments are Python numbers."""
         if name in _PARTS:
             return f"{texts[0]}.{name}"
-        if name in _SHIFTING:
-            return _SHIFTING[name].format(*texts, np=self.np)
+        if name in WORDS:
+            return WORDS[name].format(*texts, np=self.np)
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.dialects.numpy import NumPyDialect
+from combdiff.dialects.numpy import WORDS, NumPyDialect
 from combdiff.ir import SCIPY, TABLE
 from combdiff.kernels import REGIONS, matrix_helpers, texts
 
@@ -19,6 +19,7 @@ _TORCH = {
     "relu": "torch.relu({0})",
     "step": "({0} > 0).to({0}.dtype)",
     "masked": "torch.where({0}.bool(), {1}, -torch.inf)",
+    "chosen": "torch.where({0}.bool(), {1}, 0)",
     "finite": "torch.nan_to_num({0}, posinf=0, neginf=0)",
     "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",
     "sign": "torch.sgn({0})",
@@ -160,6 +161,8 @@ class TorchDialect(NumPyDialect):
             return f"torch.zeros_like({texts[0]})"
         if name in _TORCH:
             return _TORCH[name].format(*texts)
+        if name in WORDS:
+            return WORDS[name].format(*texts, np="torch")
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"

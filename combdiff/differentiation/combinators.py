@@ -43,6 +43,7 @@ from combdiff.ir import (
     Mul,
     Primitive,
     Pullback,
+    Relation,
     Scan,
     Sum,
     Term,
@@ -146,6 +147,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
             return _split(term.terms, points, lambda rest: Translate(add(*rest)), add)
         case Primitive() if is_matrix_function(term):
             return Compose(MatrixFunction(term.name), term.arguments[0])
+        case Relation():
+            return ConstantMap(term)  # constant between the places where it jumps
         case Primitive():
             return _slot(Elementwise, term.name, term.arguments, points)
         case Apply():

@@ -33,6 +33,7 @@ from combdiff.ir import (
     Lambda,
     Names,
     Number,
+    Relation,
     Space,
     Sum,
     Term,
@@ -317,8 +318,8 @@ def _pairs(factor: Term, indices: tuple[Var, ...]) -> bool:
 
 
 def _looks_up(factor: Term) -> bool:
-    """Whether a δ compares an axis with what an array holds: a factor like others, not known before there is data."""
-    return isinstance(factor, Delta) and factor.lookup is not None
+    """Whether a condition asks what arrays hold: a factor like others, not known before there is data."""
+    return isinstance(factor, Relation) or (isinstance(factor, Delta) and factor.lookup is not None)
 
 
 def _absorbed(pieces: Sequence[Term]) -> list[Term]:

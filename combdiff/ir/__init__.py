@@ -4,6 +4,13 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
+In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables,
+with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums
+of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
+products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form`
+(what is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter`
+(the meaning of terms, by naive loops).
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
 (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
 (functions that NumPy lacks), `implicit` (what solves an equation), `iteration` (steps done over and over), `largest`
@@ -61,6 +68,7 @@ from combdiff.ir.indices import (
     Coordinate,
     Delta,
     Guard,
+    IndexGuard,
     Indicator,
     Unequal,
     affine,
@@ -108,6 +116,7 @@ from combdiff.ir.primitives import (
     without_scipy,
 )
 from combdiff.ir.readability import letters_of, readable
+from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_histories, at_step, opened, over_indices, with_symbol
@@ -156,8 +165,10 @@ __all__ = [
     "MINUS_ONE",
     "MOST_INDICES",
     "ONE",
+    "OPPOSITES",
     "ORDERED",
     "SCIPY",
+    "SIGNS",
     "SPECIAL_FUNCTIONS",
     "TABLE",
     "TYPICAL_SIZE",
@@ -175,6 +186,7 @@ __all__ = [
     "Function",
     "Guard",
     "Implicit",
+    "IndexGuard",
     "Indicator",
     "Lambda",
     "Largest",
@@ -189,6 +201,7 @@ __all__ = [
     "Pullback",
     "Range",
     "Real",
+    "Relation",
     "Row",
     "Scalar",
     "Scan",
@@ -280,6 +293,7 @@ __all__ = [
     "put_back",
     "readable",
     "register",
+    "relation",
     "released",
     "remembered",
     "representatives",

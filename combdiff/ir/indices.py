@@ -14,6 +14,7 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from combdiff.ir.domains import Cyclic, Domain, Function, Space, Whole
+from combdiff.ir.relations import Relation
 from combdiff.ir.terms import ONE, ZERO, Term, Var, tidy
 
 
@@ -114,8 +115,11 @@ class Unequal(Term):
         return delta(affine(parts[:1]), affine([(v, -c) for v, c in parts[1:]], -offset), domain)
 
 
-Guard = Delta | Indicator | Unequal
-"""What is 0 or 1 by its indices alone: where it is 0, nothing else in its product is looked at."""
+IndexGuard = Delta | Indicator | Unequal
+"""What is 0 or 1 by its indices alone."""
+
+Guard = IndexGuard | Relation
+"""What is 0 or 1: where it is 0, nothing else in its product is looked at."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,6 +216,8 @@ def unequal(form: Term, domain: Domain | Whole | None = None) -> Term:
 def opposite(condition: Term) -> Term | None:
     """The condition that holds where another does not; None where it has no such form."""
     match condition:
+        case Relation():
+            return condition.opposite
         case Indicator() if not condition.modulus:
             return indicator(affine([(condition.form, -1)], -1))
         case Unequal():

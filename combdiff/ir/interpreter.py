@@ -33,6 +33,7 @@ from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Une
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import is_matrix_function
 from combdiff.ir.primitives import TABLE
+from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
 from combdiff.ir.types import is_domain, type_of
@@ -154,6 +155,8 @@ class _Interpreter:
                 return self.value(term.body, scope).conjugate()
             case Primitive() if is_matrix_function(term):
                 return _unwrap(_MATRIX_FUNCTIONS[term.name](np.asarray(self.value(term.arguments[0], scope))))
+            case Relation():
+                return int(self._primitive(term, scope))
             case Primitive():
                 return self._primitive(term, scope)
             case Delta():
@@ -260,7 +263,7 @@ class _Interpreter:
     def _vanishes(self, term: Term, scope: Scope) -> bool:
         """Whether a number is 0 because conditions do not hold, whatever the tensors are."""
         match term:
-            case Delta() | Indicator() | Unequal():
+            case Delta() | Indicator() | Unequal() | Relation():
                 return not self.value(term, scope)
             case Mul():
                 return any(self._vanishes(factor, scope) for factor in term.factors)
@@ -351,8 +354,13 @@ class _Interpreter:
 def _guards_first(term: Mul) -> tuple[list[Guard], list[Term]]:
     """The conditions of a product, those last that may read outside of a tensor, and its other factors."""
     guards = [factor for factor in term.factors if isinstance(factor, Guard)]
-    guards.sort(key=lambda guard: isinstance(guard, Delta) and guard.lookup is not None)
+    guards.sort(key=_reads)
     return guards, [factor for factor in term.factors if not isinstance(factor, Guard)]
+
+
+def _reads(guard: Guard) -> bool:
+    """Whether a condition reads tensors."""
+    return isinstance(guard, Relation) or (isinstance(guard, Delta) and guard.lookup is not None)
 
 
 def _used_often(term: Term) -> set[Term]:

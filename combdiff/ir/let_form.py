@@ -30,6 +30,7 @@ from combdiff.ir.inlining import (
 )
 from combdiff.ir.iteration import LAST, Scan
 from combdiff.ir.matrix_functions import element, is_matrix_function, matrices_in
+from combdiff.ir.relations import Relation
 from combdiff.ir.reuse import settled
 from combdiff.ir.steps import over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, substitute, subterms
@@ -299,7 +300,7 @@ def is_light_primitive(term: Primitive) -> bool:
     light_function = term.name in ("real", "imag", "conj") or (
         term.name == "power" and isinstance(term.arguments[1], Number) and isinstance(term.arguments[1].real, int)
     )
-    return (
+    return isinstance(term, Relation) or (
         light_function and isinstance(term.arguments[0], Apply | Var) and not isinstance(term.arguments[0], Primitive)
     )
 

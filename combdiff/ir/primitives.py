@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import UnsupportedError
+from combdiff.ir.indices import Coordinate, unequal
+from combdiff.ir.relations import OPPOSITES, SIGNS, relation
 from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
 
 Derivative = Callable[..., Term]
@@ -91,6 +93,8 @@ def function(name: str, *arguments: Term) -> Term:
             return ONE
         if all(isinstance(a, Number) for a in arguments):
             return _number_power(*arguments)  # type: ignore[arg-type]
+    if name in OPPOSITES:
+        return relation(name, *arguments)
     return Primitive(name, arguments)
 
 
@@ -178,7 +182,7 @@ _ROWS: tuple[Row, ...] = (
         "power",
         "",
         (
-            lambda z, p: mul(p, power(z, add(p, Number(-1)))),
+            lambda z, p: mul(_unless_zero(p), p, power(z, add(p, Number(-1)))),
             lambda z, p: _by_exponent(z, p),
         ),
         "z ≠ 0 off the negative real axis, or a whole exponent",
@@ -265,6 +269,11 @@ _ROWS: tuple[Row, ...] = (
 )
 
 
+def _unless_zero(exponent: Term) -> Term:
+    """The condition that an index is not 0: x⁰ = 1 has the derivative 0 at 0 too, not 0·0⁻¹."""
+    return unequal(exponent.form) if isinstance(exponent, Coordinate) else ONE
+
+
 def _by_exponent(base: Term, exponent: Term) -> Term:
     """z^p log z. Of 0^p it is −0^p / p: 0 for p > 0 and −∞ at 0, where 0 · log 0 is no number."""
     if base is ZERO:
@@ -314,6 +323,27 @@ _ROWS += (
     ),
     *map(_step_function, ("floor", "ceil", "trunc")),
 )
+
+
+def _relation(name: str) -> Row:
+    """A relation between real numbers, 1 where it holds; NumPy has no name for some opposites."""
+
+    def by_opposite(x: Term, y: Term) -> Term:
+        return add(ONE, negate(relation(OPPOSITES[name], x, y)))
+
+    return Row(
+        name,
+        "" if name.startswith("not_less") else name,
+        SIGNS[name],
+        (zero, zero),
+        "x ≠ y",
+        real_valued=True,
+        real_only=True,
+        definition=by_opposite if name.startswith("not_less") else None,
+    )
+
+
+_ROWS += tuple(map(_relation, OPPOSITES))
 
 
 TABLE: dict[str, Row] = {row.name: row for row in _ROWS}

@@ -17,6 +17,7 @@ from combdiff.ir.iteration import LAST, Scan
 from combdiff.ir.largest import Largest, Masked, Shift
 from combdiff.ir.matrix_functions import MATRIX_TABLE
 from combdiff.ir.primitives import TABLE
+from combdiff.ir.relations import Relation
 from combdiff.ir.terms import (
     Add,
     Apply,
@@ -83,6 +84,9 @@ def type_of(term: Term) -> Inferred:
             return _scan_type(term)
         case Coordinate():
             return scalar(term.dtype)
+        case Relation():
+            _primitive_type(term)  # of real arguments
+            return scalar(int)
         case Primitive():
             return _primitive_type(term)
         case Delta() | Indicator() | Unequal():

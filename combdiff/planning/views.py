@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
 
-from combdiff.ir import Cyclic, Delta, Domain, Guard, Term, Unequal, Var, Whole, affine, affine_parts
+from combdiff.ir import Cyclic, Delta, Domain, IndexGuard, Term, Unequal, Var, Whole, affine, affine_parts
 from combdiff.planning.extents import extent_form, first_form
 from combdiff.planning.operations import IndexCondition, Position
 from combdiff.polyhedra import Linear, as_linear
@@ -70,7 +70,7 @@ def mask_of_form(form: Term) -> tuple[tuple[Var, ...], tuple[int, ...], Linear]:
     return labels, steps, start
 
 
-def mask(condition: Guard) -> tuple[tuple[Var, ...], IndexCondition]:
+def mask(condition: IndexGuard) -> tuple[tuple[Var, ...], IndexCondition]:
     """The labels and the mask of a condition."""
     labels = index_labels(condition.children)
     if isinstance(condition, Delta):

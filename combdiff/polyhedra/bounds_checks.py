@@ -26,7 +26,7 @@ from combdiff.ir import (
     Cyclic,
     Delta,
     Domain,
-    Guard,
+    IndexGuard,
     Indicator,
     Lambda,
     Let,
@@ -269,7 +269,7 @@ class _Search:
     def _node(self, term: Term) -> Iterator[Access]:
         match term:
             case Mul():
-                guards = frozenset(f for f in term.factors if isinstance(f, Guard))
+                guards = frozenset(f for f in term.factors if isinstance(f, IndexGuard))
                 for factor in term.factors:
                     yield from self.at(factor, guards)
             case Apply() if isinstance(type_of(term.function), Space):

@@ -28,7 +28,7 @@ from combdiff.ir import (
     Delta,
     Domain,
     Function,
-    Guard,
+    IndexGuard,
     Lambda,
     Mul,
     Number,
@@ -201,7 +201,7 @@ def _visited(program: Term) -> Iterator[tuple[Term, tuple[Term, ...]]]:
         node, guards = todo.pop()
         looked_up = _looked_up(node)
         factors = node.factors if isinstance(node, Mul) else (node,)
-        own = [f for f in factors if isinstance(f, Guard) and f not in looked_up]
+        own = [f for f in factors if isinstance(f, IndexGuard) and f not in looked_up]
         guards = tuple(dict.fromkeys((*guards, *own)))
         yield node, guards
         inside = ((child, tuple(guard for guard in guards if _bears_on(guard, child))) for child in node.children)

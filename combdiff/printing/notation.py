@@ -18,6 +18,7 @@ from math import lcm
 
 from combdiff.ir import (
     ONE,
+    SIGNS,
     Add,
     Affine,
     Apply,
@@ -32,6 +33,7 @@ from combdiff.ir import (
     Primitive,
     Pullback,
     Real,
+    Relation,
     Scan,
     Space,
     Sum,
@@ -48,6 +50,7 @@ from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
+    Comparison,
     Derivative,
     Division,
     Doc,
@@ -207,6 +210,8 @@ class Layout:
                 return Kronecker(*self._indices(term.children, scope))
             case Indicator() | Unequal():
                 return Iverson(write_conditions([term], scope))
+            case Relation():
+                return Iverson((self._relation(term, scope),))
             case Primitive():
                 return self._primitive(term, scope)
             case Tuple():
@@ -250,13 +255,23 @@ class Layout:
     def _side(self, factors: dict[Term, int], scope: Scope) -> list[Doc]:
         """The factors on one side of the fraction bar, in the order in which they are shown."""
         conditions = [base for base in factors if isinstance(base, Indicator | Unequal)]
-        shown: list[tuple[int, Doc]] = [(1, Iverson(write_conditions(conditions, scope)))] if conditions else []
+        relations = [base for base in factors if isinstance(base, Relation)]
+        told = (*write_conditions(conditions, scope), *(self._relation(base, scope) for base in relations))
+        shown: list[tuple[int, Doc]] = [(1, Iverson(told))] if told else []
         for base, exponent in factors.items():
-            if base not in conditions:
+            if base not in conditions and base not in relations:
                 doc = self._factor(base, scope)
                 shown.append((_rank(base, exponent), Superscript(doc, Literal(exponent)) if exponent > 1 else doc))
         shown.sort(key=lambda pair: pair[0])
         return [doc for _, doc in shown]
+
+    def _relation(self, term: Relation, scope: Scope) -> Comparison:
+        """`x[i] > 0`: numbers compared, a number by itself on the right."""
+        left, right = term.arguments
+        sign = SIGNS[term.name]
+        if isinstance(left, Number) and not isinstance(right, Number):
+            left, right, sign = right, left, _MIRRORED[sign]
+        return Comparison((self.doc(left, scope), self.doc(right, scope)), (sign,))
 
     def _factor(self, base: Term, scope: Scope) -> Doc:
         """A factor, or the base of a power, that may be a product of its own."""
@@ -331,6 +346,9 @@ class Layout:
         name = "scan_back" if term.reverse else "scan"
         whole = FunctionCall(name, tuple(self.doc(child, scope) for child in term.children))
         return FunctionCall(term.kind, (whole, Literal(term.component)))
+
+
+_MIRRORED = {"<": ">", "≤": "≥", "≥": "≤", ">": "<", "=": "=", "≠": "≠"}
 
 
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:

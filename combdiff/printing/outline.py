@@ -28,6 +28,7 @@ from combdiff.ir import (
     Let,
     Number,
     Primitive,
+    Relation,
     Scan,
     Space,
     Sum,
@@ -260,7 +261,7 @@ def _reduced(term: Term) -> Term:
     return apply(term.function, term.arguments) if isinstance(term, Apply) else term
 
 
-_NEVER_DEFINED = (Var, Number, Affine, Tuple, Indicator, Unequal, Delta)
+_NEVER_DEFINED = (Var, Number, Affine, Tuple, Indicator, Unequal, Delta, Relation)
 
 
 def _tops(root: Term) -> Iterator[Term]:

@@ -56,7 +56,8 @@ def key(value: Any) -> object:
     kind: type = type(value)
     if kind is np.ndarray:
         order = memory_order(value)
-        return (value.shape, value.dtype, order) if order else (value.shape, value.dtype)
+        repeats = bytes_written_out(value) > 0
+        return (value.shape, value.dtype, order, repeats) if order or repeats else (value.shape, value.dtype)
     library = library_of_type(kind)
     if library is not None:
         return kind, value.shape, value.dtype, library.device(value)
@@ -75,6 +76,17 @@ def memory_order(value: Any) -> tuple[int, ...] | None:
         return None
     order = tuple(sorted(range(value.ndim), key=lambda axis: -value.strides[axis]))
     return order if value.transpose(order).flags.c_contiguous else None
+
+
+def bytes_written_out(value: Any) -> int:
+    """The bytes of a copy of a NumPy array that repeats what it holds (np.broadcast_to), 0 for any other array.
+
+    Products by BLAS make such a copy, whatever the plan says.
+    """
+    if type(value) is not np.ndarray or 0 not in value.strides or not value.size:
+        return 0
+    repeats = any(not stride and size > 1 for stride, size in zip(value.strides, value.shape, strict=True))
+    return int(value.nbytes) if repeats else 0
 
 
 def described(value: Any) -> Given:

@@ -30,7 +30,7 @@ from combdiff.errors import ArgumentError, ConvergenceError, MemoryLimitError, S
 from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in, without_scipy
 from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, specialise, table
 from combdiff.polyhedra import Access, Lookup, check
-from combdiff.runtime.arguments import Prepared, described, key, memory_order, prepare, unknown_size
+from combdiff.runtime.arguments import Prepared, bytes_written_out, described, key, memory_order, prepare, unknown_size
 from combdiff.runtime.libraries import Library, library_named
 from combdiff.runtime.limits import check_available, fitted, parse_limit
 from combdiff.stability import stable
@@ -175,7 +175,10 @@ class Runner:
         orders = {name: order for name, a in zip(names, arguments, strict=True) if (order := memory_order(a))}
         orders = orders if prepared.library.name == "numpy" else {}
         sizes = tuple(prepared.sizes.items())
-        function = _compiled(self.program, sizes, prepared.library.name, self.memory_limit, tuple(orders.items()))
+        copies = sum(map(bytes_written_out, arguments))
+        function = _compiled(
+            self.program, sizes, prepared.library.name, self.memory_limit, tuple(orders.items()), copies
+        )
         if orders:
             function = _in_order(function, [orders.get(name) for name in names])
         if self.library is not None:
@@ -353,19 +356,23 @@ def _compiled(
     backend: str,
     limit: int | None,
     orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
+    copies: int = 0,
 ) -> Callable[..., Any]:
-    """The function that the source of the program at these sizes defines, within a memory limit."""
+    """The function that the source of the program at these sizes defines, within a memory limit.
+
+    `copies` are bytes of copies that BLAS may make of arguments.
+    """
     planned = specialise(_plan(program, sizes, orders), backend)
-    if limit is not None and peak(planned) > limit:
+    if limit is not None and peak(planned) + copies > limit:
         if not dialect(backend).in_place:
             raise UnsupportedError(
                 f"the backend {backend!r} cannot keep to a memory limit of {in_words(limit)}: its arrays never change, "
                 "so it runs nothing in blocks",
                 hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
             )
-        planned = fitted(specialise(_plan(program, sizes, orders), backend, fuses=False), limit)
+        planned = fitted(specialise(_plan(program, sizes, orders), backend, fuses=False), limit, copies)
     if backend in ("numpy", "torch"):
-        check_available(planned)
+        check_available(planned, copies)
     text = plan_source(planned, "program", backend)
     namespace: dict[str, Any] = {}
     # Named like this module, the text counts as combdiff's own when an error looks for the user's line.

@@ -44,33 +44,39 @@ def _bytes(limit: object) -> float:
     return float(found[1]) * unit if found and unit else 0
 
 
-def fitted(plan: Plan, limit: int) -> Plan:
-    """The plan, in blocks where it must be, so that its peak is at most `limit` bytes.
+def fitted(plan: Plan, limit: int, copies: int = 0) -> Plan:
+    """The plan, in blocks where it must be, so that its peak and `copies` are at most `limit` bytes.
 
     Raises MemoryLimitError, naming the smallest limit that works.
     """
-    found, least = sliced(plan, limit)
+    found, least = sliced(plan, max(limit - copies, 0))
     if found is None:
         raise MemoryLimitError(
             f"a memory limit of {in_words(limit)} is too small: at {_sizes(plan)} the program needs "
-            f"{in_words(peak(plan))}, and in blocks {least} bytes",
-            hint=f"the smallest limit that works is memory_limit={least}",
+            f"{in_words(peak(plan) + copies)}{_of_copies(copies)}, and in blocks {least + copies} bytes",
+            hint=f"the smallest limit that works is memory_limit={least + copies}",
         )
     return found
 
 
-def check_available(plan: Plan) -> None:
-    """Raise MemoryLimitError where the plan needs more memory than is free."""
-    needed = peak(plan)
+def check_available(plan: Plan, copies: int = 0) -> None:
+    """Raise MemoryLimitError where the plan, and copies of its arguments, need more memory than is free."""
+    needed = peak(plan) + copies
     held = available() if needed > SMALL else None
     if held is not None and needed > held:
-        costs = cost(plan)
-        largest = max(costs, key=lambda spent: spent.bytes)
+        largest = max(cost(plan), key=lambda spent: spent.bytes, default=None)
+        made = "" if largest is None else f"; the largest array is made by step {largest.step}, {largest.operation}: "
+        made += in_words(largest.bytes) if largest else ""
         raise MemoryLimitError(
-            f"at {_sizes(plan)} the program needs {in_words(needed)}, but {in_words(held)} of memory are free; the "
-            f"largest array is made by step {largest.step}, {largest.operation}: {in_words(largest.bytes)}",
+            f"at {_sizes(plan)} the program needs {in_words(needed)}{_of_copies(copies)}, but {in_words(held)} of "
+            f"memory are free{made}",
             hint='give smaller arrays, or compile(memory_limit="…") to run it in blocks',
         )
+
+
+def _of_copies(copies: int) -> str:
+    """What of the memory is for arguments that repeat what they hold."""
+    return f" ({in_words(copies)} of it for views such as np.broadcast_to, written out)" if copies else ""
 
 
 def _sizes(plan: Plan) -> str:

@@ -15,7 +15,7 @@ Invariant: the value is that of the input, the price never higher, and the text 
 """
 
 from combdiff.simplification.egglog_bindings import bindings
-from combdiff.simplification.egraph.budget import budget
+from combdiff.simplification.egraph.budget import Stops, budget, gathered, one_warning, stopped
 from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import index_variables, order_key, own_cost, symbols, volume
 from combdiff.simplification.egraph.provenance import Event, Found, Normalised, Place, Solved, State, recording
@@ -60,6 +60,7 @@ __all__ = [
     "Solved",
     "Source",
     "State",
+    "Stops",
     "addends",
     "attempt",
     "bind_again",
@@ -79,6 +80,7 @@ __all__ = [
     "factored",
     "factors_of",
     "function_facts",
+    "gathered",
     "groups",
     "holds_delta",
     "index_variables",
@@ -86,6 +88,7 @@ __all__ = [
     "law_names",
     "load",
     "normalise",
+    "one_warning",
     "order_key",
     "ordered",
     "own_cost",
@@ -94,6 +97,7 @@ __all__ = [
     "restored",
     "rule_paths",
     "simplify_body",
+    "stopped",
     "symbols",
     "volume",
     "weighted",

@@ -59,12 +59,13 @@ from combdiff.ir import (
     values_of,
     with_symbol,
 )
-from combdiff.simplification.egraph.budget import current, warn
+from combdiff.simplification.egraph.budget import current, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, recording
 from combdiff.simplification.egraph.saturation import equivalent, simplify
 from combdiff.simplification.laws.loading import load
+from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
@@ -179,7 +180,8 @@ def _pass(
     def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
         value = put_back(value, replacement, matrices)
         note(lambda: Place(name, value, whole()))
-        found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
+        with simplifying(name):
+            found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
         settled.add(_form(found, known))
         return found
 
@@ -195,6 +197,9 @@ def _pass(
             found = _multiple(found, var, kept, names)
         light = _is_light(found)
         if light and var not in held:
+            coefficients = Coefficients(names)
+            found = coefficients.apart(found, var)
+            kept.extend(coefficients.bound)
             replacement[var] = found
             continue
         new, found = where_real(var, found)
@@ -300,7 +305,7 @@ def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     """The simplified term; one that would fill the e-graph before any law is applied stays as it is."""
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
-        warn(f"{nodes} nodes")
+        stopped(f"{nodes} nodes")
         return term
     return simplify(term, rules, context=Context(known))
 

@@ -8,6 +8,8 @@ In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators
+act on), `truths` (comparisons of them), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions`
+(roots and minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 act on), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and minima), `iteration`
 (scans), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
@@ -52,7 +54,6 @@ from combdiff.tracing.functions import (
     tanh,
     tensor,
     trunc,
-    where,
 )
 from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.iteration import scan
@@ -87,6 +88,7 @@ from combdiff.tracing.special_functions import (
     xlog1py,
     xlogy,
 )
+from combdiff.tracing.truths import where
 from combdiff.tracing.whole_arrays import clip, constant, logsumexp, softmax
 
 __all__ = [

@@ -23,7 +23,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from combdiff.errors import (
-    CombdiffError,
     IndexingError,
     Location,
     SpaceError,
@@ -51,6 +50,7 @@ class Trace:
         self.stepped: set[Var] = set()  # indices and states of the steps of scans that are done
         self.places: dict[str, Location] = {}  # where each element is first read, by what a message calls it
         self.constants: dict[Var, Array] = {}
+        self.rests: dict[Var, Term] = {}  # of indices divided, each with the condition that determines it
 
     def __str__(self) -> str:
         return f"the program {self.name} ({self.location})"
@@ -150,8 +150,7 @@ def check_live(term: Term, owner: Trace) -> None:
 class Binder:
     """One parameter of a running lambda: the domain it has so far, and what gave it that domain.
 
-    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow, and
-    `refused_as_number` is the error of a use that it alone allows.
+    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow.
     """
 
     name: str
@@ -161,7 +160,6 @@ class Binder:
     given: bool
     compared: bool = False
     whole_use: str = ""
-    refused_as_number: CombdiffError | None = None
 
     def indexes(self, axis: Domain, where: str) -> None:
         """Notes that the index stands bare on an axis; `where` is how a message calls it.
@@ -188,8 +186,6 @@ class Binder:
             )
         if isinstance(self.domain, Real):
             self._check_real()
-        elif self.refused_as_number:
-            raise self.refused_as_number
         return Var(self.placeholder.name.removeprefix("?"), self.domain)
 
     def _check_real(self) -> None:
@@ -235,6 +231,7 @@ class TracedValue:
     """Base of everything a traced function computes with: Python can ask it for no number, truth value or item."""
 
     kind = "traced value"
+    is_mask = False
 
     def _refuse(self, use: str, hint: str) -> NoReturn:
         raise TraceError(f"{use} a {self.kind}, which has no value while the program is traced", hint=hint)

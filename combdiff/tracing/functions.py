@@ -42,7 +42,7 @@ from combdiff.ir import (
 from combdiff.simplification import load
 from combdiff.tracing.arrays import tabulate
 from combdiff.tracing.context import TracedValue, as_domain, current, show_domain
-from combdiff.tracing.indices import Condition, Index, equality, index_term
+from combdiff.tracing.indices import Index, equality, index_term
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.reading import hit, integer_value
 from combdiff.tracing.values import Value, combined, lift, wrap
@@ -188,23 +188,6 @@ def delta(left: object, right: object, /) -> Any:
     if not isinstance(left, Index) and not isinstance(right, Index):
         return int(index_term(left) is index_term(right))
     return wrap(equality(index_term(left), index_term(right)))
-
-
-def where(condition: Any, one: Any, other: Any, /) -> Any:
-    """`one` where a condition on indices holds, `other` elsewhere: `cd.where((i <= j) & (j < 3), x[i], 0)`.
-
-    The part that is not chosen has no influence, not even by an infinity. On plain arrays it is NumPy's where.
-    """
-    if isinstance(condition, Condition):
-        return combined(condition.choose, one, other)
-    if isinstance(condition, bool) and (is_traced(one) or is_traced(other)):
-        return one if condition else other
-    if is_traced(condition) or is_traced(one) or is_traced(other):
-        raise TraceError(
-            f"the condition of cd.where is {shown(condition)}",
-            hint="write a condition on indices, such as i <= j; for values use cd.maximum, cd.minimum or cd.relu",
-        )
-    return on_arrays("where", np.where, condition, one, other)
 
 
 # --- mathematics, element by element -------------------------------------------------------------------------------
@@ -391,7 +374,6 @@ HANDLERS.update(
         np.ndim: lambda a: _as_value(a).ndim,
         np.shape: lambda a: _as_value(a).shape,
         np.einsum: einsum,
-        np.where: where,
         np.transpose: _transpose,
         np.dot: _dot,
         np.outer: _outer,

@@ -17,15 +17,15 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from combdiff.errors import CombdiffError, IndexingError, TraceError, shown
+from combdiff.errors import IndexingError, TraceError, shown
 from combdiff.ir import (
     MOST_INDICES,
     ONE,
     ZERO,
-    Affine,
     Coordinate,
     Cyclic,
     Number,
+    Range,
     Real,
     Term,
     Var,
@@ -36,6 +36,7 @@ from combdiff.ir import (
     mul,
     negate,
     show_index,
+    substitute,
     unequal,
 )
 from combdiff.ir import delta as delta_term
@@ -77,15 +78,6 @@ class Index(NumpyAware):
         """Whether all of its indices were given the real line, so that it is a number too."""
         return all(isinstance(binder.domain, Real) for binder in binders_of(self.term, self.owner))
 
-    def is_number_or(self, refused: CombdiffError) -> bool:
-        """Whether it is a number, or may be one while a range is not known; else `refused` comes later."""
-        binders = list(binders_of(self.term, self.owner))
-        if not all(binder.domain is None or isinstance(binder.domain, Real) for binder in binders):
-            return False
-        for binder in binders:
-            binder.refused_as_number = binder.refused_as_number or refused
-        return True
-
     def integer(self) -> Term:
         """The integer that it is, as a number: one `Coordinate` for each of its indices, which stay whole."""
         parts, offset = affine_parts(self.live())
@@ -95,10 +87,17 @@ class Index(NumpyAware):
             binder.whole_use = "an integer"
         return add(*(mul(Number(c), Coordinate(v, int)) for v, c in parts), Number(offset))
 
+    def number(self) -> Any:
+        """The index as the number that it is."""
+        return HANDLERS[np.asarray](self)
+
     def _combine(self, other: object, mine: Whole, others: Whole) -> Any:
-        """`mine·self + others·other`; traced numbers answer for themselves."""
-        if isinstance(other, TracedValue) and not isinstance(other, Index):
+        """`mine·self + others·other`; traced numbers answer for themselves, others make a number of the index."""
+        other = python_number(other)
+        if _answers_itself(other):
             return NotImplemented
+        if isinstance(other, numbers.Complex | np.ndarray) and not _is_rational(other):
+            return mine * self.number() + others * other
         return Index(affine([(self.live(), mine), (index_term(other, self), others)]), self.owner)
 
     def live(self) -> Term:
@@ -126,50 +125,59 @@ class Index(NumpyAware):
 
     def __mul__(self, other: object) -> Any:
         other = python_number(other)
-        if isinstance(other, TracedValue) and not isinstance(other, Index):
+        if _answers_itself(other):
             return NotImplemented
-        if _is_rational(other):
-            return self._scaled(other)
-        return self._as_number("*", other) * other
+        return self._scaled(other) if _is_rational(other) else self.number() * other
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: object) -> Any:
         other = python_number(other)
-        if isinstance(other, TracedValue) and not isinstance(other, Index):
+        if _answers_itself(other):
             return NotImplemented
-        return (
-            self._scaled(1 / Fraction(other)) if _is_rational(other) and other else self._as_number("/", other) / other
-        )
+        return self._scaled(1 / Fraction(other)) if _is_rational(other) and other else self.number() / other
+
+    def __rtruediv__(self, other: object) -> Any:
+        return other / self.number()
 
     def _scaled(self, factor: Any) -> Index:
         return Index(affine([(self.live(), Fraction(factor))]), self.owner)
 
-    def _as_number(self, operator: str, other: object) -> Any:
-        """The index as the number that it is on the real line, to be combined with another."""
-        refused = self._not_affine(operator, other)
-        if self.is_number_or(refused):
-            return HANDLERS[np.asarray](self)
-        raise refused
+    def __pow__(self, other: object) -> Any:
+        return self.number() ** other
 
-    def _not_affine(self, operator: str, other: object) -> IndexingError:
-        other = f"({other})" if isinstance(other, Index) and isinstance(other.term, Affine) else _written(other)
-        return IndexingError(
-            f"{self} {operator} {other} is not an affine index expression",
-            hint="an index expression is made of whole multiples of indices and whole numbers, such as 2*i - j + 1",
+    def __rpow__(self, other: object) -> Any:
+        return other ** self.number()
+
+    def __floordiv__(self, other: object) -> Index:
+        divisor = self._divisor("//", other)
+        return Index(
+            affine([(self.live(), Fraction(1, divisor)), (self._rest(divisor), Fraction(-1, divisor))]), self.owner
         )
 
-    def __pow__(self, other: object) -> Any:
-        return self._as_number("**", other) ** other
-
-    def __floordiv__(self, other: object) -> NoReturn:
-        raise self._not_affine("//", other)
-
     def __mod__(self, other: object) -> Remainder:
+        divisor = self._divisor("%", other)
+        return Remainder(self._rest(divisor), self.owner, self, divisor)
+
+    def _divisor(self, operator: str, other: object) -> int:
         other = python_number(other)
         if not isinstance(other, int) or isinstance(other, bool) or other < 1:
-            raise IndexingError(f"{self} % {other}: the modulus must be a positive whole number", hint=MODULUS_HINT)
-        return Remainder(self, other)
+            kind = "modulus" if operator == "%" else "divisor"
+            written = _written(other)
+            raise IndexingError(
+                f"{self} {operator} {written}: the {kind} must be a positive whole number", hint=MODULUS_HINT
+            )
+        return other
+
+    def _rest(self, divisor: int) -> Var:
+        """A new index that stands for what is left of this one when it is divided: summed where it is used."""
+        if not is_whole(self.term):
+            raise IndexingError(f"{self} is divided with a rest, but is not whole")
+        for binder in binders_of(self.term, self.owner):
+            binder.compared = True
+        rest = self.owner.names.fresh(Var("r", Range(divisor)))
+        self.owner.rests[rest] = indicator(affine([(self.live(), 1), (rest, -1)]), divisor)
+        return rest
 
     def __abs__(self) -> Any:
         return HANDLERS[np.abs](self) if self.is_number else Magnitude(self)
@@ -179,17 +187,17 @@ class Index(NumpyAware):
 
     __rand__ = __or__ = __ror__ = __and__
 
-    def __le__(self, other: object) -> Condition:
-        return self._at_most(other, 0)
+    def __le__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else self._at_most(other, 0)
 
-    def __lt__(self, other: object) -> Condition:
-        return self._at_most(other, 1)
+    def __lt__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else self._at_most(other, 1)
 
-    def __ge__(self, other: object) -> Condition:
-        return ~self._at_most(other, 1)
+    def __ge__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else ~self._at_most(other, 1)
 
-    def __gt__(self, other: object) -> Condition:
-        return ~self._at_most(other, 0)
+    def __gt__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else ~self._at_most(other, 0)
 
     def _at_most(self, other: object, gap: int) -> Condition:
         """The condition `self + gap ≤ other`."""
@@ -197,23 +205,33 @@ class Index(NumpyAware):
         room = affine([(right, 1), (left, -1)], -gap)
         return _condition([indicator(room)], [indicator(affine([(room, -1)], -1))], self.owner)
 
-    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+    def __eq__(self, other: object) -> Any:
+        if _answers_itself(other):
+            return NotImplemented
         left, right = _compared(self, other)
         return _condition([equality(left, right)], [unequal(affine([(left, 1), (right, -1)]))], self.owner)
 
-    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
-        return ~(self == other)
+    def __ne__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else ~(self == other)
 
 
-@dataclass(frozen=True, eq=False)
-class Remainder(TracedValue):
-    """`index % modulus`, which can only be compared with a whole number."""
+def _answers_itself(other: object) -> bool:
+    """Whether what an index is compared with knows what that means: a traced value."""
+    return isinstance(other, TracedValue) and not isinstance(other, Index)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Remainder(Index):
+    """`index % modulus`, an index that is compared for being equal without being summed."""
 
     index: Index
     modulus: int
 
     kind = "remainder of an index"
     __hash__ = object.__hash__
+
+    def __str__(self) -> str:
+        return f"{self.index} % {self.modulus}"
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         left, right = _compared(self.index, other)
@@ -223,13 +241,6 @@ class Remainder(TracedValue):
 
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]
         return ~(self == other)
-
-    def _refuse_order(self, other: object) -> NoReturn:
-        raise IndexingError(
-            f"{self.index} % {self.modulus} can only be compared by == and != with a whole number", hint=MODULUS_HINT
-        )
-
-    __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,37 +252,31 @@ class Magnitude(TracedValue):
     kind = "magnitude of an index"
     __hash__ = object.__hash__
 
-    def __le__(self, other: object) -> Condition:
+    def __le__(self, other: object) -> Any:
         return (self.index <= other) & (-self.index <= other)
 
-    def __lt__(self, other: object) -> Condition:
+    def __lt__(self, other: object) -> Any:
         return (self.index < other) & (-self.index < other)
 
-    def __ge__(self, other: object) -> Condition:
+    def __ge__(self, other: object) -> Any:
         return ~(self < other)
 
-    def __gt__(self, other: object) -> Condition:
+    def __gt__(self, other: object) -> Any:
         return ~(self <= other)
 
-    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+    def __eq__(self, other: object) -> Any:
         within, owner = (self <= other) & (self >= other), self.index.owner
         left, right = _compared(self.index, other)
         if not _is_positive(right) or _may_wrap(left, right, owner):
             return within
         return _condition([equality(left, right), equality(left, affine([(right, -1)]))], within.fails, owner)
 
-    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+    def __ne__(self, other: object) -> Any:
         return ~(self == other)
 
     def number(self) -> Any:
-        """The magnitude as the number that it is on the real line."""
-        refused = IndexingError(
-            f"abs({self.index}) can only be compared with an index or a whole number",
-            hint="write cd.where(abs(i - j) <= 2, a, b)",
-        )
-        if self.index.is_number_or(refused):
-            return HANDLERS[np.abs](HANDLERS[np.asarray](self.index))
-        raise refused
+        """The magnitude as the number that it is."""
+        return HANDLERS[np.abs](self.index.number())
 
     def __neg__(self) -> Any:
         return -self.number()
@@ -287,6 +292,18 @@ class Magnitude(TracedValue):
 
     def __mul__(self, other: object) -> Any:
         return self.number() * other
+
+    def __truediv__(self, other: object) -> Any:
+        return self.number() / other
+
+    def __rtruediv__(self, other: object) -> Any:
+        return other / self.number()
+
+    def __pow__(self, other: object) -> Any:
+        return self.number() ** other
+
+    def __rpow__(self, other: object) -> Any:
+        return other ** self.number()
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -305,14 +322,18 @@ class Condition(NumpyAware):
 
     kind = "condition on indices"
 
-    def __and__(self, other: object) -> Condition:
+    def __and__(self, other: object) -> Any:
+        if _answers_itself(other) and not isinstance(other, Condition):
+            return NotImplemented
         if not isinstance(other, Condition):
             raise TraceError(f"& and | join conditions on indices, not {shown(other)}", hint=PARENTHESES_HINT)
         both = [mul(one, two) for one in self.holds for two in other.holds]
         only_second_fails = [mul(one, two) for one in self.holds for two in other.fails]
         return _condition(both, [*self.fails, *only_second_fails], self.owner)
 
-    def __or__(self, other: object) -> Condition:
+    def __or__(self, other: object) -> Any:
+        if _answers_itself(other) and not isinstance(other, Condition):
+            return NotImplemented
         return ~(~self & (~other if isinstance(other, Condition) else other))
 
     def __invert__(self) -> Condition:
@@ -370,6 +391,17 @@ def _is_rational(value: Any) -> TypeGuard[int | float | Fraction]:
     return real and abs(value) <= MOST_INDICES and Fraction(value).denominator <= MOST_INDICES
 
 
+def with_rests(term: Term, trace: Trace) -> tuple[Term, dict[Var, Term]]:
+    """An index expression with new indices for the rests of divisions in it, and the condition that determines each."""
+    rests = {var: trace.names.fresh(var) for var in term.free if isinstance(var, Var) and var in trace.rests}
+    conditions = {new: substitute(trace.rests[var], {var: new}) for var, new in rests.items()}
+    nested: dict[Var, Term] = {}
+    for new, condition in list(conditions.items()):
+        conditions[new], more = with_rests(condition, trace)
+        nested |= more
+    return substitute(term, rests), conditions | nested
+
+
 def is_whole(term: Term) -> bool:
     """Whether the coefficients of an index expression are whole."""
     parts, offset = affine_parts(term)
@@ -385,6 +417,11 @@ def _compared(index: Index, other: object) -> tuple[Term, Term]:
     """Both sides of a comparison, noted as compared: over the real line that has no meaning here."""
     left, right = index.live(), index_term(other, index)
     for side in (left, right):
+        if not side.free.isdisjoint(index.owner.rests):
+            raise IndexingError(
+                f"an index that is divided with a rest is compared, {index} with {_written(other)}",
+                hint="compare the index with multiples: (2 * j <= i) & (i < 2 * j + 2) for i // 2 == j; i % 2 == 1",
+            )
         if not is_whole(side):
             raise IndexingError(f"{index} is compared with {show_index(right)}: both must be whole")
         for binder in binders_of(side, index.owner):

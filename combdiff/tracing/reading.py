@@ -38,7 +38,7 @@ from combdiff.ir import (
 from combdiff.ir import delta as delta_term
 from combdiff.tracing.arrays import aligned, broadcast, element
 from combdiff.tracing.context import TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Index, binders_of, index_term, is_whole
+from combdiff.tracing.indices import Index, binders_of, index_term, is_whole, with_rests
 from combdiff.tracing.rearranging import expanded_dims, sliced
 
 
@@ -88,14 +88,22 @@ def _read_axes(tensor: Term, entries: Sequence[object]) -> Term:
     found = {axis: _stand_in(tensor, axis) for axis in looked_up}
     forms = {axis: affine([(fresh[axis], step), (start, 1)]) for axis, (_, step, start) in kept.items()}
     known: dict[int, Term] = {**forms, **found}
-    indices = [known.get(axis) or _axis_index(entry, tensor, axis) for axis, entry in enumerate(entries)]
+    indices = []
+    rests: dict[Var, Term] = {}
+    for axis, entry in enumerate(entries):
+        index, more = with_rests(known.get(axis) or _axis_index(entry, tensor, axis), current("an element"))
+        indices.append(index)
+        rests |= more
     hits = [delta_term(found[axis], value, axes[axis]) for axis, value in zip(looked_up, values, strict=True)]
     _note_place(tensor, indices)
     places = list(looked_up)
     adjacent = places == list(range(places[0], places[-1] + 1)) if places else False
     before = [fresh[axis] for axis in kept if adjacent and axis < places[0]]
     after = [fresh[axis] for axis in kept if not (adjacent and axis < places[0])]
-    return lambda_((*before, *batch, *after), total(found.values(), mul(*hits, element(tensor, indices))))
+    return lambda_(
+        (*before, *batch, *after),
+        total((*found.values(), *rests), mul(*hits, *rests.values(), element(tensor, indices))),
+    )
 
 
 def _kept(domain: Domain, entry: slice, where: str) -> tuple[Domain, int, Term]:
@@ -140,6 +148,11 @@ def integer_value(entry: object) -> Term | None:
     """The integer that stands for an index: an element of an integer parameter, or what is computed from such."""
     if isinstance(entry, Index) or not isinstance(entry, TracedValue):
         return None
+    if entry.is_mask:
+        raise UnsupportedError(
+            "a tensor is read with a mask, which depends on values: how many elements it leaves is not known",
+            hint="keep all of them, cd.where(x > 0, x, 0), or find the indices outside and pass them as a parameter",
+        )
     term = getattr(entry, "term", None)
     if not isinstance(term, Term) or not isinstance(space := type_of(term), Space) or space.dtype is not int:
         return None
@@ -194,7 +207,8 @@ def _axis_index(entry: object, tensor: Term, axis: int) -> Term:
     if isinstance(domain, Real):
         _note_bare_use(entry, domain, where)
         return term
-    if isinstance(entry, float) or not is_whole(term):
+    whole = is_whole(term) or not term.free.isdisjoint(current("an element").rests)
+    if isinstance(entry, float) or not whole:
         written = shown(entry) if isinstance(entry, float) else show_index(term)
         raise IndexingError(
             f"{written} is not a whole index, but reads {where}, which is {show_domain(domain)}",
@@ -219,7 +233,7 @@ def _note_bare_use(entry: object, domain: Domain, where: str) -> None:
     """Tells the binders of an index expression where it stands."""
     if not isinstance(entry, Index):
         return
-    if isinstance(entry.term, Var):
+    if entry.term in entry.owner.open:
         entry.owner.open[entry.term].indexes(domain, where)
     elif not isinstance(domain, Real):
         for binder in binders_of(entry.term, entry.owner):

@@ -32,6 +32,8 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    affine,
+    affine_parts,
     axes_of,
     describe,
     divide,
@@ -43,17 +45,18 @@ from combdiff.ir import (
     negate,
     power_of,
     tidy,
+    total,
     type_of,
 )
 from combdiff.ir import conj as conj_term
 from combdiff.ir import number as number_term
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Condition, Index, Magnitude
+from combdiff.tracing.indices import Condition, Index, Magnitude, with_rests
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number
 from combdiff.tracing.reading import read
 
-WHERE_HINT = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
+WHERE_HINT = "conditions are comparisons, joined with parentheses: (x > 0) & (y < 1)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,11 +211,23 @@ class Value(NumpyAware):
     def __getitem__(self, key: object) -> Value:
         return wrap(read(self.live(), key))
 
-    def _no_order(self, other: object) -> NoReturn:
-        self._refuse("a comparison asks for the value of", WHERE_HINT)
+    def __lt__(self, other: object) -> Any:
+        return HANDLERS[np.less](self, other)
 
-    __lt__ = __le__ = __gt__ = __ge__ = _no_order
-    __eq__ = __ne__ = _no_order
+    def __le__(self, other: object) -> Any:
+        return HANDLERS[np.less_equal](self, other)
+
+    def __gt__(self, other: object) -> Any:
+        return HANDLERS[np.greater](self, other)
+
+    def __ge__(self, other: object) -> Any:
+        return HANDLERS[np.greater_equal](self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return HANDLERS[np.equal](self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return HANDLERS[np.not_equal](self, other)
 
     def _no_division_with_rest(self, other: object) -> NoReturn:
         raise UnsupportedError(f"// and % of a {self.kind} are not supported: they have no useful derivative")
@@ -220,7 +235,7 @@ class Value(NumpyAware):
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _no_division_with_rest
     __divmod__ = __rdivmod__ = _no_division_with_rest
 
-    def _no_bits(self, *_: object) -> NoReturn:
+    def _no_bits(self, *_: object) -> Any:
         raise UnsupportedError(f"the bits of a {self.kind} are asked for (&, |, ^, ~, <<, >>)", hint=WHERE_HINT)
 
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _no_bits
@@ -313,13 +328,7 @@ def lift(value: object) -> Term:
     if isinstance(value, Magnitude):
         return lift(value.number())
     if isinstance(value, Index):
-        refused = UnsupportedError(
-            f"the index {value} is used as a number",
-            hint="pass a parameter n with the numbers 0, 1, 2, … and write n[i]; conditions are cd.where(i <= j, a, b)",
-        )
-        if value.is_number_or(refused):
-            return Coordinate(value.live())
-        raise refused
+        return _number_of(value)
     if isinstance(value, NamedFunction):
         name = value.term.name
         raise TraceError(f"the named function {name} is used as a number", hint=f"call it: {name}(u)")
@@ -331,7 +340,16 @@ def lift(value: object) -> Term:
     raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
 
 
-HANDLERS[np.asarray] = lambda value: wrap(lift(value))  # an index of the real line as the number that it is
+HANDLERS[np.asarray] = lambda value: wrap(lift(value))  # an index as the number that it is
+
+
+def _number_of(index: Index) -> Term:
+    """An index expression as a number: `(i - r)/2` with the rest r of i is Σ_r [i ≡ r (mod 2)]·(i - r)·½."""
+    form, rests = with_rests(index.live(), index.owner)
+    parts, offset = affine_parts(form)
+    divisor = 1 if index.is_number else math.lcm(*(Fraction(c).denominator for c in (offset, *(c for _, c in parts))))
+    whole = Coordinate(affine([(form, divisor)]))
+    return total(rests, mul(*rests.values(), Number(Fraction(1, divisor)), whole) if divisor > 1 or rests else whole)
 
 
 def _plain(value: numbers.Complex) -> complex | Fraction:

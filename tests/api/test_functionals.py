@@ -216,14 +216,6 @@ def test_nothing_over_the_real_line_is_evaluated(name: str) -> None:
     assert raised.value.message.startswith(expected)
 
 
-def test_indices_of_finite_axes_are_no_numbers() -> None:
-    with pytest.raises(cd.UnsupportedError, match="the index i is used as a number"):
-
-        @cd.program
-        def weighted(x: cd.Space("n")):  # type: ignore
-            return cd.sum(lambda i: x[i] * i)
-
-
 def test_indices_of_two_cycles_have_no_sum() -> None:
     with pytest.raises(cd.IndexingError) as raised:
 

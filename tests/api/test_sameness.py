@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ import combdiff as cd
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.let_form import share, split
 from combdiff.ir.terms import Add, Apply, Lambda, Mul, Number, Term, Tuple, Var, add, mul
-from combdiff.simplification.egraph.budget import current
+from combdiff.simplification.egraph.budget import current, gathered, one_warning, stopped
 from combdiff.simplification.egraph.extraction import cost
 from combdiff.simplification.egraph.saturation import simplify as simplify_term
 from combdiff.testing.arrays import random_arrays
@@ -192,6 +194,43 @@ def test_a_budget_set_around_a_transform(program: cd.Program, given: dict[str, A
     with cd.budget(**given), pytest.warns(cd.BudgetWarning, match=words):
         gradient = cd.grad(program, wrt)
     np.testing.assert_allclose(gradient(**arrays), cd.grad(program, wrt)(**arrays), rtol=1e-10)
+
+
+@pytest.mark.parametrize("derive", [cd.grad, cd.hvp, cd.hessian, cd.simplify], ids=lambda f: f.__name__)
+def test_a_call_warns_once_and_says_what_it_left(derive: Callable[[cd.Program], cd.Program]) -> None:
+    @cd.program
+    def f(x: cd.Space("n"), A: cd.Space("n", "n")):
+        y = np.tanh(A @ x)
+        return np.log(np.sum(np.exp(A @ y) * y))
+
+    with warnings.catch_warnings(record=True) as found, cd.budget(rounds=0):
+        warnings.simplefilter("always")
+        first = derive(f)
+        assert len(found) == 1
+        first.explain()  # tells of what has been told no more
+    (warning,) = found
+    assert re.search(r"its budget of 0 rounds, in \d+ of its tensors \(.*t", str(warning.message))
+    assert warning.filename == __file__
+
+
+def test_what_is_not_taken_does_not_warn() -> None:
+    """The Jacobian is derived in three modes; only of that which is kept it is told where its budget ended."""
+    with gathered() as stops, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with gathered() as inner:
+            stopped("7 nodes", "a.1")
+        assert inner
+        assert not stops
+        stopped("7 nodes", "t.2")
+        stopped("7 nodes", "t.3")
+    with pytest.warns(cd.BudgetWarning, match="7 nodes, in 2 of its tensors .t."), one_warning():
+        warn_of(stops)
+
+
+@one_warning()
+def warn_of(stops: dict[tuple[str, str], None]) -> None:
+    for limit, name in stops:
+        stopped(limit, name)
 
 
 def test_budgets_nest_and_end() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import runpy
 from pathlib import Path
 
 import pytest
+
+import combdiff as cd
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -32,6 +35,28 @@ def test_a_page_shows_what_its_code_prints(page: Path, tmp_path: Path, monkeypat
 def test_what_a_page_links_to_is_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
     assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
+
+
+def test_the_reference_has_every_public_name() -> None:
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    names = {line.rpartition(".")[2] for line in page.splitlines() if line.startswith(":::")}
+    names |= set(re.findall(r"`(\w+)`", page)) | {"interop", "testing", "sum"}
+    assert not set(cd.__all__) - names
+    assert "::: combdiff.tracing.functions.sum_" in page
+
+
+def test_the_site_has_every_page() -> None:
+    listed = set(re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES if "docs" in page.parts}
+
+
+def test_the_pictures_are_those_of_the_script() -> None:
+    """docs/pictures.py draws them; they are committed so that a page shows them where no Python runs."""
+    script = ROOT / "docs" / "pictures.py"
+    drawn = runpy.run_path(str(script))["drawn"]()
+    for name, picture in drawn.items():
+        written = (script.parent / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+        assert written.endswith(picture.svg.split(">", 1)[1] + "\n"), f"run python {script.relative_to(ROOT)}"
 
 
 def test_pages_share_no_paragraph() -> None:

@@ -353,6 +353,42 @@ def pendulum(steps: int) -> cd.Program:
     return f
 
 
+def logistic_of_one(steps: int) -> cd.Program:
+    """The same loop over a tensor of one element, which is read in the end."""
+
+    @cd.program
+    def f(x: cd.Space(1), r: cd.Space()):
+        for _ in range(steps):
+            x = r * x * (1 - x)
+        return x[0]
+
+    return f
+
+
+def rotations(steps: int) -> cd.Program:
+    """Steps of a pair that is stacked again and again."""
+
+    @cd.program
+    def f(q: cd.Space(2), r: cd.Space()):
+        for _ in range(steps):
+            q = np.stack([q[0] + r * q[1], q[1] - r * q[0] * q[1]])
+        return q[0]
+
+    return f
+
+
+def logistic_tensor(steps: int) -> cd.Program:
+    """The loop over a tensor that stays one: its Jacobian is a δ times a product of the slopes."""
+
+    @cd.program
+    def f(x: cd.Space("n"), r: cd.Space()):
+        for _ in range(steps):
+            x = r * x * (1 - x)
+        return x
+
+    return f
+
+
 def whole_length(program: cd.Program) -> int:
     """The symbols that a program takes to print."""
     bindings, result = split(program.term.body)
@@ -369,6 +405,22 @@ def test_what_a_loop_makes_of_a_number_grows_linearly(make: Callable[[int], cd.P
 def test_the_gradient_of_a_loop_grows_linearly(make: Callable[[int], cd.Program]) -> None:
     short, middle, long = (whole_length(cd.grad(make(steps))) for steps in (4, 8, 16))
     assert long - middle <= 2.5 * (middle - short)
+
+
+@pytest.mark.parametrize(
+    ("make", "mode"), [(logistic_of_one, "reverse"), (rotations, "forward"), (logistic_tensor, "forward")]
+)
+def test_the_derivative_of_a_loop_over_a_tensor_grows_linearly(make: Callable[[int], cd.Program], mode: str) -> None:
+    lengths = []
+    for steps in (2, 4, 8):
+        f = make(steps)
+        found = cd.jacobian(f, mode=mode)
+        lengths.append(whole_length(found))
+        x = np.array([0.3] if make is logistic_of_one else [0.3, 0.2])
+        for k, step in enumerate(1e-6 * np.eye(len(x))):
+            slope = (f(x + step, 1.9) - f(x - step, 1.9)) / 2e-6
+            np.testing.assert_allclose(found(x, 1.9)[..., k], slope, rtol=1e-6, atol=1e-8)
+    assert lengths[2] - lengths[1] <= 3 * (lengths[1] - lengths[0])
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])

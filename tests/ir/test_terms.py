@@ -29,6 +29,7 @@ from combdiff.ir.indices import (
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import apply, fresh, substitute, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
@@ -81,6 +82,7 @@ EVERY_NODE: list[Term] = [
     Mul((s, t)),
     Conj(s),
     Primitive("sin", (s,)),
+    Relation("less", (s, t)),
     Tuple((s, t)),
     Let(((t, s),), Mul((t, t))),
     Pullback(R, 0, (x,), s),

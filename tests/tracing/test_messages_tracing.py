@@ -119,22 +119,30 @@ def domain_that_is_none(x: Vector):
 AFFINE = "an index expression is made of whole multiples of indices and whole numbers, such as 2*i - j + 1"
 
 
-@case(IndexingError, "i * (j + 1) is not an affine index expression", AFFINE)
+WRAPS = "on an axis declared as cd.Cyclic(n), x[i + k] wraps by itself"
+READ = (
+    "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
+    "x[idx[i]] with idx: cd.Space(…, dtype=int)"
+)
+NUMBER = "is read with a traced number, but an index is an expression of the indices of a lambda"
+
+
+@case(IndexingError, f"axis 0 of A {NUMBER}", READ)
 def product_of_indices(A: Square):
     return cd.sum_(lambda i, j: A[i, j] * A[i * (j + 1), 0])  # here
 
 
-@case(IndexingError, "i ** 2 is not an affine index expression", AFFINE)
+@case(IndexingError, f"axis 0 of x {NUMBER}", READ)
 def power_of_an_index(x: Vector):
     return cd.sum_(lambda i: x[i**2], i=3)  # here
 
 
-@case(IndexingError, "i // 2 is not an affine index expression", AFFINE)
+@case(IndexingError, "i // j: the divisor must be a positive whole number", WRAPS)
 def whole_part_of_an_index(x: Vector):
-    return cd.sum_(lambda i: x[i // 2], i=3)  # here
+    return cd.sum_(lambda i, j: x[i // j], i=3, j=3)  # here
 
 
-@case(IndexingError, "i / j is not an affine index expression", AFFINE)
+@case(IndexingError, f"axis 0 of x {NUMBER}", READ)
 def quotient_of_indices(x: Vector):
     return cd.sum_(lambda i, j: x[i / j], i=3, j=3)  # here
 
@@ -179,20 +187,10 @@ def traced_number_as_an_index(x: Vector, a: Number):
 
 @case(
     IndexingError,
-    "axis 0 of x is read with a remainder of an index, but an index is an expression of the indices of a lambda",
-    "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
-    "x[idx[i]] with idx: cd.Space(…, dtype=int)",
+    "an index that is divided with a rest is compared, i % 2 with 1",
+    "compare the index with multiples: (2 * j <= i) & (i < 2 * j + 2) for i // 2 == j; i % 2 == 1",
 )
-def remainder_as_an_index(x: Vector):
-    return cd.sum_(lambda i: x[(i + 1) % 3])  # here
-
-
-@case(
-    IndexingError,
-    "i % 2 can only be compared by == and != with a whole number",
-    "on an axis declared as cd.Cyclic(n), x[i + k] wraps by itself",
-)
-def remainder_in_arithmetic(x: Vector):
+def remainder_in_an_order(x: Vector):
     return cd.sum_(lambda i: x[i] * cd.where(i % 2 < 1, 1, 2))  # here
 
 
@@ -235,15 +233,6 @@ def element_of_a_finished_lambda(x: Vector):
     kept = []
     total = cd.sum_(lambda i: (kept.append(x[i]), x[i])[1])
     return total + kept[0]  # here
-
-
-@case(
-    UnsupportedError,
-    "the index i is used as a number",
-    "pass a parameter n with the numbers 0, 1, 2, … and write n[i]; conditions are cd.where(i <= j, a, b)",
-)
-def index_as_a_number(x: Vector):
-    return cd.sum_(lambda i: i * x[i])  # here
 
 
 @case(
@@ -362,11 +351,11 @@ def lambda_without_a_value(x: Vector):
 
 @case(
     TraceError,
-    "the condition of cd.where is <traced number x[i]: Space()>",
-    "write a condition on indices, such as i <= j; for values use cd.maximum, cd.minimum or cd.relu",
+    "the condition of cd.where is 'x > 0'",
+    "write a comparison of values or of indices, such as x > 0 or i <= j",
 )
-def where_on_a_value(x: Vector):
-    return cd.sum_(lambda i: cd.where(x[i], 1, 2))  # here
+def where_on_a_text(x: Vector):
+    return cd.sum_(lambda i: cd.where("x > 0", x[i], 2))  # here
 
 
 PARENTHESES = "put each comparison in parentheses: (i <= j) & (j < 3)"
@@ -390,7 +379,6 @@ CHOICE = (
 )
 TRUTH = "Python's if, and, or, not, in or a chain such as 0 <= i < 3 needs the truth of a"
 UNKNOWN = "which has no value while the program is traced"
-WHERE = "cd.where takes conditions on indices; for values use cd.maximum, cd.minimum, cd.relu, cd.sign or cd.abs"
 
 
 @case(TraceError, f"{TRUTH} traced tensor, {UNKNOWN}", CHOICE)
@@ -408,19 +396,28 @@ def if_on_an_index(x: Vector):
     return cd.sum_(lambda i: x[i] if i else 0)  # here
 
 
-@case(TraceError, f"a comparison asks for the value of a traced number, {UNKNOWN}", WHERE)
+OF_VALUES = "Python's if, and, or, not, in, max, min or a chain such as 0 < x < 1 needs the truth of a comparison of"
+
+
+OF_VALUES_HINT = (
+    "write cd.where(x > 0, a, b), joined by & and | with parentheses: (x > 0) & (x < 1); "
+    "cd.maximum and cd.minimum for the larger and smaller of two"
+)
+
+
+@case(TraceError, f"{OF_VALUES} traced values, {UNKNOWN}", OF_VALUES_HINT)
 def comparison_of_values(x: Vector):
     return cd.sum_(lambda i: x[i] if x[i] > 0 else 0)  # here
 
 
-@case(TraceError, f"a comparison asks for the value of a traced number, {UNKNOWN}", WHERE)
+@case(TraceError, f"{OF_VALUES} traced values, {UNKNOWN}", OF_VALUES_HINT)
 def equality_of_values(x: Vector):
-    return x[0] == x[1]  # here
+    return x[0] if x[0] == x[1] else x[1]  # here
 
 
-@case(TraceError, f"a comparison asks for the value of a traced tensor, {UNKNOWN}", WHERE)
+@case(TraceError, f"{OF_VALUES} traced values, {UNKNOWN}", OF_VALUES_HINT)
 def numpy_comparison(x: Vector):
-    return np.float64(2) < x  # here
+    return x if np.float64(2) < x[0] else -x  # here
 
 
 @case(TraceError, f"float() is asked of a traced number, {UNKNOWN}", "leave the conversion out")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from combdiff.ir import Domain, Term, Var, extent, join
+from combdiff.ir import OPPOSITES, Domain, Term, Var, extent, join
 from combdiff.planning.extents import extent_form
 from combdiff.planning.networks import Network, PathFinder, Tree
 from combdiff.planning.operations import (
@@ -43,7 +43,7 @@ from combdiff.planning.views import domain_of, index_labels, position
 TOTAL = frozenset(
     {
         *("sin", "cos", "tanh", "arctan", "abs", "sign", "real", "imag", "relu", "step", "heaviside"),
-        *("maximum", "minimum", "logaddexp"),
+        *("maximum", "minimum", "logaddexp", *OPPOSITES),
         *("erf", "erfc", "expit", "log_expit", "ndtr", "j0", "j1", "i0e", "i1e"),
     }
 )
@@ -79,7 +79,8 @@ class Graph:
             self._known[key] = len(self.steps)
             self.steps.append(Step(operation, operands, axes, kind))
             partial = isinstance(operation, ElementwiseStep) and operation.name not in TOTAL
-            self.unsafe.append(partial or any(self.unsafe[n] for n in operands))
+            total = isinstance(operation, ElementwiseStep) and operation.name in (*OPPOSITES, "truth", "counted")
+            self.unsafe.append(not total and (partial or any(self.unsafe[n] for n in operands)))
         return self._known[key]
 
     def kind(self, *values: LabelledStep) -> type:

@@ -29,6 +29,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Range,
+    Relation,
     Scan,
     Sum,
     Symmetric,
@@ -52,7 +53,8 @@ Region = tuple[Term, ...]  # conditions that all hold
 def guard_conditions(program: Lambda) -> Lambda:
     """The program with conditions beside all partial functions that they guard."""
     nodes = list(subterms(program))
-    if not any(isinstance(n, Guard) for n in nodes) or not any(map(_is_partial_function, nodes)):
+    relations = any(isinstance(n, Relation) for n in nodes)
+    if not relations and not (any(isinstance(n, Guard) for n in nodes) and any(map(_is_partial_function, nodes))):
         return program
     return Lambda(program.parameters, _Telling().run(program.body))
 
@@ -108,7 +110,9 @@ class _Telling:
             rest = (*parts[:n], *parts[n + 1 :])
             if regions == ():
                 return ZERO
-            if regions is None or any(map(conditions.issuperset, regions)) or not any(map(self.is_partial, rest)):
+            if regions is None or any(map(conditions.issuperset, regions)):
+                continue
+            if not any(map(self.is_partial, rest)) and not (_chooses(part, regions) and _holds_arrays(rest)):
                 continue
             if isinstance(part, Add):
                 return add(*(self._product((*rest, addend), done) for addend in part.terms))
@@ -133,7 +137,7 @@ class _Telling:
 
     def _found(self, term: Term) -> tuple[Region, ...] | None:
         match term:
-            case Delta() | Indicator() | Unequal():
+            case Delta() | Indicator() | Unequal() | Relation():
                 return ((term,),)
             case Mul():
                 return self._of_product(term)
@@ -174,6 +178,15 @@ class _Telling:
             return None
         read = [tuple(substitute(condition, pairs) for condition in region) for region in inside]
         return tuple(tuple(c for c in region if not isinstance(c, Number)) for region in read if ZERO not in region)
+
+
+def _chooses(term: Term, regions: Sequence[Region]) -> bool:
+    """Whether a sum has been factored out of terms that numbers in arrays choose from: those may be no numbers."""
+    return isinstance(term, Add) and any(isinstance(condition, Relation) for region in regions for condition in region)
+
+
+def _holds_arrays(factors: Sequence[Term]) -> bool:
+    return not all(isinstance(factor, Number | Guard) for factor in factors)
 
 
 def _without(indices: Sequence[Var], region: Region) -> Region:

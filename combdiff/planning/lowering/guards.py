@@ -18,7 +18,7 @@ from combdiff.ir import (
     Apply,
     Delta,
     Domain,
-    Guard,
+    IndexGuard,
     Indicator,
     Mul,
     Names,
@@ -50,7 +50,7 @@ def reads(term: Term, varying: Sequence[bool] | None = None) -> tuple[Read, ...]
     return tuple((index, axis) for index, axis, kept in found if kept and isinstance(axis, Range | Symmetric))
 
 
-def needless(condition: Guard, known: Sequence[Read]) -> bool:
+def needless(condition: IndexGuard, known: Sequence[Read]) -> bool:
     """Whether what is read is 0 wherever the condition does not hold."""
     if isinstance(condition, Delta) or (isinstance(condition, Unequal) and condition.cycle):
         return False

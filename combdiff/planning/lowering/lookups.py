@@ -18,7 +18,18 @@ from combdiff.planning.extents import extent_form, first_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import UNIT, At, Clip, IndexEquals, Iota, Read, Scatter, SizeFactor, Take
+from combdiff.planning.operations import (
+    UNIT,
+    At,
+    Clip,
+    ElementwiseStep,
+    IndexEquals,
+    Iota,
+    Read,
+    Scatter,
+    SizeFactor,
+    Take,
+)
 from combdiff.planning.views import domain_of, mask_of_form
 
 
@@ -57,6 +68,11 @@ def ramp(graph: Graph, form: Term) -> LabelledStep:
     """An index expression as an array of integers."""
     labels, steps, start = mask_of_form(form)
     return graph.labelled(Iota(steps, start), (), labels, int)
+
+
+def counted(graph: Graph, form: Term) -> LabelledStep:
+    """An index expression as an array of real numbers."""
+    return graph.broadcast(lambda patterns: ElementwiseStep("counted", patterns), [ramp(graph, form)], float)
 
 
 def scatter(

@@ -44,6 +44,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Pullback,
+    Relation,
     Row,
     Scan,
     Shift,
@@ -64,13 +65,14 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.planning.extents import extent_form
+from combdiff.planning.lowering.choices import choose_inside, chosen, compared
 from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
 from combdiff.planning.lowering.iteration import step_program
 from combdiff.planning.lowering.joining import product as joined
-from combdiff.planning.lowering.lookups import look_up, ramp, read_looked_up
+from combdiff.planning.lowering.lookups import counted, look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.lowering.shifts import largest, masked, shift
@@ -278,14 +280,16 @@ class Lowering:
                 return factor.conjugate(), self.graph.conjugate(value)
             case Add():
                 return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
-            case Coordinate():
-                return UNIT, ramp(self.graph, term.form)
+            case Coordinate(dtype=dtype):
+                return UNIT, ramp(self.graph, term.form) if dtype is int else counted(self.graph, term.form)
             case Masked():
                 return UNIT, masked(term, self.graph, self.value)
             case Largest():
                 return UNIT, largest(term, self.graph, self.value)
             case Shift():
                 return UNIT, shift(term, self.graph, self.value)
+            case Relation():
+                return UNIT, compared(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):
                 return UNIT, self._primitive(term)
             case Apply() if not self._is_call(term):
@@ -332,6 +336,7 @@ class Lowering:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
         read_looked_up(self.graph, product, self.value)
+        tests = choose_inside(self.graph, product)
         apply_masks(self.graph, product, self.names)
         deposit = look_up(self.graph, product, self.value)
         held = deposit.labels if deposit else set()
@@ -343,6 +348,7 @@ class Lowering:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))
         if deposit:
             factor, found = deposit.of(self.graph, factor, found, product.summed)
+        found = chosen(self.graph, found, tests)
         if product.masks and not isfinite(abs(factor.number.value())):  # ∞·0 is no number
             factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)

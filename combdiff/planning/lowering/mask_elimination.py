@@ -23,7 +23,7 @@ from combdiff.ir import (
     ZERO,
     Cyclic,
     Delta,
-    Guard,
+    IndexGuard,
     Indicator,
     Names,
     Range,
@@ -78,7 +78,7 @@ def apply_masks(graph: Graph, product: Product, names: Names) -> None:
         product.operands[n] = keep(graph, value, [*whole, *(_projected(inner, value) if rest else ())])
 
 
-def kept(graph: Graph, value: LabelledStep, conditions: Sequence[Guard]) -> LabelledStep:
+def kept(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) -> LabelledStep:
     """A value where conditions hold, 0 elsewhere, over the labels of all; at a δ it is read along one label."""
     delta = next((c for c in conditions if isinstance(c, Delta) and _is_unit(c)), None)
     if delta is None:
@@ -86,7 +86,7 @@ def kept(graph: Graph, value: LabelledStep, conditions: Sequence[Guard]) -> Labe
     assert isinstance(delta.left, Var)
     assert isinstance(delta.right, Var)
     moved = [substitute(c, {delta.right: delta.left}) for c in conditions if c is not delta]
-    rest = [c for c in moved if isinstance(c, Guard)]
+    rest = [c for c in moved if isinstance(c, IndexGuard)]
     if ZERO in moved:
         rest = [_NEVER]
     return _spread(graph, kept(graph, graph.relabel(value, delta.right, delta.left), rest), delta.left, delta.right)
@@ -103,7 +103,7 @@ def _spread(graph: Graph, value: LabelledStep, along: Var, other: Var) -> Labell
     return replace(found, conj=value.conj)
 
 
-def keep(graph: Graph, value: LabelledStep, conditions: Sequence[Guard]) -> LabelledStep:
+def keep(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) -> LabelledStep:
     """A value where conditions hold, 0 elsewhere, over the labels of all."""
     if not conditions:
         return value
@@ -132,7 +132,7 @@ def _is_unit(delta: Delta) -> bool:
     return isinstance(delta.left, Var) and isinstance(delta.right, Var) and is_renaming(delta.left, delta.right)
 
 
-def _host(graph: Graph, product: Product, condition: Guard) -> None:
+def _host(graph: Graph, product: Product, condition: IndexGuard) -> None:
     """See to it that some operand has all indices of a condition: the same is read along those that it lacks."""
     labels = mask(condition)[0]
     if not product.operands:
@@ -146,11 +146,11 @@ def _host(graph: Graph, product: Product, condition: Guard) -> None:
     product.operands[best] = graph.arrange(value, (*value.labels, *missing[best]))
 
 
-def _meets(condition: Guard, value: LabelledStep) -> bool:
+def _meets(condition: IndexGuard, value: LabelledStep) -> bool:
     return not condition.free.isdisjoint(value.labels)
 
 
-def _projected(conditions: Sequence[Guard], value: LabelledStep) -> list[Guard]:
+def _projected(conditions: Sequence[IndexGuard], value: LabelledStep) -> list[IndexGuard]:
     """Conditions on the labels of a value: that there are other indices with which conditions hold."""
     forms = [c.form for c in conditions if isinstance(c, Indicator) and not c.modulus]
     deltas = [c for c in conditions if isinstance(c, Delta) and not isinstance(c.domain, Cyclic)]
@@ -162,10 +162,10 @@ def _projected(conditions: Sequence[Guard], value: LabelledStep) -> list[Guard]:
     left = eliminate(constraints, map(symbol, others), known).feasible
     by_name = {symbol(var): var for var in variables}
     found = [indicator(term_of(form, by_name)) for form in left if not by_name.keys().isdisjoint(form.symbols)]
-    return [c for c in found if isinstance(c, Guard) and _meets(c, value)]
+    return [c for c in found if isinstance(c, IndexGuard) and _meets(c, value)]
 
 
-def _needed(graph: Graph, product: Product) -> list[Guard]:
+def _needed(graph: Graph, product: Product) -> list[IndexGuard]:
     """The conditions that must be told: those where no read is 0 by itself, or something may be undefined."""
     every = [read for known in product.reads for read in known]
     pairs = list(zip(product.operands, product.reads, strict=True))
@@ -192,12 +192,12 @@ def _without_mask(graph: Graph, product: Product, var: Var, names: Names) -> boo
     return len(asked) == 2 and bool(inner) and _slide(graph, product, var, found, names)
 
 
-def _sides(condition: Guard) -> list[Guard]:
+def _sides(condition: IndexGuard) -> list[IndexGuard]:
     """Below and above what an index is not equal to."""
     return [Indicator(affine([(child, sign)], -1)) for child in condition.children for sign in (1, -1)]
 
 
-def _bounds(var: Var, asked: Sequence[Guard]) -> list[_Bound]:
+def _bounds(var: Var, asked: Sequence[IndexGuard]) -> list[_Bound]:
     """Conditions on an index as bounds of it; none where one is no such bound."""
     found = []
     for condition in asked:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from combdiff.ir import Delta, Guard, Number, Term, Var
+from combdiff.ir import Delta, IndexGuard, Number, Term, Var
 from combdiff.planning.lowering.graph import LabelledStep
 from combdiff.planning.lowering.guards import Read
 from combdiff.planning.operations import UNIT, SizeFactor
@@ -22,7 +22,7 @@ class Product:
     factor: SizeFactor = UNIT
     operands: list[LabelledStep] = field(default_factory=list)
     reads: list[tuple[Read, ...]] = field(default_factory=list)  # outside of which each operand is 0
-    masks: list[Guard] = field(default_factory=list)
+    masks: list[IndexGuard] = field(default_factory=list)
     summed: list[Var] = field(default_factory=list)
     lookups: list[Delta] = field(default_factory=list)
 
@@ -35,7 +35,7 @@ class Product:
         if isinstance(term, Number):
             self.times(term)
         else:
-            assert isinstance(term, Guard)
+            assert isinstance(term, IndexGuard)
             self.masks.append(term)
 
     def private(self, labels: set[Var]) -> set[Var]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
-from combdiff.ir import Guard, Largest, Masked, Shift, Term
+from combdiff.ir import IndexGuard, Largest, Masked, Shift, Term
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.operations import ElementwiseStep, ReduceMax
 from combdiff.planning.views import mask
@@ -29,7 +29,7 @@ def masked(term: Masked, graph: Graph, value: Lower) -> LabelledStep:
 
 def _condition(condition: Term, graph: Graph, value: Lower) -> LabelledStep:
     """What is not 0 where a condition holds."""
-    if not isinstance(condition, Guard):
+    if not isinstance(condition, IndexGuard):
         return value(condition)
     labels, operation = mask(condition)
     return graph.labelled(replace(operation, logical=True), (), labels, int)

@@ -105,6 +105,8 @@ class ElementwiseStep(Operation):
     """A function of `primitives.TABLE`, each operand broadcast along its pattern; or what makes exponents ready:
 
     `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite.
+    Of truth values, `chosen` is a number where they hold and 0 elsewhere, and `truth` their numbers 0 and 1; `counted`
+    are integers as real numbers.
     """
 
     name: str
@@ -136,6 +138,8 @@ class ElementwiseStep(Operation):
         """A call of the library's function, or a power as something cheaper."""
         texts = words.aligned(operands, self.patterns, len(step.axes))
         numbers = [words.numbers[m] for m in step.operands]
+        if self.name in ("truth", "counted"):
+            return (words.dialect.cast if step.axes else words.dialect.scalar)(texts[0], words.dtype(step.kind))
         text = _power(words, step, texts) if self.name == "power" else None
         if text is None:
             text = words.dialect.function(self.name, texts, [words.kinds[m] for m in step.operands], numbers)

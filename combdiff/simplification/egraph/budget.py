@@ -4,7 +4,7 @@
         gradient = cd.grad(f)       # stops at 2 000 nodes, with a BudgetWarning that names them
 
 Invariant: a budget changes how simple a result is, never its value. One that is set holds inside its `with` block, in
-the thread or task that entered it, and nowhere else.
+the thread or task that entered it, and nowhere else. A call of the user warns once, whatever budgets it meets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from combdiff.errors import ArgumentError, BudgetWarning, shown
+from combdiff.errors import ArgumentError, BudgetWarning, shown, user_location
+
+MOST_NAMED = 5  # tensors that a warning names
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,66 @@ def budget(*, nodes: int | None = None, rounds: int | None = None, seconds: floa
         _current.reset(token)
 
 
-def warn(limit: str) -> None:
-    """Say that the budget named in `limit` is spent."""
-    warnings.warn(
-        f"simplification stopped at its budget of {limit}; the result is correct, perhaps not the simplest",
-        BudgetWarning,
-        stacklevel=2,
-    )
+# --- what a budget left undone -------------------------------------------------------------------------------------
+
+Stops = dict[tuple[str, str], None]
+"""The budgets that were met, each with the tensor that it stopped at ("" where that has no name), in order."""
+
+_stops: ContextVar[Stops | None] = ContextVar("combdiff_stops", default=None)
+
+
+@contextmanager
+def gathered() -> Iterator[Stops]:
+    """The budgets met inside the block, of which nothing is said."""
+    stops: Stops = {}
+    token = _stops.set(stops)
+    try:
+        yield stops
+    finally:
+        _stops.reset(token)
+
+
+@contextmanager
+def one_warning() -> Iterator[None]:
+    """One warning for all budgets met inside the outermost of such blocks, what a call of the user does.
+
+    It says which tensors were left as they are, by their names in the derivative as it is before simplification.
+    """
+    if _stops.get() is not None:
+        yield
+        return
+    with gathered() as stops:
+        yield
+    if stops:
+        place = user_location()
+        file, line = (place.file, place.line) if place else ("combdiff", 0)
+        warnings.warn_explicit(_said(stops), BudgetWarning, file, line)
+
+
+def _said(stops: Stops) -> str:
+    limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))
+    tensors = list(dict.fromkeys(name for _, name in stops))
+    spoken = list(dict.fromkeys(name.split(".")[0] for name in tensors))
+    named = ", ".join(spoken[:MOST_NAMED]) + (", …" if len(spoken) > MOST_NAMED else "")
+    where = named if tensors == ["the result"] else f"{len(tensors)} of its tensors ({named})"
+    result = "the result is correct, perhaps not the simplest: with cd.budget(…) another one is set"
+    return f"simplification stopped at its budget of {limits}, in {where}; {result}"
+
+
+def stopped(limit: str, name: str = "") -> None:
+    """Note that the budget named in `limit` is spent, in the tensor of that name."""
+    stops = _stops.get()
+    if stops is None:
+        with one_warning():
+            stopped(limit, name)
+    else:
+        stops[limit, name or "the result"] = None
+
+
+@contextmanager
+def simplifying(name: str) -> Iterator[None]:
+    """Budgets met inside the block are met in the tensor of that name."""
+    with gathered() as stops:
+        yield
+    for limit, _ in stops:
+        stopped(limit, name)

@@ -37,7 +37,7 @@ from combdiff.ir import (
     subterms,
 )
 from combdiff.simplification.egglog_bindings import bindings
-from combdiff.simplification.egraph.budget import Budget, current, warn
+from combdiff.simplification.egraph.budget import Budget, current, stopped
 from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import Classes, Extractor, price, read
@@ -193,10 +193,10 @@ class _Saturation:
                 parts, written = self.codec.written(term)
                 _run(self.egraph, f"{parts}\n(union {root} {written})")
             if limit:
-                warn(limit)
+                stopped(limit)
                 break
         else:
-            warn(f"{self.budget.rounds} rounds")
+            stopped(f"{self.budget.rounds} rounds")
         return list(zip(named, best, strict=True))
 
     def _saturate(self) -> str:

@@ -37,6 +37,7 @@ from combdiff.ir import (
     Var,
     add,
     conj,
+    function,
     mul,
     register,
     substitute,
@@ -296,7 +297,7 @@ class _Reading:
             case "Add":
                 return add(*self.values(args[0]))
             case "Fn":
-                return Primitive(self.string(args[0]), tuple(self.values(args[1])))
+                return function(self.string(args[0]), *self.values(args[1]))
         raise self.source.error(node, "this cannot stand in a derivative or definition")
 
     def values(self, node: Expr) -> list[Term]:

@@ -1,0 +1,86 @@
+"""The coefficients of δ's, each bound to a name.
+
+    t̄[d] = δ(d, 0)·r·(1 − t[0]) − δ(d, 0)·r·t[0]        becomes   c = r·(1 − t[0]) − r·t[0]  and  t̄[d] = δ(d, 0)·c
+
+A value that holds a δ is put where it is used, for a Σ there to take the δ. Its coefficient would go along: twice where
+the value is used twice, and after n steps of a loop 2ⁿ times. Bound it is computed once, however often the δ is taken.
+
+Invariant: the value is unchanged; what is bound reads inside its tensors at every index, since the conditions that the
+δ's and conditions beside it put on sizes go with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from combdiff.ir import (
+    Delta,
+    Guard,
+    Lambda,
+    Names,
+    Space,
+    Term,
+    Var,
+    add,
+    apply,
+    free_indices,
+    lambda_,
+    mul,
+    total,
+    type_of,
+)
+from combdiff.polyhedra import doubtful_accesses
+from combdiff.simplification.egraph.extraction import order_key, symbols
+from combdiff.simplification.normal_form.contraction import normalise
+from combdiff.simplification.normal_form.expansion import addends, factors_of, holds_delta
+
+MOST_REPEATED = 10  # symbols up to which a coefficient is repeated rather than bound
+
+
+class Coefficients:
+    """Binds the coefficients of δ's in values of one program; `bound` are the bindings made, in order."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.bound: list[tuple[Var, Term]] = []
+
+    def apart(self, value: Term, name: Var) -> Term:
+        """The value with the long coefficients of its δ's bound, under names like the one given."""
+        body = value.body if isinstance(value, Lambda) else value
+        if symbols(body) <= MOST_REPEATED or not holds_delta(body):
+            return value
+        before = len(self.bound)
+        products: dict[frozenset[Term], list[Term]] = {}
+        for factors in addends(body, self.names):
+            guards = frozenset(factor for factor in factors if isinstance(factor, Guard) or holds_delta(factor))
+            products.setdefault(guards, []).append(mul(*(factor for factor in factors if factor not in guards)))
+        new = add(
+            *(self._product(sorted(guards, key=order_key), add(*rest), name) for guards, rest in products.items())
+        )
+        return (
+            value if len(self.bound) == before else lambda_(value.parameters if isinstance(value, Lambda) else (), new)
+        )
+
+    def _product(self, guards: Sequence[Term], coefficient: Term, name: Var) -> Term:
+        if any(map(holds_delta, guards)) and symbols(coefficient) > MOST_REPEATED:
+            coefficient = self._named(coefficient, guards, name)
+        return mul(*guards, coefficient)
+
+    def _named(self, coefficient: Term, guards: Sequence[Term], name: Var) -> Term:
+        """An access to a coefficient that is bound; the coefficient itself where it may be read under guards alone."""
+        value = mul(*self._sized(guards), coefficient)
+        indices = free_indices(value)
+        value = lambda_(indices, value)
+        if doubtful_accesses(value):
+            return coefficient
+        space = type_of(value)
+        assert isinstance(space, Space)
+        var = self.names.fresh(Var(name.name, space))
+        self.bound.append((var, value))
+        return apply(var, indices) if indices else var
+
+    def _sized(self, guards: Sequence[Term]) -> Iterator[Term]:
+        """What guards say of sizes: [n ≥ 1] where δ(d, 0) holds for some d."""
+        for guard in guards:
+            if isinstance(guard, Delta) and (indices := free_indices(guard)):
+                yield from (f for f in factors_of(normalise(total(indices, guard), self.names)) if isinstance(f, Guard))

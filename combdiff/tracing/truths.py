@@ -1,0 +1,202 @@
+"""Numbers compared while a program is traced, and what is chosen by that.
+
+    x > 0             a Truth: [0 < x[i]] and its opposite, which add up to 1
+    np.where(x > 0, a, b)     [0 < x[i]]·a[i] + [¬(0 < x[i])]·b[i]
+    (x > 0) * x               [0 < x[i]]·x[i]
+
+Invariant: both halves of a Truth are sums of products of relations and conditions, so that they guard what they
+multiply: nothing of the side not taken, and of no derivative of it, comes through.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError, shown
+from combdiff.ir import (
+    OPPOSITES,
+    Add,
+    Apply,
+    Lambda,
+    Term,
+    add,
+    apply,
+    describe,
+    dtype_of,
+    function,
+    is_complex,
+    mul,
+)
+from combdiff.tracing.arrays import elementwise
+from combdiff.tracing.context import TracedValue, current
+from combdiff.tracing.indices import Condition, Index, Magnitude
+from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays, python_number
+from combdiff.tracing.values import Value, combined, lift, wrap
+
+PARENTHESES_HINT = "put each comparison in parentheses: (x > 0) & (y < 1)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth(Value):
+    """1 where numbers compare, 0 elsewhere, element by element; `fails` is 1 where they do not."""
+
+    fails: Term
+
+    kind = "comparison of traced values"
+    is_mask = True
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        self._refuse(
+            "Python's if, and, or, not, in, max, min or a chain such as 0 < x < 1 needs the truth of",
+            "write cd.where(x > 0, a, b), joined by & and | with parentheses: (x > 0) & (x < 1); "
+            "cd.maximum and cd.minimum for the larger and smaller of two",
+        )
+
+    def __and__(self, *others: object) -> Any:
+        (other,) = others
+        return _joined(self, other)
+
+    def __or__(self, *others: object) -> Any:
+        (other,) = others
+        return ~(~self & ~_truth(other))
+
+    def __xor__(self, *others: object) -> Any:
+        (other,) = others
+        second = _truth(other)
+        return (self & ~second) | (~self & second)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self, *_: object) -> Any:
+        return Truth(self.fails, self.owner, self.live())
+
+
+def _truth(value: object) -> Truth:
+    """A comparison, or a condition on indices, as a Truth."""
+    value = python_number(value)
+    if isinstance(value, Truth):
+        return value
+    if isinstance(value, Condition):
+        return Truth(add(*value.holds), value.owner, add(*value.fails))
+    if isinstance(value, np.ndarray) and value.dtype == bool:
+        return compared("not_equal", value, 0)
+    raise TraceError(f"& and | join comparisons, not {shown(value)}", hint=PARENTHESES_HINT)
+
+
+def _joined(one: Truth, other: object) -> Truth:
+    two = _truth(other)
+    holds = elementwise(guarded, one.live(), two.live())
+    second_fails = elementwise(guarded, one.live(), two.fails)
+    fails = elementwise(lambda first, second: add(_opened(first), _opened(second)), one.fails, second_fails)
+    return Truth(holds, one.owner, fails)
+
+
+def _opened(term: Term) -> Term:
+    """An element of a computed tensor written out, so that the relations in it are seen."""
+    is_element = isinstance(term, Apply) and isinstance(term.function, Lambda)
+    return apply(term.function, term.arguments) if is_element else term  # type: ignore[attr-defined]
+
+
+def guarded(guards: Term, value: Term) -> Term:
+    """A sum of products of guards times a value, which each of them guards."""
+    opened = _opened(guards)
+    value = _opened(value) if dtype_of(value) is int else value
+    return add(*(mul(one, value) for one in (opened.terms if isinstance(opened, Add) else (opened,))))
+
+
+def compared(name: str, left: object, right: object) -> Truth:
+    """The relation of that name between the elements of two values. Raises TypeMismatchError for complex ones."""
+    terms = [_real(lift(side)) for side in (left, right)]
+    holds = elementwise(lambda a, b: function(name, a, b), *terms)
+    fails = elementwise(lambda a, b: function(OPPOSITES[name], a, b), *terms)
+    return Truth(holds, current("a comparison"), fails)
+
+
+def _real(term: Term) -> Term:
+    if is_complex(term):
+        raise TypeMismatchError(
+            f"{describe(term)} is complex and is compared: complex numbers have no order",
+            hint="compare cd.real(z), cd.imag(z) or cd.abs(z)",
+        )
+    return term
+
+
+def _comparison(name: str, mirrored: str, of_indices: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A comparison of values, or of index expressions among themselves. `mirrored` has its sides exchanged."""
+
+    def compare(left: Any, right: Any) -> Any:
+        indices = [isinstance(python_number(side), Index | Magnitude | numbers.Real) for side in (left, right)]
+        if all(indices):
+            return of_indices(left, right)
+        return compared(mirrored, right, left) if mirrored else compared(name, left, right)
+
+    return compare
+
+
+HANDLERS.update(
+    {
+        np.less: _comparison("less", "", operator.lt),
+        np.less_equal: _comparison("less_equal", "", operator.le),
+        np.greater: _comparison("", "less", operator.gt),
+        np.greater_equal: _comparison("", "less_equal", operator.ge),
+        np.equal: _comparison("equal", "", operator.eq),
+        np.not_equal: _comparison("not_equal", "", operator.ne),
+        np.logical_and: lambda x1, x2: _as_truth(x1) & _as_truth(x2),
+        np.logical_or: lambda x1, x2: _as_truth(x1) | _as_truth(x2),
+        np.logical_xor: lambda x1, x2: _as_truth(x1) ^ _as_truth(x2),
+        np.logical_not: lambda x: ~_as_truth(x),
+        np.isnan: lambda x: compared("not_equal", x, x),
+        np.isfinite: lambda x: compared("less", abs(wrap(lift(x))), math.inf),
+        np.isinf: lambda x: compared("equal", abs(wrap(lift(x))), math.inf),
+    }
+)
+
+
+def _as_truth(value: Any) -> Any:
+    """What NumPy takes for true: what is not 0."""
+    return value if isinstance(value, Truth | Condition) else compared("not_equal", value, 0)
+
+
+def where(condition: Any, one: Any = None, other: Any = None, /) -> Any:
+    """`one` where a condition holds, `other` elsewhere: `cd.where(x > 0, x, 0)`, `cd.where((i <= j) & (j < 3), a, b)`.
+
+    A condition compares values or indices. The part that is not chosen has no influence, not even by an infinity or a
+    nan, on the value and on derivatives; the derivative by what is compared is 0. On plain arrays it is NumPy's where.
+    """
+    if one is None or other is None:
+        raise UnsupportedError(
+            "np.where is given a condition alone: how many elements it finds depends on the values",
+            hint="give both values, cd.where(x > 0, a, b), or find the indices outside and pass them as a parameter",
+        )
+    traced = any(isinstance(value, TracedValue) for value in (condition, one, other))
+    if not traced:
+        return on_arrays("where", np.where, condition, one, other)
+    condition = python_number(condition)
+    if isinstance(condition, bool | int):
+        return one if condition else other
+    if isinstance(condition, Condition):
+        return combined(condition.choose, one, other)
+    if not isinstance(condition, Truth | Value | np.ndarray):
+        raise TraceError(
+            f"the condition of cd.where is {shown(condition)}",
+            hint="write a comparison of values or of indices, such as x > 0 or i <= j",
+        )
+    chosen = _as_truth(condition)
+    parts = [lift(value) for value in (one, other)]
+    return wrap(elementwise(_chosen, chosen.live(), chosen.fails, *parts))
+
+
+def _chosen(holds: Term, fails: Term, one: Term, other: Term) -> Term:
+    return add(guarded(holds, one), guarded(fails, other))
+
+
+HANDLERS[np.where] = where

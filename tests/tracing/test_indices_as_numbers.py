@@ -1,0 +1,78 @@
+"""An index is a number too, and may be divided with a rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import TORCH, back, convert
+
+import combdiff as cd
+
+X = np.array([0.0, 2.0, 3.0, 4.0])
+
+
+@cd.program
+def numbers(x: cd.Space("n")):
+    return cd.sum(lambda i: (i + 1) ** 2 * x[i] + x[i] ** i / (i + 1) + 2**i * x[i] + 0.5 * i - abs(i - 2) * x[i] ** 3)
+
+
+@cd.program
+def rests(x: cd.Space(4)):
+    return cd.sum(lambda i: x[i // 2] * x[3 - i % 2] ** 2 * (i // 2 + i % 3 - 0.5), i=8)
+
+
+def test_an_index_is_the_number_that_it_is() -> None:
+    i = np.arange(4)
+    terms = (i + 1) ** 2 * X + X**i / (i + 1) + 2**i * X + 0.5 * i - abs(i - 2) * X**3
+    assert numbers(X) == pytest.approx(terms.sum())
+    assert cd.testing.check_grad(numbers, "x", x=X + 1) < 1e-7
+    slope = (i + 1) ** 2 + np.array([0, 1 / 2, 2 * 3 / 3, 3 * 16 / 4]) + 2.0**i - 3 * abs(i - 2) * X**2
+    np.testing.assert_allclose(cd.grad(numbers)(X), slope)  # x⁰ has the derivative 0 at 0, too
+    assert cd.grad(numbers)(X.astype(np.float32)).dtype == np.float32
+
+
+def test_rests_of_divisions_read_elements_and_count() -> None:
+    i = np.arange(8)
+    assert rests(X) == pytest.approx((X[i // 2] * X[3 - i % 2] ** 2 * (i // 2 + i % 3 - 0.5)).sum())
+    assert cd.testing.check_grad(rests, "x", x=X) < 1e-7
+
+
+@pytest.mark.parametrize("backend", [TORCH, "jax", "dask"])
+def test_other_libraries_count_alike(backend: str) -> None:
+    np.testing.assert_allclose(back(numbers(convert(backend, X))), numbers(X), rtol=1e-6)
+    np.testing.assert_allclose(back(rests(convert(backend, X))), rests(X), rtol=1e-6)
+
+
+def test_numbers_are_printed_as_their_indices() -> None:
+    @cd.program
+    def f(x: cd.Space("n")):
+        return cd.sum(lambda i: i * x[i] ** 2)
+
+    assert str(f) == "x ↦ Σ_i i x[i]²"
+    assert str(cd.grad(f)) == "x ↦ d ↦ 2 x[d] d"
+
+
+def test_labels_are_compared_with_an_index() -> None:
+    @cd.program
+    def sums(label: cd.Space("n", dtype=int), x: cd.Space("n"), c: cd.Space("k")):
+        return cd.tensor(lambda j: c[j] * cd.sum(lambda i: cd.where(label[i] == j, x[i], 0)))
+
+    np.testing.assert_array_equal(sums(np.array([0, 1, 1]), np.arange(3.0), np.ones(2)), [0, 3])
+
+
+def test_a_range_that_is_given_wins() -> None:
+    @cd.program
+    def f(A: cd.Space("n", "m")):
+        return cd.sum(lambda i, k: k * A[i, k], k=2)
+
+    assert f(np.ones((2, 3))) == 2
+
+
+def test_divided_indices_are_not_ordered() -> None:
+    with pytest.raises(cd.IndexingError, match="an index that is divided with a rest is compared") as caught:
+
+        @cd.program
+        def f(x: cd.Space("n")):
+            return cd.sum(lambda i: cd.where(i // 2 < 3, x[i], 0))
+
+    assert "compare the index with multiples" in str(caught.value)
