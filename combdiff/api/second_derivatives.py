@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod
 from typing import Any
 
@@ -413,12 +413,15 @@ def hessian(
     points = points_of(f, wrt)
     names = [point.name for point in points]
 
+    @cache
+    def gradient() -> Program:
+        return gradient_of(f, names, "conjugate", simplify, rules, in_spaces=False)
+
     def body(mode: str) -> Term:
         if mode == "cross-country":
             blocks = hessian_body(fine_gradient(f.term.body, points), points, mode)
         else:
-            gradient = gradient_of(f, names, "conjugate", simplify, rule_paths(rules), in_spaces=False)
-            blocks = hessian_body(gradient.term.body, points, mode)
+            blocks = hessian_body(gradient().term.body, points, mode)
         return blocks if names_several(wrt) else let(split(blocks)[0], split(blocks)[1].children[0].children[0])
 
     term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))

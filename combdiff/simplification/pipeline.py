@@ -62,9 +62,10 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.budget import current, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
-from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, recording
+from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
 from combdiff.simplification.egraph.saturation import equivalent, simplify
 from combdiff.simplification.laws.loading import load
+from combdiff.simplification.memory import simplified_once
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
@@ -273,14 +274,14 @@ def _plainly_named(term: Term) -> Term:
 
 
 def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known, equations: _Equations) -> Term:
-    with recording():  # what is done to the arguments of calls is no step of its own
+    with unrecorded():  # what is done to the arguments of calls is no step of its own
         term = _Calls(rules, known, equations).run(term)
     term = _plainly_named(term)
     note(lambda: Normalised(term))
     if isinstance(term, Lambda):
-        return Lambda(term.parameters, _simplify_number(term.body, rules, known))
+        return Lambda(term.parameters, simplified_once(term.body, rules, known, _simplify_number))
     is_number = isinstance(space := type_of(term), Space) and not space.order
-    return _simplify_number(term, rules, known) if is_number and not isinstance(term, Var) else term
+    return simplified_once(term, rules, known, _simplify_number) if is_number and not isinstance(term, Var) else term
 
 
 def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
@@ -293,7 +294,7 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     note(lambda: Solved(term, solved))
     terms = summands(solved)
     if len(terms) > MOST_TERMS:
-        with recording():  # steps in groups of terms are none of the whole
+        with unrecorded():  # steps in groups of terms are none of the whole
             simple = simplify_sum(terms, one)
     else:
         simple = one(solved)

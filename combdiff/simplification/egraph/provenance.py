@@ -80,3 +80,18 @@ def note(make: Callable[[], Event]) -> None:
     events = _events.get()
     if events is not None:
         events.append(make())
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """What is done in the block is no step by itself."""
+    token = _events.set(None)
+    try:
+        yield
+    finally:
+        _events.reset(token)
+
+
+def is_recording() -> bool:
+    """Whether events are recorded here."""
+    return _events.get() is not None

@@ -45,6 +45,7 @@ from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.subnetworks import (
     Common,
+    Sizes,
     Subnetwork,
     Use,
     costs_nothing,
@@ -57,6 +58,7 @@ from combdiff.simplification.normal_form.subnetworks import (
 )
 from combdiff.simplification.normal_form.symmetries import with_symmetries
 
+Group = list[tuple[int, Subnetwork]]  # parts of one signature, each with the number of its site
 MOST_ORDERS = 24  # exchanges of axes that are tried
 MOST_BINDINGS = 64
 HEAVY = 3  # factors of a network from which on a tensor that is bound is bound in derivatives too
@@ -206,6 +208,10 @@ class _Search:
         self.forms: dict[object, int] = {}
         self.known: dict[tuple[Subnetwork, tuple[int, ...], bool], tuple[Term, bool]] = {}
         self.listed: dict[Sum, list[tuple[tuple[object, ...], Subnetwork]]] = {}
+        self.parts: dict[Term, list[tuple[tuple[object, ...], Subnetwork]]] = {}
+        self.kinds: dict[Term, frozenset[tuple[object, ...]]] = {}
+        self.worthwhile: dict[object, list[tuple[float, Common]]] = {}
+        self.variants: dict[Subnetwork, dict[Term, tuple[tuple[int, ...], bool, bool]]] = {}
 
     def best(self, body: Term) -> Common | None:
         """The tensor to bind next, None where none is worth it.
@@ -216,26 +222,47 @@ class _Search:
         bindings, result = split(body)
         apart = _apart(len(bindings), result)
         names = {var.name for var, _ in bindings}
-        groups: dict[tuple[object, ...], list[tuple[int, Subnetwork]]] = {}
+        groups: dict[tuple[object, ...], Group] = {}
         for number, site in enumerate(sites):
-            for node in _networks(site):
-                for kind, part in self.listed_parts(node):
-                    groups.setdefault(kind, []).append((number, part))
-        tried = list(scenarios(sites))
+            for kind, part in self._parts(site):
+                groups.setdefault(kind, []).append((number, part))
+        tried = tuple(scenarios(sites))
         found: list[tuple[float, int, int, Common]] = []
         for group in groups.values():
             if len({apart[site] for site, _ in group}) > 1:
-                for common in self.alike(group, bindings, sites, apart):
-                    saved = saving(common, tried)
-                    if saved > 0:
-                        part = common.definition
-                        later = sum(not names.isdisjoint(v.name for v in f.free) for f in part.factors)
-                        found.append((-saved, later, sum(map(symbols, part.factors)), common))
+                for saved, common in self._worthwhile(group, bindings, sites, apart, tried):
+                    part = common.definition
+                    later = sum(not names.isdisjoint(v.name for v in f.free) for f in part.factors)
+                    found.append((-saved, later, sum(map(symbols, part.factors)), common))
         inside = [item for item in found if not any(use.is_result(len(bindings)) for use in item[3].uses)]
         if not inside and self.found:
             return None
         self.found = True
         return min(inside or found, key=lambda item: item[:3])[3] if found else None
+
+    def _worthwhile(
+        self,
+        group: Group,
+        bindings: Sequence[tuple[Var, Term]],
+        sites: Sequence[Term],
+        apart: Sequence[int],
+        tried: tuple[Sizes, ...],
+    ) -> Iterator[tuple[float, Common]]:
+        """What is alike in a group and saves, with what it saves.
+
+        A binding changes few groups and moves the sites of others: what was found for the same parts holds, renumbered.
+        """
+        numbers = list(dict.fromkeys(site for site, _ in group))
+        local = {site: n for n, site in enumerate(numbers)}
+        first = {result: n for n, result in reversed(list(enumerate(apart[site] for site in numbers)))}
+        members = tuple((local[site], part, _is_bound((site, part), bindings)) for site, part in group)
+        arguments = tuple(sites[site].bound if isinstance(sites[site], Lambda) else () for site in numbers)
+        key = members, arguments, tuple(first[apart[site]] for site in numbers), tried
+        if key not in self.worthwhile:
+            every = ((saving(common, tried), common) for common in self.alike(group, bindings, sites, apart))
+            self.worthwhile[key] = [(saved, common.renumbered(local)) for saved, common in every if saved > 0]
+        back = dict(enumerate(numbers))
+        return ((saved, common.renumbered(back)) for saved, common in self.worthwhile[key])
 
     def reading(self, body: Term, number: int) -> Term:
         """The body with the tensor of that binding read wherever a later network has it, if that saves."""
@@ -244,7 +271,8 @@ class _Search:
         if whole is None:
             return body
         kind = signature(whole)
-        nodes = ((site, node) for site in range(number + 1, len(sites)) for node in _networks(sites[site]))
+        later = (site for site in range(number + 1, len(sites)) if kind in self._kinds(sites[site]))
+        nodes = ((site, node) for site in later for node in _networks(sites[site]))
         alike = [(site, part) for site, node in nodes for other, part in self.listed_parts(node) if other == kind]
         if alike:
             tried = list(scenarios(sites))
@@ -260,6 +288,18 @@ class _Search:
         whole = (part for part in parts if len(part.factors) == len(factors_of(part.node)))
         return next((part for part in whole if set(part.open) == set(value.bound)), None)
 
+    def _kinds(self, site: Term) -> frozenset[tuple[object, ...]]:
+        """The signatures of all parts of the networks of a site."""
+        if site not in self.kinds:
+            self.kinds[site] = frozenset(kind for kind, _ in self._parts(site))
+        return self.kinds[site]
+
+    def _parts(self, site: Term) -> list[tuple[tuple[object, ...], Subnetwork]]:
+        """The parts of all networks of a site, with their signatures."""
+        if site not in self.parts:
+            self.parts[site] = [found for node in _networks(site) for found in self.listed_parts(node)]
+        return self.parts[site]
+
     def listed_parts(self, node: Sum) -> list[tuple[tuple[object, ...], Subnetwork]]:
         """The parts of a network with their signatures."""
         if node not in self.listed:
@@ -268,7 +308,7 @@ class _Search:
 
     def alike(
         self,
-        group: list[tuple[int, Subnetwork]],
+        group: Group,
         bindings: Sequence[tuple[Var, Term]],
         sites: Sequence[Term],
         apart: Sequence[int],
@@ -299,6 +339,11 @@ class _Search:
 
     def _variants(self, part: Subnetwork) -> dict[Term, tuple[tuple[int, ...], bool, bool]]:
         """The forms of a part under exchanges of its axes and conjugation, with what each does."""
+        if part not in self.variants:
+            self.variants[part] = self._made_variants(part)
+        return self.variants[part]
+
+    def _made_variants(self, part: Subnetwork) -> dict[Term, tuple[tuple[int, ...], bool, bool]]:
         found: dict[Term, tuple[tuple[int, ...], bool, bool]] = {}
         axes = range(len(part.open))
         orders = [o for o in permutations(axes) if all(part.open[o[n]].type == part.open[n].type for n in axes)]

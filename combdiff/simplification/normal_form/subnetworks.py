@@ -100,6 +100,11 @@ class Common:
         uses = tuple(use._replace(order=tuple(use.order[n] for n in axes)) for use in self.uses)
         return Common(definition, uses, self.bound)
 
+    def renumbered(self, sites: Mapping[int, int]) -> Common:
+        """The same where the sites have other numbers."""
+        uses = tuple(use._replace(site=sites[use.site]) for use in self.uses)
+        return Common(self.definition, uses, None if self.bound is None else sites[self.bound])
+
 
 # --- parts of networks ---------------------------------------------------------------------------------------------
 
@@ -197,8 +202,9 @@ def _price(factors: tuple[frozenset[Var], ...], summed: frozenset[Var], sizes: S
 
 def saving(common: Common, sizes_tried: Sequence[Sizes]) -> float:
     """Multiplications saved at typical sizes, 0 where there are sizes at which more would be done."""
-    saved = [_saving_at(common, sizes) for sizes in sizes_tried]
-    return saved[0] if min(saved) >= 0 else 0.0
+    typical, *others = sizes_tried
+    saved = _saving_at(common, typical)
+    return saved if saved > 0 and all(_saving_at(common, sizes) >= 0 for sizes in others) else 0.0
 
 
 def costs_nothing(common: Common, sizes_tried: Sequence[Sizes]) -> bool:

@@ -8,10 +8,12 @@ Invariant: a symmetry that is found holds for all values of the free variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from combdiff.ir import (
     Cyclic,
+    Domain,
     Lambda,
     Names,
     Space,
@@ -23,11 +25,11 @@ from combdiff.ir import (
     conj,
     function,
     negate,
-    parse_symmetry,
     type_of,
 )
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
+from combdiff.simplification.normal_form.forms import form_of
 
 
 def with_symmetries(var: Var, value: Term) -> Var:
@@ -40,7 +42,7 @@ def with_symmetries(var: Var, value: Term) -> Var:
     assert isinstance(space, Space)
     if not isinstance(value, Lambda):
         return var
-    found = [equation for equation in _candidates(space) if _holds(equation, space, value)]
+    found = _symmetries(form_of(value, {}).term, space.axes, space.dtype)
     return Var(var.name, Space(*space.axes, dtype=space.dtype, symmetry=found)) if found else var
 
 
@@ -63,35 +65,38 @@ def _have_one_form(one: Term, other: Term) -> bool:
     return canonical(normalise(one, names), forms) is canonical(normalise(other, names), forms)
 
 
-def _candidates(space: Space) -> Iterator[str]:
-    """Symmetry equations a tensor might have."""
-    names = [f"i{n}" for n in range(space.order)]
-    changed: list[list[str]] = []
-    for n, axis in enumerate(space.axes):
+@lru_cache(maxsize=1024)
+def _symmetries(value: Lambda, axes: tuple[Domain, ...], dtype: type) -> tuple[str, ...]:
+    """The symmetry equations that hold for a tensor given element by element, by the canonical forms of both sides."""
+    forms: dict[object, int] = {}
+    names = Names(value)
+    plain = canonical(normalise(value.body, names), forms)
+    found: list[str] = []
+    for indices in _changes(axes):
+        for conjugated in (False, True) if dtype is complex else (False,):
+            image = apply(value, [affine([(value.parameters[n], -1 if minus else 1)]) for n, minus in indices])
+            form = canonical(normalise(conj(image) if conjugated else image, names), forms)
+            for sign, signed in (("", form), ("-", negate(form))):
+                if signed is plain:
+                    found.append(_equation(indices, sign, conjugated))
+    return tuple(found)
+
+
+def _changes(axes: Sequence[Domain]) -> Iterator[list[tuple[int, bool]]]:
+    """Exchanges of two axes of one domain, negations of an axis: which index stands on each axis, whether negated."""
+    plain = [(n, False) for n in range(len(axes))]
+    for n, axis in enumerate(axes):
         if isinstance(axis, Symmetric | Cyclic):
-            changed.append([f"-{name}" if m == n else name for m, name in enumerate(names)])
+            yield [*plain[:n], (n, True), *plain[n + 1 :]]
         for m in range(n):
-            if space.axes[m] == axis:
-                swapped = list(names)
-                swapped[n], swapped[m] = names[m], names[n]
-                changed.append(swapped)
-    for indices in changed:
-        access = f"t[{','.join(indices)}]"
-        for right in (
-            access,
-            f"-{access}",
-            *([f"conj({access})", f"-conj({access})"] if space.dtype is complex else []),
-        ):
-            yield f"t[{','.join(names)}] = {right}"
+            if axes[m] == axis:
+                swapped = list(plain)
+                swapped[n], swapped[m] = plain[m], plain[n]
+                yield swapped
 
 
-def _holds(equation: str, space: Space, value: Lambda) -> bool:
-    """Whether a tensor's value is canonically the same as its image under a symmetry."""
-    action = parse_symmetry(equation, space.axes, space.dtype)
-    arguments = [
-        affine([(value.parameters[a], -1)]) if negated else value.parameters[a]
-        for a, negated in zip(action.axes, action.negated, strict=True)
-    ]
-    image = apply(value, arguments)
-    image = conj(image) if action.conjugate else image
-    return _have_one_form(value.body, image if action.sign > 0 else negate(image))
+def _equation(indices: Sequence[tuple[int, bool]], sign: str, conjugated: bool) -> str:
+    """A symmetry as it is declared: t[i0,i1] = -conj(t[i1,i0])."""
+    left = ",".join(f"i{n}" for n in range(len(indices)))
+    access = f"t[{','.join(f'-i{n}' if minus else f'i{n}' for n, minus in indices)}]"
+    return f"t[{left}] = {sign}{f'conj({access})' if conjugated else access}"
