@@ -112,7 +112,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
-    with recording():  # the laws that are tried on the way are no steps
+    with unrecorded():  # the laws that are tried on the way are no steps
         body = without_short_definitions(body, lambda value: _factored(_simplify_tensor(value, rules, {}, equations)))
     note(lambda: State(WRITTEN_OUT, body))
     return body

@@ -8,6 +8,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.simplification.egraph import encoding
+from combdiff.simplification.memory import forget
 from combdiff.simplification.normal_form import canonical
 
 BY_LAWS = {  # what is real by a symmetry is a law's condition: canonical names say nothing of Im
@@ -23,6 +24,14 @@ BY_EITHER = {
         "2·exp(2·yᵀ·A·x)·A·y"
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> Iterator[None]:
+    """What was simplified with all laws is not read where some are taken away, and the other way round."""
+    forget()
+    yield
+    forget()
 
 
 def gradient(text: str) -> str:
