@@ -552,7 +552,7 @@ def is_balanced(shown: str) -> bool:
     return not waiting
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(programs(depth=4))
 def test_every_program_prints_with_balanced_brackets(case: Case) -> None:
     for shown in (text(case.term), latex(case.term)):
@@ -595,7 +595,7 @@ def test_every_part_of_a_program_prints_alone(case: Case) -> None:
         assert is_balanced(latex(part))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs(guarded=False))
 def test_the_outline_has_the_value_of_the_program(case: Case) -> None:
     parts = outline(case.term)
@@ -604,7 +604,7 @@ def test_the_outline_has_the_value_of_the_program(case: Case) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs(result="scalar", guarded=False))
 def test_a_monomial_has_the_value_of_its_term(case: Case) -> None:
     def product(factors: dict[Term, int]) -> Term:
