@@ -34,6 +34,7 @@ from combdiff.errors import (
     UnsupportedError,
 )
 from combdiff.ir import Cyclic, Function, Range, Real, Space, Symmetric
+from combdiff.pictures import Picture
 from combdiff.simplification import budget
 from combdiff.text import TextError
 from combdiff.tracing import (
@@ -86,7 +87,9 @@ from combdiff.tracing import (
     logit,
     logsumexp,
     matrix_power,
+    max,
     maximum,
+    min,
     minimum,
     ndtr,
     ndtri,
@@ -95,6 +98,7 @@ from combdiff.tracing import (
     real,
     relu,
     root,
+    scan,
     sign,
     sin,
     sinh,
@@ -125,6 +129,7 @@ __all__ = [
     "Hessian",
     "IndexingError",
     "MemoryLimitError",
+    "Picture",
     "Program",
     "Range",
     "Real",
@@ -193,7 +198,9 @@ __all__ = [
     "logit",
     "logsumexp",
     "matrix_power",
+    "max",
     "maximum",
+    "min",
     "minimum",
     "ndtr",
     "ndtri",
@@ -207,6 +214,7 @@ __all__ = [
     "real",
     "relu",
     "root",
+    "scan",
     "sign",
     "simplify",
     "sin",

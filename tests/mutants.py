@@ -128,30 +128,33 @@ MUTANTS = (
         "simplification/normal_form/symmetries.py",
         "image if action.sign > 0 else negate(image)",
         "image",
-        "tests/simplification",
+        "tests/simplification/test_common.py -k 'differences or heavy'",
     ),
     # --- stability
     Mutant(
-        "stability/exponentials.py", "return not term.imag and term.real > 0", "return not term.imag", "tests/stability"
+        "stability/positivity.py",
+        "return not term.imag and term.real > 0",
+        "return not term.imag",
+        "tests/stability/test_stable.py",
     ),
     Mutant(
-        "stability/overflow.py",
-        'term.name in ("cosh", "sinh") or (term.name == "exp" and not is_bounded(term.arguments[0]))',
-        'term.name in ("cosh", "sinh")',
-        "tests/stability",
+        "stability/stabilisation.py",
+        '_EXPONENTIAL = ("exp", "cosh", "sinh")',
+        '_EXPONENTIAL = ("cosh", "sinh")',
+        "tests/stability/test_stable.py",
     ),
     # --- planning and code
     Mutant(
-        "kernels/helpers.py",
+        "kernels/numpy.py",
         "slice(first, max(high + 1, first))",
         "slice(first, max(high, first))",
         "tests/planning/test_windows.py tests/planning/test_bounds.py",
     ),
     Mutant(
-        "kernels/helpers.py",
-        "inside & (position % divisor == 0)\n        position = position // divisor % size",
-        "inside\n        position = position // divisor % size",
-        "tests/planning tests/polyhedra",
+        "kernels/numpy.py",
+        "inside = inside & (position % divisor == 0)",
+        "inside = inside.copy()",
+        "tests/planning/test_windows.py tests/polyhedra/test_affine_accesses.py",
     ),
     Mutant(
         "planning/costs.py",
@@ -171,13 +174,13 @@ MUTANTS = (
         "hessians/real_systems.py",
         "return real_pair(direct + twin.conj(), direct - twin.conj())",
         "return real_pair(direct + twin, direct - twin)",
-        "tests/hessians",
+        "tests/hessians/test_newton.py tests/hessians/test_hessians.py -k complex",
     ),
     Mutant(
         "hessians/newton.py",
         "return 2 * (self.direct.product(columns.conj())",
         "return 2 * (self.direct.product(columns)",
-        "tests/hessians",
+        "tests/hessians/test_newton.py",
     ),
     Mutant(
         "printing/signs.py",
@@ -193,9 +196,9 @@ MUTANTS = (
     ),
     Mutant(
         "tracing/functions.py",
-        "wrap(arrays.count(lift(a), axis, keepdims))",
-        "wrap(arrays.count(lift(a), None, keepdims))",
-        "tests/tracing",
+        "/ wrap(arrays.count(lift(a), axis))",
+        "/ wrap(arrays.count(lift(a)))",
+        "tests/tracing/test_whole_arrays.py",
     ),
     Mutant(
         "api/transforms.py",

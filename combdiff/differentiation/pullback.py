@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from combdiff.differentiation.calls_by_step import with_calls_by_step
 from combdiff.differentiation.combinators import (
     Compose,
     ConstantMap,
@@ -176,6 +177,7 @@ class Pulling:
         backward, pulled = pull(step.body, points, self._of_step(step, later, cotangents), self.names)
         for point, contribution in zip(points, pulled, strict=True):
             contribution = at_histories(let((*step.bindings, *backward), contribution), scan, step, self.names)
+            contribution = with_calls_by_step(contribution, scan, step.index, self.names)
             yield point, self._pointwise((contribution,), lambda inner: total((step.index,), inner))
 
     def _adjoint(self, scan: Scan, cotangents: Mapping[Result, Term]) -> Scan:

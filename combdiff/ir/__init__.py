@@ -119,7 +119,7 @@ from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
-from combdiff.ir.steps import OpenStep, at_histories, at_step, opened, over_indices, with_symbol
+from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
@@ -225,6 +225,7 @@ __all__ = [
     "affine_parts",
     "apply",
     "as_float",
+    "at_every_step",
     "at_histories",
     "at_step",
     "average",

@@ -68,6 +68,10 @@ _MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "adj": _adjugate,
     "logdet": _logdet,
     "logdet_positive": _logdet,
+    "amax": lambda arrays: np.max(arrays, (-2, -1)),
+    "amin": lambda arrays: np.min(arrays, (-2, -1)),
+    "amax_ties": lambda arrays: (arrays == np.max(arrays, (-2, -1), keepdims=True)).sum((-2, -1)) * 1.0,
+    "amin_ties": lambda arrays: (arrays == np.min(arrays, (-2, -1), keepdims=True)).sum((-2, -1)) * 1.0,
     "signdet": lambda matrices: np.linalg.slogdet(matrices)[0],
 }
 

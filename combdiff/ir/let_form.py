@@ -28,11 +28,11 @@ from combdiff.ir.inlining import (
     uses,
     whole_calls,
 )
-from combdiff.ir.iteration import LAST, Scan
+from combdiff.ir.iteration import AFTER, LAST, Scan
 from combdiff.ir.matrix_functions import element, is_matrix_function, matrices_in
 from combdiff.ir.relations import Relation
 from combdiff.ir.reuse import settled
-from combdiff.ir.steps import over_indices, with_symbol
+from combdiff.ir.steps import at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, substitute, subterms
 from combdiff.ir.terms import Add, Apply, Lambda, Let, Mul, Number, Primitive, Sum, Term, Tuple, Var, lambda_, let
 from combdiff.ir.types import is_domain, type_of
@@ -239,8 +239,55 @@ class _Binder:
             body = inline_single_uses(self._hoisted(inner.bound, result, term, symbol))
             step = Lambda(term.variables, substitute(body, {symbol: term.index}))
             starts = tuple(self.scalar(start) for start in term.starts)
-            self.scans[form] = Scan(step, starts, LAST, 0, term.reverse)
+            found = Scan(step, starts, LAST, 0, term.reverse)
+            new = canonical_names(found) not in self.scans
+            self.scans[form] = self.scans[canonical_names(found)] = found
+            if new:
+                self._know_outputs(found)
         return self.scans[form]
+
+    def _know_outputs(self, scan: Scan) -> None:
+        """What a step gives, computed again from the states for all steps at once, is what the scan has given."""
+        step = opened(scan, self.names)
+        if any(map(is_call, subterms(step.body))):
+            return
+        for n, output in enumerate(step.outputs):
+            own = self.names.indices(_space_of(output).axes)
+            again = at_histories(let(step.bindings, output), scan, step, self.names)
+            read, indices = self.scalar(apply(again, own)), (step.index, *own)
+            if isinstance(read, Apply) and sorted(map(id, read.arguments)) == sorted(map(id, indices)):
+                self._replace(read, scan.result(AFTER, n), indices)
+
+    def _replace(self, read: Apply, given: Scan, indices: tuple[Var, ...]) -> None:
+        """Make a binding that is read at some of the indices each what a scan gives there, whatever their order.
+
+        What it was mentions the states of that scan, so all that the scan mentions is bound before.
+        """
+        (was,) = (value for value, var in self.bound.items() if var is read.function)
+        if was is given or not isinstance(was, Lambda):
+            return
+        whole = self.by_form.setdefault(canonical_names(given), self.names.fresh(Var("y", _space_of(given))))
+        other = self.by_form.setdefault(canonical_names(Lambda(indices, apply(was, read.arguments))), whole)
+        before, self.bound = self.bound, {}
+        for old, var in before.items():
+            if var is read.function or var is other:
+                self.bound.setdefault(given, whole)
+            if var is whole:
+                continue
+            if var is read.function:
+                self.bound[Lambda(was.parameters, self._read_at(whole, was.parameters, read.arguments, indices))] = var
+            elif var is other:
+                own = tuple(self.names.fresh(v) for v in indices)
+                self.bound[Lambda(own, Apply(whole, own))] = var
+            else:
+                self.bound[old] = var
+
+    def _read_at(
+        self, whole: Var, parameters: tuple[Var, ...], read: tuple[Term, ...], indices: tuple[Var, ...]
+    ) -> Term:
+        """The element of a tensor over the indices, where they are the parameters in another order."""
+        at = dict(zip(read, parameters, strict=True))
+        return Apply(whole, tuple(at[index] for index in indices))
 
     def _hoisted(self, bound: Mapping[Term, Var], result: Term, term: Scan, symbol: Var) -> Term:
         """The let program of a step without the bindings that can be made outside."""
@@ -253,8 +300,12 @@ class _Binder:
                 inside.append((var, value))
             elif symbol not in value.free:
                 outside[var] = self._bind(value, base_name(var))
-            elif var in held or is_call(value):
+            elif var in held or (is_call(value) and not term.states):
                 inside.append((var, value))
+            elif is_call(value):
+                outside[var] = at_step(
+                    self._bind(at_every_step(value, term, symbol, self.names), base_name(var)), symbol, var, self.names
+                )
             else:
                 index = self.names.fresh(term.index)
                 own = value.parameters if isinstance(value, Lambda) else ()
@@ -287,7 +338,7 @@ def _call_name(term: Term) -> str:
 
 def _named_after(term: Scan) -> Var:
     """The variable that a result of a scan is named after: the state, or the first where it is none."""
-    return (*term.states[term.component : term.component + 1], *term.states)[0]
+    return (*term.states[term.component : term.component + 1], *term.states, Var("y", Space()))[0]
 
 
 def base_name(var: Var) -> str:

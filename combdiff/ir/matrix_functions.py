@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from combdiff.ir.relations import relation
 from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate, remembered
 
 HALF, MINUS_HALF = Number(Fraction(1, 2)), Number(Fraction(-1, 2))
@@ -52,7 +53,8 @@ class MatrixRow:
 
     `partial` is ∂f[out]/∂X[k, m]; `conjugate_partial` is ∂f[out]/∂X̄[k, m], None where f is holomorphic; `real_partial`
     replaces both for real matrices, when given. `scalar` says that the result is a number for each matrix,
-    `real_valued` that it is real for complex matrices too. `numpy` is the expression that computes it, with {0} for the
+    `real_valued` that it is real for complex matrices too; one that is not `square` takes real matrices of any shape.
+    `numpy` is the expression that computes it, with {0} for the
     matrix and {np} for the library. `domain` says where the derivative is valid; `cost` is the work for an n × n matrix
     in units of n³ multiplications.
     """
@@ -67,6 +69,7 @@ class MatrixRow:
     conjugate_partial: Partial | None = None
     real_partial: Partial | None = None
     real_valued: bool = False
+    square: bool = True
 
     def partials(self, real: bool) -> tuple[Partial, Partial | None]:
         """∂f/∂X and ∂f/∂X̄ (None where that is 0)."""
@@ -103,7 +106,32 @@ _LOGDET = MatrixRow(
     real_valued=True,
 )
 
+
+def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow]:
+    """The largest or smallest element, and how many are equal to it: those have equal shares of the derivative."""
+    ties = f"{name}_ties"
+
+    def share(at: Point, _: tuple[Term, ...], k: Term, m: Term) -> Term:
+        here = relation("equal", element(at.matrix, (*at.stack, k, m)), at(name))
+        return mul(here, Primitive("power", (at(ties), MINUS_ONE)))
+
+    found = f"{{np}}.{name}({{0}}, (-2, -1))"
+    equal = f"{{0}} == {found}[..., None, None]"
+    count = f"{{np}}.where({equal}, {{np}}.ones_like({{0}}), {{np}}.zeros_like({{0}})).sum((-2, -1))"
+    latex, cost = rf"\{name[1:]}", Fraction(0)
+    return (
+        MatrixRow(name, found, latex, share, "no ties", cost, scalar=True, real_valued=True, square=False),
+        MatrixRow(ties, count, r"\operatorname{ties}", _zero, "no ties", cost, True, real_valued=True, square=False),
+    )
+
+
+def _zero(*_: object) -> Term:
+    return Number(0)
+
+
 _ROWS = (
+    *_of_extreme("amax"),
+    *_of_extreme("amin"),
     MatrixRow("inv", '_inverse({0}, "{0}")', "{}^{-1}", _inv, "X invertible", Fraction(1)),
     MatrixRow(
         "det",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from combdiff.ir.domains import Space, Whole
 from combdiff.ir.inlining import put_back
-from combdiff.ir.iteration import BEFORE, Scan
+from combdiff.ir.iteration import AFTER, BEFORE, Scan
 from combdiff.ir.substitution import Names, apply, substitute
 from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, lambda_, let
 from combdiff.ir.types import type_of
@@ -61,6 +61,12 @@ def at_step(stack: Term, index: Term, state: Var, names: Names) -> Term:
     """The state that a stack of all of them holds for a step."""
     own = names.indices(_space(state).axes)
     return lambda_(own, Apply(stack, (index, *own)))
+
+
+def at_every_step(call: Term, scan: Scan, symbol: Var, names: Names) -> Scan:
+    """What is called with the number of the step, a symbol, for all steps of a scan: one after the other."""
+    index = names.fresh(scan.index)
+    return Scan(Lambda((index,), Tuple((substitute(call, {symbol: index}),))), (), AFTER, 0)
 
 
 def at_histories(term: Term, scan: Scan, step: OpenStep, names: Names) -> Term:

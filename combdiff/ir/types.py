@@ -182,12 +182,14 @@ def _matrix_type(term: Primitive) -> Space:
     space = type_of(term.arguments[0])
     if not isinstance(space, Space) or space.order < 2:
         raise TypeMismatchError(f"{term.name} takes a matrix, but this is {_describe(space)}")
-    if space.axes[-1] != space.axes[-2] or isinstance(space.axes[-1], Real):
+    row = MATRIX_TABLE[term.name]
+    if not row.square and space.dtype is complex:
+        raise TypeMismatchError(f"{term.name} takes real numbers", hint="complex numbers have no order: take cd.abs(z)")
+    if (row.square and space.axes[-1] != space.axes[-2]) or isinstance(space.axes[-1], Real):
         raise TypeMismatchError(
             f"{term.name} takes a square matrix, but its axes are {space.axes[-2]!r} and {space.axes[-1]!r}",
             hint="declare both axes with one finite domain",
         )
-    row = MATRIX_TABLE[term.name]
     dtype = float if row.real_valued else join(space.dtype, float)
     if row.scalar:
         return Space(*space.axes[:-2], dtype=dtype)

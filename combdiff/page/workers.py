@@ -35,14 +35,14 @@ class BusyError(Exception):
 
 
 def answering(connection: Connection, memory: int) -> None:
-    """What a process does: bound its memory, say that it is ready, answer until the other end closes."""
+    """What a process does: load, bound its memory, say that it is ready, answer until the other end closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its processes
+    answer(Question("derivative", "x'*x", ("x",)))  # loads what the first real question would wait for
     if sys.platform != "win32":
         import resource
 
         with suppress(ValueError, OSError):  # where the system has no such limit, or a lower one
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    answer(Question("derivative", "x'*x", ("x",)))  # loads what the first real question would wait for
     with suppress(EOFError, BrokenPipeError):
         connection.send(None)
         while True:

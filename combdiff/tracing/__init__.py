@@ -7,14 +7,10 @@
 In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
-terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators
-act on), `truths` (comparisons of them), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions`
-(roots and minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
-act on), `functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and minima), `iteration`
-(scans), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
-on), `functions`, `special_functions`, `whole_arrays` and `linalg` (what a program calls), `solutions` (roots and
-minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
+on), `truths` (comparisons of them), `functions`, `special_functions`, `reductions`, `whole_arrays` and `linalg` (what a
+program calls), `solutions` (roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`,
+`recording` (a decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
@@ -59,6 +55,7 @@ from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.iteration import scan
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.recording import trace_function
+from combdiff.tracing.reductions import max, min
 from combdiff.tracing.solutions import argmin, root
 from combdiff.tracing.special_functions import (
     betaln,
@@ -144,7 +141,9 @@ __all__ = [
     "logit",
     "logsumexp",
     "matrix_power",
+    "max",
     "maximum",
+    "min",
     "minimum",
     "ndtr",
     "ndtri",

@@ -71,7 +71,7 @@ def sum_(operand: Any = None, /, axis: Any = None, keepdims: Any = None, **domai
     for name, given in (("axis", axis), ("keepdims", keepdims)):  # an index may be called so
         if given is not None:
             domains[name] = given
-    indices, body = _abstracted("cd.sum", operand, domains)
+    indices, body = abstracted("cd.sum", operand, domains)
     if axes_of(body):
         order = len(axes_of(body))
         raise IndexingError(
@@ -106,12 +106,12 @@ def tensor(body: Callable[..., object] | None = None, /, *others: object, **doma
             f"cd.tensor takes one lambda, but is given {shown(others[0])} after it",
             hint="name the index whose domain it is: cd.tensor(lambda i: …, i=5)",
         )
-    indices, inner = _abstracted("cd.tensor", body, domains)
+    indices, inner = abstracted("cd.tensor", body, domains)
     rest = current("cd.tensor").fresh_indices(axes_of(inner))
     return wrap(tabulate((*indices, *rest), arrays.element(inner, rest)))
 
 
-def _abstracted(caller: str, body: Any, domains: dict[str, Any]) -> tuple[tuple[Var, ...], Term]:
+def abstracted(caller: str, body: Any, domains: dict[str, Any]) -> tuple[tuple[Var, ...], Term]:
     """The index variables of a lambda and the term it gives, for the function `caller`."""
     trace = current(caller)
     names = _index_names(caller, body)

@@ -56,6 +56,8 @@ def array(space: cd.Space, seed: int = 0) -> Any:
 @pytest.mark.parametrize("name", MATRIX_TABLE)
 def test_derivatives_of_every_row(name: str, dtype: type) -> None:
     """Pullback and pushforward, of a matrix and of a stack, raw and simplified, against central differences."""
+    if dtype is complex and not MATRIX_TABLE[name].square:
+        return  # complex numbers have no order
     for axes in (("n", "n"), ("b", "n", "n")):
         space = cd.Space(*axes, dtype=dtype)
         X = Var("X", space)
@@ -100,8 +102,8 @@ def test_rows_are_complete(name: str) -> None:
     assert row.name == name
     assert "{0}" in row.numpy
     assert row.latex
-    assert row.domain in ("everywhere", "X invertible", "X positive definite")
-    for dtype in (float, complex):
+    assert row.domain in ("everywhere", "X invertible", "X positive definite", "no ties")
+    for dtype in (float, complex) if row.square else (float,):
         stack = cd.Space("b", "n", "n", dtype=dtype)
         found = _space(Primitive(name, (Var("X", stack),)))
         value = evaluate(Primitive(name, (Var("X", stack),)), {Var("X", stack): array(stack)}, SIZES)

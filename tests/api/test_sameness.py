@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,12 @@ def residual(T: cd.Space("a", "b", "c"), X: cd.Space("a", "r"), Y: cd.Space("b",
     return cd.sum(lambda i, j, k: rest[i, j, k] ** 2)
 
 
+@cache
+def expected_output() -> str:
+    """The same, derived once in this process."""
+    return output()
+
+
 def output() -> str:
     """What a few derivatives look like."""
     derivatives = [
@@ -72,25 +79,21 @@ def test_the_output_is_the_same_under_every_hash_seed() -> None:
     here, root = Path(__file__).parent, Path(__file__).parents[2]
     code = f"import sys; sys.path[:0] = [{str(here)!r}, {str(here.parent)!r}]"
     code += "; import test_sameness; print(test_sameness.output())"
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=root,
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root), "PYTHONIOENCODING": "utf-8"},
-        ).stdout
-        for seed in ("0", "4242")
-    ]
-    assert runs[0] == runs[1] == f"{output()}\n"
-    assert "4 Σ" in runs[0]
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=root,
+        env={"PYTHONHASHSEED": "4242", "PYTHONPATH": str(root), "PYTHONIOENCODING": "utf-8"},
+    ).stdout
+    assert found == f"{expected_output()}\n"
+    assert "4 Σ" in found
 
 
 def test_threads_derive_the_same() -> None:
-    expected = output()
     with ThreadPoolExecutor(2) as pool:
-        assert set(pool.map(lambda _: output(), range(2))) == {expected}
+        assert set(pool.map(lambda _: output(), range(2))) == {expected_output()}
 
 
 def test_terms_made_in_many_threads_are_one_object() -> None:
@@ -260,7 +263,7 @@ def scalars(body: Term) -> list[Term]:
 
 
 @pytest.mark.parametrize("given_nodes", [1, 60, 400])
-@settings(max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=programs())
 def test_a_result_never_costs_more_than_the_input(given_nodes: int, case: Case) -> None:
     for term in scalars(share(case.term.body)):

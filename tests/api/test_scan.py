@@ -218,6 +218,44 @@ def test_what_no_state_changes_is_done_before_the_loop() -> None:
     assert loop.count(" @ ") == 1
 
 
+def test_what_the_scan_has_computed_is_not_computed_again() -> None:
+    source = cd.value_and_grad(network, wrt=("A", "x0", "u")).source()
+    assert source.count("np.tanh") == 1
+    assert source.count("for ") == 2
+
+
+@cd.program
+def implicit_euler(k: R, x0: R):
+    def step(x, _):
+        return cd.root(lambda y: y - x + 0.1 * k * y**3, like=x), None
+
+    return cd.scan(step, x0, length=3)[0]
+
+
+@cd.program
+def through_a_map(D: cd.Function(V, result=V), x0: V, u: U):
+    return cd.scan(lambda x, v: (D(x) + v, None), x0, u)[0].sum()
+
+
+class Sine:
+    """A map with a pullback that the library does not know."""
+
+    def __call__(self, x: Any) -> Any:
+        return np.sin(x)
+
+    def pullback(self, position: int, arguments: tuple[Any, ...], cotangent: Any) -> Any:
+        return cotangent * np.cos(arguments[0])
+
+
+def test_solvers_and_maps_are_called_step_by_step() -> None:
+    slopes = cd.grad(implicit_euler, wrt=("k", "x0"))(2.0, 1.0)
+    for n, slope in enumerate(slopes):
+        np.testing.assert_allclose(slope, differences(implicit_euler, (2.0, 1.0), n), atol=1e-8)
+    x0, u = CASES[0][2][1:]
+    for n, slope in enumerate(cd.grad(through_a_map, wrt=("x0", "u"))(Sine(), x0, u), start=1):
+        np.testing.assert_allclose(slope, differences(through_a_map, (Sine(), x0, u), n), atol=1e-8)
+
+
 def test_no_steps_give_the_start_and_empty_stacks() -> None:
     @cd.program
     def both(x0: V, u: U):

@@ -179,7 +179,7 @@ def actions(draw: st.DrawFn, order: int = 3) -> Action:
     return Action(tuple(axes), tuple(negated), draw(st.sampled_from([1, -1])), draw(st.booleans()))
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None)
 @given(actions(), actions(), actions(), st.sampled_from([Cyclic(3), Cyclic(4), Symmetric(1)]))
 def test_then_composes_what_the_actions_do(a: Action, b: Action, c: Action, axis: Domain) -> None:
     """Rewriting T[i…] by a, then its right side by b, is rewriting by `a.then(b)`."""

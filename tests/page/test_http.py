@@ -104,10 +104,19 @@ def test_hostile_text_gets_a_message_or_a_formula(text: str) -> None:
 
 def test_what_takes_too_long_is_stopped_and_the_next_question_answered() -> None:
     product = "*".join(f"inv(A{k} + B{k}*A{k + 1})" for k in range(25))
+    before = children()
     with TestClient(application(8000, Limits(seconds=0.5)), base_url=HOST) as page:
         found = asked(page, "derivative", product, "A1")
         assert found["error"]["message"] == "this takes more than 0.5 seconds and was stopped"
         assert asked(page, "derivative", "x'*x", "x")["forms"][1]["matrix"] == "2·x"
+        assert children() - before
+    assert not children() - before
+
+
+def test_a_process_has_no_more_memory_than_it_may() -> None:
+    with TestClient(application(8000, Limits(memory=1 << 26)), base_url=HOST) as page:
+        text = " + ".join(f"norm2(A{k}*x - b{k})^2" for k in range(80))
+        assert "memory" in asked(page, "derivative", text, "x")["error"]["message"]
 
 
 def test_what_is_no_question_is_refused(page: TestClient) -> None:
@@ -167,12 +176,6 @@ def test_the_examples_have_derivatives(language: str) -> None:
         assert "error" not in found, example["title"]
         assert len(found["forms"]) > 1
         assert not found["notes"]
-
-
-def test_the_processes_end_with_the_page() -> None:
-    with TestClient(application(8000, LIMITS), base_url=HOST):
-        before = children()
-    assert before - children()
 
 
 def children() -> set[int]:

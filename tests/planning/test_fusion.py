@@ -20,9 +20,7 @@ from combdiff.planning.planning import size_names
 from combdiff.runtime.execution import plan
 
 RNG = np.random.default_rng(7)
-MANY = settings(
-    max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+MANY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 FEW = settings(MANY, max_examples=30)
 N = fusion.LEAST + 17  # points, some more than whole blocks
 

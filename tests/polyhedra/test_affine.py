@@ -24,7 +24,7 @@ from combdiff.polyhedra.affine import (
 )
 from combdiff.polyhedra.diophantine import hermite, modular_solve, smith, solve
 
-exhaustive = settings(max_examples=500, deadline=None, derandomize=True, database=None)
+exhaustive = settings(max_examples=500, deadline=None)
 quick = settings(exhaustive, max_examples=100)
 NAMES = "ijkl"
 

@@ -30,8 +30,6 @@ from combdiff.simplification.pipeline import simplify_body
 pytestmark = pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning")
 QUICK: dict[str, Any] = {
     "deadline": None,
-    "derandomize": True,
-    "database": None,
     "suppress_health_check": list(HealthCheck),
 }
 

@@ -326,7 +326,6 @@ def products(draw: st.DrawFn) -> Program:
 @settings(
     max_examples=max(100, settings().max_examples),
     deadline=None,
-    derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
 @given(products(), st.booleans())

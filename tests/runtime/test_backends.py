@@ -24,7 +24,7 @@ from combdiff.ir.interpreter import evaluate
 from combdiff.ir.terms import Apply, Lambda, Mul, Number, Primitive, Var, lambda_, let, mul
 from combdiff.runtime.execution import run, source
 
-FEW = settings(max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 RNG = np.random.default_rng(5)
 
 Symmetric = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])

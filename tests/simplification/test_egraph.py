@@ -55,8 +55,6 @@ from combdiff.testing.arrays import random_array
 ROOT = Path(__file__).parents[2]
 GIVEN: dict[str, Any] = {
     "deadline": None,
-    "derandomize": True,
-    "database": None,
     "suppress_health_check": list(HealthCheck),
 }
 SIZES = {"n": 3, "m": 2}
@@ -481,7 +479,7 @@ def test_classes_that_contain_themselves_do_not_run_away(name: str) -> None:
 # --- costs and random terms ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, **GIVEN)
+@settings(max_examples=30, **GIVEN)
 @given(programs())
 def test_nothing_gets_dearer(case: Case) -> None:
     """Each scalar body of a random program, alone: `simplify` is an equal that costs no more."""
@@ -699,7 +697,7 @@ def test_extraction_finds_the_cheapest_of_a_tiny_egraph(name: str) -> None:
     assert value(best[1]) == pytest.approx(value(TINY[name]))
 
 
-@settings(max_examples=60, **GIVEN)
+@settings(max_examples=30, **GIVEN)
 @given(st.data())
 def test_encoding_and_decoding_keep_the_value(data: st.DataObject) -> None:
     """Without any law, what is read out of the e-graph is what was put in."""

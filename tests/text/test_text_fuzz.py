@@ -108,7 +108,6 @@ def agrees(expression: Program, derivative: Program, name: str) -> None:
 FUZZ = settings(
     max_examples=max(150, settings().max_examples),
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
@@ -126,6 +125,6 @@ def test_mutated_texts(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None)
 def test_any_characters(text: str) -> None:
     checks_or_is_refused(f"declare x 1 expression {text}")

@@ -133,7 +133,12 @@ class _Slicing:
         return mul(*(alone.get(f) or self.run(f) for f in term.factors))
 
     def _is_known(self, term: Term) -> bool:
-        """Whether a number is made of what is there before the first step, of indices around it and of the step's."""
+        """Whether a number is made of what is there before the first step, of indices around it and of the step's.
+
+        What is called, a solver or a map, is called in its step.
+        """
+        if any(map(is_call, subterms(term))):
+            return False
         named = frozenset(v for v in term.free if isinstance(v.type, Space | Function))
         space = type_of(term) if not is_index_form(term) else None
         return isinstance(space, Space) and not space.order and named <= self.outside

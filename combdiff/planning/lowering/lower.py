@@ -44,6 +44,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Pullback,
+    Range,
     Relation,
     Row,
     Scan,
@@ -341,8 +342,8 @@ class Lowering:
         deposit = look_up(self.graph, product, self.value)
         held = deposit.labels if deposit else set()
         present = {label for value in product.operands for label in value.labels}
-        absent = tuple(domain_of(index) for index in product.summed if index not in present | held)
-        factor = product.factor.times(SizeFactor(extents=absent))
+        absent = (domain_of(index) for index in product.summed if index not in present | held)
+        factor = product.factor.times(SizeFactor(extents=tuple(domain for domain in absent if domain != Range(1))))
         found = self._constant(ONE)
         if product.operands:
             found = joined(self.graph, product.operands, present - (set(product.summed) - held))

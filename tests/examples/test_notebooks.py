@@ -1,0 +1,17 @@
+"""Every notebook shows what its cells give: its outputs are committed, and are those of this version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from notebooks import FOLDER, code_cells, outputs
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.name)
+def test_a_notebook_shows_what_its_cells_give(path: Path) -> None:
+    cells = code_cells(json.loads(path.read_text(encoding="utf-8")))
+    for number, (cell, found) in enumerate(zip(cells, outputs(cells), strict=True), start=1):
+        assert cell["outputs"] == found, "run python tests/examples/notebooks.py"
+        assert cell["execution_count"] == number

@@ -1,0 +1,82 @@
+"""The largest and smallest along axes and over indices: NumPy's values, equal shares of the derivative at ties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import TORCH, back, convert
+
+import combdiff as cd
+
+TIED = np.array([[1.0, 5.0, 5.0], [2.0, -1.0, 7.0]])
+APART = TIED + np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+
+
+@cd.program
+def extremes(A: cd.Space("n", "m")):
+    return (np.max(A, axis=1) ** 2).sum() + A.min() ** 3 + (A.max(axis=0, keepdims=True) * A).sum()
+
+
+@cd.program
+def kmeans(x: cd.Space("n", "d"), c: cd.Space("k", "d")):
+    return cd.sum(lambda i: cd.min(lambda j: cd.sum(lambda e: (x[i, e] - c[j, e]) ** 2)))
+
+
+def test_values_are_numpys() -> None:
+    expected = (TIED.max(1) ** 2).sum() + TIED.min() ** 3 + (TIED.max(0, keepdims=True) * TIED).sum()
+    assert extremes(TIED) == pytest.approx(expected)
+    assert cd.max(TIED) == 7
+    np.testing.assert_array_equal(cd.min(TIED, axis=0), [1, -1, 5])
+
+
+def test_derivatives_are_slopes() -> None:
+    gradient, way, step = cd.grad(extremes), APART * 0.3 + 1, 1e-6
+    assert cd.testing.check_grad(extremes, "A", A=APART) < 1e-7
+    slopes = (gradient(APART + step * way) - gradient(APART - step * way)) / (2 * step)
+    np.testing.assert_allclose(cd.hvp(extremes)(APART, way), slopes, atol=1e-6)
+
+
+def test_ties_have_equal_shares() -> None:
+    @cd.program
+    def largest(A: cd.Space("n", "m")):
+        return A.max(axis=1).sum()
+
+    gradient = cd.grad(largest)
+    np.testing.assert_array_equal(gradient(TIED), [[0, 0.5, 0.5], [0, 0, 1]])
+    np.testing.assert_allclose(gradient(np.zeros((1, 3))), [[1 / 3] * 3])
+    assert gradient(TIED.astype(np.float32)).dtype == np.float32
+
+
+def test_k_means_is_written_over_indices_and_over_arrays() -> None:
+    @cd.program
+    def by_arrays(x: cd.Space("n", "d"), c: cd.Space("k", "d")):
+        return ((x[:, None] - c[None]) ** 2).sum(-1).min(axis=1).sum()
+
+    x = np.random.default_rng(0).normal(size=(6, 2))
+    c = x[:3] + 0.1
+    assert kmeans(x, c) == pytest.approx(((x[:, None] - c[None]) ** 2).sum(-1).min(1).sum())
+    assert cd.testing.check_grad(kmeans, "c", x=x, c=c) < 1e-7
+    np.testing.assert_allclose(cd.grad(by_arrays, "c")(x, c), cd.grad(kmeans, "c")(x, c))
+    assert "amin(t)[i]" in str(kmeans)
+
+
+@pytest.mark.parametrize("backend", [TORCH, "jax", "dask"])
+def test_other_libraries_agree(backend: str) -> None:
+    gradient = cd.grad(extremes)
+    np.testing.assert_allclose(back(gradient(convert(backend, TIED))), gradient(TIED), rtol=1e-6)
+
+
+def test_what_has_no_largest_is_refused() -> None:
+    for reduce, message in (
+        (lambda z: np.max(1j * z), "amax takes real numbers"),
+        (lambda z: z.max(axis=3), "the axes of a largest or smallest element are 3"),
+        (lambda z: np.max(z, initial=0), "unexpected keyword argument 'initial'"),
+    ):
+
+        def refused(z):  # type: ignore[no-untyped-def]
+            return cd.real(reduce(z))  # noqa: B023  (called at once)
+
+        refused.__annotations__ = {"z": cd.Space("n", 2)}
+        with pytest.raises(cd.CombdiffError) as caught:
+            cd.program(refused)
+        assert message in caught.value.message.replace("got an ", "")
