@@ -135,7 +135,7 @@ MUTANTS = (
         "stability/positivity.py",
         "return not term.imag and term.real > 0",
         "return not term.imag",
-        "tests/stability/test_stable.py",
+        "tests/stability/test_stable.py -k signs",
     ),
     Mutant(
         "stability/stabilisation.py",
@@ -163,7 +163,7 @@ MUTANTS = (
         "tests/planning/test_costs.py",
     ),
     # --- runtime, Hessians, printing, front ends
-    Mutant("runtime/limits.py", '"KIB": 2**10', '"KIB": 10**3', "tests/runtime/test_memory.py -k 'limit'"),
+    Mutant("runtime/limits.py", '"KIB": 2**10', '"KIB": 10**3', "tests/runtime/test_memory.py -k units"),
     Mutant(
         "hessians/sparsity.py",
         "found |= allowed",

@@ -29,7 +29,7 @@ _POWERS = {
     Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
 }
 _PARTS = ("real", "imag")  # attributes of an array
-# What exponents are made ready with: where conditions hold (see `planning.operations`).
+# What no program is written with: conditions, and what loses no digits near 1 (see `planning.operations`).
 WORDS = {
     "masked": "{np}.where({0}, {1}, -{np}.inf)",
     "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)",
@@ -40,6 +40,8 @@ WORDS = {
     "not_equal": "{0} != {1}",
     "not_less": "{np}.logical_not({0} < {1})",
     "not_less_equal": "{np}.logical_not({0} <= {1})",
+    "log1p": "{np}.log1p({0})",
+    "expm1": "{np}.expm1({0})",
 }
 
 

@@ -21,6 +21,8 @@ _TORCH = {
     "masked": "torch.where({0}.bool(), {1}, -torch.inf)",
     "chosen": "torch.where({0}.bool(), {1}, 0)",
     "finite": "torch.nan_to_num({0}, posinf=0, neginf=0)",
+    "log1p": "torch.log1p({0})",
+    "expm1": "torch.expm1({0})",
     "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",
     "sign": "torch.sgn({0})",
     "power": "torch.pow({0}, {1})",

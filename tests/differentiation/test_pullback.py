@@ -444,7 +444,7 @@ def test_no_binder_of_a_raw_derivative_hides_a_name(name: str) -> None:
     assert not overshadowed(gradient, frozenset(var.name for var in gradient.free))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_no_binder_of_a_derivative_shadows_another(case: Case) -> None:
     body = share(case.term.body)

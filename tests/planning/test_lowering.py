@@ -26,7 +26,7 @@ from combdiff.planning.search import EXACT, trees
 from combdiff.runtime.execution import find_paths, plan, run, source
 
 RNG = np.random.default_rng(7)
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def index(name: str, domain: Domain | int | str = "N") -> Var:

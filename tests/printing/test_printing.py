@@ -552,7 +552,7 @@ def is_balanced(shown: str) -> bool:
     return not waiting
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(programs(depth=4))
 def test_every_program_prints_with_balanced_brackets(case: Case) -> None:
     for shown in (text(case.term), latex(case.term)):
@@ -576,15 +576,15 @@ def test_breaking_lines_changes_no_sign(case: Case, width: int) -> None:
     assert unbroken(text(case.term, width)) == unbroken(text(case.term, 100_000))
 
 
-def test_a_minus_before_a_broken_sum_keeps_its_parentheses() -> None:
+def test_a_minus_before_a_broken_sum_stands_before_each_term() -> None:
     spaces = [Var(name, Space("n", "n")) for name in "αβ"]
     long = add(*(total((j,), mul(at(one, i, j), at(two, j, i))) for one in spaces for two in spaces))
     head = mul(add(a, z), add(a, xi), long)
     for term in (negate(long), add(z, negate(long)), negate(negate(Mul((MINUS_ONE, long)))), head, Tuple((head, a))):
         assert unbroken(text(term, 20)) == unbroken(text(term, 100_000))
     shown = text(Lambda((i,), Mul((MINUS_ONE, long))), 60)
-    assert shown.startswith("i ↦ -(\n")
-    assert shown.endswith("\n)")
+    assert shown.splitlines()[0] == "i ↦"
+    assert all(line.lstrip().startswith("-") for line in shown.splitlines()[1:])
 
 
 @settings(max_examples=40, deadline=None)
@@ -595,7 +595,7 @@ def test_every_part_of_a_program_prints_alone(case: Case) -> None:
         assert is_balanced(latex(part))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs(guarded=False))
 def test_the_outline_has_the_value_of_the_program(case: Case) -> None:
     parts = outline(case.term)
@@ -604,7 +604,7 @@ def test_the_outline_has_the_value_of_the_program(case: Case) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs(result="scalar", guarded=False))
 def test_a_monomial_has_the_value_of_its_term(case: Case) -> None:
     def product(factors: dict[Term, int]) -> Term:

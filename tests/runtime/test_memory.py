@@ -21,7 +21,7 @@ from combdiff.runtime.execution import Runner, plan, run
 from combdiff.runtime.limits import parse_limit
 
 RNG = np.random.default_rng(3)
-MANY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @cd.program
@@ -56,6 +56,13 @@ def arguments(n: int) -> tuple[Any, Any]:
 
 
 # --- limits --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("2KB", 2000), ("2 KiB", 2048), ("1.5MiB", 3 << 19), ("2e7", 20_000_000)]
+)
+def test_units_of_limits(text: str, expected: int) -> None:
+    assert parse_limit(text) == expected
 
 
 @pytest.mark.parametrize("limit", ["5MB", "3MB", "2MB", "700KB"])

@@ -9,6 +9,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
+from combdiff.stability.positivity import is_nonnegative, is_positive
 from combdiff.stability.stabilisation import stable
 
 special = pytest.importorskip("scipy.special")
@@ -226,3 +227,28 @@ def test_products_that_no_law_helps_are_not_multiplied_out() -> None:
     J = cd.jacobian(f, wrt="x")
     matrices = [row for row in J.cost(m=30, n=30, p=30).rows if row.flops >= 30**2]
     assert [row.operation for row in matrices] == ["matrix-vector", "multiply", "matrix-matrix"]
+
+
+# --- what is positive by its form ----------------------------------------------------------------------------------
+
+SIGNS: dict[str, tuple[Any, str]] = {
+    "a sum of exponentials": (lambda x: 1 + 2 * cd.exp(x).sum(), "positive"),
+    "a root of one": (lambda x: cd.sqrt(cd.cosh(x).sum()), "positive"),
+    "squares": (lambda x: (x**2).sum(), "not negative"),
+    "less one": (lambda x: cd.exp(x).sum() - 1, "unknown"),
+    "a negative multiple": (lambda x: -2 * cd.exp(x).sum(), "unknown"),
+    "any number": (lambda x: x.sum(), "unknown"),
+}
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_signs_by_form(name: str) -> None:
+    body, expected = SIGNS[name]
+
+    @cd.program
+    def f(x: cd.Space("n")):
+        return body(x)
+
+    term = f.term.body
+    found = "positive" if is_positive(term) else "not negative" if is_nonnegative(term) else "unknown"
+    assert found == expected

@@ -21,7 +21,7 @@ WIDTHS = st.integers(20, 200)
 # --- every program -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(programs(), WIDTHS)
 def test_a_program_reads_back(case: Case, width: int) -> None:
     found = assert_reads_back(case.term, case.environment, case.sizes, width)

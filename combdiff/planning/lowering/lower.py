@@ -75,6 +75,7 @@ from combdiff.planning.lowering.iteration import step_program
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.lookups import counted, look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
+from combdiff.planning.lowering.near_one import exp_near_one, log_near_one
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.lowering.shifts import largest, masked, shift
 from combdiff.planning.lowering.systems import captures, system
@@ -171,7 +172,7 @@ class Lowering:
         array, own = self.tensor(term.arguments[0])
         outer = tuple(label for label in array.labels if label not in own)
         operand = self.graph.arrange(array, (*outer, *own))
-        matrix = () if MATRIX_TABLE[term.name].scalar else tuple(self.names.fresh(label) for label in own[-2:])
+        matrix = tuple(map(self.names.fresh, MATRIX_TABLE[term.name].of_result(own[-2:])))
         axes = own[:-2] + matrix
         space = type_of(term)
         assert isinstance(space, Space)
@@ -280,7 +281,7 @@ class Lowering:
                 factor, value = self.factored(term.body)
                 return factor.conjugate(), self.graph.conjugate(value)
             case Add():
-                return UNIT, self.graph.combine([self.factored(part) for part in term.terms])
+                return UNIT, self._added(term)
             case Coordinate(dtype=dtype):
                 return UNIT, ramp(self.graph, term.form) if dtype is int else counted(self.graph, term.form)
             case Masked():
@@ -306,7 +307,16 @@ class Lowering:
         index = dict(zip(parameters, term.arguments, strict=True))
         return self.graph.read(value, [index.get(label, label) for label in value.labels])
 
+    def _added(self, term: Add) -> LabelledStep:
+        if found := exp_near_one(term, self.graph, self.value):
+            sign, power, rest = found
+            parts = [(SizeFactor(Number(sign)), power), *([] if rest is ZERO else [self.factored(rest)])]
+            return power if len(parts) == 1 and sign > 0 else self.graph.combine(parts)
+        return self.graph.combine([self.factored(part) for part in term.terms])
+
     def _primitive(self, term: Primitive) -> LabelledStep:
+        if near := log_near_one(term, self.graph, self.value):
+            return near
         row = TABLE.get(term.name)
         if row is None:
             raise UnsupportedError(f"there is no array operation for {term.name}")

@@ -106,7 +106,7 @@ class ElementwiseStep(Operation):
 
     `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite.
     Of truth values, `chosen` is a number where they hold and 0 elsewhere, and `truth` their numbers 0 and 1; `counted`
-    are integers as real numbers.
+    are integers as real numbers; `log1p` and `expm1` are log(1 + x) and exp(x) − 1.
     """
 
     name: str

@@ -1,0 +1,50 @@
+"""Logarithms and exponentials near 1, by the functions that lose no digits there.
+
+    log(1 + x)          log1p(x): for |x| = 1e-18 the sum 1 + x is 1
+    exp(x) - 1 + y      expm1(x) + y
+    1 - exp(x)          -expm1(x)
+
+Invariant: real numbers alone; a step takes the place of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from combdiff.ir import MINUS_ONE, ONE, Add, Mul, Number, Primitive, Term, add, dtype_of, join
+from combdiff.planning.lowering.graph import Graph, LabelledStep
+from combdiff.planning.operations import ElementwiseStep
+
+Lower = Callable[[Term], LabelledStep]
+
+
+def log_near_one(term: Term, graph: Graph, value: Lower) -> LabelledStep | None:
+    """log(1 + x) of what x is; None for another term."""
+    match term:
+        case Primitive(name="log", arguments=(Add(terms=terms) as argument,)) if ONE in terms:
+            rest = add(*(part for part in terms if part is not ONE))
+            real = dtype_of(argument) is not complex and not isinstance(rest, Number)
+            return _applied("log1p", graph, value(rest)) if real else None
+    return None
+
+
+def exp_near_one(term: Add, graph: Graph, value: Lower) -> tuple[int, LabelledStep, Term] | None:
+    """Of a sum with exp(x) − 1 or 1 − exp(x): its sign, exp(x) − 1, and the rest of the sum; None for others."""
+    for one, sign in ((MINUS_ONE, 1), (ONE, -1)):
+        for part in term.terms if one in term.terms else ():
+            inner = part if sign > 0 else _negated(part)
+            if isinstance(inner, Primitive) and inner.name == "exp" and dtype_of(inner) is not complex:
+                rest = add(*(other for other in term.terms if other is not part and other is not one))
+                return sign, _applied("expm1", graph, value(inner.arguments[0])), rest
+    return None
+
+
+def _negated(term: Term) -> Term | None:
+    """t of −t."""
+    alone = isinstance(term, Mul) and len(term.factors) == 2 and term.factors[0] is MINUS_ONE
+    return term.factors[1] if alone and isinstance(term, Mul) else None
+
+
+def _applied(name: str, graph: Graph, value: LabelledStep) -> LabelledStep:
+    kind = join(graph.kind(value), float)
+    return graph.broadcast(lambda patterns: ElementwiseStep(name, patterns), [value], kind)

@@ -1,0 +1,81 @@
+"""log(1 + x) and exp(x) − 1 near 0, in values, derivatives and on the libraries: as good as NumPy's log1p and expm1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import BACKENDS, back, convert, double_precision, on
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import combdiff as cd
+
+Vector = cd.Space("n")
+
+
+@cd.program
+def logarithms(x: Vector):
+    return np.log1p(x)
+
+
+@cd.program
+def differences(x: Vector):
+    return np.log(1 - x)
+
+
+@cd.program
+def exponentials(x: Vector):
+    return np.expm1(x)
+
+
+@cd.program
+def survival(x: Vector):
+    return 1 - np.exp(-x)
+
+
+@cd.program
+def together(x: Vector):
+    return 3 * x + np.exp(2 * x) - 1
+
+
+FORMS: list[tuple[cd.Program, Callable[[Any], Any], Callable[[Any], Any]]] = [
+    (logarithms, np.log1p, lambda x: 1 / (1 + x)),
+    (differences, lambda x: np.log1p(-x), lambda x: -1 / (1 - x)),
+    (exponentials, np.expm1, np.exp),
+    (survival, lambda x: -np.expm1(-x), lambda x: np.exp(-x)),
+    (together, lambda x: 3 * x + np.expm1(2 * x), lambda x: 3 + 2 * np.exp(2 * x)),
+]
+pulled = cache(cd.pullback)
+SMALL = st.builds(lambda sign, power: sign * 10.0**power, st.sampled_from([-1, 1]), st.floats(-300, -0.31))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(SMALL, min_size=1, max_size=4).map(np.array))
+def test_near_one_no_digit_is_lost(x: Any) -> None:
+    for f, value, slope in FORMS:
+        np.testing.assert_allclose(f(x), value(x), rtol=1e-15, err_msg=f.name)
+        np.testing.assert_allclose(pulled(f)(x, np.ones_like(x)), slope(x), rtol=1e-14, err_msg=f.name)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_on_the_libraries(backend: str) -> None:
+    x = np.array([1e-200, -2e-20, 0.5, -1e-9])
+    for f, value, _ in FORMS:
+        with double_precision():
+            found = back(on(backend, f)(convert(backend, x)))
+        np.testing.assert_allclose(found, value(x), rtol=1e-14, err_msg=f.name)
+
+
+def test_other_sums_and_complex_numbers_keep_their_form() -> None:
+    @cd.program
+    def f(x: Vector, z: cd.Space("n", dtype=complex)):
+        return np.log(2 + x) * np.log(1 + z)
+
+    source = f.source()
+    assert "log1p" not in source
+    x, z = np.array([0.5]), np.array([0.3 + 2j])
+    np.testing.assert_allclose(f(x, z), np.log(2 + x) * np.log(1 + z))
