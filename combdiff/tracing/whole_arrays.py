@@ -36,6 +36,7 @@ from combdiff.ir import (
     is_complex,
 )
 from combdiff.tracing import functions as cd
+from combdiff.tracing.decompositions import matrix_norm
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS
 from combdiff.tracing.values import Value, combined, lift, wrap
 
@@ -362,12 +363,18 @@ def softmax(x: Any, /, axis: Axis = None) -> Any:
     return shares / wrap(arrays.sum_axes(lift(shares), axis, True))
 
 
-def _norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Value:
-    """The Euclidean norm of a vector, Frobenius' of a matrix, along axes; `ord` 1 and 2 of vectors."""
+def _norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
+    """The Euclidean norm of a vector, Frobenius' of a matrix, along axes; `ord` 1 and 2 of vectors.
+
+    Of matrices, the last two axes, `ord` is "nuc" (the sum of the singular values) and 2 (the largest), too.
+    """
     value = wrap(lift(x))
     vectors = (axis is not None and isinstance(axis, int)) or value.ndim == 1
     if ord == 1 and vectors:
         return wrap(arrays.sum_axes(lift(cd.abs(value)), axis, keepdims))
+    if ord in ("nuc", 2) and not vectors and (axis in (None, (-2, -1)) and (value.ndim == 2 or axis)):
+        norm = matrix_norm(value, ord)
+        return norm[..., None, None] if keepdims else norm
     if ord not in (None, "fro", 2) or (ord == 2 and not vectors) or (ord == "fro" and vectors):
         raise UnsupportedError(f"np.linalg.norm with ord={shown(ord)}", hint="write it with cd functions")
     square = cd.real(value * value.conj()) if is_complex(value.term) else value * value
