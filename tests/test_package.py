@@ -50,3 +50,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'combdiff' has no attribute 'gradient'"):
         combdiff.gradient  # type: ignore[attr-defined]  # noqa: B018
     assert set(combdiff.__all__) <= set(dir(combdiff))
+
+
+def test_dir_shows_the_public_names_alone() -> None:
+    assert dir(combdiff) == sorted(combdiff.__all__)

@@ -4,6 +4,8 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
+In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices` (affine
+forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and `decompositions` (the flat tables, with
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
 (numbers compared), `indices` (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables,
 with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums
@@ -42,6 +44,7 @@ from combdiff.ir.averages import (
     whole_read,
 )
 from combdiff.ir.cycles import counts_modulo, is_reduced
+from combdiff.ir.decompositions import DECOMPOSITIONS
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
     MOST_INDICES,
@@ -99,7 +102,20 @@ from combdiff.ir.let_form import (
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus
-from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positive, wrapped
+from combdiff.ir.numerics import (
+    adjugate,
+    cholesky,
+    eigvalsh,
+    eigvecsh,
+    inverse,
+    linear_solve,
+    logdet_positive,
+    qr_r,
+    svd_left,
+    svd_right,
+    svdvals,
+    wrapped,
+)
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import (
     HALF,
@@ -159,6 +175,7 @@ from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of
 __all__ = [
     "AFTER",
     "BEFORE",
+    "DECOMPOSITIONS",
     "HALF",
     "LAST",
     "MATRIX_TABLE",
@@ -234,6 +251,7 @@ __all__ = [
     "base_name",
     "bind_heavy",
     "canonical_names",
+    "cholesky",
     "conj",
     "conjugating_action",
     "counts_modulo",
@@ -241,6 +259,8 @@ __all__ = [
     "describe",
     "divide",
     "dtype_of",
+    "eigvalsh",
+    "eigvecsh",
     "element",
     "evaluate",
     "exact",
@@ -292,6 +312,7 @@ __all__ = [
     "power",
     "power_of",
     "put_back",
+    "qr_r",
     "readable",
     "register",
     "relation",
@@ -308,6 +329,9 @@ __all__ = [
     "subgroup_factors",
     "substitute",
     "subterms",
+    "svd_left",
+    "svd_right",
+    "svdvals",
     "tidy",
     "total",
     "type_of",

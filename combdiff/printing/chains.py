@@ -10,6 +10,7 @@ Invariant: every operation has the value it says, whatever the sizes; a chain is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -29,6 +30,7 @@ from combdiff.printing.documents import (
     Signed,
     Superscript,
 )
+from combdiff.printing.signs import with_sign
 
 MARKS = {(False, False): "", (True, True): "†", (True, False): "ᵀ", (False, True): "*"}
 PREFERRED = list(MARKS)
@@ -303,7 +305,18 @@ def total(values: Sequence[Chain]) -> Chain:
     ordered = [*(n for n in numbers if not n[0]), *others, *(n for n in numbers if n[0])]
     first = next((n for n, (negative, _) in enumerate(ordered) if not negative), 0)
     doc = Signed((ordered[first], *ordered[:first], *ordered[first + 1 :]))
-    return of_atom(Atom(doc, values[0].order, any(value.complex for value in values)))
+    is_complex, order = any(value.complex for value in values), values[0].order
+    return of_atom(Atom(doc, order, is_complex, _symmetries_of_sum(values) if order == 2 else ()))
+
+
+def _symmetries_of_sum(values: Sequence[Chain]) -> tuple[tuple[bool, bool, int], ...]:
+    """The ways in which a sum of matrices is itself again: A + Aᵀ transposed, A + A† transposed and conjugated."""
+    counts = Counter(values)
+    images = {
+        (True, False): Counter(value.transposed for value in values),
+        (True, True): Counter(value.transposed.conjugated for value in values),
+    }
+    return tuple((*marks, 1) for marks, image in images.items() if image == counts)
 
 
 def _is_number(value: Chain) -> bool:
@@ -329,8 +342,7 @@ def broadcast(value: Chain, have: tuple[object, ...], want: tuple[object, ...]) 
 
 def document(value: Chain) -> Doc:
     """A chain as it is written, with its sign."""
-    negative, doc = signed_document(value)
-    return Signed(((True, doc),)) if negative else doc
+    return with_sign(*signed_document(value))
 
 
 def signed_document(value: Chain) -> tuple[bool, Doc]:

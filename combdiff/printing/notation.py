@@ -76,7 +76,7 @@ from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
 from combdiff.printing.projectors import Projection, with_projectors
 from combdiff.printing.recurrences import AtStep
-from combdiff.printing.signs import negated
+from combdiff.printing.signs import with_sign
 from combdiff.printing.told import Told, ranging, size_of
 
 
@@ -166,8 +166,7 @@ class Layout:
 
     def doc(self, term: Term, scope: Scope) -> Doc:
         """Any term, with its sign if it has one."""
-        negative, unsigned = self._signed(term, scope)
-        return (negated(unsigned) or Signed(((True, unsigned),))) if negative else unsigned
+        return with_sign(*self._signed(term, scope))
 
     def _arguments(self, terms: Iterable[Term], scope: Scope) -> tuple[Doc, ...]:
         return tuple(self.doc(_unwrapped(term), scope) for term in terms)

@@ -2,13 +2,23 @@
 
     -2 (a - b)   =   2 (b - a)
     -Σ_i x[i] (y[i] - 1)   =   Σ_i x[i] (1 - y[i])
+    -(a + b)   =   -a - b
 
 Invariant: the formula that is given back is the negative of the one that was given, and no longer.
 """
 
 from __future__ import annotations
 
-from combdiff.printing.documents import BigSum, Division, Doc, Juxtaposition, Signed
+from combdiff.printing.documents import BigSum, Division, Doc, Juxtaposition, MatrixProduct, Signed
+
+
+def with_sign(negative: bool, doc: Doc) -> Doc:
+    """A formula, or its negative: by turning a difference in it, by a minus before each term, or by one before it."""
+    if not negative:
+        return doc
+    if isinstance(doc, Signed) and not any(minus for minus, _ in doc.terms):
+        return Signed(tuple((True, term) for _, term in doc.terms))
+    return negated(doc) or Signed(((True, doc),))
 
 
 def negated(doc: Doc) -> Doc | None:
@@ -23,10 +33,10 @@ def negated(doc: Doc) -> Doc | None:
             above, below = negated(doc.numerator), negated(doc.denominator)
             if above or below:
                 return Division(above or doc.numerator, doc.denominator if above else below or doc.denominator)
-        case Juxtaposition():
+        case Juxtaposition() | MatrixProduct():
             for n, factor in enumerate(doc.factors):
                 if other := negated(factor):
-                    return Juxtaposition((*doc.factors[:n], other, *doc.factors[n + 1 :]))
+                    return type(doc)((*doc.factors[:n], other, *doc.factors[n + 1 :]))
     return None
 
 

@@ -30,6 +30,7 @@ from combdiff.ir import (
     Sum,
     SymmetryGroup,
     Term,
+    Tuple,
     Var,
     apply,
     average,
@@ -69,12 +70,14 @@ from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
+from combdiff.simplification.normal_form.definitions import without_short_definitions
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
 
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front"
+WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
@@ -109,6 +112,9 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
+    with unrecorded():  # the laws that are tried on the way are no steps
+        body = without_short_definitions(body, lambda value: _factored(_simplify_tensor(value, rules, {}, equations)))
+    note(lambda: State(WRITTEN_OUT, body))
     return body
 
 
@@ -137,13 +143,19 @@ def _with_averages(body: Term, groups: Sequence[SymmetryGroup], project: _Projec
 def _in_front(body: Term) -> Term:
     """A normal form with the common factors of sums in front of them."""
     bindings, result = split(body)
-    items = (_factored(item) for item in items_of(result))
-    return share(let(((var, _factored(value)) for var, value in bindings), joined(result, items)))
+    joining = not isinstance(result, Tuple)  # several results have networks in common, which are bound first
+
+    def in_front(value: Term) -> Term:
+        return _factored(value, joining=joining)
+
+    return share(
+        let(((var, in_front(value)) for var, value in bindings), joined(result, map(in_front, items_of(result))))
+    )
 
 
-def _factored(value: Term) -> Term:
+def _factored(value: Term, *, joining: bool = True) -> Term:
     plain = _plainly_named(value)
-    found = factored(plain)
+    found = factored(plain, joining=joining)
     return value if found is plain else found
 
 

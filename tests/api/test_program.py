@@ -153,9 +153,9 @@ def test_hartree_fock_values() -> None:
     same(gradient, 4 * fock(J, C) @ C)
 
 
-def test_the_hartree_fock_hessian_product_has_three_terms() -> None:
+def test_the_hartree_fock_hessian_product_has_three_terms_two_of_them_joined() -> None:
     product = cd.hvp(coulomb, wrt="C")
-    assert str(product).count("J[") == 3
+    assert str(product).count("J[") == 2
     J, C, k = cd.testing.random_array(ERI, RNG, {"N": 4}), cplx(4, 2), cplx(4, 2)
     step = 1e-5
     ahead, behind = (cd.grad(coulomb, wrt="C")(J, C + sign * step * k) for sign in (1, -1))

@@ -89,9 +89,9 @@ ROWS = [
         "Xᵀ·Bᵀ + Bᵀ·Xᵀ",
         lambda X, B: (X @ B + B @ X).T,
     ),
-    row("X: Wide, B: Square", lambda X, B: cd.trace(X @ B @ X.T), "X", "X·Bᵀ + X·B", lambda X, B: X @ B.T + X @ B),
+    row("X: Wide, B: Square", lambda X, B: cd.trace(X @ B @ X.T), "X", "X·(B + Bᵀ)", lambda X, B: X @ B.T + X @ B),
     row("X: Wide, B: Symmetric", lambda X, B: cd.trace(X @ B @ X.T), "X", "2·X·B", lambda X, B: 2 * X @ B),
-    row("X: Wide, B: OuterSquare", lambda X, B: cd.trace(B @ X @ X.T), "X", "B·X + Bᵀ·X", lambda X, B: (B + B.T) @ X),
+    row("X: Wide, B: OuterSquare", lambda X, B: cd.trace(B @ X @ X.T), "X", "(B + Bᵀ)·X", lambda X, B: (B + B.T) @ X),
     row(
         "A: OuterSquare, X: Wide, B: Square, C: OuterSquare",
         lambda A, X, B, C: cd.trace(A @ X @ B @ X.T @ C),
@@ -111,12 +111,12 @@ ROWS = [
         "A: Square, X: Square",
         lambda A, X: cd.trace(A @ cd.matrix_power(X, 3)),
         "X",
-        "Xᵀ·Xᵀ·Aᵀ + Aᵀ·Xᵀ·Xᵀ + Xᵀ·Aᵀ·Xᵀ",
+        "Xᵀ·(A·X + X·A)ᵀ + Aᵀ·Xᵀ·Xᵀ",
         lambda A, X: sum((np.linalg.matrix_power(X, r) @ A @ np.linalg.matrix_power(X, 2 - r)).T for r in range(3)),
     ),
     # quadratic forms
     row("x: Vector", lambda x: x @ x, "x", "2·x", lambda x: 2 * x),
-    row("x: Vector, B: Square", lambda x, B: x @ B @ x, "x", "B·x + Bᵀ·x", lambda x, B: (B + B.T) @ x),
+    row("x: Vector, B: Square", lambda x, B: x @ B @ x, "x", "(B + Bᵀ)·x", lambda x, B: (B + B.T) @ x),
     row("x: Vector, B: Square", lambda x, B: x @ B @ x, "x", "B + Bᵀ", lambda x, B: B + B.T, "hessian"),
     row("x: Vector, B: Symmetric", lambda x, B: x @ B @ x, "x", "2·B·x", lambda x, B: 2 * B @ x),
     row(
@@ -137,7 +137,7 @@ ROWS = [
         "W: Symmetric, x: Vector, A: Tall, s: Other",
         lambda W, x, A, s: (x - A @ s) @ W @ (x - A @ s),
         "x",
-        "-2·W·(A·s - x)",
+        "2·W·(x - A·s)",
         lambda W, x, A, s: 2 * W @ (x - A @ s),
     ),
     row(
@@ -226,7 +226,7 @@ ROWS = [
         "X: Thin, C: Symmetric, B: Symmetric",
         lambda X, C, B: cd.trace(cd.inv(X.T @ C @ X) @ (X.T @ B @ X)),
         "X",
-        "t = Xᵀ·C·X\n2·B·X·t⁻¹ - 2·C·X·t⁻¹·Xᵀ·B·X·t⁻¹",
+        "t = Xᵀ·C·X\n2·(B - C·X·t⁻¹·Xᵀ·B)·X·t⁻¹",
         lambda X, C, B: -2 * C @ X @ inv(X.T @ C @ X) @ X.T @ B @ X @ inv(X.T @ C @ X) + 2 * B @ X @ inv(X.T @ C @ X),
     ),
     # determinants
@@ -314,7 +314,7 @@ ROWS = [
         "Z: ComplexWide, A: ComplexSquare",
         lambda Z, A: cd.real(cd.trace(Z @ A @ Z.conj().T)),
         "Z",
-        "Z·A + Z·A†",
+        "Z·(A + A†)",
         lambda Z, A: Z @ (A + dagger(A)),
     ),
     row(

@@ -142,7 +142,7 @@ def spectral(V: Square, u: Vector) -> Any:
         (cd.grad(quadratic, "x"), "2·A·x"),
         (cd.grad(quadratic, "A"), "x·xᵀ"),
         (cd.hessian(quadratic, "x"), "2·A"),
-        (cd.grad(general, "x"), "A·x + Aᵀ·x"),
+        (cd.grad(general, "x"), "(A + Aᵀ)·x"),
         (hermitian, "x†·A·x"),
         (cd.grad(hermitian, "x"), "2·A·x"),
         (bilinear, "-yᵀ·A·x"),
@@ -252,7 +252,7 @@ def test_what_has_no_matrix_notation_stays_in_indices() -> None:
 
 
 def test_definitions_are_in_matrix_notation_where_they_have_one() -> None:
-    assert cd.grad(logistic, "w").matrix() == "t = exp(-y ⊙ (X·w))\n-Xᵀ·(t ⊙ y ⊘ (𝟏 + t))"
+    assert cd.grad(logistic, "w").matrix() == "-Xᵀ·(y ⊘ (𝟏 + exp(y ⊙ (X·w))))"
 
 
 def test_latex() -> None:

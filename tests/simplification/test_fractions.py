@@ -40,7 +40,6 @@ def powers(x: Vector):
     return cd.sum(lambda i: x[i] ** x[i])
 
 
-EXPONENTIAL = "x ↦\n  t[i] = exp(x[i])\n  "
 PRINTED = [
     (rational, "x ↦ d ↦ 1 / (1 + x[d])²", "x ↦ (a, d) ↦ -2 δ(a, d) / (1 + x[d])³"),
     (moebius, "x ↦ d ↦ -2 / (1 + x[d])²", "x ↦ (a, d) ↦ 4 δ(a, d) / (1 + x[d])³"),
@@ -54,11 +53,11 @@ PRINTED = [
         "(x, k) ↦ d ↦ 2 k² x[d] / (x[d]² + k²)²",
         "(x, k) ↦ (a, d) ↦ δ(a, d) k² (2 k² - 6 x[d]²) / (k² + x[d]²)³",
     ),
-    (softplus, EXPONENTIAL + "d ↦ t[d] / (1 + t[d])", EXPONENTIAL + "(a, d) ↦ δ(a, d) t[d] / (1 + t[d])²"),
+    (softplus, "x ↦ d ↦ 1 / (1 + exp(-x[d]))", "x ↦ (a, d) ↦ δ(a, d) exp(x[d]) / (1 + exp(x[d]))²"),
     (
         sigmoid,
-        EXPONENTIAL + "d ↦ t[d] / (1 + t[d])²",
-        EXPONENTIAL + "(a, d) ↦ δ(a, d) t[d] (1 - t[d]) / (1 + t[d])³",
+        "x ↦ d ↦ exp(x[d]) / (1 + exp(x[d]))²",
+        "x ↦ (a, d) ↦ δ(a, d) exp(x[d]) (1 - exp(x[d])) / (1 + exp(x[d]))³",
     ),
     (powers, "x ↦ d ↦ x[d]^x[d] (1 + log(x[d]))", None),
 ]

@@ -75,8 +75,8 @@ def check_cores(H: cd.Program, arrays: tuple[Any, ...]) -> None:
 
 def test_log_sum_exp_has_a_diagonal_beside_one_column() -> None:
     assert str(cd.hessian(log_sum_exp).compressed()) == (
-        "H[i,j] = core1[i] δ[i,j] + core1[i] core2[j]\n"
-        "x ↦\n  t[i] = exp(x[i])\n  t2 = Σ_i t[i]\n  (a ↦ t[a] / t2, d ↦ -t[d] / t2)"
+        "H[i,j] = core1[i] δ[i,j] + core2[i] core1[j]\n"
+        "x ↦\n  t[i] = exp(x[i])\n  t2 = Σ_i t[i]\n  (a ↦ t[a] / t2, a ↦ -t[a] / t2)"
     )
 
 

@@ -220,7 +220,7 @@ def _access(term: Term, colours: Colours) -> _Form:
     plain = [_index_key(argument, colours) for argument in access.arguments]
     minus = [_index_key(affine([(a, -1)]), colours) for a in access.arguments] if _mirrors(space) else plain
     variants = []
-    for action in space.group:
+    for action in _group(space):
         keys = [(minus if negated else plain)[a] for a, negated in zip(action.axes, action.negated, strict=True)]
         shifted = sum(key[0] == "x" for key in keys)  # a conjugate reads better than a negated index
         variants.append((("a", name, shifted, complex_ and starred != action.conjugate, *keys), action))
@@ -228,6 +228,11 @@ def _access(term: Term, colours: Colours) -> _Form:
     both = any(k == key and action.sign != best.sign for k, action in variants)
     form: Term = Apply(tensor, tuple(_index_form(argument, colours) for argument in _moved(access, best)))
     return _Form(key, 0 if both else best.sign, conj(form) if key[3] else form)
+
+
+def _group(space: Space) -> tuple[Action, ...]:
+    """The symmetries under which an access has a least form."""
+    return space.group
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,7 @@
 """Common factors in front of sums: what a reader would take out of a simplified term.
 
     Σ_i (X[i,a]·X[i,d]·t[i] − X[i,a]·X[i,d]·u[i])      →   Σ_i X[i,a]·X[i,d]·(t[i] − u[i])
+    Σ_i A[d,i]·x[i] + Σ_j A[j,d]·x[j]                →   Σ_i (A[d,i] + A[i,d])·x[i]
     T[a,d] + δ(a, d)·V[d] + 2 δ(a, d)·g·z[d]²          →   T[a,d] + δ(a, d)·(V[d] + 2 g·z[d]²)
 
 The laws expand products to free δ's, and none of them puts a sum of many terms together again; this is done once, at
@@ -11,74 +12,72 @@ Invariant: the value of the term is unchanged, and it costs no more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
-from math import gcd, lcm
+from collections.abc import Callable, Sequence
 
-from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, add, mul, subterms, tidy
-from combdiff.simplification.egraph.extraction import price
+from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, add, mul, subterms
+from combdiff.simplification.egraph.extraction import cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.expansion import common_factors, factors_of
+from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
+from combdiff.simplification.normal_form.lengths import printed_length
 
 
-def factored(value: Term) -> Term:
-    """A tensor or number with common factors in front, where that costs no more."""
+def factored(value: Term, *, joining: bool = True) -> Term:
+    """A tensor or number with common factors in front, where that costs no more; `joining` those of networks too."""
     body = value.body if isinstance(value, Lambda) else value
     if not any(isinstance(part, Add) for part in subterms(body)):
         return value
-    found = canonical(normalise(_taken_out(body), Names(value)))
-    if price(found) >= price(body):
+    found = canonical(normalise(_taken_out(body, joining), Names(value)))
+    if _weight(found) >= _weight(body):
         return value
     return Lambda(value.parameters, found) if isinstance(value, Lambda) else found
 
 
-def _taken_out(term: Term) -> Term:
+def one_network(value: Term) -> Term:
+    """A value in which Σ's that stand in one another are one."""
+    body = value.body if isinstance(value, Lambda) else value
+    found = canonical(normalise(body, Names(value)))
+    return Lambda(value.parameters, found) if isinstance(value, Lambda) else found
+
+
+def _weight(term: Term) -> tuple[float, int]:
+    return cost(term)[0], printed_length(term)
+
+
+def _taken_out(term: Term, joining: bool) -> Term:
     """A term with the common factors of each sum in it in front of that."""
     if not isinstance(term, Add | Mul | Sum):
         return term
-    children = tuple(_taken_out(child) for child in term.children)
+    children = tuple(_taken_out(child, joining) for child in term.children)
     if isinstance(term, Add):
-        return _of_terms(children)
+        return _of_terms(children, joined_networks if joining else lambda sum_: sum_)
     if isinstance(term, Mul):
-        return mul(*(part for child in children for part in _primitive(child)))
+        return mul(*(part for child in children for part in primitive(child)))
     return term.with_children(children)
 
 
-def _of_terms(terms: Sequence[Term]) -> Term:
+def _of_terms(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
     """A sum with the factors in front that its terms have in common, first those with the same δ's, then all."""
     groups: dict[frozenset[Term], list[Term]] = {}
     for term in terms:
         groups.setdefault(frozenset(f for f in factors_of(term) if isinstance(f, Delta)), []).append(term)
     plain = groups.pop(frozenset(), [])
-    return _in_front([*plain, *map(_in_front, groups.values())])
+    return _in_front([*plain, *(_in_front(group, join) for group in groups.values())], join)
 
 
-def _in_front(terms: Sequence[Term]) -> Term:
+def _without_fractions(term: Term) -> Term:
+    """½ (a − b) for ½ a − ½ b."""
+    found = mul(*primitive(term))
+    return found if printed_length(found) < printed_length(term) else term
+
+
+def _in_front(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
     """A sum with the factors in front that all of its terms have, and with these the number that divides the rest."""
     numbers = [mul(*(f for f in factors_of(term) if isinstance(f, Number))) for term in terms]
     others = [tuple(f for f in factors_of(term) if not isinstance(f, Number)) for term in terms]
     common, rests = common_factors(others)
     if not common:
-        return add(*terms)
-    inside = add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True)))
-    return mul(*common, *_primitive(inside))
-
-
-def _primitive(factor: Term) -> tuple[Term, ...]:
-    """A factor that is a sum as a number and a sum of whole multiples without a common divisor: 8 and 2 x − b."""
-    if not isinstance(factor, Add):
-        return (factor,)
-    numbers = [mul(*(f for f in factors_of(term) if isinstance(f, Number))) for term in factor.terms]
-    content = _content([number for number in numbers if isinstance(number, Number)])
-    inverse = Number(tidy(1 / content))
-    return (factor,) if content == 1 else (Number(tidy(content)), add(*(mul(inverse, term) for term in factor.terms)))
-
-
-def _content(numbers: Sequence[Number]) -> Fraction:
-    """The greatest number that exact real numbers are whole multiples of, 1 where there are others."""
-    if not all(number.exact and not number.imag and number.real for number in numbers):
-        return Fraction(1)
-    exact = [Fraction(number.real) for number in numbers]
-    denominator = lcm(*(number.denominator for number in exact))
-    return Fraction(gcd(*(int(number * denominator) for number in exact)), denominator)
+        return _without_fractions(join(add(*terms)))
+    inside = join(add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True))))
+    return mul(*common, *primitive(inside))

@@ -1,0 +1,153 @@
+"""Networks of a sum that have factors in common: one Σ, under which the rest is added up.
+
+    Σ_i A[d,i]·x[i] + Σ_j A[j,d]·x[j]   →   Σ_i (A[d,i] + A[i,d])·x[i]
+    J·s[d−1] + J·s[d+1] + h             →   J·(s[d−1] + s[d+1]) + h
+
+The indices of one Σ are named as those of another so that as many factors as can be are equal; which they are is a
+question of binders, which the e-graph cannot ask: there two Σ's have names of their own.
+
+Invariant: the value is unchanged, the work is no more, and each step makes the print shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import gcd, lcm
+
+from combdiff.ir import Add, Mul, Names, Number, Sum, Term, Var, add, mul, substitute, tidy, total
+from combdiff.simplification.egraph.extraction import parts_cost
+from combdiff.simplification.normal_form.expansion import common_factors, factors_of
+from combdiff.simplification.normal_form.lengths import printed_length
+
+MOST_TERMS = 12  # of a sum whose pairs are tried
+MOST_NAMINGS = 64  # of the indices of one Σ by those of another
+
+Renaming = Mapping[Var, Var]
+
+
+@dataclass(frozen=True)
+class _Network:
+    """A term: number · Σ over indices of the product of factors."""
+
+    number: Term
+    indices: tuple[Var, ...]
+    factors: tuple[Term, ...]
+
+
+def joined_networks(term: Term) -> Term:
+    """A sum with those of its terms made one that have factors in common, as long as that makes it shorter."""
+    while isinstance(term, Add) and len(term.terms) <= MOST_TERMS:
+        found = min(_steps(term), key=printed_length, default=term)
+        if printed_length(found) >= printed_length(term):
+            return term
+        term = found
+    return term
+
+
+def _steps(term: Add) -> Iterator[Term]:
+    """The sums with two of the terms joined that take no more work."""
+    names = Names(term)
+    networks = [_network(part, names) for part in term.terms]
+    work = sum(parts_cost(term).values())
+    for one, other in combinations(range(len(networks)), 2):
+        joined = _joined(networks[one], networks[other])
+        if joined is not None:
+            found = add(*(part for n, part in enumerate(term.terms) if n not in (one, other)), joined)
+            if sum(parts_cost(found).values()) <= work:
+                yield found
+
+
+def _network(term: Term, names: Names) -> _Network:
+    """A term with the Σ's among its factors as one, under names of its own."""
+    number: list[Term] = []
+    indices: list[Var] = []
+    factors: list[Term] = []
+    for factor in factors_of(term):
+        if isinstance(factor, Number):
+            number.append(factor)
+        elif isinstance(factor, Sum):
+            own = tuple(names.fresh(index) for index in factor.indices)
+            indices += own
+            factors += factors_of(substitute(factor.body, dict(zip(factor.indices, own, strict=True))))
+        else:
+            factors.append(factor)
+    return _Network(mul(*number), tuple(indices), tuple(factors))
+
+
+def _joined(one: _Network, other: _Network) -> Term | None:
+    """The sum of two networks as one, in the naming that makes most of their factors equal; None if none is."""
+    best: tuple[int, Term] | None = None
+    for naming in _namings(one, other):
+        renamed = tuple(substitute(factor, naming) for factor in other.factors)
+        common, rests = common_factors([one.factors, renamed])
+        shared = [index for index in one.indices if any(index in factor.free for factor in common)]
+        if not common or len(common) <= (best[0] if best else 0):
+            continue
+        own = [index for index in one.indices if index not in shared]
+        others = [naming.get(index, index) for index in other.indices if naming.get(index, index) not in shared]
+        sums = (mul(one.number, _over(own, rests[0])), mul(other.number, _over(others, rests[1])))
+        best = len(common), total(tuple(shared), mul(*common, *primitive(joined_networks(add(*sums)))))
+    return best[1] if best else None
+
+
+def _over(indices: Sequence[Var], factors: Sequence[Term]) -> Term:
+    """Σ over the indices of a product, numbers of terms for indices that no factor has."""
+    return total(tuple(indices), mul(*factors)) if indices else mul(*factors)
+
+
+def _namings(one: _Network, other: _Network) -> Iterator[Renaming]:
+    """Names for summed indices of `other`, those of `one`, under which a factor of one is a factor of the other."""
+    found: dict[tuple[tuple[str, str], ...], Renaming] = {}
+    todo: list[tuple[Renaming, int]] = [({}, 0)]
+    while todo and len(found) < MOST_NAMINGS:
+        naming, n = todo.pop()
+        if n == len(other.factors):
+            found.setdefault(tuple(sorted((a.name, b.name) for a, b in naming.items())), naming)
+            continue
+        todo.append((naming, n + 1))
+        for factor in one.factors:
+            more = _matched(other.factors[n], factor, naming, other.indices, one.indices)
+            if more is not None and more != naming:
+                todo.append((more, n + 1))
+    yield from found.values()
+
+
+def _matched(part: Term, like: Term, naming: Renaming, own: Sequence[Var], theirs: Sequence[Var]) -> Renaming | None:
+    """The naming with what makes one term another; None where nothing does."""
+    if isinstance(part, Var) and part in own:
+        if part in naming:
+            return naming if naming[part] is like else None
+        free = isinstance(like, Var) and like in theirs and like.type == part.type and like not in naming.values()
+        return {**naming, part: like} if free and isinstance(like, Var) else None
+    if part is like:
+        return naming if part.free.isdisjoint(own) else None
+    if type(part) is not type(like) or len(part.children) != len(like.children) or not part.children:
+        return None
+    if isinstance(part, Sum | Add | Mul) and part.bound:
+        return None
+    found: Renaming | None = naming
+    for child, other in zip(part.children, like.children, strict=True):
+        found = None if found is None else _matched(child, other, found, own, theirs)
+    return found if found is not None and substitute(part, found) is like else None
+
+
+def primitive(factor: Term) -> tuple[Term, ...]:
+    """A factor that is a sum as a number and a sum of whole multiples without a common divisor: 8 and 2 x − b."""
+    if not isinstance(factor, Add):
+        return (factor,)
+    numbers = [mul(*(f for f in factors_of(term) if isinstance(f, Number))) for term in factor.terms]
+    content = _content([number for number in numbers if isinstance(number, Number)])
+    inverse = Number(tidy(1 / content))
+    return (factor,) if content == 1 else (Number(tidy(content)), add(*(mul(inverse, term) for term in factor.terms)))
+
+
+def _content(numbers: Sequence[Number]) -> Fraction:
+    """The greatest number that exact real numbers are whole multiples of, 1 where there are others."""
+    if not all(number.exact and not number.imag and number.real for number in numbers):
+        return Fraction(1)
+    exact = [Fraction(number.real) for number in numbers]
+    denominator = lcm(*(number.denominator for number in exact))
+    return Fraction(gcd(*(int(number * denominator) for number in exact)), denominator)

@@ -1,0 +1,75 @@
+"""How long a term is to read: the symbols of its print in index notation, commas not counted.
+
+    2 Σ_i A[d,i]·x[i]²    has    1 + 2 + 5 + 5    symbols
+
+A factor that occurs again is a power, one over a power a fraction, −1 a sign, and a number is one symbol.
+
+Invariant: equal terms have equal lengths, and what is added to a term makes it longer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from combdiff.ir import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, items_of, remembered, split
+
+
+def length(body: Term) -> int:
+    """How many symbols a let program takes in index notation, a definition once; commas are not counted."""
+    bindings, result = split(body)
+    heads = sum(2 + _indices(len(value.parameters)) if isinstance(value, Lambda) else 2 for _, value in bindings)
+    return heads + sum(_inner(value) for _, value in bindings) + sum(_inner(item) for item in items_of(result))
+
+
+def _inner(value: Term) -> int:
+    return printed_length(value.body if isinstance(value, Lambda) else value)
+
+
+def _indices(count: int) -> int:
+    """The symbols of `[i,j]`."""
+    return 2 + count if count else 0
+
+
+@remembered
+def printed_length(term: Term) -> int:
+    """How many symbols a scalar term takes in index notation."""
+    match term:
+        case Number():
+            return 1 + (term.real < 0)
+        case Var():
+            return 1
+        case Sum():
+            return 1 + len(term.indices) + _bracketed(term.body)
+        case Mul():
+            return _product(term)
+        case Add():
+            negative = sum(_is_negative(part) for part in term.terms)
+            return sum(map(printed_length, term.terms)) + len(term.terms) - 1 - min(negative, len(term.terms) - 1)
+        case Conj():
+            return 1 + _bracketed(term.body)
+        case Primitive(name="power"):
+            base, exponent = term.arguments
+            if isinstance(exponent, Number) and exponent.real == -1:
+                return 2 + _bracketed(base)
+            return _bracketed(base) + printed_length(exponent)
+        case Apply():
+            return printed_length(term.function) + 2 + sum(map(printed_length, term.arguments))
+    return 1 + (2 if term.children else 0) + sum(map(printed_length, term.children))
+
+
+def _is_negative(term: Term) -> bool:
+    first = term.factors[0] if isinstance(term, Mul) else term
+    return isinstance(first, Number) and first.real < 0
+
+
+def _product(term: Mul) -> int:
+    """The symbols of a product: −1 is a sign, a factor that occurs again a power, and one over a power a fraction."""
+    number = 0
+    if isinstance(first := term.factors[0], Number):
+        number = 1 if first.real == -1 and not first.imag else printed_length(first)
+    counts = Counter(factor for factor in term.factors if not isinstance(factor, Number))
+    return number + sum(_bracketed(factor) + (count > 1) for factor, count in counts.items())
+
+
+def _bracketed(term: Term) -> int:
+    return printed_length(term) + (2 if isinstance(term, Add) else 0)

@@ -1,0 +1,34 @@
+"""Derivatives beside the forms of textbooks (benchmarks/textbook.txt): a part of them, by length and by value."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+import textbook
+
+EVERY = 4
+CHOSEN = textbook.entries()[::EVERY]
+
+
+@pytest.mark.parametrize("entry", CHOSEN, ids=lambda entry: entry.title)
+def test_derivatives_are_no_longer_than_the_books(entry: textbook.Entry) -> None:
+    result = textbook.compared(entry)
+    assert result.longer == bool(entry.reason), (result.prints, result.ours, result.books)
+    assert not textbook.wrong(entry)
+
+
+def test_symbols_are_counted_as_printed() -> None:
+    assert textbook.symbols("(A, x) ↦ d ↦ 2 Σ_i A[d,i] x[i]") == 12
+    assert textbook.symbols("2·Aᵀ·(A·x - b)") == 12
+    assert textbook.symbols("t = K⁻¹·y\n1/2·t") == 6 + 3
+
+
+def test_the_table_is_of_books() -> None:
+    table = textbook.entries()
+    assert len(table) >= 150
+    assert len({(entry.title, entry.book) for entry in table}) == len(table)

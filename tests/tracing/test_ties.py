@@ -1,0 +1,55 @@
+"""The derivative at ties, zeros and branch points: as the guide's table states it, beside JAX's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+HALF, NAN = 0.5, np.nan
+# Name, the function of a library and a vector, the point, our gradient, JAX's where it differs.
+PLACES: dict[str, tuple[Callable[[Any, Any], Any], list[float], list[float], list[float] | None]] = {
+    "maximum(x, y), minimum(x, y) where x = y": (lambda np, x: np.maximum(x[0], x[1]), [2, 2], [HALF, HALF], None),
+    "x.max(), x.min() where several are largest": (lambda np, x: np.max(x), [2, 2, 1], [HALF, HALF, 0], None),
+    "clip(x, a, b) where x = a": (lambda np, x: np.clip(x[0], 0.0, 1.0), [0], [HALF], None),
+    "where(x > 0, a, b) where x = 0": (lambda np, x: np.where(x[0] > 0, x[0], 0), [0], [0], None),
+    "abs(x) at 0": (lambda np, x: np.abs(x[0]), [0], [0], [1]),
+    "sqrt(x) at 0": (lambda np, x: np.sqrt(x[0]), [0], [np.inf], None),
+    "linalg.norm(x) at 0": (lambda np, x: np.linalg.norm(x), [0, 0], [NAN, NAN], None),
+    "hypot(x, y) at 0": (lambda np, x: np.hypot(x[0], x[1]), [0, 0], [NAN, NAN], [HALF, HALF]),
+    "arctan2(y, x) at 0": (lambda np, x: np.arctan2(x[0], x[1]), [0, 0], [NAN, NAN], None),
+    "var(x) of one number": (lambda np, x: np.var(x), [3], [0], None),
+    "std(x) of one number": (lambda np, x: np.std(x), [3], [NAN], None),
+}
+GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "programs.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_the_derivative_is_the_stated_one(name: str) -> None:
+    function, point, ours, jax_s = PLACES[name]
+
+    def at(x):  # type: ignore[no-untyped-def]
+        return function(np, x)
+
+    at.__annotations__ = {"x": cd.Space(len(point))}
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(cd.grad(cd.program(at))(np.array(point, float)), ours)
+    jax = pytest.importorskip("jax")
+    found = jax.grad(lambda x: function(jax.numpy, x))(jax.numpy.array(point, float))
+    np.testing.assert_array_equal(found, ours if jax_s is None else jax_s)
+
+
+def test_the_guide_states_them() -> None:
+    for name, (_, _, ours, jax_s) in PLACES.items():
+        other = "the same" if jax_s is None else _written(jax_s)
+        assert f"| {name} | {_written(ours)} | {other} |" in GUIDE
+
+
+def _written(numbers: list[float]) -> str:
+    names = {"0.5": "½", "inf": "∞", "nan": "no number"}
+    return ", ".join(names.get(f"{number:g}", f"{number:g}") for number in numbers)
