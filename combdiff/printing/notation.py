@@ -155,7 +155,7 @@ class Layout:
         name = Name(scope[var])
         if isinstance(value, AtStep):
             inner = self._enter(scope, value.indices, value.body)
-            left = Subscripted(name, self._indices(value.place, inner), False) if value.place else name
+            left = Subscripted(name, self._places(value, inner), False) if value.place else name
             return left, self.doc(value.body, inner)
         if not isinstance(value, Lambda):
             return name, self.doc(value, scope)
@@ -163,6 +163,18 @@ class Layout:
         names = self._ranged(value.parameters, value.body, scope, inner, var)
         left = Subscripted(name, names, _is_round(None, value.parameters))
         return left, self.doc(value.body, inner)
+
+    def _places(self, value: AtStep, scope: Scope) -> tuple[Doc, ...]:
+        """The indices of a recurrence, those with their domains that nothing else tells: `t<5 + 1`."""
+        given = self._told.uses(value.body).given
+        unknown = [v for v in value.indices if v not in given] if value.open else []
+        ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]
+        found = []
+        for doc in self._indices(value.place, scope):
+            if isinstance(doc, Signed):
+                doc = Signed(tuple((negative, ranges.get(part, part)) for negative, part in doc.terms))
+            found.append(ranges.get(doc, doc))
+        return tuple(found)
 
     def doc(self, term: Term, scope: Scope) -> Doc:
         """Any term, with its sign if it has one."""

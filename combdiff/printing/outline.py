@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from combdiff.ir import (
     Affine,
@@ -201,7 +201,7 @@ class _Writer:
         if isinstance(term, Lambda) and is_tensor(term):
             return Lambda(term.parameters, self._rewritten(term.body))
         if isinstance(term, AtStep):
-            return AtStep(term.indices, term.place, self._rewritten(term.body))
+            return replace(term, body=self._rewritten(term.body))
         return self._rewritten(term)
 
     def _rewritten(self, term: Term) -> Term:

@@ -11,7 +11,7 @@ Invariant: a state has one name, and its value before step t, or after a reverse
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from combdiff.ir import (
     BEFORE,
@@ -20,6 +20,7 @@ from combdiff.ir import (
     Lambda,
     Names,
     Scan,
+    Size,
     Space,
     Term,
     Tuple,
@@ -39,18 +40,22 @@ Definitions = list[tuple[Var, Term]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AtStep(Term):
-    """What a tensor is at some of its indices, `x[t+1,…] = body` for all t; it occurs in prints alone."""
+    """What a tensor is at some of its indices, `x[t+1,…] = body` for all t; it occurs in prints alone.
+
+    `open` says that nothing else tells how many steps there are.
+    """
 
     indices: tuple[Var, ...]
     place: tuple[Term, ...]
     body: Term
+    open: bool = False
 
     @property
     def children(self) -> tuple[Term, ...]:
         return (*self.place, self.body)
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
-        return AtStep(self.indices, children[:-1], children[-1])
+        return replace(self, place=children[:-1], body=children[-1])
 
     @property
     def bound(self) -> tuple[Var, ...]:
@@ -65,6 +70,10 @@ def with_recurrences(bindings: Definitions, result: Term) -> tuple[Definitions, 
         return bindings, result
     writer = _Writer(names)
     found = writer.definitions(bindings, ())
+    told = {var for var, size in writer.sizes.items() if size in writer.shown}
+    found = [
+        (var, replace(value, open=var not in told) if isinstance(value, AtStep) else value) for var, value in found
+    ]
     return found, put_back(result, writer.known)
 
 
@@ -92,6 +101,8 @@ class _Writer:
         self.names = names
         self.known: dict[Var, Term] = {}
         self.states: dict[Term, tuple[Var, ...]] = {}
+        self.sizes: dict[Var, Size] = {}  # of each name the number of steps
+        self.shown: set[Size] = set()  # numbers of steps that boundaries show
 
     def definitions(self, bindings: Sequence[tuple[Var, Term]], around: tuple[Var, ...]) -> Definitions:
         """The definitions that bindings make under the indices of the steps around."""
@@ -127,6 +138,8 @@ class _Writer:
         form = canonical_names(scan.result(LAST, 0))
         found = [] if form in self.states else self._recurrence(form, scan, around)
         names, count = self.states[form], len(scan.states)
+        if scan.states and (scan.reverse or scan.kind == LAST):
+            self.shown.add(scan.steps.size)
         index = self.names.fresh(scan.index)
         size = size_form(scan.steps.size)
         early, late = index, affine([(index, 1)], 1)
@@ -156,6 +169,7 @@ class _Writer:
             for stem, s in zip(stems, every, strict=True)
         )
         self.states[form] = names
+        self.sizes.update(dict.fromkeys(names, scan.steps.size))
         found: Definitions = []
         for name, value, x in zip(names, scan.starts, step.states, strict=False):
             found.append((name, self._at(around, (*around, start), put_back(value, self.known))))

@@ -207,6 +207,18 @@ def test_the_length_adds_nothing_to_the_derivation() -> None:
     assert str(long) == str(short).replace("x2[3]", "x2[100000]")
 
 
+def test_programs_of_different_lengths_are_different() -> None:
+    def powers(length: int) -> cd.Program:
+        @cd.program
+        def squares(a: R):
+            return (cd.scan(lambda x, _: (a * x, x), 1.0, length=length)[1] ** 2).sum()
+
+        return squares
+
+    assert str(powers(3)) == "a ↦\n  x[0] = 1\n  x[t<3 + 1] = a x[t]\n  Σ_i x[i]²"
+    assert powers(3) == powers(3) != powers(5)
+
+
 def test_what_no_state_changes_is_done_before_the_loop() -> None:
     @cd.program
     def driven(A: M, B: M, x0: V, u: U):

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 # Parts of lines that an example must print, in this order.
 SHOWN = {
     "pendulum": [
-        "state[t + 1] = state[t] + 0.02 t2[t]",
+        "state[t<T + 1] = state[t] + 0.02 t2[t]",
         "its gradient:",
         "state3[T] = 0",
         "g = 9.81, c = 0.30",
