@@ -75,6 +75,10 @@ def error_function(x: Vector):
     return cd.sum(lambda i: x[i] * (cd.erf(x[i]) + cd.erfc(x[i])))
 
 
+def log_cosh(x: Vector):
+    return cd.sum(lambda i: cd.log(cd.cosh(x[i])))
+
+
 def chosen(x: Vector):
     return cd.sum(lambda i: cd.where(x[i] < 1, cd.sin(x[i]), cd.sin(x[i])))
 
@@ -94,6 +98,7 @@ LAWS: dict[str, Callable[..., Any]] = {  # by how the heading of the section beg
     "whole powers": entropy,
     "one denominator": moebius,
     "the larger of two numbers": rectified,
+    "hyperbolic and logistic functions": log_cosh,
     "numbers compared": chosen,
     "inverse pairs": modulus,
     "special functions": error_function,
@@ -177,16 +182,8 @@ def coulomb(J: cd.Space("N", "N", "N", "N", symmetry=["J[p,q,r,s] = J[r,s,p,q]"]
     return cd.sum(lambda i, j, p, q, r, s: x[p, i] * x[q, i] * x[r, j] * x[s, j] * J[p, q, r, s])
 
 
-def products(x: Vector):
-    return cd.sum(lambda i: x[i] ** 2 * cd.exp(x[i]) * cd.sin(x[i]))
-
-
 def rayleigh(x: Complex, H: Hermitian):
     return cd.real(x.conj() @ H @ x) / cd.real(x.conj() @ x)
-
-
-def pairs(x: cd.Space("n", 2)):
-    return cd.sum(lambda i, j: cd.exp(-cd.sum(lambda d: (x[i, d] - x[j, d]) ** 2)))
 
 
 def projected(x: Even, a: Vector):
@@ -200,9 +197,8 @@ def determinant(x: cd.Space("m", "n"), S: Even):
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
     "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
     "symmetries of tensors": (Codec, "unsigned_laws", lambda self: "", rayleigh),
-    "common factors": (pipeline, "factored", lambda value: value, products),
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),
-    "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, pairs),
+    "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, determinant),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
     "common parts of results": (derivation, "bind_common", lambda body: body, coulomb),
 }
