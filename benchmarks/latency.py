@@ -1,12 +1,14 @@
 """How long derivations take from a cold start, beside `jax.jit` where the same program is written for JAX.
 
-Every figure comes from a fresh process: CPU seconds (of all threads) from the first import to the derived program as
-text, for JAX to the first value of the compiled derivative. Names on the command line choose programs.
+Every figure comes from a fresh process with compiled modules on disk: CPU seconds (of all threads) from the first
+import to the first value of the derivative on the same small arrays, for combdiff also as text. Names on the command
+line choose programs.
 Run: python benchmarks/latency.py [--jax] [--repeats 3] [name …]
 """
 
 import argparse
 import importlib.util
+import os
 import statistics
 import subprocess
 import sys
@@ -130,7 +132,73 @@ def derived(name: str) -> str:
             program(mixture, cd.Space("n", "d"), cd.Space("k", "d"), cd.Space("k")), "m"
         ),
     }
-    return str(cases[name]()) if name else "\n".join(cases)
+    if not name:
+        return "\n".join(cases)
+    derivative = cases[name]()
+    derivative(*arrays(name))
+    return str(derivative)
+
+
+# --- the arrays --------------------------------------------------------------------------------------------------
+
+
+def arrays(name: str) -> tuple[Any, ...]:
+    """Small arguments of a program, the same for both libraries."""
+    rng = np.random.default_rng(0)
+
+    def real(*shape: int) -> Any:
+        return 0.3 * rng.normal(size=shape)
+
+    def complex_(*shape: int) -> Any:
+        return real(*shape) + 1j * real(*shape)
+
+    def integrals(n: int) -> Any:
+        J = complex_(n, n, n, n)
+        J = J + J.transpose(2, 3, 0, 1)
+        return J + J.transpose(1, 0, 3, 2).conj()
+
+    def overlaps(n: int, points: int) -> Any:
+        S = complex_(n, n, points, points)
+        return S + S.transpose(1, 0, 3, 2).conj()
+
+    makers: dict[str, Callable[[], tuple[Any, ...]]] = {
+        "logistic map, 10 steps": lambda: (3.7, 0.3),
+        "logistic map, Hessian": lambda: (3.7, 0.3),
+        "pendulum, 10 steps": lambda: (0.1, 0.01),
+        "MPS energy": lambda: (
+            complex_(2, 3),
+            complex_(3, 2, 3),
+            complex_(3, 2, 3),
+            complex_(3, 2, 3),
+            complex_(3, 2),
+            complex_(2, 2),
+        ),
+        "bundle adjustment": lambda: (real(4, 3, 3), 2 + real(10, 3), real(20, 2)),
+        "Kalman filter, 8 steps": lambda: (
+            real(3, 3),
+            real(2, 3),
+            np.eye(3),
+            np.eye(2),
+            real(8, 2),
+            real(3),
+            np.eye(3),
+        ),
+        "coupled-cluster Lagrangian": lambda: (
+            real(4, 4, 2, 2),
+            real(4, 4, 4, 4),
+            real(2, 4, 4, 2),
+            real(4, 4, 2, 2),
+            real(4, 4, 2, 2),
+        ),
+        "GP evidence, Hessian": lambda: (real(8), real(8), 1.0, 0.5),
+        "64 tanh layers": lambda: (real(LAYERS, 8, 8), real(8)),
+        "attention": lambda: (real(6, 6), real(6, 6), real(6, 6)),
+        "Hartree-Fock": lambda: (integrals(4), complex_(4, 2)),
+        "Wannier": lambda: (np.array([1.0, 0.5, 1.0]), overlaps(3, 4), complex_(3, 2, 4)),
+        "RNN, 6 steps": lambda: (real(4, 4), real(4, 4), real(6, 4)),
+        "Gaussian mixture": lambda: (real(9, 2), real(3, 2), np.array([0.2, 0.3, 0.5])),
+    }
+    return makers[name]()
 
 
 # --- programs for both libraries ---------------------------------------------------------------------------------
@@ -172,17 +240,86 @@ def compiled(name: str) -> str:
     import jax
     import jax.numpy as jnp
 
-    rng = np.random.default_rng(0)
-    cases: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]]] = {
-        "logistic map, 10 steps": (jax.grad, logistic, (3.7, 0.3)),
-        "logistic map, Hessian": (jax.hessian, logistic, (3.7, 0.3)),
-        "pendulum, 10 steps": (jax.grad, pendulum(jnp), (0.1, 0.01)),
-        "64 tanh layers": (jax.grad, layers(jnp), (rng.normal(size=(LAYERS, 8, 8)), rng.normal(size=8))),
+    jax.config.update("jax_enable_x64", True)
+    einsum, conj = jnp.einsum, jnp.conj
+
+    def mps(A, B, C, D, E, W):
+        left = einsum("ic,jd,ij->cd", conj(A), A, W)
+        for site in (B, C, D):
+            left = einsum("ab,aic,bjd,ij->cd", left, conj(site), site, W)
+        return jnp.real(einsum("ab,ai,bj,ij->", left, conj(E), E, W))
+
+    def bundle(cameras, points, seen):
+        total = 0.0
+        for o in range(20):
+            x, y, z = cameras[o % 4] @ points[o // 2]
+            total = total + (x / z - seen[o, 0]) ** 2 + (y / z - seen[o, 1]) ** 2
+        return total
+
+    def kalman(F, H, Q, R, z, m, P):
+        value = 0.0
+        for step in range(8):
+            m, P = F @ m, F @ P @ F.T + Q
+            S, r = H @ P @ H.T + R, z[step] - H @ m
+            gain = P @ H.T @ jnp.linalg.inv(S)
+            value = value + jnp.linalg.slogdet(S)[1] + r @ jnp.linalg.inv(S) @ r
+            m, P = m + gain @ r, P - gain @ H @ P
+        return value
+
+    def lagrangian(V, W, X, t, u):
+        residual = V + einsum("abcd,cdij->abij", W, t) / 2 + einsum("kbcj,acik->abij", X, t)
+        return einsum("abij,abij->", V, t) / 4 + einsum("abij,abij->", u, residual)
+
+    def evidence(x, y, s, w):
+        K = s * jnp.exp(-((x[:, None] - x[None, :]) ** 2) / w) + jnp.eye(len(x))
+        return y @ jnp.linalg.inv(K) @ y + jnp.linalg.slogdet(K)[1]
+
+    def attention(Q, K, V):
+        weights = jnp.exp(Q @ K.T)
+        return ((weights / weights.sum(axis=1, keepdims=True)) @ V).sum()
+
+    def hartree_fock(J, C):
+        return jnp.real(einsum("pi,qi,rj,sj,pqrs->", conj(C), C, conj(C), C, J))
+
+    def wannier(w, S, U):
+        total, points = 0.0, S.shape[2]
+        for place, b in enumerate(range(-1, 2)):
+            near = (jnp.arange(points) + b) % points
+            links = S[:, :, jnp.arange(points), near]
+            rho = einsum("pnk,pqk,qnk->n", conj(U), links, U[:, :, near])
+            total = total + w[place] * jnp.real(conj(rho) * rho).sum()
+        return total
+
+    def rnn(A, B, x):
+        h = jnp.tanh(B @ x[0])
+        for step in range(1, 6):
+            h = jnp.tanh(A @ h + B @ x[step])
+        return (h**2).sum()
+
+    def mixture(x, m, p):
+        distances = ((x[:, None, :] - m[None, :, :]) ** 2).sum(axis=2)
+        return jnp.log((p * jnp.exp(-distances)).sum(axis=1)).sum()
+
+    grad, both, hessian = jax.grad, jax.value_and_grad, jax.hessian
+    cases: dict[str, Callable[..., Any]] = {
+        "logistic map, 10 steps": grad(logistic),
+        "logistic map, Hessian": hessian(logistic),
+        "pendulum, 10 steps": grad(pendulum(jnp)),
+        "MPS energy": both(mps, 2),
+        "bundle adjustment": grad(bundle, (0, 1)),
+        "Kalman filter, 8 steps": both(kalman, 0),
+        "coupled-cluster Lagrangian": both(lagrangian, (3, 4)),
+        "GP evidence, Hessian": hessian(evidence, (2, 3)),
+        "64 tanh layers": grad(layers(jnp)),
+        "attention": grad(attention),
+        "Hartree-Fock": grad(hartree_fock, 1),
+        "Wannier": grad(wannier, 2),
+        "RNN, 6 steps": grad(rnn),
+        "Gaussian mixture": grad(mixture, 1),
     }
     if not name:
         return "\n".join(cases)
-    transform, function, arguments = cases[name]
-    return str(jax.block_until_ready(jax.jit(transform(function))(*arguments)))
+    return str(jax.block_until_ready(jax.jit(cases[name])(*arrays(name))))
 
 
 # --- measuring -----------------------------------------------------------------------------------------------------
@@ -191,9 +328,10 @@ def compiled(name: str) -> str:
 def cold(library: str, name: str, repeats: int) -> float:
     """The median CPU seconds of fresh processes, after one that fills the caches of the file system."""
     spent = []
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     for _ in range(repeats + 1):
         command = [sys.executable, __file__, "--one", library, name]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
         if done.returncode:
             raise SystemExit(f"{name} by {library} failed:\n{done.stderr}")
         spent.append(float(done.stdout.splitlines()[-1]))

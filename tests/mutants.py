@@ -180,6 +180,12 @@ MUTANTS = (
         "hessians/newton.py",
         "return 2 * (self.direct.product(columns.conj())",
         "return 2 * (self.direct.product(columns)",
+        "tests/hessians/test_schur.py",
+    ),
+    Mutant(
+        "hessians/newton.py",
+        "solve(columns.conj() / 2).conj()",
+        "solve(columns / 2).conj()",
         "tests/hessians/test_newton.py",
     ),
     Mutant(

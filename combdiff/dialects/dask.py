@@ -107,7 +107,7 @@ class DaskDialect(NumPyDialect):
 
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """With the inverse: a system needs both of its arrays whole."""
-        return f'_whole(lambda block: _inverse(block, "{name}"), {matrix}, {matrix}.shape) @ {right}'
+        return f'(_whole(lambda block: _inverse(block, "{name}"), {matrix}, {matrix}.shape) @ {right})'
 
     def called(self, text: str) -> str:
         """The result of a callable that the user gave."""

@@ -11,21 +11,26 @@ Invariant: calling a primitive on a term gives the term it stands for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from combdiff.errors import UnsupportedError
 from combdiff.ir import (
+    HALF,
     MATRIX_TABLE,
     TABLE,
     Add,
     Apply,
+    Conj,
     Function,
     Lambda,
+    Mul,
     Names,
     Number,
     Point,
     Primitive,
     Pullback,
     Space,
+    Sum,
     Term,
     Var,
     add,
@@ -53,6 +58,27 @@ def conjugate(term: Term) -> Term:
 def _parts(term: Term) -> tuple[Term, ...]:
     """The terms of a sum: a product is spread over them, so that those of the product rule meet like ones."""
     return term.terms if isinstance(term, Add) else (term,)
+
+
+def _networks(term: Term | None) -> list[tuple[Indices, Term]]:
+    """A derivative of a matrix function as sums of products, each with the indices it sums over; None is 0.
+
+    So one index after another can be summed over, beginning with what arrives: a factor that is a Σ of its own has as
+    many indices as the result and the matrix together.
+    """
+    match term:
+        case None:
+            return []
+        case Add():
+            return [network for part in term.terms for network in _networks(part)]
+        case Sum():
+            return [((*term.indices, *own), body) for own, body in _networks(term.body)]
+        case Conj():
+            return [(own, conj(body)) for own, body in _networks(term.body)]
+        case Mul():
+            choices = product(*map(_networks, term.factors))
+            return [(tuple(v for own, _ in parts for v in own), mul(*(body for _, body in parts))) for parts in choices]
+    return [((), term)]
 
 
 @dataclass(frozen=True)
@@ -162,6 +188,14 @@ class Elementwise:
         return add(first, mul(mirrored, conjugate(tangent)))
 
 
+def _hermitian_part(tensor: Term, at: Point) -> Term:
+    """½(T + T†) of each matrix of a stack, T as one object: it is computed once."""
+    space = type_of(tensor)
+    assert isinstance(space, Space)
+    *stack, k, m = indices = tuple(map(at.fresh, space.axes))
+    return Lambda(indices, mul(HALF, add(Apply(tensor, indices), conjugate(Apply(tensor, (*stack, m, k))))))
+
+
 @dataclass(frozen=True)
 class MatrixFunction:
     """`X ↦ f(X)`, a row of `MATRIX_TABLE`; pullback `k ↦ Σ (∂f/∂X)*·k + (∂f/∂X̄)·k*`, Σ over the indices of the result.
@@ -174,38 +208,48 @@ class MatrixFunction:
     def __call__(self, value: Term) -> Term:
         return Primitive(self.name, (value,))
 
-    def _indices(self, value: Term, other: Term) -> tuple[Indices, Indices, Indices]:
-        """New indices: of the stack, of one matrix, and of the result for one matrix."""
+    def _indices(self, value: Term, other: Term) -> tuple[Point, Indices, Indices, Indices]:
+        """The point, and new indices: of the stack, of one matrix, and of the result for one matrix."""
         names, space = Names(value, other), type_of(value)
         assert isinstance(space, Space)
-        stack, matrix = names.indices(space.axes[:-2], "abc"), names.indices(space.axes[-2:])
-        return stack, matrix, () if MATRIX_TABLE[self.name].scalar else names.indices(space.axes[-2:], "ij")
+        rows, columns = space.axes[-2:]
+        stack, matrix = names.indices(space.axes[:-2], "abc"), names.indices((rows, columns))
+        out = names.indices(MATRIX_TABLE[self.name].of_result((rows, columns)), "ij")
+        point = Point(value, stack, (rows, columns), lambda domain: names.indices((domain,), "p")[0])
+        return point, stack, matrix, out
 
-    def _partials(self, value: Term, stack: Indices, out: Indices, matrix: Indices) -> tuple[Term, Term | None]:
+    def _partials(self, at: Point, out: Indices, matrix: Indices) -> tuple[Term, Term | None]:
         """∂f/∂X and ∂f/∂X̄ at indices (the latter None where f is holomorphic or everything is real)."""
-        direct, mirrored = MATRIX_TABLE[self.name].partials(not is_complex(value))
-        at = Point(value, stack)
+        direct, mirrored = MATRIX_TABLE[self.name].partials(not is_complex(at.matrix))
         return direct(at, out, *matrix), None if mirrored is None else mirrored(at, out, *matrix)
 
     def pullback(self, value: Term, cotangent: Term) -> Term:
-        stack, matrix, out = self._indices(value, cotangent)
-        direct, mirrored = self._partials(value, stack, out, matrix)
+        at, stack, matrix, out = self._indices(value, cotangent)
+        direct, mirrored = self._partials(at, out, matrix)
         k = apply(cotangent, (*stack, *out))
-        pulled = add(*(mul(conjugate(part), k) for part in _parts(direct)))
-        if mirrored is not None:
-            pulled = add(pulled, mul(mirrored, conjugate(k)))
-        return Lambda((*stack, *matrix), total(out, pulled))
+        pulled = add(
+            *(total((*own, *out), mul(conjugate(part), k)) for own, part in _networks(direct)),
+            *(total((*own, *out), mul(part, conjugate(k))) for own, part in _networks(mirrored)),
+        )
+        slope = Lambda((*stack, *matrix), pulled)
+        return _hermitian_part(slope, at) if MATRIX_TABLE[self.name].hermitian else slope
 
     def pushforward(self, value: Term, tangent: Term) -> Term:
-        stack, matrix, out = self._indices(value, tangent)
-        direct, mirrored = self._partials(value, stack, out, matrix)
+        at, stack, matrix, out = self._indices(value, tangent)
+        direct, mirrored = self._partials(at, out, matrix)
+        if MATRIX_TABLE[self.name].hermitian:
+            tangent = _hermitian_part(tangent, at)
         t = apply(tangent, (*stack, *matrix))
-        pushed = add(*(mul(part, t) for part in _parts(direct)))
-        if mirrored is not None and MATRIX_TABLE[self.name].real_valued:
+        pushed = add(*(total((*own, *matrix), mul(part, t)) for own, part in _networks(direct)))
+        row = MATRIX_TABLE[self.name]
+        if row.hermitian and row.real_valued and is_complex(value):
+            pushed = function("real", pushed)
+        elif mirrored is not None and row.real_valued:
             pushed = function("real", mul(Number(2), pushed))
         elif mirrored is not None:
-            pushed = add(pushed, mul(mirrored, conjugate(t)))
-        return lambda_((*stack, *out), total(matrix, pushed))
+            networks = _networks(mirrored)
+            pushed = add(pushed, *(total((*own, *matrix), mul(part, conjugate(t))) for own, part in networks))
+        return lambda_((*stack, *out), pushed)
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,16 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
+In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices` (affine
+forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and `decompositions` (the flat tables, with
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
-(numbers compared), `indices` (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables,
-with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums
-of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
-products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form`
-(what is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter`
-(the meaning of terms, by naive loops).
-In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
-(affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
-(functions that NumPy lacks), `implicit` (what solves an equation), `iteration` (steps done over and over), `largest`
-(what sums of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of
-symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of
-scans, taken apart), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of
-bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
-(affine forms, δ, conditions), `primitives`, `special_functions` and `matrix_functions` (the flat tables, with
-derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of
-exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
-products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what
-is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the
-meaning of terms, by naive loops).
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions` and `matrix_functions`
+(the flat tables, with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation),
+`iteration` (steps done over and over), `largest` (what sums of exponentials are shifted by), `types` (every term has
+one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages` (over them), `moduli`, `describing`
+(names for messages), `inlining`, `steps` (of scans, taken apart), `slices` (of what scans read), `reuse` and
+`let_form` (what is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and
+`interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -42,6 +32,7 @@ from combdiff.ir.averages import (
     whole_read,
 )
 from combdiff.ir.cycles import counts_modulo, is_reduced
+from combdiff.ir.decompositions import DECOMPOSITIONS
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
 from combdiff.ir.domains import (
     MOST_INDICES,
@@ -99,7 +90,20 @@ from combdiff.ir.let_form import (
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus
-from combdiff.ir.numerics import adjugate, inverse, linear_solve, logdet_positive, wrapped
+from combdiff.ir.numerics import (
+    adjugate,
+    cholesky,
+    eigvalsh,
+    eigvecsh,
+    inverse,
+    linear_solve,
+    logdet_positive,
+    qr_r,
+    svd_left,
+    svd_right,
+    svdvals,
+    wrapped,
+)
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import (
     HALF,
@@ -118,6 +122,7 @@ from combdiff.ir.primitives import (
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled
+from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
@@ -159,6 +164,7 @@ from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of
 __all__ = [
     "AFTER",
     "BEFORE",
+    "DECOMPOSITIONS",
     "HALF",
     "LAST",
     "MATRIX_TABLE",
@@ -207,6 +213,7 @@ __all__ = [
     "Scan",
     "Shift",
     "Size",
+    "Slicing",
     "Space",
     "Subgroup",
     "Sum",
@@ -234,6 +241,7 @@ __all__ = [
     "base_name",
     "bind_heavy",
     "canonical_names",
+    "cholesky",
     "conj",
     "conjugating_action",
     "counts_modulo",
@@ -241,6 +249,8 @@ __all__ = [
     "describe",
     "divide",
     "dtype_of",
+    "eigvalsh",
+    "eigvecsh",
     "element",
     "evaluate",
     "exact",
@@ -292,6 +302,7 @@ __all__ = [
     "power",
     "power_of",
     "put_back",
+    "qr_r",
     "readable",
     "register",
     "relation",
@@ -308,6 +319,9 @@ __all__ = [
     "subgroup_factors",
     "substitute",
     "subterms",
+    "svd_left",
+    "svd_right",
+    "svdvals",
     "tidy",
     "total",
     "type_of",

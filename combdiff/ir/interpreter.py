@@ -32,6 +32,7 @@ from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import is_matrix_function
+from combdiff.ir.numerics import cholesky, eigvalsh, eigvecsh, qr_r, svd_left, svd_right, svdvals
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import subterms
@@ -73,6 +74,14 @@ _MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "amax_ties": lambda arrays: (arrays == np.max(arrays, (-2, -1), keepdims=True)).sum((-2, -1)) * 1.0,
     "amin_ties": lambda arrays: (arrays == np.min(arrays, (-2, -1), keepdims=True)).sum((-2, -1)) * 1.0,
     "signdet": lambda matrices: np.linalg.slogdet(matrices)[0],
+    "cholesky": lambda matrices: cholesky(matrices, "matrix"),
+    "eigvalsh": eigvalsh,
+    "eigvecsh": eigvecsh,
+    "svdvals": svdvals,
+    "svd_left": svd_left,
+    "svd_right": svd_right,
+    "qr_r": lambda matrices: qr_r(matrices, "matrix"),
+    "pinv": np.linalg.pinv,
 }
 
 

@@ -29,7 +29,7 @@ from combdiff.ir.inlining import (
     whole_calls,
 )
 from combdiff.ir.iteration import AFTER, LAST, Scan
-from combdiff.ir.matrix_functions import element, is_matrix_function, matrices_in
+from combdiff.ir.matrix_functions import element, is_decomposition, is_matrix_function, matrices_in
 from combdiff.ir.relations import Relation
 from combdiff.ir.reuse import settled
 from combdiff.ir.steps import at_every_step, at_histories, at_step, opened, over_indices, with_symbol
@@ -166,14 +166,20 @@ class _Binder:
         var = self._bind(lambda_((*outer, *function.parameters), inner), self.hints.get(function, "t"))
         return apply(var, (*outer, *arguments))
 
+    def _decomposed(self, term: Term) -> Var:
+        """The binding of a decomposition of a variable."""
+        indices = self.names.indices(_space_of(term).axes)
+        return self._bind(Lambda(indices, Apply(term, indices)), "t")
+
     def _matrix_function(self, term: Term) -> Term:
         """A matrix function of a variable: where its matrix depends on indices around it, of the stack of all of them.
 
-        It is not bound itself: lowering computes equal ones once, and laws see what it is a function of.
+        It is not bound itself: lowering computes equal ones once, and laws see what it is a function of. A
+        decomposition is, so that what arrives from all of its uses is added up before it goes through its derivative.
         """
         (matrix,) = term.children
         if isinstance(matrix, Var):
-            return term
+            return self._decomposed(term) if is_decomposition(term) else term
         indices = self.names.indices(_space_of(matrix).axes)
         inner = self.scalar(apply(matrix, indices))
         outer = free_indices(Lambda(indices, inner))
@@ -181,6 +187,8 @@ class _Binder:
         hint = self.hints.get(matrix, "t")
         var = inner.children[0] if whole else self._bind(Lambda((*outer, *indices), inner), hint)
         result = term.with_children((var,))
+        if is_decomposition(result):
+            result = self._decomposed(result)
         if not outer:
             return result
         rest = self.names.indices(_space_of(result).axes[len(outer) :])

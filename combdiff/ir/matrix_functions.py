@@ -19,23 +19,47 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
+from combdiff.ir.domains import Domain
 from combdiff.ir.relations import relation
-from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate, remembered
+from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate, remembered, total
 
+T = TypeVar("T")
 HALF, MINUS_HALF = Number(Fraction(1, 2)), Number(Fraction(-1, 2))
 
 
 @dataclass(frozen=True)
 class Point:
-    """The matrix at which a derivative is taken: a tensor term, and which matrix of the stack it is."""
+    """The matrix at which a derivative is taken: a tensor term, and which matrix of the stack it is.
+
+    `axes` are the domains of its rows and columns, `fresh` makes an index that a derivative sums over.
+    """
 
     matrix: Term
-    stack: tuple[Term, ...] = ()
+    stack: tuple[Term, ...]
+    axes: tuple[Domain, Domain]
+    fresh: Callable[[Domain], Var]
 
     def __call__(self, name: str, *indices: Term) -> Term:
         """The element of a matrix function at indices."""
         return element(Primitive(name, (self.matrix,)), (*self.stack, *indices))
+
+    def of(self, names: Sequence[str], *indices: Term) -> Term:
+        """The element of a matrix function of a matrix function, the outermost named first."""
+        tensor = self.matrix
+        for name in reversed(names):
+            tensor = Primitive(name, (tensor,))
+        return element(tensor, (*self.stack, *indices))
+
+    def entry(self, row: Term, column: Term) -> Term:
+        """The element of the matrix itself."""
+        return element(self.matrix, (*self.stack, row, column))
+
+    def summed(self, axis: int, body: Callable[[Term], Term]) -> Term:
+        """Σ of a body over the rows (0) or columns (1)."""
+        index = self.fresh(self.axes[axis])
+        return total((index,), body(index))
 
 
 def element(tensor: Term, indices: Sequence[Term]) -> Term:
@@ -52,11 +76,12 @@ class MatrixRow:
     """One matrix function.
 
     `partial` is ∂f[out]/∂X[k, m]; `conjugate_partial` is ∂f[out]/∂X̄[k, m], None where f is holomorphic; `real_partial`
-    replaces both for real matrices, when given. `scalar` says that the result is a number for each matrix,
-    `real_valued` that it is real for complex matrices too; one that is not `square` takes real matrices of any shape.
-    `numpy` is the expression that computes it, with {0} for the
-    matrix and {np} for the library. `domain` says where the derivative is valid; `cost` is the work for an n × n matrix
-    in units of n³ multiplications.
+    replaces both for real matrices, when given. `result` tells which axes of the matrix each axis of the result has:
+    its rows "r" and columns "c"; `square` that the matrix must be square. `hermitian` that f is one of ½(X + X†), and
+    `partial` by its elements. `natural` says that f(Xᵀ) = f(X)ᵀ and f(X*) = f(X)*. `real_valued` says that the result
+    is real for complex matrices too, `real_only` that those are refused. `numpy` is the expression that computes it,
+    with {0} for the matrix and {np} for the library. `domain` says where the derivative is valid; `cost` is the work
+    for an n × n matrix in units of n³ multiplications.
     """
 
     name: str
@@ -65,11 +90,28 @@ class MatrixRow:
     partial: Partial
     domain: str
     cost: Fraction
-    scalar: bool = False
+    result: str = "rc"
+    square: bool = True
+    natural: bool = True
+    hermitian: bool = False
     conjugate_partial: Partial | None = None
     real_partial: Partial | None = None
     real_valued: bool = False
-    square: bool = True
+    real_only: bool = False
+
+    @property
+    def scalar(self) -> bool:
+        """Whether the result is a number for each matrix."""
+        return not self.result
+
+    @property
+    def kind(self) -> str:
+        """What laws know it as: "number" or square "matrix" that goes with transposes and conjugates; or neither."""
+        return "" if not self.natural or not self.square else "number" if self.scalar else "matrix"
+
+    def of_result(self, axes: Sequence[T]) -> tuple[T, ...]:
+        """What belongs to the axes of the result, of what belongs to the rows and columns of the matrix."""
+        return tuple(axes["rc".index(letter)] for letter in self.result)
 
     def partials(self, real: bool) -> tuple[Partial, Partial | None]:
         """∂f/∂X and ∂f/∂X̄ (None where that is 0)."""
@@ -100,7 +142,7 @@ _LOGDET = MatrixRow(
     lambda at, out, k, m: mul(HALF, _inverse_transposed(at, out, k, m)),
     "X invertible",
     Fraction(1, 3),
-    scalar=True,
+    result="",
     conjugate_partial=lambda at, out, k, m: mul(HALF, conj(_inverse_transposed(at, out, k, m))),
     real_partial=_inverse_transposed,
     real_valued=True,
@@ -118,10 +160,10 @@ def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow]:
     found = f"{{np}}.{name}({{0}}, (-2, -1))"
     equal = f"{{0}} == {found}[..., None, None]"
     count = f"{{np}}.where({equal}, {{np}}.ones_like({{0}}), {{np}}.zeros_like({{0}})).sum((-2, -1))"
-    latex, cost = rf"\{name[1:]}", Fraction(0)
+    latex, cost, counted = rf"\{name[1:]}", Fraction(0), r"\operatorname{ties}"
     return (
-        MatrixRow(name, found, latex, share, "no ties", cost, scalar=True, real_valued=True, square=False),
-        MatrixRow(ties, count, r"\operatorname{ties}", _zero, "no ties", cost, True, real_valued=True, square=False),
+        MatrixRow(name, found, latex, share, "no ties", cost, "", False, real_only=True, real_valued=True),
+        MatrixRow(ties, count, counted, _zero, "no ties", cost, "", False, real_only=True, real_valued=True),
     )
 
 
@@ -140,7 +182,7 @@ _ROWS = (
         lambda at, _, k, m: at("adj", m, k),
         "everywhere",
         Fraction(1, 3),
-        scalar=True,
+        result="",
     ),
     MatrixRow("adj", "_adjugate({0})", r"\operatorname{adj}", _adj, "X invertible", Fraction(4, 3)),
     _LOGDET,
@@ -159,7 +201,7 @@ _ROWS = (
         lambda at, out, k, m: mul(HALF, at("signdet"), _inverse_transposed(at, out, k, m)),
         "X invertible",
         Fraction(1, 3),
-        scalar=True,
+        result="",
         conjugate_partial=lambda at, out, k, m: mul(
             MINUS_HALF, at("signdet"), conj(_inverse_transposed(at, out, k, m))
         ),
@@ -173,6 +215,11 @@ MATRIX_TABLE: dict[str, MatrixRow] = {row.name: row for row in _ROWS}
 def is_matrix_function(term: Term) -> bool:
     """Whether a term is a matrix function of a tensor."""
     return isinstance(term, Primitive) and term.name in MATRIX_TABLE
+
+
+def is_decomposition(term: Term) -> bool:
+    """Whether a term is a matrix function that is no element of an algebra of matrices: factors, eigenvalues."""
+    return isinstance(term, Primitive) and term.name in MATRIX_TABLE and not MATRIX_TABLE[term.name].natural
 
 
 @remembered

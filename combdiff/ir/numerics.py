@@ -59,6 +59,52 @@ def logdet_positive(matrix: Any, name: Any) -> Any:
     return 2 * np.log(np.diagonal(factor, 0, -2, -1).real).sum(-1)
 
 
+def cholesky(matrix: Any, name: Any) -> Any:
+    """The lower Cholesky factor of the Hermitian part of a matrix, or of each in a stack; LinAlgError names it."""
+    try:
+        return np.linalg.cholesky((matrix + matrix.swapaxes(-1, -2).conj()) / 2)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError(f"cholesky({name}): the matrix is not positive definite") from None
+
+
+def eigvalsh(matrix: Any) -> Any:
+    """The eigenvalues of the Hermitian part of a matrix, or of each in a stack, in ascending order."""
+    return np.linalg.eigvalsh((matrix + matrix.swapaxes(-1, -2).conj()) / 2)
+
+
+def eigvecsh(matrix: Any) -> Any:
+    """The eigenvectors, as columns, of the Hermitian part of a matrix, or of each in a stack, in that order."""
+    return np.linalg.eigh((matrix + matrix.swapaxes(-1, -2).conj()) / 2)[1]
+
+
+def svdvals(matrix: Any) -> Any:
+    """As many singular values as a matrix has columns, in descending order, with zeros where it has fewer rows."""
+    found, rows = np.linalg.svd(matrix, full_matrices=False)[1], matrix.shape[-2]
+    if matrix.shape[-1] <= rows:
+        return found
+    return np.concatenate([found, np.zeros_like(abs(matrix[..., 0, rows:]))], -1)
+
+
+def svd_left(matrix: Any) -> Any:
+    """The left singular vectors, as columns, with zeros where a matrix has more columns than rows."""
+    found, rows = np.linalg.svd(matrix, full_matrices=False)[0], matrix.shape[-2]
+    return found if matrix.shape[-1] <= rows else np.concatenate([found, np.zeros_like(matrix[..., rows:])], -1)
+
+
+def svd_right(matrix: Any) -> Any:
+    """The right singular vectors, as columns: as many as a matrix has columns."""
+    if matrix.shape[-1] > matrix.shape[-2]:
+        return np.linalg.svd(matrix)[2].swapaxes(-1, -2).conj()
+    return np.linalg.svd(matrix, full_matrices=False)[2].swapaxes(-1, -2).conj()
+
+
+def qr_r(matrix: Any, name: Any) -> Any:
+    """The triangular factor of A = Q R for a matrix with no fewer rows than columns; LinAlgError names another."""
+    if matrix.shape[-1] > matrix.shape[-2]:
+        raise np.linalg.LinAlgError(f"qr({name}): the matrix has fewer rows than columns")
+    return np.linalg.qr(matrix)[1]
+
+
 def wrapped(array: Any, axis: Any, start: Any, total: Any) -> Any:
     """total elements along an axis from start on, the array again and again on either side of it; a view if it can."""
     size = array.shape[axis]

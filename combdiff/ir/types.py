@@ -179,22 +179,21 @@ def _primitive_type(term: Primitive) -> Inferred:
 
 def _matrix_type(term: Primitive) -> Space:
     """The type of a matrix function; the inverse and the adjugate keep the symmetries of their matrix."""
-    space = type_of(term.arguments[0])
+    row, space = MATRIX_TABLE[term.name], type_of(term.arguments[0])
     if not isinstance(space, Space) or space.order < 2:
         raise TypeMismatchError(f"{term.name} takes a matrix, but this is {_describe(space)}")
-    row = MATRIX_TABLE[term.name]
-    if not row.square and space.dtype is complex:
+    if row.real_only and space.dtype is complex:
         raise TypeMismatchError(f"{term.name} takes real numbers", hint="complex numbers have no order: take cd.abs(z)")
-    if (row.square and space.axes[-1] != space.axes[-2]) or isinstance(space.axes[-1], Real):
+    matrix = space.axes[-2:]
+    if (row.square and matrix[0] != matrix[1]) or any(isinstance(axis, Real) for axis in matrix):
         raise TypeMismatchError(
-            f"{term.name} takes a square matrix, but its axes are {space.axes[-2]!r} and {space.axes[-1]!r}",
+            f"{term.name} takes a square matrix, but its axes are {matrix[0]!r} and {matrix[1]!r}",
             hint="declare both axes with one finite domain",
         )
     dtype = float if row.real_valued else join(space.dtype, float)
-    if row.scalar:
-        return Space(*space.axes[:-2], dtype=dtype)
-    kept = zip(space.symmetry, space.generators, strict=True)
-    return Space(*space.axes, dtype=dtype, symmetry=[equation for equation, a in kept if _inherited(term.name, a)])
+    kept = zip(space.symmetry, space.generators, strict=True) if row.kind == "matrix" else ()
+    symmetry = [equation for equation, action in kept if _inherited(term.name, action)]
+    return Space(*space.axes[:-2], *row.of_result(matrix), dtype=dtype, symmetry=symmetry)
 
 
 def _inherited(name: str, action: Action) -> bool:

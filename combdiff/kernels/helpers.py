@@ -11,16 +11,31 @@ import inspect
 from collections.abc import Mapping
 from functools import cache
 
-from combdiff.ir import adjugate, inverse, linear_solve, logdet_positive, wrapped
+from combdiff.ir import (
+    adjugate,
+    cholesky,
+    eigvalsh,
+    eigvecsh,
+    inverse,
+    linear_solve,
+    logdet_positive,
+    qr_r,
+    svd_left,
+    svd_right,
+    svdvals,
+    wrapped,
+)
+
+_FUNCTIONS = (
+    *(inverse, linear_solve, adjugate, logdet_positive, wrapped),
+    *(cholesky, eigvalsh, eigvecsh, svdvals, svd_left, svd_right, qr_r),
+)
 
 
 @cache
 def matrix_helpers(np: str) -> Mapping[str, str]:
     """The texts of numerical functions as helpers, without types, for the library with that name in the text."""
-    texts = {
-        f"_{function.__name__}": inspect.getsource(function)
-        for function in (inverse, linear_solve, adjugate, logdet_positive, wrapped)
-    }
+    texts = {f"_{function.__name__}": inspect.getsource(function) for function in _FUNCTIONS}
     return {
         name: text.replace(f"def {name[1:]}(", f"def {name}(")
         .replace(": Any", "")

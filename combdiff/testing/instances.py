@@ -319,10 +319,11 @@ class Instance:
         text = self.known.get(name_of(name)) if is_variable(name) else str(name)
         if text is None:
             told = {fact.name for fact in self.law.facts if name_of(fact.args[0]) == name.name}
-            fits = [r.name for r in MATRIX_TABLE.values() if f"of-{'matrix' if r.scalar else 'number'}" not in told]
+            asked = told & {"of-matrix", "of-number"}
+            fits = [row.name for row in MATRIX_TABLE.values() if asked <= {f"of-{row.kind}"}]
             text = self.known[name.name] = f'"{self.rng.choice(fits)}"'
         whole = f"(MatrixFn {text} {self.build(inside, 'Tensor')})"
-        self.orders[whole] = 0 if MATRIX_TABLE[text.strip('"')].scalar else 2
+        self.orders[whole] = len(MATRIX_TABLE[text.strip('"')].result)
         return whole
 
     def _i(self, node: Expr) -> str:

@@ -759,11 +759,11 @@ class _Reader:
             raise self.source.error(f"a print does not tell where the search of {name} starts", doc)
         if name == "vector" and arguments == (Literal(Fraction(1)),):
             return Denotation((Cell(),), lambda _: ONE)
+        if name in MATRIX_TABLE and len(arguments) == 1:
+            return self._matrix_function(doc, name, self._matrix(arguments[0], scope))
         given = [self.value(argument, scope) for argument in arguments]
         if name == "conj" and len(given) == 1:
             return self.elementwise(doc, conj, given)
-        if name in MATRIX_TABLE and len(given) == 1:
-            return self._matrix_function(doc, name, given[0])
         if len(given) == 1 and (found := self._of_matrices(doc, name, given[0])):
             return found
         row = TABLE.get(name)
@@ -773,11 +773,18 @@ class _Reader:
             raise self.source.error(f"{name} takes {row.arity} arguments, not {len(given)}", doc)
         return self.elementwise(doc, lambda *terms: function(name, *terms), given)
 
+    def _matrix(self, doc: Doc, scope: Scope) -> Denotation:
+        """What a matrix function is of: a parameter of which nothing else tells the order is a matrix."""
+        symbol = scope.get(doc.name) if isinstance(doc, Name) else None
+        return self.tensor(symbol, 2) if isinstance(symbol, NamedTensor) else self.value(doc, scope)
+
     def _matrix_function(self, doc: Doc, name: str, matrix: Denotation) -> Denotation:
         if len(matrix.cells) < 2:
             raise self.source.error(f"{name} takes a matrix", doc)
-        self.join(matrix.cells[-1], matrix.cells[-2], doc)
-        cells = matrix.cells[:-2] if MATRIX_TABLE[name].scalar else matrix.cells
+        row = MATRIX_TABLE[name]
+        if row.square:
+            self.join(matrix.cells[-1], matrix.cells[-2], doc)
+        cells = (*matrix.cells[:-2], *row.of_result(matrix.cells[-2:]))
         return _tensor(cells, lambda: Primitive(name, (self.term(matrix),)))
 
     def _solve(self, doc: Doc, arguments: Sequence[Doc], scope: Scope) -> Denotation:

@@ -8,6 +8,8 @@ In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
+on), `functions`, `special_functions`, `whole_arrays`, `linalg` and `decompositions` (what a program calls), `solutions`
+(roots and minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 on), `truths` (comparisons of them), `functions`, `special_functions`, `reductions`, `whole_arrays` and `linalg` (what a
 program calls), `solutions` (roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`,
 `recording` (a decorated function).
@@ -15,6 +17,7 @@ program calls), `solutions` (roots and minima), `iteration` (scans), `inlining` 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
 
+from combdiff.tracing.decompositions import cholesky, eigh, eigvalsh, eigvecsh, lstsq, pinv, qr, svd, svdvals
 from combdiff.tracing.functions import (
     abs,
     arccos,
@@ -101,6 +104,7 @@ __all__ = [
     "betaln",
     "called",
     "ceil",
+    "cholesky",
     "clip",
     "conj",
     "constant",
@@ -109,6 +113,9 @@ __all__ = [
     "delta",
     "det",
     "digamma",
+    "eigh",
+    "eigvalsh",
+    "eigvecsh",
     "einsum",
     "erf",
     "erfc",
@@ -140,6 +147,7 @@ __all__ = [
     "logdet",
     "logit",
     "logsumexp",
+    "lstsq",
     "matrix_power",
     "max",
     "maximum",
@@ -147,8 +155,10 @@ __all__ = [
     "minimum",
     "ndtr",
     "ndtri",
+    "pinv",
     "polygamma",
     "primitive",
+    "qr",
     "real",
     "relu",
     "renamed_sizes",
@@ -161,6 +171,8 @@ __all__ = [
     "solve",
     "sqrt",
     "sum_",
+    "svd",
+    "svdvals",
     "tan",
     "tanh",
     "tensor",

@@ -33,16 +33,16 @@ def _function(name: str, of_arrays: Callable[[Any], Any], doc: str) -> Callable[
 
     def matrix_function(a: Any, /) -> Any:
         if not isinstance(a, TracedValue):
-            with _refusing(name):
-                return of_arrays(_square_array(name, a))
-        return wrap(Primitive(name, (_square(name, lift(a)),)))
+            with refusing(name):
+                return of_arrays(matrix_array(name, a))
+        return wrap(Primitive(name, (square(name, lift(a)),)))
 
     matrix_function.__name__ = matrix_function.__qualname__ = name
     matrix_function.__doc__ = doc
     return matrix_function
 
 
-def _square(caller: str, matrix: Term) -> Term:
+def square(caller: str, matrix: Term) -> Term:
     """The matrix, after checking that it is a square one or a stack of them."""
     axes = axes_of(matrix)
     if len(axes) < 2:
@@ -60,7 +60,7 @@ def _square(caller: str, matrix: Term) -> Term:
     return matrix
 
 
-def _square_array(caller: str, array: Any) -> Any:
+def matrix_array(caller: str, array: Any) -> Any:
     """A plain array, after checking that it is a square matrix or a stack of them."""
     found = on_arrays(caller, np.asarray, array)
     if found.ndim < 2 or found.shape[-1] != found.shape[-2]:
@@ -72,7 +72,7 @@ def _square_array(caller: str, array: Any) -> Any:
 
 
 @contextmanager
-def _refusing(caller: str) -> Iterator[None]:
+def refusing(caller: str) -> Iterator[None]:
     """What NumPy refuses of plain arrays, in the words of a call of a program."""
     try:
         yield
@@ -114,9 +114,9 @@ def logdet(a: Any, /, *, positive: bool = False) -> Any:
     """
     name = "logdet_positive" if positive else "logdet"
     if isinstance(a, TracedValue):
-        return wrap(Primitive(name, (_square("logdet", lift(a)),)))
-    matrix = _square_array("logdet", a)
-    with _refusing("logdet"):
+        return wrap(Primitive(name, (square("logdet", lift(a)),)))
+    matrix = matrix_array("logdet", a)
+    with refusing("logdet"):
         return logdet_positive(matrix, "A") if positive else np.linalg.slogdet(matrix)[1]
 
 
@@ -129,8 +129,8 @@ def solve(a: Any, b: Any, /) -> Any:
     In a program it is inv(a) @ b, which is evaluated without forming the inverse where that is its only use.
     """
     if not isinstance(a, TracedValue) and not isinstance(b, TracedValue):
-        return _solved(_square_array("solve", a), np.asarray(b))
-    matrix, right = _square("solve", lift(a)), lift(b)
+        return _solved(matrix_array("solve", a), np.asarray(b))
+    matrix, right = square("solve", lift(a)), lift(b)
     if not axes_of(right) or axes_of(right)[-2 if len(axes_of(right)) > 1 else -1] != axes_of(matrix)[-1]:
         shown = ", ".join(map(show_domain, axes_of(right))) or "none"
         raise TypeMismatchError(
@@ -149,7 +149,7 @@ def _solved(matrix: Any, right: Any) -> Any:
             f"{right.shape}",
             hint="give a vector of that length, or a matrix with as many rows",
         )
-    with _refusing("solve"):
+    with refusing("solve"):
         return np.linalg.solve(matrix, right)
 
 
@@ -159,8 +159,8 @@ def matrix_power(a: Any, n: Any, /) -> Any:
     Raises TypeMismatchError for an exponent that is not a Python or NumPy integer.
     """
     if not isinstance(a, TracedValue):
-        with _refusing("matrix_power"):
-            return np.linalg.matrix_power(_square_array("matrix_power", a), n)
+        with refusing("matrix_power"):
+            return np.linalg.matrix_power(matrix_array("matrix_power", a), n)
     try:
         exponent = operator.index(n)
     except TypeError:
@@ -169,7 +169,7 @@ def matrix_power(a: Any, n: Any, /) -> Any:
         ) from None
     if abs(exponent) > MOST_POWER:
         raise UnsupportedError(f"matrix_power takes exponents up to {MOST_POWER}, not {shown(exponent)}")
-    matrix = _square("matrix_power", lift(a))
+    matrix = square("matrix_power", lift(a))
     if not exponent:
         return wrap(_identity(matrix))
     return wrap(_power(matrix if exponent > 0 else _inverse(matrix), abs(exponent)))

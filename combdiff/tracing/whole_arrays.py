@@ -36,6 +36,7 @@ from combdiff.ir import (
     is_complex,
 )
 from combdiff.tracing import functions as cd
+from combdiff.tracing.decompositions import matrix_norm
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS
 from combdiff.tracing.values import Value, combined, lift, wrap
 
@@ -362,12 +363,18 @@ def softmax(x: Any, /, axis: Axis = None) -> Any:
     return shares / wrap(arrays.sum_axes(lift(shares), axis, True))
 
 
-def _norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Value:
-    """The Euclidean norm of a vector, Frobenius' of a matrix, along axes; `ord` 1 and 2 of vectors."""
+def _norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
+    """The Euclidean norm of a vector, Frobenius' of a matrix, along axes; `ord` 1 and 2 of vectors.
+
+    Of matrices, the last two axes, `ord` is "nuc" (the sum of the singular values) and 2 (the largest), too.
+    """
     value = wrap(lift(x))
     vectors = (axis is not None and isinstance(axis, int)) or value.ndim == 1
     if ord == 1 and vectors:
         return wrap(arrays.sum_axes(lift(cd.abs(value)), axis, keepdims))
+    if ord in ("nuc", 2) and not vectors and (axis in (None, (-2, -1)) and (value.ndim == 2 or axis)):
+        norm = matrix_norm(value, ord)
+        return norm[..., None, None] if keepdims else norm
     if ord not in (None, "fro", 2) or (ord == 2 and not vectors) or (ord == "fro" and vectors):
         raise UnsupportedError(f"np.linalg.norm with ord={shown(ord)}", hint="write it with cd functions")
     square = cd.real(value * value.conj()) if is_complex(value.term) else value * value
@@ -535,6 +542,15 @@ HANDLERS.update(
         np.angle: lambda z: cd.arctan2(cd.imag(z), cd.real(z)),
         np.heaviside: _heaviside,
         np.sort: _refused("np.sort", "the order depends on the values", "sort outside, and pass the order as indices"),
+        np.prod: _refused(
+            "np.prod",
+            "products over axes are not derived",
+            "multiply slices, or take exp(sum(log(x))) if x > 0",
+        ),
+        np.cumprod: _refused("np.cumprod", "products over axes are not derived", "take exp(cumsum(log(x))) if x > 0"),
+        np.median: _refused("np.median", "the middle depends on the values", "pass its place in the order as an index"),
+        np.percentile: _refused("np.percentile", "the order depends on the values", "pass the places as indices"),
+        np.quantile: _refused("np.quantile", "the order depends on the values", "pass the places as indices"),
         np.argmax: _refused("np.argmax", "the index depends on the values", "pass the index as a parameter"),
         np.argmin: _refused("np.argmin", "the index depends on the values", "pass the index as a parameter"),
         np.linalg.matrix_rank: _refused(

@@ -98,7 +98,7 @@ def test_the_gradient_of_a_quadratic_form_is_explained() -> None:
     text = str(explanation)
     assert text.startswith("(A, x) ↦ d ↦ Σ_{i,j} δ(d, j) x[i] A[i,j] + Σ_{i,j} δ(d, i) A[i,j] x[j]\n1. ")
     assert text.endswith(f"\n{cd.grad(form, wrt='x')}")
-    assert "→ Σ_i A[d,i] x[i] + Σ_j A[d,j] x[j]" in text
+    assert "Σ_i A[i,d] x[i] + Σ_i A[d,i] x[i]" in text
 
 
 def test_hartree_fock_is_explained_by_the_symmetries_of_its_integrals() -> None:

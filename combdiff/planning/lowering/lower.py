@@ -172,7 +172,7 @@ class Lowering:
         array, own = self.tensor(term.arguments[0])
         outer = tuple(label for label in array.labels if label not in own)
         operand = self.graph.arrange(array, (*outer, *own))
-        matrix = () if MATRIX_TABLE[term.name].scalar else tuple(self.names.fresh(label) for label in own[-2:])
+        matrix = tuple(map(self.names.fresh, MATRIX_TABLE[term.name].of_result(own[-2:])))
         axes = own[:-2] + matrix
         space = type_of(term)
         assert isinstance(space, Space)

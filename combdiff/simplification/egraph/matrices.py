@@ -17,7 +17,7 @@ from combdiff.ir import MATRIX_TABLE, Apply, Conj, Lambda, Mul, Number, Space, S
 from combdiff.simplification.egraph.context import Known
 from combdiff.simplification.egraph.vocabulary import rational
 
-MATRIX_FACTS = "\n".join(f'(of-{"number" if row.scalar else "matrix"} "{row.name}")' for row in MATRIX_TABLE.values())
+MATRIX_FACTS = "\n".join(f'(of-{row.kind} "{row.name}")' for row in MATRIX_TABLE.values() if row.kind)
 
 Write = Callable[[Term], str]
 
