@@ -55,6 +55,10 @@ def circle(x: Vector):
     return cd.sum(lambda i: cd.sin(x[i]) ** 2 + cd.cos(x[i]) ** 2 + cd.sin(x[i]) * cd.cos(x[i]))
 
 
+def softplus(x: Vector):
+    return cd.sum(lambda i: cd.log(1 + cd.exp(x[i])))
+
+
 def moebius(x: Vector):
     return cd.sum(lambda i: x[i] / (1 + x[i]))
 
@@ -73,10 +77,6 @@ def modulus(x: Complex):
 
 def error_function(x: Vector):
     return cd.sum(lambda i: x[i] * (cd.erf(x[i]) + cd.erfc(x[i])))
-
-
-def log_cosh(x: Vector):
-    return cd.sum(lambda i: cd.log(cd.cosh(x[i])))
 
 
 def chosen(x: Vector):
@@ -98,8 +98,8 @@ LAWS: dict[str, Callable[..., Any]] = {  # by how the heading of the section beg
     "whole powers": entropy,
     "one denominator": moebius,
     "the larger of two numbers": rectified,
-    "hyperbolic and logistic functions": log_cosh,
     "numbers compared": chosen,
+    "hyperbolic and logistic functions": softplus,
     "inverse pairs": modulus,
     "special functions": error_function,
 }
@@ -182,6 +182,10 @@ def coulomb(J: cd.Space("N", "N", "N", "N", symmetry=["J[p,q,r,s] = J[r,s,p,q]"]
     return cd.sum(lambda i, j, p, q, r, s: x[p, i] * x[q, i] * x[r, j] * x[s, j] * J[p, q, r, s])
 
 
+def form(x: Vector, A: Matrix):
+    return x @ A @ x
+
+
 def rayleigh(x: Complex, H: Hermitian):
     return cd.real(x.conj() @ H @ x) / cd.real(x.conj() @ x)
 
@@ -197,6 +201,7 @@ def determinant(x: cd.Space("m", "n"), S: Even):
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
     "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
     "symmetries of tensors": (Codec, "unsigned_laws", lambda self: "", rayleigh),
+    "common factors": (pipeline, "factored", lambda value, **_: value, form),
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),
     "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, determinant),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
@@ -205,7 +210,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
 
 
 def shown(case: Callable[..., Any]) -> str:
-    transform = cd.value_and_grad if case is coulomb else cd.grad
+    transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
     return str(transform(cd.program(case), "x"))
 
 

@@ -7,25 +7,13 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices` (affine
 forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and `decompositions` (the flat tables, with
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
-(numbers compared), `indices` (affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables,
-with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums
-of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
-products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form`
-(what is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter`
-(the meaning of terms, by naive loops).
-In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices`
-(affine forms, δ, conditions), `primitives` and `matrix_functions` (the flat tables, with derivatives), `numerics`
-(functions that NumPy lacks), `implicit` (what solves an equation), `iteration` (steps done over and over), `largest`
-(what sums of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of
-symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of
-scans, taken apart), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of
-bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
-(affine forms, δ, conditions), `primitives`, `special_functions` and `matrix_functions` (the flat tables, with
-derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `largest` (what sums of
-exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as
-products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `reuse` and `let_form` (what
-is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the
-meaning of terms, by naive loops).
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions` and `matrix_functions`
+(the flat tables, with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation),
+`iteration` (steps done over and over), `largest` (what sums of exponentials are shifted by), `types` (every term has
+one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages` (over them), `moduli`, `describing`
+(names for messages), `inlining`, `steps` (of scans, taken apart), `slices` (of what scans read), `reuse` and
+`let_form` (what is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and
+`interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -134,6 +122,7 @@ from combdiff.ir.primitives import (
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled
+from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
@@ -224,6 +213,7 @@ __all__ = [
     "Scan",
     "Shift",
     "Size",
+    "Slicing",
     "Space",
     "Subgroup",
     "Sum",

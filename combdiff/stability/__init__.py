@@ -4,8 +4,8 @@
 
 In: a program to be run. Out: an equal program; what is printed is never changed.
 
-In the order in which data meets them: `positivity` (which numbers are positive by their form), `stabilisation` (the
-whole program, in one pass).
+In the order in which data meets them: `positivity` (which numbers are positive by their form), `steps` (of scans),
+`stabilisation` (the whole program, in one pass).
 """
 
 from combdiff.stability.stabilisation import stable

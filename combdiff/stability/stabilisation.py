@@ -68,6 +68,7 @@ from combdiff.ir import (
 )
 from combdiff.simplification import canonical, closed, factors_of, normalise
 from combdiff.stability.positivity import is_nonnegative, is_positive
+from combdiff.stability.steps import with_stable_steps
 
 LARGEST = 20  # of a number that counts as bounded
 MOST_TERMS = 64  # of a sum over a common denominator
@@ -151,6 +152,11 @@ def stable(program: Lambda) -> Lambda:
     """The program with quotients and logarithms of exponentials written so that they do not overflow."""
     if not any(isinstance(node, Primitive) and node.name in _EXPONENTIAL for node in subterms(program)):
         return program
+    return _stable_values(with_stable_steps(program, _stable_values))
+
+
+def _stable_values(program: Lambda) -> Lambda:
+    """The program with its values stable; what steps of scans compute is left."""
     bindings, result = split(program.body)
     stabilising = _Stabilising(program, dict(bindings))
     if not any(map(stabilising.asks, (*(value for _, value in bindings), result))):

@@ -256,6 +256,31 @@ def test_solvers_and_maps_are_called_step_by_step() -> None:
         np.testing.assert_allclose(slope, differences(through_a_map, (Sine(), x0, u), n), atol=1e-8)
 
 
+@cd.program
+def attention(A: M, x0: V):
+    return (
+        cd.scan(lambda x, _: (1000 * cd.softmax(A @ x), None), x0, length=3)[0].sum()
+        + cd.scan(lambda x, _: (1000 * cd.softmax(A @ x), cd.logsumexp(A @ x)), x0, length=3)[1].sum()
+    )
+
+
+def attention_loop(A: Any, x: Any) -> Any:
+    value = 0.0
+    for _ in range(3):
+        logits = A @ x
+        shifted = np.exp(logits - logits.max())
+        value = value + logits.max() + np.log(shifted.sum())
+        x = 1000 * shifted / shifted.sum()
+    return x.sum() + value
+
+
+def test_steps_do_not_overflow_where_programs_do_not() -> None:
+    arguments = np.array([[1.0, 0.3], [0.2, 1.1]]), np.array([1.0, 2.0])
+    np.testing.assert_allclose(attention(*arguments), attention_loop(*arguments))
+    slope = cd.grad(attention, "A")(*arguments)
+    np.testing.assert_allclose(slope, differences(attention_loop, arguments, 0, 1e-7), rtol=1e-4)
+
+
 def test_no_steps_give_the_start_and_empty_stacks() -> None:
     @cd.program
     def both(x0: V, u: U):

@@ -1,0 +1,65 @@
+"""The steps of scans made stable, each as a program of its own that knows what is bound before.
+
+    e = (t, i) ↦ exp(A[t,i]),  s = t ↦ Σ_i e[t,i],  y = Scan((t, x) ↦ i ↦ e[t,i] x[i] / s[t], …)
+    →   … y = Scan((t, x) ↦ i ↦ exp(A[t,i] − m[t]) x[i] / Σ_j exp(A[t,j] − m[t]), …),  m[t] = max_i A[t,i]
+
+What no state changes is bound outside again, once for all steps.
+
+Invariant: results of one scan stay results of one scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from combdiff.ir import (
+    LAST,
+    Function,
+    Lambda,
+    Names,
+    Scan,
+    Space,
+    Term,
+    Var,
+    Whole,
+    canonical_names,
+    let,
+    opened,
+    share,
+    split,
+    substitute,
+)
+
+
+def with_stable_steps(program: Lambda, stable: Callable[[Lambda], Lambda]) -> Lambda:
+    """The program with the steps of its scans made stable by what makes other programs so."""
+    bindings, result = split(program.body)
+    if not any(isinstance(value, Scan) for _, value in bindings):
+        return program
+    names = Names(program)
+    done: dict[Term, Scan] = {}
+    kept: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        if isinstance(value, Scan):
+            form = canonical_names(value.result(LAST, 0))
+            if form not in done:
+                done[form] = _stable_scan(value, kept, names, stable)
+            value = done[form].result(value.kind, value.component)
+        kept.append((var, value))
+    return Lambda(program.parameters, share(let(kept, result)))
+
+
+def _stable_scan(
+    scan: Scan, before: Sequence[tuple[Var, Term]], names: Names, stable: Callable[[Lambda], Lambda]
+) -> Scan:
+    """A scan with a stable step, from the bindings before it."""
+    step = opened(scan, names)
+    symbol = names.fresh(Var(step.index.name, Whole()))
+    body = let(before, substitute(step.body, {step.index: symbol}))
+    outside = sorted((v for v in body.free if isinstance(v.type, Space | Function)), key=lambda v: v.name)
+    program = Lambda(tuple(outside), body)
+    found = stable(program)
+    if found is program:
+        return scan
+    whole_step = Lambda((step.index, *step.states), substitute(found.body, {symbol: step.index}))
+    return Scan(whole_step, scan.starts, scan.kind, scan.component, scan.reverse)
