@@ -190,6 +190,10 @@ def rayleigh(x: Complex, H: Hermitian):
     return cd.real(x.conj() @ H @ x) / cd.real(x.conj() @ x)
 
 
+def pairs(x: cd.Space("n", 2)):
+    return cd.sum(lambda i, j: cd.exp(-cd.sum(lambda d: (x[i, d] - x[j, d]) ** 2)))
+
+
 def projected(x: Even, a: Vector):
     return cd.sum(lambda i, j: a[i] * x[i, j] * a[j] ** 2)
 
@@ -203,7 +207,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
     "symmetries of tensors": (Codec, "unsigned_laws", lambda self: "", rayleigh),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),
-    "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, determinant),
+    "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, pairs),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
     "common parts of results": (derivation, "bind_common", lambda body: body, coulomb),
 }
