@@ -55,6 +55,10 @@ def circle(x: Vector):
     return cd.sum(lambda i: cd.sin(x[i]) ** 2 + cd.cos(x[i]) ** 2 + cd.sin(x[i]) * cd.cos(x[i]))
 
 
+def softplus(x: Vector):
+    return cd.sum(lambda i: cd.log(1 + cd.exp(x[i])))
+
+
 def moebius(x: Vector):
     return cd.sum(lambda i: x[i] / (1 + x[i]))
 
@@ -95,6 +99,7 @@ LAWS: dict[str, Callable[..., Any]] = {  # by how the heading of the section beg
     "one denominator": moebius,
     "the larger of two numbers": rectified,
     "numbers compared": chosen,
+    "hyperbolic and logistic functions": softplus,
     "inverse pairs": modulus,
     "special functions": error_function,
 }
@@ -177,8 +182,8 @@ def coulomb(J: cd.Space("N", "N", "N", "N", symmetry=["J[p,q,r,s] = J[r,s,p,q]"]
     return cd.sum(lambda i, j, p, q, r, s: x[p, i] * x[q, i] * x[r, j] * x[s, j] * J[p, q, r, s])
 
 
-def products(x: Vector):
-    return cd.sum(lambda i: x[i] ** 2 * cd.exp(x[i]) * cd.sin(x[i]))
+def form(x: Vector, A: Matrix):
+    return x @ A @ x
 
 
 def rayleigh(x: Complex, H: Hermitian):
@@ -200,7 +205,7 @@ def determinant(x: cd.Space("m", "n"), S: Even):
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
     "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
     "symmetries of tensors": (Codec, "unsigned_laws", lambda self: "", rayleigh),
-    "common factors": (pipeline, "factored", lambda value: value, products),
+    "common factors": (pipeline, "factored", lambda value, **_: value, form),
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),
     "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, pairs),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
@@ -209,7 +214,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
 
 
 def shown(case: Callable[..., Any]) -> str:
-    transform = cd.value_and_grad if case is coulomb else cd.grad
+    transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
     return str(transform(cd.program(case), "x"))
 
 
