@@ -151,7 +151,7 @@ def settled(f: Callable[..., Any]) -> str:
 
 
 @pytest.mark.usefixtures("own_egraphs")
-@pytest.mark.parametrize(("section", "case"), LAWS.items(), ids=str)
+@pytest.mark.parametrize(("section", "case"), LAWS.items(), ids=tuple(LAWS))
 def test_laws(section: str, case: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     expected, less = settled(case), without_section(section)
     monkeypatch.setattr(saturation, "load", lambda *_: less)
