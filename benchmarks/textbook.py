@@ -24,7 +24,7 @@ from combdiff.testing.text_derivatives import error, extrapolated_differences, r
 
 TABLE = Path(__file__).with_name("textbook.txt")
 HEAD = re.compile(r"(\([\w, <≤∈ℝ|]*\)|[\w<≤∈ℝ|]+( mod \w+)?)\s*↦")
-SYMBOL = re.compile(r"\d+/\d+|[^\W_]+(?:\.\d+)?|⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ†]+|\^∘|[^\s,_{}]")
+SYMBOL = re.compile(r"\d+/\d+|[^\W_⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ]+(?:\.\d+)?|⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ†]+|\^∘|[^\s,_{}]")
 SIZES = {"n": 5, "m": 3, "k": 3, "p": 2}
 CLOSE, NEAR = 1e-10, 1e-5  # relative errors: to the book's form, to central differences
 DERIVATIVES = {"grad": cd.grad, "J": cd.jacobian, "hessian": cd.hessian}

@@ -124,7 +124,9 @@ def gradient_of(
     if with_value:
         result = Tuple((_real_value(value), result))
     kind = "value_and_grad" if with_value else "grad"
-    return _derived(f, f.term.parameters, let((*bindings, *backward), result), kind, simplified, rules, with_value)
+    return _derived(
+        f, f.term.parameters, let((*bindings, *backward), result), kind, simplified, rules, with_value, in_spaces
+    )
 
 
 @one_warning()
@@ -249,7 +251,7 @@ def reduced(f: Program, simplified: bool, rules: tuple[str, ...]) -> Program:
     _check_program(f)
     if not simplified or f.raw is not None or not any(map(is_matrix_function, subterms(f.term))):
         return f
-    return replace(f, term=Lambda(f.term.parameters, simplify_body(f.term.body, rules)))
+    return replace(f, term=Lambda(f.term.parameters, simplify_body(f.term.body, rules, written_out=False)))
 
 
 def _derived(
@@ -260,8 +262,9 @@ def _derived(
     simplified: bool,
     rules: tuple[str, ...],
     with_value: bool = False,
+    written_out: bool = True,
 ) -> Program:
-    term = derived(f.term, parameters, body, simplified, rules, with_value)
+    term = derived(f.term, parameters, body, simplified, rules, with_value, written_out)
     raw = body if simplified else None
     return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses, raw, rules, f.inner)
 

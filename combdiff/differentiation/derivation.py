@@ -44,12 +44,14 @@ def derived(
     simplified: bool,
     rules: tuple[str, ...],
     with_value: bool = False,
+    written_out: bool = True,
 ) -> Lambda:
     """The closed term of a derivative of `origin`: simplified, or only brought to let normal form.
 
     `with_value` says that the body is the pair of a value and its derivative; what they have in common is bound.
+    `written_out` says that it is for a reader, not to be differentiated again (see `simplify_body`).
     """
-    normal = simplify_body(body, rules) if simplified else share(body)
+    normal = simplify_body(body, rules, written_out) if simplified else share(body)
     if simplified:
         normal = with_matrix_symmetries(bind_common(normal) if with_value else bind_again(normal, origin.body))
     return readable(Lambda(parameters, normal), letters_of(origin))

@@ -88,8 +88,12 @@ _Equations = dict[Term, Lambda]  # simplified, by what was given without bound n
 _Projection = Callable[[Term, SymmetryGroup, str, Names, list[tuple[Var, Term]]], Term]
 
 
-def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
-    """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let)."""
+def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = True) -> Term:
+    """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let).
+
+    With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
+    keeps its names, as what they stand for has its derivative once then.
+    """
     load(rules, functions=False)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
     equations: _Equations = {}
@@ -112,6 +116,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = ()) -> Term:
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
+    if not written_out:
+        return body
     with unrecorded():  # the laws that are tried on the way are no steps
         body = without_short_definitions(body, lambda value: _factored(_simplify_tensor(value, rules, {}, equations)))
     note(lambda: State(WRITTEN_OUT, body))

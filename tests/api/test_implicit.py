@@ -241,9 +241,8 @@ def test_how_roots_look() -> None:
     assert str(gradient).splitlines() == [
         "(A, b, c) ↦",
         "  x = root(x2 ↦ i ↦ x2[i] - b[i] + 1/3 tanh(Σ_j A[i,j] x2[j]))",
-        "  t[i] = tanh(Σ_j A[i,j] x[j])",
-        "  t2[i] = 1 - t[i]²",
-        "  k = solve(k2 ↦ d ↦ k2[d] + 1/3 Σ_j A[j,d] k2[j] t2[j], d ↦ c[d] x[d])",
+        "  t[i] = 1 - tanh(Σ_j A[i,j] x[j])²",
+        "  k = solve(t2 ↦ j ↦ t2[j] + 1/3 Σ_i A[i,j] t[i] t2[i], j ↦ c[j] x[j])",
         "  d ↦ 2 k[d]",
     ]
     assert linear.combinators().startswith("(A, b) ↦ 𝐁 root (𝐂 (x ↦ 𝐂 (i ↦ ")

@@ -221,7 +221,7 @@ def longer(A: Alt, B: M, C: M, x: V, y: V):
         (alternating, "1/2 (x[d] y[e] - x[e] y[d])", "1/2·(x·yᵀ - y·xᵀ)"),
         (quadratic, "x[d] x[e]", "x·xᵀ"),
         (evidence, "inv(A)[d,e]", "A⁻¹"),
-        (product, "1/2 (Σ_i B[d,i] C[i,e] + Σ_i B[e,i] C[i,d])", "t = B·C\n1/2·(t + tᵀ)"),
+        (product, "1/2 (Σ_i B[d,i] C[i,e] + Σ_i B[e,i] C[i,d])", "1/2·(B·C + Cᵀ·Bᵀ)"),
     ],
 )
 def test_two_terms_are_written_out_and_none_where_the_cotangent_is_in_the_space(

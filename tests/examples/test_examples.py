@@ -26,7 +26,7 @@ SHOWN = {
     ],
     "affine": [
         "dc:",
-        "-δ(i, e) Σ_{j,l}",
+        "-δ(i, e) Σ_{j,m}",
         "dd:",
         "Σ_{l=max(0, i - 2)}^{min(4, i)}",
         "all four agree with central differences",

@@ -51,7 +51,7 @@ def network(W: cd.Space("h", "n"), b: cd.Space("h"), v: cd.Space("h"), X: cd.Spa
         ),
         (
             cd.hessian(cross_entropy, "W"),
-            "  (a, b, d, e) ↦ δ(a, d) Σ_i X[i,b] X[i,e] t[d,i] / t2[i] - Σ_i X[i,b] X[i,e] t[a,i] t[d,i] / t2[i]²",
+            "    - Σ_i X[i,b] X[i,e] t[a,i] t[d,i] / (Σ_j t[j,i])²",
         ),
     ],
     ids=["logistic", "condensate", "cross-entropy"],

@@ -135,7 +135,7 @@ def test_a_value_looked_up_twice_is_one_index() -> None:
     H = cd.hessian(f)
     assert str(H.compressed().structure) == "H[i,j] = core[i] δ[i,j]"
     assert str(H.sparsity()) == "H[i,j] = 0 unless i = j"
-    assert str(H.diag()).endswith(" ↦ Σ_a δ(idx[a], d) t[a]")
+    assert str(H.diag()).endswith(" ↦ Σ_i δ(idx[i], d) exp(x[idx[i]])")
 
 
 def test_the_diagonal_of_distances_to_centres() -> None:

@@ -22,6 +22,7 @@ from combdiff.ir.indices import Delta, affine, delta, indicator, unequal
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.let_form import share, split
 from combdiff.ir.primitives import function, power, square
+from combdiff.ir.relations import Relation, relation
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import (
     ONE,
@@ -82,6 +83,23 @@ def at(tensor: Term, *indices: Term) -> Term:
 
 def fn(name: str, *arguments: Term) -> Term:
     return Primitive(name, arguments)
+
+
+COMPARED = {
+    "less": "<",
+    "less_equal": "≤",
+    "equal": "=",
+    "not_less": "≮",
+    "not_less_equal": "≰",
+    "not_equal": "≠",
+}  # the first three and their opposites
+
+
+def either(name: str) -> tuple[Term, Term]:
+    """A relation of two numbers, and its opposite."""
+    found = relation(name, r, s)
+    assert isinstance(found, Relation)
+    return found, found.opposite
 
 
 class _Square:
@@ -268,6 +286,12 @@ EXAMPLES: Mapping[str, Term] = {
     "relu(t) step(t) = relu(t)": mul(fn("relu", r), fn("step", r)),
     "step² = step": mul(fn("step", r), fn("step", r)),
     "sin² + cos² = 1": add(mul(fn("sin", r), fn("sin", r)), mul(fn("cos", r), fn("cos", r))),
+    **{f"[x {sign} y]² = [x {sign} y]": mul(*2 * [relation(name, r, s)]) for name, sign in COMPARED.items()},
+    **{f"[x {sign} y] [not x {sign} y] = 0": mul(*either(name)) for name, sign in list(COMPARED.items())[:3]},
+    **{f"[x {sign} y] + [not x {sign} y] = 1": add(*either(name)) for name, sign in list(COMPARED.items())[:3]},
+    "sinh z / cosh z = tanh z": mul(fn("sinh", r), fn("power", fn("cosh", r), Number(-1))),
+    "sin z / cos z = tan z": mul(fn("sin", r), fn("power", fn("cos", r), Number(-1))),
+    "exp z / (1 + exp z) = 1 / (1 + exp −z)": mul(fn("exp", r), fn("power", add(ONE, fn("exp", r)), Number(-1))),
     "erf + erfc = 1": add(fn("erf", r), fn("erfc", r), r),
     "log expit = log_expit": fn("log", fn("expit", r)),
     "log ndtr = log_ndtr": fn("log", fn("ndtr", r)),

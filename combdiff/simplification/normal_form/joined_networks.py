@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import combinations
 from math import gcd, lcm
 
-from combdiff.ir import Add, Mul, Names, Number, Sum, Term, Var, add, mul, substitute, tidy, total
+from combdiff.ir import Add, Guard, Mul, Names, Number, Sum, Term, Var, add, mul, substitute, tidy, total
 from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.expansion import common_factors, factors_of
 from combdiff.simplification.normal_form.lengths import printed_length
@@ -84,7 +84,8 @@ def _joined(one: _Network, other: _Network) -> Term | None:
         renamed = tuple(substitute(factor, naming) for factor in other.factors)
         common, rests = common_factors([one.factors, renamed])
         shared = [index for index in one.indices if any(index in factor.free for factor in common)]
-        if not common or len(common) <= (best[0] if best else 0):
+        bounded = any(isinstance(factor, Guard) for rest in rests for factor in rest)  # a Σ that another's would widen
+        if bounded or not common or len(common) <= (best[0] if best else 0):
             continue
         own = [index for index in one.indices if index not in shared]
         others = [naming.get(index, index) for index in other.indices if naming.get(index, index) not in shared]
