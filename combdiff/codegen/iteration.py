@@ -22,7 +22,7 @@ from combdiff.planning import Iteration, IterationResult, Plan, Words
 
 
 @dataclass(frozen=True)
-class Loop:
+class IterationLoop:
     """An iteration in a plan: its operation, its operands and results as they are called, the lines of a step.
 
     `states` and `slices` are the names that a step has for them, `outputs` the expressions of what it gives; `index`,
@@ -63,7 +63,7 @@ def results_of(
     return tuple(found)
 
 
-def loop_lines(loop: Loop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
+def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
     """The lines of an iteration."""
     if dialect.iterates == "function":
         yield from _function(loop, words, dialect)
@@ -87,7 +87,7 @@ def loop_lines(loop: Loop, words: Words, dialect: NumPyDialect) -> Iterator[str]
         yield f"{name} = {dialect.copy(state) if loop.shared[component] else state}"
 
 
-def _step(loop: Loop) -> Iterator[str]:
+def _step(loop: IterationLoop) -> Iterator[str]:
     for component, name, _, _ in loop.of_kind("before"):
         yield f"{name}[{loop.index}] = {loop.states[component]}"
     for piece, stack in zip(loop.slices, loop.stacks, strict=True):
@@ -104,7 +104,7 @@ def _step(loop: Loop) -> Iterator[str]:
         yield "pass"
 
 
-def _function(loop: Loop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
+def _function(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
     """A step as a function of the states and the slices."""
     before, after = loop.of_kind("before"), loop.of_kind("after")
     yield f"def {loop.function}(carry, inputs):"

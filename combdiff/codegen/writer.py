@@ -19,8 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 
-from combdiff.codegen.iteration import Loop as IterationLoop
-from combdiff.codegen.iteration import loop_lines, results_of
+from combdiff.codegen.iteration import IterationLoop, loop_lines, results_of
 from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
 from combdiff.ir import Function, Space, Symmetric
 from combdiff.planning import (

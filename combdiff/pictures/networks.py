@@ -1,6 +1,6 @@
 """Formulas as tensor networks: each term of a sum a number, nodes with legs, and wires between them.
 
-    4 Σ_{q,i} C[q,i] J[d,q] δ(e, i)   →   Network("4", (C with legs q i, J with legs d q), e = i a wire)
+    4 Σ_{q,i} C[q,i] J[d,q] δ(e, i)   →   TermNetwork("4", (C with legs q i, J with legs d q), e = i a wire)
 
 A node is a factor: a tensor with a leg for each of its axes, or anything else with a leg for each index that it
 mentions. An index is a wire; one that is summed over ends at nodes alone, one of the result has an open end. A δ joins
@@ -48,7 +48,7 @@ class Leg:
 
 
 @dataclass(frozen=True)
-class Node:
+class TensorNode:
     """A factor; `is_tensor` where its legs are the axes of a tensor."""
 
     label: str
@@ -57,11 +57,11 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Network:
+class TermNetwork:
     """A term: the number and sign in front, its factors, the names of its wires, and which of them are open."""
 
     coefficient: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[TensorNode, ...]
     names: Mapping[int, str]
     open: tuple[int, ...]
 
@@ -71,7 +71,7 @@ class Equation:
     """A definition or result: what stands on its left, and its terms."""
 
     left: str
-    terms: tuple[Network, ...]
+    terms: tuple[TermNetwork, ...]
 
 
 def equations(sheet: Sheet, spaces: Spaces) -> Iterator[Equation]:
@@ -103,11 +103,11 @@ class _Reader:
     spaces: Spaces
     numbers: Iterator[int] = field(default_factory=count)
     names: dict[int, str] = field(default_factory=dict)
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[TensorNode] = field(default_factory=list)
     same: dict[int, int] = field(default_factory=dict)
     coefficient: list[str] = field(default_factory=list)
 
-    def network(self, negative: bool, term: Doc, names: list[str]) -> Network:
+    def network(self, negative: bool, term: Doc, names: list[str]) -> TermNetwork:
         """The term, whose open wires have the given names."""
         scope = {name: self._wire(name) for name in names}
         open_ = tuple(scope.values())
@@ -119,7 +119,7 @@ class _Reader:
         nodes = tuple(replace(n, legs=tuple(_joined(leg, joined) for leg in n.legs)) for n in self.nodes)
         number = " ".join([*(["−"] if negative else []), *self.coefficient])
         shared = {root: " = ".join(dict.fromkeys(each)) for root, each in labels.items()}
-        return Network(number, nodes, shared, tuple(joined[wire] for wire in open_))
+        return TermNetwork(number, nodes, shared, tuple(joined[wire] for wire in open_))
 
     def _wire(self, name: str) -> int:
         wire = next(self.numbers)
@@ -166,13 +166,13 @@ class _Reader:
                 for argument, orbit in zip(inner.arguments, orbits, strict=True)
             )
             bare = all(len(leg.wires) == 1 and leg.label == self.names[leg.wires[0]] for leg in legs)
-            self.nodes.append(Node(name + mark if bare else shown(doc), legs, True))
+            self.nodes.append(TensorNode(name + mark if bare else shown(doc), legs, True))
         else:
             self._other(shown(doc), doc, scope)
 
     def _other(self, label: str, doc: Doc, scope: dict[str, int]) -> None:
         wires = self._wires(doc, scope)
-        self.nodes.append(Node(label, tuple(Leg((wire,), self.names[wire]) for wire in wires), False))
+        self.nodes.append(TensorNode(label, tuple(Leg((wire,), self.names[wire]) for wire in wires), False))
 
     def _wires(self, doc: Doc, scope: dict[str, int]) -> tuple[int, ...]:
         """The wires of the indices that a document mentions, each once."""

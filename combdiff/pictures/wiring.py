@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from combdiff.pictures.drawing import OPEN, WIRE, Canvas, Picture, cut, width_of
-from combdiff.pictures.networks import Equation, Leg, Network, Node, Spaces, equations
+from combdiff.pictures.networks import Equation, Leg, Spaces, TensorNode, TermNetwork, equations
 from combdiff.printing import Sheet
 
 COLUMN, TALL, TRACK, GAP, STUB = 26.0, 34.0, 24.0, 24.0, 20.0
@@ -70,7 +70,7 @@ class _End:
 class _Wiring:
     """Lays out one network."""
 
-    network: Network
+    network: TermNetwork
     before: str
     several: bool
     canvas: Canvas = field(default_factory=Canvas)
@@ -109,11 +109,11 @@ class _Wiring:
         longest = max((width_of(self._name(wire)) for wire in self.network.names), default=0.0)
         self.column = max(COLUMN, longest + 18)  # a name stands beside its wire, before the next one
 
-    def _width(self, node: Node) -> float:
+    def _width(self, node: TensorNode) -> float:
         count = sum(max(1, len(leg.wires)) for leg in node.legs)
         return max(width_of(cut(node.label)) + 24, self.column * count, TALL + 6)
 
-    def _columns(self, node: Node, position: int, left: float) -> list[float]:
+    def _columns(self, node: TensorNode, position: int, left: float) -> list[float]:
         """Where the wires of a leg meet their node: columns that no other leg has."""
         before = sum(max(1, len(leg.wires)) for leg in node.legs[:position])
         count = sum(max(1, len(leg.wires)) for leg in node.legs)
@@ -123,7 +123,7 @@ class _Wiring:
     def _name(self, wire: int) -> str:
         return cut(self.network.names[wire], 16)
 
-    def _straight(self, nodes: Sequence[Node]) -> dict[int, int]:
+    def _straight(self, nodes: Sequence[TensorNode]) -> dict[int, int]:
         """The wires that run straight from a node to the next, by the number of the left one."""
         ends: dict[int, int] = {}
         for node in nodes:
@@ -140,7 +140,7 @@ class _Wiring:
         return found
 
     def _ends(
-        self, nodes: Sequence[Node], lefts: Sequence[float], straight: dict[int, int]
+        self, nodes: Sequence[TensorNode], lefts: Sequence[float], straight: dict[int, int]
     ) -> tuple[dict[int, list[_End]], dict[int, list[_End]]]:
         """The ends of each wire above and below the nodes, but for those of straight ones."""
         above: dict[int, list[_End]] = {}
@@ -189,7 +189,7 @@ class _Wiring:
                 self.canvas.text(x + 35, y + 5, self._name(wire), "start", OPEN)
                 x += 50 + width_of(self._name(wire))
 
-    def _node(self, node: Node, left: float, top: float, straight: dict[int, int], n: int) -> None:
+    def _node(self, node: TensorNode, left: float, top: float, straight: dict[int, int], n: int) -> None:
         width = self._width(node)
         self.canvas.box(left, top, width, TALL, TALL / 2 if node.is_tensor else 4, "currentColor", 0.09)
         self.canvas.text(left + width / 2, top + TALL / 2 + 5, cut(node.label), "middle")

@@ -20,7 +20,7 @@ from combdiff.simplification.egraph.budget import current, gathered, stopped
 from combdiff.simplification.egraph.context import Known
 from combdiff.simplification.egraph.provenance import Event, Found, Solved, is_recording, note, recording
 from combdiff.simplification.laws.loading import BUILT_IN, load
-from combdiff.simplification.normal_form.forms import Form, form_of
+from combdiff.simplification.normal_form.forms import CanonicalForm, form_of
 
 MOST_KEPT = 512  # forms; those used least recently are dropped
 
@@ -79,7 +79,7 @@ def _keep(key: object, result: _Result) -> None:
             _kept.popitem(last=False)
 
 
-def _named_event(event: Event, form: Form, known: Known) -> Event:
+def _named_event(event: Event, form: CanonicalForm, known: Known) -> Event:
     """An event of the simplification of a form, in the names of the term."""
     match event:
         case Solved():

@@ -36,7 +36,7 @@ Places = dict[int, Term]  # constant arguments, by axis
 
 
 @dataclass(frozen=True)
-class Form:
+class CanonicalForm:
     """A term and what is known beside it, their free variables called by rank.
 
     `names` has the variable that each stands for, `places` the constant arguments that were taken out of its accesses.
@@ -53,11 +53,11 @@ class Form:
         return substitute(_with_accesses(term, lambda access: read.get(access.function)), self.names)
 
 
-def form_of(term: Term, known: Mapping[Var, Term], *, renamed: bool = True) -> Form:
+def form_of(term: Term, known: Mapping[Var, Term], *, renamed: bool = True) -> CanonicalForm:
     """The form of a term and of what is known of its matrices; free variables keep their names unless `renamed`."""
     known = _relevant(term, known)
     if not renamed:
-        return Form(canonical_names(term), known, {}, {})
+        return CanonicalForm(canonical_names(term), known, {}, {})
     terms = [term, *known.values()]
     free = frozenset(known).union(*(part.free for part in terms))
     found = _constant_places(terms, free)
@@ -81,7 +81,7 @@ def form_of(term: Term, known: Mapping[Var, Term], *, renamed: bool = True) -> F
 
     names = {new: var for new, (var, _) in zip(ranked, slots, strict=True)}
     places = {new: places for new, (_, places) in zip(ranked, slots, strict=True) if places}
-    return Form(form(term), {whole.get(var, var): form(value) for var, value in known.items()}, names, places)
+    return CanonicalForm(form(term), {whole.get(var, var): form(value) for var, value in known.items()}, names, places)
 
 
 def _along_the_rest(var: Var, places: Places) -> Type:
