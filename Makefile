@@ -18,8 +18,8 @@ TORCH ?= torch==2.13.0
 
 help:
 	@echo 'make demo       Hartree-Fock: derive the gradient, compare it with PySCF, minimise the energy'
-	@echo 'make test       the test suite: about five minutes on two cores, 0.9 GB in .venv'
-	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: about six minutes, 2 GB'
+	@echo 'make test       the test suite: six to twelve minutes on two cores, 0.9 GB in .venv'
+	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: seven to thirteen minutes, 2 GB'
 	@echo 'make test-page  the page that `combdiff serve` shows, in a headless Chromium'
 	@echo 'make docs       the site of the documents, in site/'
 	@echo 'make mutants    whether the tests find 34 breaks made by hand: about fifteen minutes'
@@ -33,11 +33,11 @@ demo: $(VENV)/.demo
 	$(RUN) examples/hartree_fock.py
 
 test: $(VENV)/.test
-	@echo '== the test suite: about five minutes on two cores; each line ends with the part that is done'
+	@echo '== the test suite: six to twelve minutes on two cores; each line ends with the part that is done'
 	$(RUN) -m pytest $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test-all
-	@echo '== the test suite with every library: about six minutes on two cores'
+	@echo '== the test suite with every library: seven to thirteen minutes on two cores'
 	$(RUN) -m pytest $(PYTEST_ARGS)
 
 examples: $(VENV)/.demo
