@@ -102,6 +102,7 @@ from combdiff.text.places import TextError
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 SIZES = "nmkpqrs"
+MOST_POWERS = 64  # of a matrix, which is written out as a product
 
 
 @dataclass(frozen=True)
@@ -611,8 +612,21 @@ class _Reader:
         return None
 
     def _power(self, doc: Superscript, scope: Scope) -> Denotation:
+        """A power of a number, or a whole power of a matrix: A² is A·A, A^-1 the inverse."""
         base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
-        return self.elementwise(doc, raised, [base, exponent], scalars=True)
+        if not base.cells:
+            return self.elementwise(doc, raised, [base, exponent], scalars=True)
+        number = exponent.element(())
+        times = number.real if isinstance(number, Number) and not number.imag else None
+        if len(base.cells) == 2 and times == -1:
+            return self._matrix_function(doc, "inv", base)
+        if len(base.cells) == 2 and isinstance(times, int) and 1 <= times <= MOST_POWERS:
+            return reduce(lambda one, other: self._matrix_product(doc, one, other), [base] * times)
+        raise self.source.error(
+            "^ is a power of a number, or a whole power of a square matrix",
+            doc,
+            "write .^ or ^∘ for the power of every element",
+        )
 
     # --- accesses and calls ----------------------------------------------------------------------------------------
 

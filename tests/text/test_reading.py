@@ -232,3 +232,22 @@ def test_declared_equations_are_the_symmetry() -> None:
         cd.read("J (n, n; J[j,i]), x (n)\nJ*x")
     with pytest.raises(cd.TextError, match="only a number as in 1 \\+ x"):
         cd.read("s (), x (n)\ns + x")
+
+
+def test_a_power_of_a_matrix_is_a_product() -> None:
+    A = np.array([[2.0, 1.0, 0.5], [0.0, 1.5, -1.0], [1.0, 0.0, 3.0]])
+    for text, expected in {
+        "A (n, n); A^3": np.linalg.matrix_power(A, 3),
+        "A (n, n); A²": A @ A,
+        "A (n, n); A^-1": np.linalg.inv(A),
+        "A (n, n); A.^2": A**2,
+        "A (n, n); A^∘2": A**2,
+    }.items():
+        np.testing.assert_allclose(cd.read(text)(A), expected, rtol=1e-12)
+    for text in ("x (n); x^2", "A (n, n); A^0.5", "A (n, n); A^65", "A (n, n); sum(A^A)"):
+        with pytest.raises(cd.TextError):
+            cd.read(text)
+    with pytest.raises(cd.TextError, match=r"\^ is a power of a number"):
+        cd.read("x (n); x^2")
+    with pytest.raises(cd.CombdiffError):
+        cd.read("A (n, m); A^2")
