@@ -216,6 +216,12 @@ def show_domain(domain: Domain) -> str:
     return inner if isinstance(domain, Range) else f"{type(domain).__name__}({inner})"
 
 
+def show_space(space: Space) -> str:
+    """A Space as a message says it: 'real over (5, 'N')', 'a complex number'."""
+    kind = "complex" if space.dtype is complex else "real"
+    return f"{kind} over ({', '.join(map(show_domain, space.axes))})" if space.axes else f"a {kind} number"
+
+
 def as_domain(given: object, name: str) -> Domain:
     """The domain a keyword such as `k=5` or `b=cd.Symmetric("B")` gives the index `name`."""
     try:

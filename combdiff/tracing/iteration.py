@@ -40,7 +40,7 @@ from combdiff.ir import (
     subterms,
 )
 from combdiff.tracing.arrays import element, expanded
-from combdiff.tracing.context import Trace, as_domain, current, show_domain
+from combdiff.tracing.context import Trace, as_domain, current, show_domain, show_space
 from combdiff.tracing.values import Value, lift, wrap
 
 Step = Callable[[Any, Any], object]
@@ -182,14 +182,10 @@ def _check_carry(init: object, after: object, states: tuple[Var, ...], following
         taken, found = wrap(state).space, wrap(term).space
         if taken.axes != found.axes or (found.dtype is complex and taken.dtype is not complex):
             raise TypeMismatchError(
-                f"the step of cd.scan takes a carry that is {_shown(taken)}, but gives one that is {_shown(found)}",
+                f"the step of cd.scan takes a carry that is {show_space(taken)}, "
+                f"but gives one that is {show_space(found)}",
                 hint="begin with a carry of the type that the steps give; a real tensor is complex as x + 0j",
             )
-
-
-def _shown(space: Space) -> str:
-    kind = "complex" if space.dtype is complex else "real"
-    return f"{kind} over ({', '.join(map(show_domain, space.axes))})" if space.axes else f"a {kind} number"
 
 
 # --- results -------------------------------------------------------------------------------------------------------

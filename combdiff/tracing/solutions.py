@@ -17,7 +17,7 @@ from typing import Any
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError
 from combdiff.ir import ZERO, Implicit, Lambda, Real, Space, Term, Var, axes_of, join, lambda_
 from combdiff.tracing.arrays import expanded
-from combdiff.tracing.context import current, show_domain
+from combdiff.tracing.context import current, show_space
 from combdiff.tracing.values import Scalar, Tensor, Value, check_space, lift, wrap
 
 
@@ -109,11 +109,6 @@ def _check_value(kind: str, body: Term, space: Space) -> None:
             )
     elif found.axes != space.axes or (found.dtype is complex) != (space.dtype is complex):
         raise TypeMismatchError(
-            f"the equation of cd.root is {_shown(found)}, but its unknown is {_shown(space)}",
+            f"the equation of cd.root is {show_space(found)}, but its unknown is {show_space(space)}",
             hint="give `like` the axes and the element type of the equation: one component for each unknown",
         )
-
-
-def _shown(space: Space) -> str:
-    kind = "complex" if space.dtype is complex else "real"
-    return f"{kind} over ({', '.join(map(show_domain, space.axes))})" if space.axes else f"a {kind} number"

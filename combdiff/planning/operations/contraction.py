@@ -93,10 +93,15 @@ class Contract(Operation):
             assert stack is not None
             return stack_elements(stack, dict(zip(stack.array, at.shape_of(stack.matrix), strict=True))) * at.item
         if self.kernel in ("multiply", "outer"):
-            return at.buffers([tuple(map(self.out.index, pattern)) for pattern in (self.left, self.right)])
+            return at.buffers(self._places)
         if self.kernel == "einsum":
             return sum(min(BUFFER, many) for many in at.given) * at.item
         return sum(self._copied(at, position) for position in (0, 1))
+
+    @property
+    def _places(self) -> list[Pattern]:
+        """The axis of the result along each axis of the operands, of a product without a sum."""
+        return [tuple(map(self.out.index, pattern)) for pattern in (self.left, self.right)]
 
     def _copied(self, at: Occurrence, position: int) -> int:
         """Bytes of the copy of an operand that a matrix product needs, 0 if it reads the operand in place."""
@@ -113,8 +118,7 @@ class Contract(Operation):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """An elementwise product, an einsum or a product of matrices."""
         if self.kernel in ("multiply", "outer"):
-            place = [tuple(map(self.out.index, pattern)) for pattern in (self.left, self.right)]
-            return " * ".join(words.aligned(operands, place, len(step.axes)))
+            return " * ".join(words.aligned(operands, self._places, len(step.axes)))
         left, right = operands
         if not words.dialect.mixes_kinds:
             left, right = (words.as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
@@ -131,8 +135,7 @@ class Contract(Operation):
         """A product of elements."""
         if self.kernel != "multiply":
             return None
-        places = [tuple(map(self.out.index, pattern)) for pattern in (self.left, self.right)]
-        return f"multiply({', '.join(words.aligned(operands, places, len(step.axes)))})"
+        return f"multiply({', '.join(words.aligned(operands, self._places, len(step.axes)))})"
 
     def _matrix_product(self, words: Words, step: Step, left: str, right: str) -> str:
         """The operands as stacks of matrices, multiplied; the product with the axes of the result."""

@@ -24,8 +24,7 @@ class ConjugateElements(Operation):
 
     def labels(self, step: Step) -> Labels:
         """Those of the axes."""
-        rank = tuple(range(len(step.axes)))
-        return Labels((rank,), rank)
+        return Labels.of_elements(step)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own, or a method of Python's numbers."""
@@ -45,8 +44,7 @@ class Scale(Operation):
 
     def labels(self, step: Step) -> Labels:
         """Those of the axes."""
-        rank = tuple(range(len(step.axes)))
-        return Labels((rank,), rank)
+        return Labels.of_elements(step)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A product."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from combdiff.dialects import parenthesised, tuple_text
 from combdiff.ir import Domain
-from combdiff.planning.operations.operation import ITEM_BYTES, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import ITEM_BYTES, IndexArray, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
 
@@ -83,7 +83,7 @@ class Scatter(Operation):
 
 
 @dataclass(frozen=True)
-class IndexEquals(Operation):
+class IndexEquals(IndexArray):
     """1 where `steps · t + start` is the index that the operand holds, along the axes `index`; 0 elsewhere."""
 
     steps: tuple[int, ...]
@@ -91,33 +91,17 @@ class IndexEquals(Operation):
     modulus: Linear
     index: tuple[int, ...]
 
-    def flops(self, at: Occurrence) -> int:
-        """A comparison for each element."""
-        return at.elements
-
-    def workspace(self, at: Occurrence) -> int:
-        """The forms that are compared."""
-        return 3 * at.elements * ITEM_BYTES[float]
-
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A comparison."""
         return _index_equals(words, self, operands[0], step)
 
 
 @dataclass(frozen=True)
-class Clip(Operation):
+class Clip(IndexArray):
     """The integers of the operand, the nearest of `extent` ones from `first` on in place of all others."""
 
     first: Linear
     extent: Linear
-
-    def flops(self, at: Occurrence) -> int:
-        """One for each element."""
-        return at.elements
-
-    def workspace(self, at: Occurrence) -> int:
-        """What is compared."""
-        return 3 * at.elements * ITEM_BYTES[float]
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own."""
@@ -126,19 +110,11 @@ class Clip(Operation):
 
 
 @dataclass(frozen=True)
-class Iota(Operation):
+class Iota(IndexArray):
     """The integers `steps · t + start` over the axes."""
 
     steps: tuple[int, ...]
     start: Linear
-
-    def flops(self, at: Occurrence) -> int:
-        """One for each element."""
-        return at.elements
-
-    def workspace(self, at: Occurrence) -> int:
-        """The multiples that are added."""
-        return 3 * at.elements * ITEM_BYTES[float]
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A sum of ranges."""

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 from combdiff.dialects import literal
 from combdiff.ir import Number
-from combdiff.planning.operations.operation import Occurrence, Operation, Step
+from combdiff.planning.operations.operation import Occurrence, Operation, Step, View
 from combdiff.planning.operations.words import Words
 
 
 @dataclass(frozen=True)
-class Parameter(Operation):
+class Parameter(View):
     """An argument of the program."""
 
     name: str
-
-    fresh = False
 
     @property
     def title(self) -> str:
@@ -27,14 +25,6 @@ class Parameter(Operation):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The name of the argument in the source."""
         return words.arguments[self.name]
-
-    def flops(self, at: Occurrence) -> int:
-        """Nothing is done."""
-        return 0
-
-    def held(self, at: Occurrence) -> int:
-        """It is the caller's."""
-        return 0
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from combdiff.planning.operations.operation import Occurrence, Operation, Step
+from combdiff.planning.operations.operation import Occurrence, Operation, Step, View
 from combdiff.planning.operations.words import Words
 
 
 @dataclass(frozen=True)
-class Block(Operation):
+class Block(View):
     """The block of the operand, along an axis, that a loop is at."""
 
     axis: int
-
-    fresh = False
-
-    def flops(self, at: Occurrence) -> int:
-        """Nothing is computed."""
-        return 0
-
-    def held(self, at: Occurrence) -> int:
-        """A view holds nothing."""
-        return 0
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A slice."""

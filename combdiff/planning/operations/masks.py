@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from combdiff.dialects import LETTERS, parenthesised, tuple_text
 from combdiff.planning.operations.contraction import Contract
-from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import IndexArray, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
 
@@ -22,7 +22,7 @@ BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for 
 
 
 @dataclass(frozen=True)
-class IndexCondition(Operation):
+class IndexCondition(IndexArray):
     """1 where `form = steps · t + start` is ≥ 0, = 0, ≠ 0, or divisible by `modulus` or not; 0 elsewhere.
 
     As an array these are numbers or, where `logical`, truth values.
@@ -33,14 +33,6 @@ class IndexCondition(Operation):
     test: str  # ">= 0", "== 0", "!= 0", "divisible" or "indivisible"
     modulus: Linear
     logical: bool = False
-
-    def flops(self, at: Occurrence) -> int:
-        """One for each element."""
-        return at.elements
-
-    def workspace(self, at: Occurrence) -> int:
-        """The forms that are compared."""
-        return 3 * at.elements * ITEM_BYTES[float]
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A comparison of index arrays, or an eye."""
@@ -92,8 +84,7 @@ class Mask(Operation):
 
     def labels(self, step: Step) -> Labels:
         """Those of the axes."""
-        rank = tuple(range(len(step.axes)))
-        return Labels((rank,), rank)
+        return Labels.of_elements(step)
 
     def workspace(self, at: Occurrence) -> int:
         """The conditions of a box."""

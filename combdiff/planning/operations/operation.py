@@ -37,6 +37,12 @@ class Labels:
     result: Pattern
     whole: frozenset[int] = frozenset()
 
+    @classmethod
+    def of_elements(cls, step: Step) -> Labels:
+        """Those of a step that works element by element on one operand: the axes of both."""
+        rank = tuple(range(len(step.axes)))
+        return cls((rank,), rank)
+
 
 @dataclass(frozen=True)
 class Occurrence:
@@ -138,6 +144,32 @@ class Operation(ABC):
         Arguments count as contiguous. The number is an upper bound, but for the interpreter's own objects.
         """
         return 0
+
+
+class View(Operation):
+    """An operation whose result shares the memory of its operand, or is the caller's: nothing is computed or held."""
+
+    fresh = False
+
+    def flops(self, at: Occurrence) -> int:
+        """None."""
+        return 0
+
+    def held(self, at: Occurrence) -> int:
+        """None."""
+        return 0
+
+
+class IndexArray(Operation):
+    """An array made by arithmetic on indices, with terms of their own element type on the way."""
+
+    def flops(self, at: Occurrence) -> int:
+        """One for each element."""
+        return at.elements
+
+    def workspace(self, at: Occurrence) -> int:
+        """The forms and their terms."""
+        return 3 * at.elements * ITEM_BYTES[int]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from math import prod
 from combdiff.dialects import LETTERS, tuple_text
 from combdiff.ir import Domain, extent
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Step, View
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.planning.operations.wrapped_reads import wrapped_read
@@ -23,12 +23,10 @@ from combdiff.polyhedra import Linear
 
 
 @dataclass(frozen=True)
-class Read(Operation):
+class Read(View):
     """Elements of the operand at affine positions, one `Position` per axis of the operand; 0 outside."""
 
     positions: tuple[Position, ...]
-
-    fresh = False
 
     @property
     def title(self) -> str:
@@ -54,10 +52,6 @@ class Read(Operation):
         used = [[n for n, position in enumerate(self.positions) if position.steps[label]] for label in result]
         whole = {label for label in result if len(used[label]) != 1 or along[used[label][0]] != label}
         return Labels((along,), result, frozenset(whole))
-
-    def flops(self, at: Occurrence) -> int:
-        """Nothing is computed."""
-        return 0
 
     def held(self, at: Occurrence) -> int:
         """What is copied."""
@@ -141,21 +135,15 @@ def _slice(position: Position, axis: Domain, labels: Sequence[Domain]) -> str | 
 
 
 @dataclass(frozen=True)
-class Arrange(Operation):
+class Arrange(View):
     """The operand with axes in another order: axis n of the result is axis `order[n]`, or new where that is None."""
 
     order: tuple[int | None, ...]
-
-    fresh = False
 
     def labels(self, step: Step) -> Labels:
         """Axis n of the result has the label n."""
         kept = [axis for axis in self.order if axis is not None]
         return Labels((tuple(map(self.order.index, range(len(kept)))),), tuple(range(len(self.order))))
-
-    def flops(self, at: Occurrence) -> int:
-        """Nothing is computed."""
-        return 0
 
     def held(self, at: Occurrence) -> int:
         """A view holds nothing, an array of one number itself."""
