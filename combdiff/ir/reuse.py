@@ -19,7 +19,7 @@ from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Add, Apply, Lambda, Mul, Term
 from combdiff.ir.types import dtype_of
 
-MOST_REPEATED = 18  # symbols up to which a number is written again wherever it is used
+MOST_REPEATED = 7
 
 
 def held(term: Term) -> Term:

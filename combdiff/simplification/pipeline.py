@@ -51,6 +51,7 @@ from combdiff.ir import (
     matrices_in,
     mul,
     put_back,
+    remembered,
     share,
     split,
     substitute,
@@ -63,13 +64,14 @@ from combdiff.simplification.egraph.budget import current, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
-from combdiff.simplification.egraph.saturation import equivalent, simplify
+from combdiff.simplification.egraph.saturation import apart, equivalent, simplify
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.memory import simplified_once
+from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
-from combdiff.simplification.normal_form.contraction import without_deltas
+from combdiff.simplification.normal_form.contraction import normalise, without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
@@ -81,7 +83,7 @@ WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
-MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
+MOST_LIGHT = 7  # symbols up to which a value without Σ and functions is repeated rather than bound
 
 _Form = tuple[Any, ...]  # terms without free names, nested
 _Equations = dict[Term, Lambda]  # simplified, by what was given without bound names
@@ -102,10 +104,15 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     def averaged_again(changed: Term) -> Term:
         return _with_averages(changed, groups, average)
 
+    def simplified(value: Term, known: Known) -> Term:
+        found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
+        settled.add(_form(found, known))
+        return found
+
     body = share(body)
     note(lambda: State(SHARED, averaged_again(body)))
     for _ in range(MOST_PASSES):
-        body = read_bound(_pass(body, rules, settled, equations, averaged_again))
+        body = read_bound(_pass(body, simplified, averaged_again))
         note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
         held = matrices_in(body)
         known = {var: value for var, value in split(body)[0] if var in held}
@@ -122,6 +129,20 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
         body = without_short_definitions(body, lambda value: _factored(_simplify_tensor(value, rules, {}, equations)))
     note(lambda: State(WRITTEN_OUT, body))
     return body
+
+
+def outline(body: Term) -> Term:
+    """A program's let form with δ's solved and light values where they are used, but before any law: soon made, and as
+    much work, about, as what the laws make of it. Averages over symmetries are left out."""
+
+    def solved(value: Term, _: Known) -> Term:
+        plain = _plainly_named(value)
+        inner = plain.body if isinstance(plain, Lambda) else plain
+        names = Names(plain)
+        found = canonical(normalise(apart(without_deltas(inner, names), names), names))
+        return Lambda(plain.parameters, found) if isinstance(plain, Lambda) else found
+
+    return _pass(share(_without_averages(body)[0]), solved, lambda whole: whole)
 
 
 def _without_averages(body: Term) -> tuple[Term, list[SymmetryGroup]]:
@@ -165,14 +186,8 @@ def _factored(value: Term, *, joining: bool = True) -> Term:
     return value if found is plain else found
 
 
-def _pass(
-    body: Term,
-    rules: tuple[str, ...],
-    settled: set[_Form],
-    equations: _Equations,
-    shown: Callable[[Term], Term],
-) -> Term:
-    """A normal form with each value simplified that is not settled, and with what comes of it noted as settled.
+def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable[[Term], Term]) -> Term:
+    """A normal form with each value simplified, given what is known of matrices, and put where it is used if light.
 
     `shown` makes of the whole body what is to be noted of it.
     """
@@ -188,9 +203,7 @@ def _pass(
         value = put_back(value, replacement, matrices)
         note(lambda: Place(name, value, whole()))
         with simplifying(name):
-            found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
-        settled.add(_form(found, known))
-        return found
+            return simplified(value, known)
 
     def around(number: int) -> Callable[[Term], Term]:
         """The body, as it is now, with another value for the binding of that number."""
@@ -250,10 +263,16 @@ def _item_changed(
 
 def _form(value: Term, known: Known) -> _Form:
     """A value, and what is known of its matrices, up to names: what the laws make of it depends on no name."""
+    form, matrices = _closed(value)
+    return form, *(_form(known[var], {}) for var in matrices if var in known)
+
+
+@remembered
+def _closed(value: Term) -> tuple[Term, tuple[Var, ...]]:
+    """A value up to names, and the variables that its matrix functions are functions of."""
     free = tuple(dict.fromkeys(node for node in subterms(value) if isinstance(node, Var) and node in value.free))
     matrices = matrices_in(value)
-    of_matrices = (_form(known[var], {}) for var in free if var in matrices and var in known)
-    return canonical_names(lambda_(free, value)), *of_matrices
+    return canonical_names(lambda_(free, value)), tuple(var for var in free if var in matrices)
 
 
 def _multiple(value: Term, var: Var, kept: list[tuple[Var, Term]], names: Names) -> Term:
