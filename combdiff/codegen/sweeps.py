@@ -27,7 +27,7 @@ from combdiff.planning import Plan, Words
 
 @dataclass(frozen=True)
 class BlockLines:
-    """The plan of a block as it is written: its states and next states, what else it gives, and what is dropped then."""
+    """The plan of a block as it is written: its states, its lines, the next states and all it gives, what it drops."""
 
     states: tuple[str, ...]
     lines: tuple[str, ...]

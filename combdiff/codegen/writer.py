@@ -124,7 +124,7 @@ class _Writer:
         self.systems = {system: self._fresh(f"{name}_{plain_name(system.parameters[0])}") for system in solved}
         self.defined.update(self.systems.values())
         self.arguments = dict(arguments or {p.name: self._fresh(p.name) for p in plan.parameters})
-        starts = {loop.start: "start" for loop in (*plan.loops, *plan.sweeps)}
+        starts = dict.fromkeys([*(loop.start for loop in plan.loops), *(one.start for one in plan.sweeps)], "start")
         self.sizes = {size: starts.get(size) or self._size_name(size, around) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
         self.reuse = Reuse(plan)
@@ -260,7 +260,7 @@ class _Writer:
         if isinstance(operation, Sweep):
             yield from forward_lines(loop, blocks[0], self._fresh("before"), sizes[0])
         else:
-            yield from back_lines(loop, *blocks, *sizes)
+            yield from back_lines(loop, blocks[0], blocks[1], sizes[0], sizes[1])
 
     def _block_lines(self) -> BlockLines:
         """The plan of a block, which this writer is for."""

@@ -102,7 +102,8 @@ class Plan:
     @property
     def given_sizes(self) -> dict[str, int]:
         """The named sizes of the program, without those of blocks."""
-        own = {name for loop in (*self.loops, *self.sweeps) for name in (loop.size, loop.start)}
+        own = {name for loop in self.loops for name in (loop.size, loop.start)}
+        own |= {name for sweep in self.sweeps for name in (sweep.size, sweep.start)}
         return {name: size for name, size in self.sizes.items() if name not in own}
 
     @property

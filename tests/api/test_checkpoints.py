@@ -1,4 +1,4 @@
-"""Derivatives of scans within a memory limit: the same values, the promised peak, and as few steps done again as can be."""
+"""Derivatives of scans within a memory limit: the same values, the promised peak, few steps done again."""
 
 from __future__ import annotations
 

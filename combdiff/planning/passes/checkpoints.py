@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from combdiff.ir import Range, Space, Var, extent
+from combdiff.ir import Domain, Lambda, Range, Space, Var, extent
 from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import (
     Block,
@@ -177,7 +177,9 @@ class _Region:
             if isinstance(made.operation, IterationResult):
                 self.add(made.operands[0], 0)
             self.add(m, label_of_result(made, axis))
-        for consumer, position in self.consumers[n] if along.result is not None else ():
+        if along.result is None:
+            return
+        for consumer, position in self.consumers[n]:
             operation = self.plan.steps[consumer].operation
             if isinstance(operation, Iteration):
                 label = 0 if operation.states <= position < operation.states + operation.stacks else None
@@ -274,7 +276,7 @@ class _Body:
     number: dict[int, int] = field(default_factory=dict)
     captured: dict[int, int] = field(default_factory=dict)
     blocks: dict[tuple[int, int], int] = field(default_factory=dict)
-    inner: dict[object, Plan] = field(default_factory=dict)
+    inner: dict[Lambda | str, Plan] = field(default_factory=dict)
     last: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def emit(self, step: Step) -> int:
@@ -315,7 +317,7 @@ class _Body:
             self.blocks[m, axis] = self.emit(Step(Block(axis), (whole,), self._cut(step, axis), step.kind))
         return self.blocks[m, axis]
 
-    def _cut(self, step: Step, axis: int | None) -> tuple[object, ...]:
+    def _cut(self, step: Step, axis: int | None) -> tuple[Domain, ...]:
         return tuple(Range(self.size) if n == axis else domain for n, domain in enumerate(step.axes))
 
     def member(self, n: int, starts: dict[tuple[int, int], int]) -> None:
@@ -409,7 +411,7 @@ class _Sweeps:
         self.steps.append(step)
         return len(self.steps) - 1
 
-    def body(self, forward: bool, back: bool, wanted: list[int], name: str) -> tuple[_Body, list[int]]:
+    def body(self, back: bool, wanted: list[int], name: str) -> tuple[_Body, list[int]]:
         """The plan of a block, stored under a name, and the numbers of the steps of what is wanted that it gives.
 
         Its first results are the next states, forward ones or back.
@@ -464,7 +466,7 @@ class _Sweeps:
 
     def sweep(self, wanted: list[int]) -> None:
         """The sweep forward."""
-        body, given = self.body(True, False, wanted, FORWARD)
+        body, given = self.body(False, wanted, FORWARD)
         captured, starts = self.captured(body), self.starts(0)
         self.forward = Sweep(FORWARD, self.region.domain, self.size, self.start, len(starts), tuple(captured), 0)
         self.kept = self.emit(Step(self.forward, (*starts, *captured.values()), (), float))
@@ -472,8 +474,8 @@ class _Sweeps:
 
     def sweep_back(self, wanted: list[int]) -> None:
         """The sweep back, with the blocks forward again."""
-        body, given = self.body(True, True, wanted, BACK)
-        advance, _ = self.body(True, False, [], ADVANCE)
+        body, given = self.body(True, wanted, BACK)
+        advance, _ = self.body(False, [], ADVANCE)
         captured, starts = self.captured(body, advance), self.starts(1)
         assert self.forward is not None
         operation = SweepBack(self.forward, BACK, ADVANCE, len(starts), tuple(captured))
