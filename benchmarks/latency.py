@@ -2,8 +2,8 @@
 
 Every figure comes from a fresh process with compiled modules on disk: CPU seconds (of all threads) from the first
 import to the first value of the derivative on the same small arrays, for combdiff also as text. With JAX beside it the
-values of the two are compared, to 1e-8 of the largest, and in no derivative of combdiff's a Σ may hold a δ. Names on the command
-line choose programs.
+values of the two are compared, to 1e-8 of the largest, and in no derivative of combdiff's a Σ may hold a δ. Names on
+the command line choose programs.
 Run: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/latency.py [--jax] [--repeats 3] [name …]
 """
 

@@ -70,7 +70,7 @@ from combdiff.simplification import (
 
 BYTES = 8  # of a number
 ABOUT = 1.1  # times the least cost, to be about as little
-MOST_COMPARED = 400  # symbols of an outline up to which derivatives that cost about as little are all simplified
+MOST_COMPARED = 200  # symbols of an outline up to which equal derivatives are all simplified, and then compared
 Wrt = str | Sequence[str] | None
 
 
@@ -238,14 +238,15 @@ def cheapest(
     return term, raw[term] if simplified else None
 
 
-def _promising(bodies: Sequence[Term]) -> list[Term]:
-    """Those of equal bodies whose outlines take least work, about; of long ones the one with the shortest outline."""
+def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
+    """Of equal bodies with long outlines the one whose outline is shortest of those that take least work, about."""
     outlines = {body: outline(body) for body in bodies}
+    lengths = {body: sum(map(symbols, values_of(outlines[body]))) for body in bodies}
+    if min(lengths.values()) <= MOST_COMPARED:
+        return bodies
     works = {body: program_cost(outlines[body]) for body in bodies}
     near = [body for body in bodies if works[body] <= ABOUT * min(works.values())]
-    lengths = {body: sum(map(symbols, values_of(outlines[body]))) for body in near}
-    shortest = min(near, key=lengths.__getitem__)
-    return near if lengths[shortest] <= MOST_COMPARED else [shortest]
+    return [min(near, key=lengths.__getitem__)]
 
 
 @one_warning()

@@ -34,7 +34,22 @@ from combdiff.ir.relations import Relation
 from combdiff.ir.reuse import settled
 from combdiff.ir.steps import at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, substitute, subterms
-from combdiff.ir.terms import Add, Apply, Lambda, Let, Mul, Number, Primitive, Sum, Term, Tuple, Var, lambda_, let, remembered
+from combdiff.ir.terms import (
+    Add,
+    Apply,
+    Lambda,
+    Let,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    lambda_,
+    let,
+    remembered,
+)
 from combdiff.ir.types import is_domain, type_of
 
 __all__ = [

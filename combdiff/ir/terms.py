@@ -41,7 +41,7 @@ class _Interning(type):
     """Makes construction return the one object that stands for an equal term."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and cls.identity is Term.identity:  # the arguments are the identity, but for defaults left out
+        if not kwargs and "identity" not in cls.__dict__:  # the arguments are the identity, but for defaults left out
             known = _interned.get((cls, *args))
             if known is not None:
                 return known
