@@ -36,6 +36,7 @@ from combdiff.planning.operations import (
 from combdiff.planning.passes.pipeline import PLANNING, rewritten_by
 from combdiff.planning.plan import Layout, Plan, flops, pruned
 from combdiff.simplification import without_deltas
+from combdiff.status import stage
 
 ROUNDS = 4
 
@@ -54,6 +55,7 @@ def make_plan(
     graph = Graph(sizes, find_paths)
     lowering = Lowering(program, graph, orders or {})
     results = tuple(lowering.results(program.body))
+    stage("choosing the order of contractions")
     chosen = _choose(graph, results)
     body: Term = program.body
     while isinstance(body, Let):
