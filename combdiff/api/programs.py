@@ -40,10 +40,10 @@ from combdiff.ir import (
     share,
     subterms,
 )
-from combdiff.pictures import Picture, diagram
+from combdiff.pictures import Picture
 from combdiff.planning import CostTable
 from combdiff.polyhedra import Access, Lookup, check, doubtful_accesses, lookups
-from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, sheet, text
+from combdiff.printing import combinator_text, diagram, latex, matrix_latex, matrix_text, sheet, text
 from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
 from combdiff.simplification import declared, one_warning, restored, simplify_body
 from combdiff.tracing import inline, is_traced, trace_function

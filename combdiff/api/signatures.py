@@ -10,12 +10,22 @@ from __future__ import annotations
 
 import inspect
 from keyword import iskeyword
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from combdiff.ir import Function, Space, Term, Tuple, show_axis, split, type_of
+from combdiff.ir import Function, Lambda, Space, Term, Tuple, Var, show_axis, split, type_of
 
-if TYPE_CHECKING:
-    from combdiff.api.programs import Program
+
+class Described(Protocol):
+    """What is shown of a program."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def docstring(self) -> str: ...
+    @property
+    def term(self) -> Lambda: ...
+    @property
+    def parameters(self) -> tuple[Var, ...]: ...
 
 
 class Documentation:
@@ -24,18 +34,18 @@ class Documentation:
     def __init__(self, of_class: str) -> None:
         self.of_class = of_class
 
-    def __get__(self, program: Program | None, owner: type | None = None) -> str:
+    def __get__(self, program: Described | None, owner: type | None = None) -> str:
         return self.of_class if program is None else documentation(program)
 
 
 class SignatureOf:
     """The `__signature__` of a program; the class has none but that of its constructor."""
 
-    def __get__(self, program: Program | None, owner: type | None = None) -> inspect.Signature | None:
+    def __get__(self, program: Described | None, owner: type | None = None) -> inspect.Signature | None:
         return None if program is None else signature(program)
 
 
-def signature(program: Program) -> inspect.Signature | None:
+def signature(program: Described) -> inspect.Signature | None:
     """The parameters that a call must give, annotated with their Spaces and Functions, and the Space of the result."""
     names = [p.name for p in program.parameters]
     if any(iskeyword(name) or not name.isidentifier() for name in names):
@@ -51,7 +61,7 @@ def _result(body: Term) -> object:
     return tuple(map(_result, result.items)) if isinstance(result, Tuple) else type_of(result)
 
 
-def documentation(program: Program) -> str:
+def documentation(program: Described) -> str:
     """The call with its shapes, what the user wrote about it, the parameters, and the print."""
     names = ", ".join(p.name for p in program.parameters)
     lines = [f"{program.name}({names})", ""]

@@ -288,6 +288,11 @@ class JaxDialect(NumPyDialect):
         """Elements are read by index arrays."""
         return {**REGIONS["jax"], **matrix_helpers(self.np), **self.solvers(), **texts("jax")}
 
+    def real_type(self, arrays: Sequence[tuple[str, bool]], scalars: Sequence[tuple[str, bool]]) -> str:
+        """JAX's own promotion: a number of a weak type is as wide as its numbers are, not as what stands beside it."""
+        decisive = [text for text, _ in arrays] or [f"jnp.asarray({text})" for text, _ in scalars]
+        return f"jnp.finfo(jnp.result_type({', '.join(decisive)}, float)).dtype"
+
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""
         return f"jnp.asarray({text}, {dtype})"

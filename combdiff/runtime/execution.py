@@ -34,6 +34,7 @@ from combdiff.runtime.arguments import Prepared, bytes_written_out, described, k
 from combdiff.runtime.libraries import Library, library_named
 from combdiff.runtime.limits import check_available, fitted, parse_limit
 from combdiff.stability import stable
+from combdiff.status import working
 
 MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is quick, where few share a label
 MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
@@ -343,6 +344,7 @@ def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTabl
 
 
 @lru_cache(maxsize=512)
+@working("planning")
 def _plan(
     program: Lambda, sizes: tuple[tuple[str, int], ...], orders: tuple[tuple[str, tuple[int, ...]], ...] = ()
 ) -> Plan:
@@ -350,6 +352,7 @@ def _plan(
 
 
 @lru_cache(maxsize=512)
+@working("compiling")
 def _compiled(
     program: Lambda,
     sizes: tuple[tuple[str, int], ...],
