@@ -19,13 +19,20 @@ class Described(Protocol):
     """What is shown of a program."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What messages call it."""
+
     @property
-    def docstring(self) -> str: ...
+    def docstring(self) -> str:
+        """What the user wrote about it."""
+
     @property
-    def term(self) -> Lambda: ...
+    def term(self) -> Lambda:
+        """What it computes."""
+
     @property
-    def parameters(self) -> tuple[Var, ...]: ...
+    def parameters(self) -> tuple[Var, ...]:
+        """What a call must give."""
 
 
 class Documentation:
