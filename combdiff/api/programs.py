@@ -259,12 +259,14 @@ class Program:
         """
         return source(self.term, self.name, checked_sizes(self.term, self.name, sizes), backend)
 
-    def cost(self, /, **sizes: int) -> CostTable:
+    def cost(self, /, memory_limit: str | float | None = None, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.
 
-        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values.
+        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values. With a
+        memory limit, as `compile` takes one, it is the plan that keeps to it: loops in blocks, and states of a scan
+        that are kept at checkpoints and computed again. Raises MemoryLimitError where none keeps to it.
         """
-        return cost_table(self.term, self.name, sizes)
+        return cost_table(self.term, self.name, sizes, memory_limit)
 
     def compile(self, backend: str | None = None, memory_limit: str | float | None = None) -> Compiled:
         """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.

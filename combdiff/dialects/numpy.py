@@ -83,7 +83,7 @@ class NumPyDialect:
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
-        return {**matrix_helpers(self.np), **BANDS, **REGIONS["numpy"], **texts("numpy")}
+        return {**matrix_helpers(self.np), **BANDS, **REGIONS["numpy"], **texts("numpy"), **texts("schedules")}
 
     def solvers(self) -> Mapping[str, str]:
         """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
