@@ -65,14 +65,13 @@ from combdiff.simplification.egraph.budget import current, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
-from combdiff.simplification.egraph.saturation import apart, equivalent, simplify
+from combdiff.simplification.egraph.saturation import equivalent, normal, simplify
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.memory import simplified_once
-from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
-from combdiff.simplification.normal_form.contraction import normalise, without_deltas
+from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
@@ -85,7 +84,8 @@ WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
-MOST_LIGHT = 7  # symbols up to which a value without Σ and functions is repeated rather than bound
+MOST_LIGHT = 10  # symbols up to which a tensor without Σ and functions is repeated rather than bound
+MOST_LIGHT_NUMBER = 7  # the same for a number, which has no indices
 
 _Form = tuple[Any, ...]  # terms without free names, nested
 _Equations = dict[Term, Lambda]  # simplified, by what was given without bound names
@@ -141,10 +141,7 @@ def outline(body: Term) -> Term:
 
     def solved(value: Term, _: Known) -> Term:
         plain = _plainly_named(value)
-        inner = plain.body if isinstance(plain, Lambda) else plain
-        names = Names(plain)
-        found = canonical(normalise(apart(without_deltas(inner, names), names), names))
-        return Lambda(plain.parameters, found) if isinstance(plain, Lambda) else found
+        return Lambda(plain.parameters, normal(plain.body)) if isinstance(plain, Lambda) else normal(plain)
 
     return _pass(share(_without_averages(body)[0]), solved, lambda whole: whole)
 
@@ -334,11 +331,11 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
 
 
 def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
-    """The simplified term; one that would fill the e-graph before any law is applied stays as it is."""
+    """The simplified term; one that would fill the e-graph before any law is applied gets its normal form."""
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
         stopped(f"{nodes} nodes")
-        return term
+        return normal(term)
     return simplify(term, rules, context=Context(known))
 
 
@@ -446,7 +443,8 @@ def _is_light(term: Term) -> bool:
     if any(isinstance(part, Delta) for part in parts):
         return True
     in_field = is_field(term)
-    return symbols(term) <= MOST_LIGHT and not any(_is_heavy(part, in_field) for part in parts)
+    most = MOST_LIGHT if isinstance(term, Lambda) else MOST_LIGHT_NUMBER
+    return symbols(term) <= most and not any(_is_heavy(part, in_field) for part in parts)
 
 
 def _is_heavy(part: Term, in_field: bool) -> bool:

@@ -155,6 +155,12 @@ def apart(term: Term, names: Names) -> Term:
     return term.with_children(children)
 
 
+def normal(term: Term) -> Term:
+    """The normal form of a scalar term, to which no law is applied: δ's solved, equal terms one, canonical names."""
+    names = Names(term)
+    return canonical(normalise(apart(without_deltas(term, names), names), names))
+
+
 class _Saturation:
     """Terms that share an e-graph, each the root of a class."""
 
@@ -179,7 +185,8 @@ class _Saturation:
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
         seen: set[tuple[Term, ...]] = set()
-        best = named = tuple(self.written)
+        best = tuple(self.written)
+        named = best if self.budget.rounds else tuple(map(normal, best))
         while len(self.rounds) < self.budget.rounds:
             limit = self._saturate()
             classes = read(self.egraph, self.codec)

@@ -35,7 +35,7 @@ from combdiff.simplification.egraph.extraction import order_key, symbols
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.expansion import addends, holds_delta
 
-MOST_REPEATED = 7  # symbols up to which a coefficient is repeated rather than bound
+MOST_REPEATED = 10  # symbols up to which a coefficient is repeated rather than bound
 
 
 class Coefficients:
