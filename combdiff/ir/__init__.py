@@ -69,6 +69,7 @@ from combdiff.ir.indices import (
     is_index,
     opposite,
     size_form,
+    size_of_axis,
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
@@ -117,6 +118,7 @@ from combdiff.ir.primitives import (
     power,
     register,
     square,
+    whole_power,
     without_scipy,
 )
 from combdiff.ir.readability import letters_of, readable
@@ -313,6 +315,7 @@ __all__ = [
     "share",
     "show_index",
     "size_form",
+    "size_of_axis",
     "split",
     "square",
     "squared_modulus",
@@ -329,6 +332,7 @@ __all__ = [
     "uses",
     "values_of",
     "whole_calls",
+    "whole_power",
     "whole_read",
     "with_symbol",
     "without_scipy",

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 from combdiff.ir.domains import Space
 from combdiff.ir.implicit import Implicit
+from combdiff.ir.indices import Coordinate
 from combdiff.ir.inlining import (
     free_indices,
     inline_all,
@@ -355,13 +356,13 @@ def base_name(var: Var) -> str:
 
 
 def is_light_primitive(term: Primitive) -> bool:
-    """A whole power of an access, or a real or imaginary part: not worth an array of its own."""
+    """A whole power of an access or a size, or a real or imaginary part: not worth an array of its own."""
     light_function = term.name in ("real", "imag", "conj") or (
         term.name == "power" and isinstance(term.arguments[1], Number) and isinstance(term.arguments[1].real, int)
     )
-    return isinstance(term, Relation) or (
-        light_function and isinstance(term.arguments[0], Apply | Var) and not isinstance(term.arguments[0], Primitive)
-    )
+    inner = term.arguments[0]
+    is_read = isinstance(inner, Apply | Var | Coordinate) and not isinstance(inner, Primitive)
+    return isinstance(term, Relation) or (light_function and is_read)
 
 
 def _space_of(term: Term) -> Space:

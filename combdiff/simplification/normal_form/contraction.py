@@ -15,28 +15,35 @@ that it can take, whatever budgets there are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from combdiff.ir import (
+    ONE,
     ZERO,
     Add,
     Apply,
     Conj,
     Delta,
+    Domain,
     Mul,
     Names,
     Number,
     Primitive,
+    Real,
     Sum,
     Term,
     Var,
     add,
     conj,
     dtype_of,
+    function,
     is_entire,
     mul,
+    size_of_axis,
     substitute,
     total,
+    whole_power,
 )
 from combdiff.simplification.normal_form.delta_solver import can_take, solve
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
@@ -98,7 +105,7 @@ class _Contracting:
 
     def _contracted(self, indices: list[Var], factors: list[Term]) -> Term:
         """Σ over indices of the product of factors, whose own networks are in normal form."""
-        indices, factors = solve(*collapsed(indices, factors), self.names)
+        indices, factors = solve(*collapsed(indices, _cancelled(factors)), self.names)
         if ZERO in factors:
             return ZERO
         if any(isinstance(factor, Sum) for factor in factors):  # where a sum had one part left
@@ -170,13 +177,28 @@ def _waits(term: Term, indices: Sequence[Var]) -> bool:
     return isinstance(term, Sum | Mul | Add | Conj) and any(_waits(child, indices) for child in term.children)
 
 
+def _cancelled(factors: list[Term]) -> list[Term]:
+    """The factors without those that multiply and divide, as often as they do both: x/s for s·x/s²."""
+    left = Counter(factors)
+    for factor in dict.fromkeys(factors):
+        base, exponent = whole_power(factor)
+        again = min(left[base], -exponent) if exponent < 0 and left[factor] == 1 else 0
+        if again:
+            left[base] -= again
+            left[factor] -= 1
+            left[function("power", base, Number(exponent + again))] += 1
+    return factors if left == Counter(factors) else [factor for factor in left.elements() if factor is not ONE]
+
+
 # --- connected parts -----------------------------------------------------------------------------------------------
 
 
 def _whole(indices: list[Var], factors: list[Term]) -> Term:
     """One Σ, times the factors that hold no summed index."""
     outside = [f for f in factors if f.free.isdisjoint(indices)]
-    return mul(*outside, total(indices, mul(*(f for f in factors if f not in outside))))
+    inside = [f for f in factors if f not in outside]
+    unused = [i for i in indices if not any(i in f.free for f in inside)]
+    return mul(*outside, *map(_number_of_values, unused), total((i for i in indices if i not in unused), mul(*inside)))
 
 
 def _split(indices: list[Var], factors: list[Term]) -> Term:
@@ -185,7 +207,13 @@ def _split(indices: list[Var], factors: list[Term]) -> Term:
     inside = [f for f in factors if not f.free.isdisjoint(indices)]
     parts = [total(i, mul(*f)) for i, f in components(indices, inside)]
     unused = [i for i in indices if not any(i in f.free for f in inside)]
-    return mul(*outside, *parts, *(total((i,), Number(1)) for i in unused))
+    return mul(*outside, *parts, *map(_number_of_values, unused))
+
+
+def _number_of_values(index: Var) -> Term:
+    """Σ_i 1: the size of the domain; over the real line there is no such number."""
+    assert isinstance(index.type, Domain)
+    return total((index,), Number(1)) if isinstance(index.type, Real) else size_of_axis(index.type)
 
 
 def components(indices: Iterable[Var], factors: Iterable[Term]) -> list[tuple[list[Var], list[Term]]]:
