@@ -27,6 +27,7 @@ _PUBLIC = {
     "ir": "Cyclic Function Range Real Space Symmetric",
     "pictures": "Picture",
     "simplification": "budget",
+    "status": "progress",
     "text": "TextError",
     "tracing": "abs adj arccos arcsin arcsinh arctan arctan2 arctanh argmin betaln ceil cholesky clip conj constant cos"
     " cosh delta det digamma eigh eigvalsh eigvecsh einsum erf erfc erfcx erfinv exp expit floor gamma gammaln"

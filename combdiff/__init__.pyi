@@ -36,6 +36,7 @@ from combdiff.errors import (
 from combdiff.ir import Cyclic, Function, Range, Real, Space, Symmetric
 from combdiff.pictures import Picture
 from combdiff.simplification import budget
+from combdiff.status import progress
 from combdiff.text import TextError
 from combdiff.tracing import (
     abs,
@@ -223,6 +224,7 @@ __all__ = [
     "polygamma",
     "primitive",
     "program",
+    "progress",
     "pullback",
     "pushforward",
     "qr",

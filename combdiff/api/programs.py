@@ -38,10 +38,10 @@ from combdiff.ir import (
     share,
     subterms,
 )
-from combdiff.pictures import Picture, diagram
+from combdiff.pictures import Picture
 from combdiff.planning import CostTable
 from combdiff.polyhedra import Access, Lookup, check, doubtful_accesses, lookups
-from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, sheet, text
+from combdiff.printing import combinator_text, diagram, latex, matrix_latex, matrix_text, sheet, text
 from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
 from combdiff.simplification import declared, one_warning, restored, simplify_body
 from combdiff.tracing import inline, is_traced, trace_function
@@ -254,12 +254,14 @@ class Program:
         """
         return source(self.term, self.name, checked_sizes(self.term, self.name, sizes), backend)
 
-    def cost(self, /, **sizes: int) -> CostTable:
+    def cost(self, /, memory_limit: str | float | None = None, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.
 
-        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values.
+        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values. With a
+        memory limit, as `compile` takes one, it is the plan that keeps to it: loops in blocks, and states of a scan
+        that are kept at checkpoints and computed again. Raises MemoryLimitError where none keeps to it.
         """
-        return cost_table(self.term, self.name, sizes)
+        return cost_table(self.term, self.name, sizes, memory_limit)
 
     def compile(self, backend: str | None = None, memory_limit: str | float | None = None) -> Compiled:
         """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.

@@ -73,7 +73,7 @@ class TorchDialect(NumPyDialect):
         matrices = matrix_helpers(self.np)
         eye = "dtype=torch.bool, device=matrix.device"
         adjugate = {"_adjugate": matrices["_adjugate"].replace("dtype=bool", eye)}
-        return {**REGIONS["torch"], **matrices, **adjugate, **self.solvers(), **texts("torch")}
+        return {**REGIONS["torch"], **matrices, **adjugate, **self.solvers(), **texts("torch"), **texts("schedules")}
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""
