@@ -162,7 +162,7 @@ def _multiplied_out(term: Term, names: Names) -> list[Addend]:
         case Sum():
             renamed = {index: names.fresh(index) for index in term.indices}
             inside = _multiplied_out(substitute(term.body, renamed), names)
-            parts = [factors_of(normalise(total(renamed.values(), mul(*part)), names)) for part in inside]  # type: ignore[arg-type]
+            parts = [factors_of(normalise(total(renamed.values(), mul(*part)), names)) for part in inside]
         case _:
             return [factors_of(normalise(term, names))]
     return parts if len(parts) <= MOST_ADDENDS else [factors_of(term)]
