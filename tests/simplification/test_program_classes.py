@@ -1,4 +1,4 @@
-"""A let program in one e-graph: laws see through the names of definitions, and what is read depends on which are kept."""
+"""A let program in one e-graph: laws see through the names of definitions; what is read depends on those kept."""
 
 from __future__ import annotations
 

@@ -31,13 +31,11 @@ from combdiff.ir import (
     split,
 )
 
-HEAD = 4  # a name, the sign =, and the line and the look back that a definition takes
-
 
 def length(body: Term) -> int:
-    """How many symbols a let program takes in index notation, a definition once and with the line that it stands on."""
+    """How many symbols a let program takes in index notation, a definition once; commas are not counted."""
     bindings, result = split(body)
-    heads = sum(HEAD + (_indices(len(value.parameters)) if isinstance(value, Lambda) else 0) for _, value in bindings)
+    heads = sum(2 + (_indices(len(value.parameters)) if isinstance(value, Lambda) else 0) for _, value in bindings)
     return heads + sum(_inner(value) for _, value in bindings) + sum(_inner(item) for item in items_of(result))
 
 
