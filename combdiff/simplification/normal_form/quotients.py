@@ -10,9 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from combdiff.ir import Add, Apply, Number, Sum, Term, Var, add, apply, function, mul, substitute, whole_power
+from combdiff.ir import (
+    Add,
+    Apply,
+    Number,
+    Sum,
+    Term,
+    Var,
+    add,
+    apply,
+    factors_of,
+    function,
+    mul,
+    substitute,
+    whole_power,
+)
 from combdiff.simplification.egraph.extraction import index_variables
-from combdiff.simplification.normal_form.expansion import Addend, factors_of
+from combdiff.simplification.normal_form.expansion import Addend
 
 
 def with_shares(factors: Iterable[Term], definitions: Mapping[Var, Term]) -> Addend:
