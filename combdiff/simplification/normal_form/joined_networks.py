@@ -61,19 +61,18 @@ def _steps(term: Add) -> Iterator[Term]:
 
 
 def _network(term: Term, names: Names) -> _Network:
-    """A term with the Σ's among its factors as one, under names of its own."""
-    number: list[Term] = []
+    """A term with the Σ's among its factors as one, under names of its own, and all of its numbers in front."""
     indices: list[Var] = []
     factors: list[Term] = []
     for factor in factors_of(term):
-        if isinstance(factor, Number):
-            number.append(factor)
-        elif isinstance(factor, Sum):
+        if isinstance(factor, Sum):
             own = tuple(names.fresh(index) for index in factor.indices)
             indices += own
             factors += factors_of(substitute(factor.body, dict(zip(factor.indices, own, strict=True))))
         else:
             factors.append(factor)
+    number = [factor for factor in factors if isinstance(factor, Number)]  # a common 1 would join without end
+    factors = [factor for factor in factors if not isinstance(factor, Number)]
     return _Network(mul(*number), tuple(indices), tuple(factors))
 
 
