@@ -35,6 +35,7 @@ from combdiff.planning.operations import (
 )
 from combdiff.planning.passes.pipeline import PLANNING, rewritten_by
 from combdiff.planning.plan import Layout, Plan, flops, pruned
+from combdiff.status import stage
 
 ROUNDS = 4
 
@@ -53,6 +54,7 @@ def make_plan(
     graph = Graph(sizes, find_paths)
     lowering = Lowering(program, graph, orders or {})
     results = tuple(lowering.results(program.body))
+    stage("choosing the order of contractions")
     chosen = _choose(graph, results)
     body: Term = program.body
     while isinstance(body, Let):

@@ -88,7 +88,7 @@ class Trace:
         return variable
 
     def used(self, term: Term, value: object) -> None:
-        """Notes the local variable that holds a value where it is used: the outermost function's, and there the first."""
+        """Notes the local variable that holds a value where it is used, the first of the outermost function."""
         if isinstance(term, Var | Number):
             return
         found = local_name(value, self.code)

@@ -64,7 +64,9 @@ def trace_function(function: Callable[..., object]) -> Traced:
         names = {parts[term]: name for term, (_, name) in trace.locals.items() if term in parts}
         constants = {variable.name: array for variable, array in trace.constants.items()}
         term = Lambda((*parameters, *trace.constants, *inner), body)
-        return Traced(term, function.__name__, location, tuple(var.name for var in inner), trace.places, constants, names)
+        return Traced(
+            term, function.__name__, location, tuple(var.name for var in inner), trace.places, constants, names
+        )
 
 
 def _traced_parameter(parameter: Var, trace: Trace) -> TracedValue:
