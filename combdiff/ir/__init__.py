@@ -5,6 +5,13 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and
+`decompositions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves
+an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are shifted by), `types`
+(every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart), `groups` (of symmetries, as
+products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of scans, taken
+apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`,
+`readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
 (numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions`,
 `decompositions` and `reductions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks),
 `implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
@@ -121,6 +128,7 @@ from combdiff.ir.primitives import (
     square,
     without_scipy,
 )
+from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
@@ -222,6 +230,7 @@ __all__ = [
     "Space",
     "Subgroup",
     "Sum",
+    "SummedProduct",
     "Symmetric",
     "SymmetryGroup",
     "Term",
@@ -249,6 +258,7 @@ __all__ = [
     "cholesky",
     "conj",
     "conjugating_action",
+    "connected",
     "counts_modulo",
     "delta",
     "describe",
@@ -260,6 +270,7 @@ __all__ = [
     "evaluate",
     "exact",
     "extent",
+    "factors_of",
     "first_index",
     "free_indices",
     "fresh",
