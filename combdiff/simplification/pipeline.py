@@ -38,6 +38,7 @@ from combdiff.ir import (
     canonical_names,
     conj,
     dtype_of,
+    factors_of,
     function,
     is_call,
     is_field,
@@ -401,7 +402,7 @@ def _without_factor(call: Term) -> Term:
     *others, argument = call.children
     body = argument.body if isinstance(argument, Lambda) else argument
     parameters = argument.parameters if isinstance(argument, Lambda) else ()
-    factors = body.factors if isinstance(body, Mul) else (body,)
+    factors = factors_of(body)
     outside = [factor for factor in factors if _is_constant(factor, parameters)] if body is not ZERO else [ZERO]
     if not outside or (len(outside) == len(factors) and body is not ZERO):
         return call
