@@ -134,7 +134,7 @@ from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
-from combdiff.ir.reuse import held, is_held, released, settled
+from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
@@ -329,6 +329,7 @@ __all__ = [
     "remembered",
     "representatives",
     "settled",
+    "settled_parts",
     "share",
     "show_axis",
     "show_index",

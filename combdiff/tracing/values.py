@@ -109,6 +109,7 @@ class Value(NumpyAware):
     def live(self) -> Term:
         """The term, after checking that the value may be used now."""
         check_live(self.term, self.owner)
+        self.owner.used(self.term, self)
         return self.term
 
     def __add__(self, other: object) -> Value:

@@ -164,7 +164,7 @@ def light(A: cd.Space("n", "n"), x: cd.Space("n")):
 def test_a_heavy_tensor_of_the_program_keeps_its_name_in_the_gradient() -> None:
     """A light one is no name."""
     named = cd.grad(localisation, wrt="U")
-    assert [var.name for var, _ in split(named.term.body)[0]] == ["t"]
+    assert [var.name for var, _ in split(named.term.body)[0]] == ["rho"]
     assert str(named).splitlines()[-1].startswith("  (d, e, f) ↦ 4 Σ_{p,b} ")
     sizes = {"N": 3, "n": 2, "K": 4, "B": 1}
     arrays = random_arrays(localisation.parameters, np.random.default_rng(3), sizes)
@@ -263,7 +263,7 @@ def energy_of_matrix_products(
 def test_a_tensor_gets_one_name() -> None:
     gradient = cd.grad(energy_of_matrix_products, "A")
     lines = str(gradient).splitlines()
-    assert [line.partition("=")[0] for line in lines[1:3]] == ["  t[s,q] ", "  t2 "]
+    assert [line.partition("=")[0] for line in lines[1:3]] == ["  psi[s,q] ", "  t "]
     assert sum("B[" in line for line in lines) == 2
     rng = np.random.default_rng(0)
     shapes = {"A": (2, 3, 2), "B": (2, 3, 2), "h": (3, 3), "u": 2, "v": 2}
