@@ -208,6 +208,8 @@ class NumPyDialect:
 
     def matrix_function(self, name: str, operand: str, shape: str) -> str:
         """A function of `matrices.MATRIX_TABLE`, whose result has that shape."""
+        if name == "adj" and self.native:  # the way is chosen by the values
+            return f"_det_times_inverse({operand})"
         return MATRIX_TABLE[name].numpy.format(operand, np=self.np)
 
     def largest(self, operand: str, axes: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from combdiff.ir import adjugate as _adjugate
 from combdiff.ir import wrapped as _wrapped
 
 GRAM_BLOCK = 2**20  # elements that `_gram` weights at a time
@@ -264,6 +265,18 @@ def _search(kind: Any, name: Any, system: Any, given: Any, dtype: Any, *captures
     if kind == "argmin" and v.size and not np.linalg.eigvalsh(matrix)[0] > 0:
         raise ArithmeticError(f"the gradient vanishes where there is no minimum: {found}")
     return unpacked(v)
+
+
+def _det_times_inverse(matrix: Any) -> Any:
+    """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ where that keeps all digits but a few."""
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return _adjugate(matrix)
+    sizes = [np.abs(each).max((-2, -1), initial=0) * matrix.shape[-1] for each in (matrix, inverse)]
+    if not np.all(sizes[0] * sizes[1] * np.finfo(inverse.dtype).eps ** 0.5 < 0.01):
+        return _adjugate(matrix)
+    return np.linalg.det(matrix)[..., None, None] * inverse
 
 
 def _near(kind: Any, evaluated: Any, start: Any) -> Any:
