@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from combdiff.dialects.numpy import WORDS, NumPyDialect
-from combdiff.ir import SCIPY, TABLE
+from combdiff.ir import OWN, SCIPY, TABLE
 from combdiff.kernels import REGIONS, matrix_helpers, texts
 
 _TORCH = {
@@ -165,6 +165,8 @@ class TorchDialect(NumPyDialect):
             return _TORCH[name].format(*texts)
         if name in WORDS:
             return WORDS[name].format(*texts, np="torch")
+        if TABLE[name].numpy.startswith(OWN):
+            return f"_{TABLE[name].numpy.removeprefix(OWN)}({', '.join(texts)})"
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"
