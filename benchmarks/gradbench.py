@@ -6,7 +6,7 @@
     llsq     ½ Σ_i (sign t[i] − Σ_j x[j] t[i]^j)²: gradient
     det      determinant of a matrix: gradient
     kmeans   Σ_i min_k |p[i] − c[k]|²: gradient and diagonal of the Hessian, by the centres
-    gmm      likelihood of a mixture of Gaussians with a Wishart prior, Q[k] lower triangular with the diagonal exp q[k]:
+    gmm      likelihood of a mixture of Gaussians, a Wishart prior, Q[k] lower triangular with the diagonal exp q[k]:
              gradient by weights, means, q and the strict triangles
     ba       reprojection by a camera with radial distortion, all observations: the Jacobian's blocks for each
     ode      y[0]' = x[0], y[i]' = x[i] y[i − 1], RK4 from 0 to 2: gradient of the last y by x, by scan
@@ -36,18 +36,18 @@ if __name__ == "__main__" and any(os.environ.get(name) != value for name, value 
     # libraries read them as they are imported
     os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **THREADS})
 
-import jax
-import jax.numpy as jnp
-import numpy as np
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
 
-import combdiff as cd
+import combdiff as cd  # noqa: E402
 
 Arrays = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """`inputs` makes the arguments for sizes, `ours` and `theirs` what is timed, `by_hand` NumPy's where there is one."""
+    """`inputs` makes the arguments for sizes; `ours`, `theirs` and, where there is one, NumPy's `by_hand` are timed."""
 
     inputs: Callable[..., Arrays]
     ours: Callable[..., Callable[..., Any]]
