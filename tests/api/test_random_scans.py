@@ -58,7 +58,7 @@ def objectives(draw: st.DrawFn) -> Callable[..., Any]:
         x, s = last if two else (last, 1)
         return ((x * np.conj(x)).sum() * s + (ys * np.conj(ys)).sum()).real
 
-    objective.is_nested = nested  # type: ignore[attr-defined]
+    objective.is_nested = nested
     return objective
 
 
@@ -94,7 +94,7 @@ def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int
     h = 1e-5
     ends = [objective(in_python, *moved(arguments, directions, s * h)) for s in (1, -1)]
     np.testing.assert_allclose(along, (ends[0] - ends[1]) / (2 * h), rtol=1e-6, atol=1e-8)
-    if objective.is_nested:  # type: ignore[attr-defined]  # second derivatives of these take seconds to derive
+    if objective.is_nested:  # second derivatives of these take seconds to derive
         return
     product = cd.hvp(f, wrt=wrt, simplify=False)(*arguments, *directions)
     sides = [gradient(*moved(arguments, directions, s * h)) for s in (1, -1)]
