@@ -7,8 +7,9 @@ a symmetric quartic form: combdiff on NumPy, which is what is compared, and on J
 and, where they are installed, jax.jit and PyTorch, all in 64 bits. Every result is compared with the floor's before
 anything is timed. Repeats are interleaved, so that a busy spell of the machine falls on all; printed are medians and
 their ratios to the floor.
+`--chart` draws the ratios: docs/pictures/benchmarks.svg is made by it.
 
-`--chart` draws the ratios: docs/pictures/benchmarks.svg is made by it. Then what a call costs beyond its kernels, and peak memory within limits. Contraction orders are counted in `orders.py`.
+Then what a call costs beyond its kernels, and peak memory within limits. Contraction orders are counted in `orders.py`.
 
 Every library gets one thread unless `--threads` says otherwise: the libraries divide work among threads in different
 ways, and on a busy machine of few cores it is that which one would measure. (The number is set before they are
