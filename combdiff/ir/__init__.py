@@ -4,14 +4,15 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
-In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
-(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions`,
-`decompositions` and `reductions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks),
-`implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
-shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages`
-(over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `slices` (of what
-scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of bound
-variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
+In the order in which data meets them: `sizes` (numbers and names), `domains` (index ranges, Spaces and their
+symmetries), `terms`, `relations` (numbers compared), `indices` (affine forms, δ, conditions), `primitives`,
+`special_functions`, `matrix_functions`, `decompositions` and `reductions` (the flat tables, with derivatives),
+`numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `iteration` (steps done over and over),
+`largest` (what sums of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups`
+(of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps`
+(of scans, taken apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once),
+`outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive
+loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -41,7 +42,6 @@ from combdiff.ir.domains import (
     Function,
     Range,
     Real,
-    Size,
     Space,
     Symmetric,
     Whole,
@@ -125,6 +125,7 @@ from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled
+from combdiff.ir.sizes import Size, names_in, resized, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
@@ -295,6 +296,7 @@ __all__ = [
     "mean_of",
     "moved_indices",
     "mul",
+    "names_in",
     "negate",
     "number",
     "on_axes",
@@ -315,12 +317,16 @@ __all__ = [
     "released",
     "remembered",
     "representatives",
+    "resized",
     "settled",
     "share",
     "show_axis",
     "show_index",
     "sinc_slope",
     "size_form",
+    "size_parts",
+    "size_sum",
+    "size_value",
     "split",
     "square",
     "squared_modulus",
