@@ -87,19 +87,21 @@ from combdiff.ir.let_form import (
     uses,
     whole_calls,
 )
-from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, matrices_in
+from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, is_primary, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus
 from combdiff.ir.numerics import (
     adjugate,
     cholesky,
     eigvalsh,
     eigvecsh,
+    expm,
     inverse,
     linear_solve,
     logdet_positive,
     products_of_others,
     qr_r,
     sinc_slope,
+    sqrtm,
     svd_left,
     svd_right,
     svdvals,
@@ -260,6 +262,7 @@ __all__ = [
     "element",
     "evaluate",
     "exact",
+    "expm",
     "extent",
     "first_index",
     "free_indices",
@@ -282,6 +285,7 @@ __all__ = [
     "is_light_primitive",
     "is_linear",
     "is_matrix_function",
+    "is_primary",
     "is_reduced",
     "items_of",
     "join",
@@ -328,6 +332,7 @@ __all__ = [
     "size_sum",
     "size_value",
     "split",
+    "sqrtm",
     "square",
     "squared_modulus",
     "subgroup_factors",

@@ -90,10 +90,13 @@ def _sliced_named(domain: Range, key: slice, where: str) -> tuple[Domain, int, T
 
 def lengths(*addends: tuple[Domain | int, int], what: str) -> Range:
     """The axis with Σ factor · size indices. Raises UnsupportedError for domains that do not begin at 0."""
-    for domain, _ in addends:
-        if not isinstance(domain, Range | int):
-            length(domain, what)
-    return Range(size_sum(*((d.size if isinstance(d, Range) else d, factor) for d, factor in addends)))  # type: ignore[union-attr]
+    return Range(size_sum(*((_size(domain, what), factor) for domain, factor in addends)))
+
+
+def _size(domain: Domain | int, what: str) -> Size:
+    if isinstance(domain, Range):
+        return domain.size
+    return domain if isinstance(domain, int) else length(domain, what)
 
 
 def axis_of(tensor: Term, axis: object, what: str) -> int:
