@@ -13,6 +13,21 @@ symmetries), `terms`, `relations` (numbers compared), `indices` (affine forms, �
 (of scans, taken apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once),
 `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive
 loops).
+In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and
+`decompositions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves
+an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are shifted by), `types`
+(every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart), `groups` (of symmetries, as
+products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of scans, taken
+apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`,
+`readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions`,
+`decompositions` and `reductions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks),
+`implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
+shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages`
+(over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `slices` (of what
+scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of bound
+variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -68,6 +83,7 @@ from combdiff.ir.indices import (
     is_index,
     opposite,
     size_form,
+    size_of_axis,
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
@@ -121,12 +137,14 @@ from combdiff.ir.primitives import (
     power,
     register,
     square,
+    whole_power,
     without_scipy,
 )
+from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
-from combdiff.ir.reuse import held, is_held, released, settled
+from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.sizes import Size, names_in, resized, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
@@ -225,6 +243,7 @@ __all__ = [
     "Space",
     "Subgroup",
     "Sum",
+    "SummedProduct",
     "Symmetric",
     "SymmetryGroup",
     "Term",
@@ -252,6 +271,7 @@ __all__ = [
     "cholesky",
     "conj",
     "conjugating_action",
+    "connected",
     "counts_modulo",
     "delta",
     "describe",
@@ -264,6 +284,7 @@ __all__ = [
     "exact",
     "expm",
     "extent",
+    "factors_of",
     "first_index",
     "free_indices",
     "fresh",
@@ -323,11 +344,13 @@ __all__ = [
     "representatives",
     "resized",
     "settled",
+    "settled_parts",
     "share",
     "show_axis",
     "show_index",
     "sinc_slope",
     "size_form",
+    "size_of_axis",
     "size_parts",
     "size_sum",
     "size_value",
@@ -348,6 +371,7 @@ __all__ = [
     "uses",
     "values_of",
     "whole_calls",
+    "whole_power",
     "whole_read",
     "with_symbol",
     "without_scipy",

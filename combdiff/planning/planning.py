@@ -22,6 +22,7 @@ from combdiff.ir import (
     Function,
     Lambda,
     Let,
+    Names,
     Range,
     Space,
     Symmetric,
@@ -49,6 +50,7 @@ from combdiff.planning.operations import (
 )
 from combdiff.planning.passes.pipeline import PLANNING, rewritten_by
 from combdiff.planning.plan import Layout, Plan, flops, pruned
+from combdiff.simplification import without_deltas
 from combdiff.status import stage
 
 ROUNDS = 4
@@ -64,7 +66,7 @@ def make_plan(
     an entry in `orders` comes with its axes in that order, which is the one that they have in memory. Raises
     UnsupportedError for what arrays cannot express, such as sums over the real line.
     """
-    program = guard_conditions(program)
+    program = guard_conditions(Lambda(program.parameters, without_deltas(program.body, Names(program))))
     graph = Graph(sizes, find_paths)
     lowering = Lowering(program, graph, orders or {})
     results = tuple(lowering.results(program.body))
