@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +22,13 @@ ROOT = Path(combdiff.__file__).parent.parent
 
 
 @pytest.mark.parametrize("exponent", ["x", "(sin({}+x))"])
-def test_chains_of_powers_are_differentiated_in_linear_size(exponent: str) -> None:
+def test_chains_of_hundreds_of_powers_are_differentiated_in_linear_size(exponent: str) -> None:
     sizes = []
-    for n in (60, 240):
+    for n in (125, 500):
         chain = "^".join(exponent.format(m) for m in range(n))
+        started = time.process_time()
         program = derivation(f"declare x 1 expression {chain} derivative wrt x").steps[-1]
+        assert time.process_time() - started < 30
         sizes.append(sum(1 for _ in subterms(program.term)))
     assert sizes[1] <= 5 * sizes[0]
 
