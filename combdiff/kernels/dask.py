@@ -66,11 +66,11 @@ def _diagonal(subscripts: Any, array: Any) -> Any:
     return _whole(pick, array, tuple(sizes[label] for label in output))
 
 
-def _whole(function: Any, array: Any, shape: Any) -> Any:
-    """A function of the whole array, which gives an array of that shape."""
+def _whole(function: Any, array: Any, shape: Any, dtype: Any = None) -> Any:
+    """A function of the whole array, which gives an array of that shape; `dtype` where it is another type's."""
     block = array.rechunk(array.shape) if array.ndim else array
     dropped, added = list(range(array.ndim)), list(range(len(shape)))
-    meta = np.empty((0,) * len(shape), array.dtype)
+    meta = np.empty((0,) * len(shape), array.dtype if dtype is None else dtype)
     return block.map_blocks(function, chunks=shape, drop_axis=dropped, new_axis=added, meta=meta)
 
 

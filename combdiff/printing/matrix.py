@@ -18,6 +18,7 @@ from combdiff.ir import (
     Add,
     Apply,
     Conj,
+    Coordinate,
     Delta,
     Lambda,
     Let,
@@ -30,8 +31,10 @@ from combdiff.ir import (
     Term,
     Tuple,
     Var,
+    Whole,
     add,
     dtype_of,
+    factors_of,
     free_indices,
     function,
     is_call,
@@ -66,7 +69,7 @@ from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened, unit_of
 from combdiff.printing.recurrences import AtStep
-from combdiff.simplification import factors_of, symbols, with_symmetries
+from combdiff.simplification import symbols, with_symmetries
 
 Indices = tuple[Var, ...]
 MOST_PUT_BACK = 28  # symbols of a cotangent that is written where it is used
@@ -222,6 +225,8 @@ class _Notation:
                 return of_atom(self._named(term))
             case Number():
                 return of_number(term)
+            case Coordinate() if all(isinstance(var.type, Whole) for var in term.free):
+                return of_atom(Atom(self.layout.doc(term, self.scope), 0))
             case Sum() | Add():
                 return self.value(term, indices)
             case Conj():

@@ -51,6 +51,7 @@ from combdiff.ir import (
     canonical_names,
     dtype_of,
     exact,
+    factors_of,
     free_indices,
     function,
     is_domain,
@@ -66,7 +67,7 @@ from combdiff.ir import (
     subterms,
     total,
 )
-from combdiff.simplification import canonical, closed, factors_of, normalise
+from combdiff.simplification import canonical, closed, normalise
 from combdiff.stability.positivity import is_nonnegative, is_positive
 from combdiff.stability.steps import with_stable_steps
 

@@ -126,7 +126,9 @@ def abstracted(caller: str, body: Any, domains: dict[str, Any]) -> tuple[tuple[V
         inner = lift(_result(caller, body(*(Index(binder.placeholder, trace) for binder in binders))))
         variables = tuple(binder.variable(f"{caller}(lambda {', '.join(names)}: …") for binder in binders)
     placeholders = (binder.placeholder for binder in binders)
-    term = substitute(inner, dict(zip(placeholders, variables, strict=True)))
+    named = dict(zip(placeholders, variables, strict=True))
+    term = substitute(inner, named)
+    trace.closes(named)
     if any(isinstance(variable.type, Cyclic) for variable in variables):
         _check_cycles(term)
     return variables, term
@@ -215,7 +217,7 @@ def _elementary(name: str, own: Callable[..., Any] | None = None) -> Any:
     elementary: Any = element_function(name, numpy_function)
     if own is None:
         elementary.__signature__ = inspect.Signature(
-            [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in ("x", "y")[: numpy_function.nin]]
+            [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in ("x", "y")[: TABLE[name].arity]]
         )
         HANDLERS[numpy_function] = elementary
     return elementary
@@ -245,6 +247,7 @@ arctanh = _elementary("arctanh")
 floor = _elementary("floor")
 ceil = _elementary("ceil")
 trunc = _elementary("trunc")
+sinc = _elementary("sinc")
 relu = _elementary("relu", lambda x: np.maximum(x, 0))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
+from math import prod
 
 from combdiff.ir import (
     MINUS_ONE,
@@ -33,6 +34,7 @@ from combdiff.ir import (
     canonical_names,
     conj,
     dtype_of,
+    factors_of,
     mul,
     negate,
     substitute,
@@ -42,6 +44,7 @@ from combdiff.ir import (
 from combdiff.simplification.normal_form.contraction import normalise
 
 HALF = Number(Fraction(1, 2))
+MOST_ADDENDS = 16  # of a sum that is multiplied out
 Addend = tuple[Term, ...]
 
 
@@ -83,11 +86,6 @@ def collected(parts: Iterable[Addend]) -> list[Addend]:
     return [(*factors_of(number), *rest) for number, rest in sums.values() if number is not ZERO]
 
 
-def factors_of(term: Term) -> Addend:
-    """The factors of a product, or the term itself."""
-    return term.factors if isinstance(term, Mul) else (term,)
-
-
 def weighted(body: Term) -> Iterator[tuple[Number, Term]]:
     """The terms of a sum with their real coefficients, also of a multiple of a sum."""
     factor, rest = coefficient_of(body)
@@ -103,7 +101,7 @@ def weighted(body: Term) -> Iterator[tuple[Number, Term]]:
 
 def coefficient_of(term: Term) -> tuple[Number, Term]:
     """A term as an exact real number times the rest; averages are linear over the real numbers only."""
-    first, *rest = term.factors if isinstance(term, Mul) else (term,)
+    first, *rest = factors_of(term)
     if not isinstance(first, Number):
         return ONE, term
     if first.exact and not first.imag:
@@ -140,23 +138,32 @@ def _product(factors: Iterable[Term], names: Names) -> list[Addend]:
     return [factors_of(term) for term in joined if term is not ZERO]
 
 
+def multiplied_out(term: Term, names: Names) -> Term:
+    """A scalar term as a sum of products, as far as these are few; what is so equal as polynomials is equal.
+
+    Σ_i (x[i] − m)·2 becomes 2 Σ_i x[i] − 2 n m. Sums inside functions stay as they are.
+    """
+    return add(*(mul(*normal) for normal in _multiplied_out(term, names)))
+
+
+def _multiplied_out(term: Term, names: Names) -> list[Addend]:
+    match term:
+        case Add():
+            parts = [part for inner in term.terms for part in _multiplied_out(inner, names)]
+        case Mul():
+            opened = [_multiplied_out(factor, names) for factor in term.factors]
+            if prod(map(len, opened)) > MOST_ADDENDS:
+                return [factors_of(term)]
+            parts = [tuple(f for part in choice for f in part) for choice in product(*opened)]
+        case Sum():
+            renamed = {index: names.fresh(index) for index in term.indices}
+            inside = _multiplied_out(substitute(term.body, renamed), names)
+            parts = [factors_of(normalise(total(renamed.values(), mul(*part)), names)) for part in inside]
+        case _:
+            return [factors_of(normalise(term, names))]
+    return parts if len(parts) <= MOST_ADDENDS else [factors_of(term)]
+
+
 def closed(indices: Iterable[Var], factors: Sequence[Term], names: Names) -> Addend:
     """The factors of Σ of a product over indices: δ's that determine one are solved, unconnected parts are apart."""
-    summed, product_ = list(indices), mul(*factors)
-    while solution := _solution(summed, factors_of(product_)):
-        factor, index, value = solution
-        rest = list(factors_of(product_))
-        rest.remove(factor)
-        product_ = substitute(mul(*rest), {index: value})
-        summed.remove(index)
-    return factors_of(normalise(total(summed, product_), names))
-
-
-def _solution(summed: Sequence[Var], factors: Iterable[Term]) -> tuple[Term, Var, Var] | None:
-    """A δ between two indices of one domain of which one is summed, that index, and the other."""
-    for factor in factors:
-        if isinstance(factor, Delta) and isinstance(factor.left, Var) and isinstance(factor.right, Var):
-            for index, value in ((factor.left, factor.right), (factor.right, factor.left)):
-                if index in summed and index.type == value.type == factor.domain:
-                    return factor, index, value
-    return None
+    return factors_of(normalise(total(indices, mul(*factors)), names))
