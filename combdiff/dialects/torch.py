@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.dialects.numpy import WORDS, NumPyDialect
 from combdiff.ir import OWN, SCIPY, TABLE
-from combdiff.kernels import REGIONS, matrix_helpers, texts
+from combdiff.kernels import matrix_helpers, texts
 
 _TORCH = {
     "real": "torch.real({0})",
@@ -73,7 +73,7 @@ class TorchDialect(NumPyDialect):
         matrices = matrix_helpers(self.np)
         eye = "dtype=torch.bool, device=matrix.device"
         adjugate = {"_adjugate": matrices["_adjugate"].replace("dtype=bool", eye)}
-        return {**REGIONS["torch"], **matrices, **adjugate, **self.solvers(), **texts("torch"), **texts("schedules")}
+        return {**matrices, **adjugate, **self.solvers(), **texts("torch"), **texts("schedules")}
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""
@@ -176,6 +176,12 @@ class TorchDialect(NumPyDialect):
         if name not in _SPECIAL:
             raise self.lacking(name)
         return _SPECIAL[name].format(*texts)
+
+    def matrix_function(self, name: str, operand: str, shape: str) -> str:
+        """PyTorch has the exponential."""
+        return (
+            f"torch.linalg.matrix_exp({operand})" if name == "expm" else super().matrix_function(name, operand, shape)
+        )
 
     def largest(self, operand: str, axes: str) -> str:
         """PyTorch refuses the largest of no elements."""
