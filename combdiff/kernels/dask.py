@@ -233,3 +233,25 @@ def _largest(array: Any, axes: Any) -> Any:
     if 0 in array.shape:
         return da.full([n for axis, n in enumerate(array.shape) if axis not in axes], -np.inf)
     return array.max(axes)
+
+
+def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
+    """A power of 2 near the largest size of the finite elements along axes; 1 where powers of their squares are safe.
+
+    Powers up to that degree.
+    """
+    sizes = da.abs(array)
+    if sizes.dtype.kind != "f" or 0 in array.shape:
+        return da.ones([n for axis, n in enumerate(array.shape) if axis not in axes])
+    limits = np.finfo(sizes.dtype)
+    safe = limits.max ** (2 / (3 * degree))
+    squares = (sizes * sizes).sum(axes)
+    largest = da.where(da.isfinite(sizes), sizes, 0).max(axes)
+    exponent = da.frexp(da.maximum(largest, limits.tiny))[1] - 1
+    is_one = ((squares > 1 / safe) & (squares < safe)) | (largest == 0)
+    return da.where(is_one, 1, da.ldexp(sizes.dtype.type(1), exponent))
+
+
+def _rescaled(array: Any, scale: Any) -> Any:
+    """array / scale."""
+    return array / scale

@@ -106,3 +106,27 @@ def _largest(array: Any, axes: Any) -> Any:
     if 0 in array.shape:
         return array.new_full([n for axis, n in enumerate(array.shape) if axis not in axes], -torch.inf)
     return array.amax(axes)
+
+
+def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
+    """A power of 2 near the largest size of the finite elements along axes; 1 where powers of their squares are safe.
+
+    Powers up to that degree. No result depends on it, so that no derivative goes through it.
+    """
+    sizes = array.detach().abs()
+    if not sizes.is_floating_point() or 0 in sizes.shape:
+        kind = sizes.dtype if sizes.is_floating_point() else torch.get_default_dtype()
+        return sizes.new_ones([n for axis, n in enumerate(sizes.shape) if axis not in axes], dtype=kind)
+    limits = torch.finfo(sizes.dtype)
+    safe = limits.max ** (2 / (3 * degree))
+    squares = torch.square(sizes).sum(axes) if axes else torch.square(sizes)
+    largest = torch.where(torch.isfinite(sizes), sizes, 0)
+    largest = largest.amax(axes) if axes else largest
+    exponent = torch.frexp(largest.clamp(limits.tiny))[1] - 1
+    is_one = ((squares > 1 / safe) & (squares < safe)) | (largest == 0)
+    return torch.where(is_one, 1, torch.ldexp(torch.ones_like(largest), exponent))
+
+
+def _rescaled(array: Any, scale: Any) -> Any:
+    """array / scale."""
+    return array / scale
