@@ -58,7 +58,7 @@ class Largest(Term):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shift(Term):
-    """The largest of the terms, and 0 where that is not finite."""
+    """The largest of the terms, and 0 where that is not finite; beside a number the largest finite number for +∞."""
 
     terms: tuple[Term, ...]
 

@@ -25,6 +25,7 @@ from math import isinf, log, prod
 from combdiff.ir import (
     HALF,
     ONE,
+    ZERO,
     Add,
     Apply,
     Conj,
@@ -303,9 +304,17 @@ class _Stabilising(Rewriting):
         while isinstance(argument, Var | Apply) and (found := self.read(argument)):
             argument = substitute(found[1], found[0])
         if isinstance(argument, Add) and self._is_positive(argument):
-            terms = [_log(self.scaled(term)) for term in argument.terms]
+            terms = [self._log(self.scaled(term)) for term in argument.terms]
             return reduce(lambda one, other: Primitive("logaddexp", (one, other)), terms)
-        return _log(self.scaled(argument))
+        return self._log(self.scaled(argument))
+
+    def _log(self, number: ScaledNumber) -> Term:
+        """log(exp(E)·r) = E + log r, −∞ where a condition among the factors of r does not hold."""
+        factors = factors_of(number.rest)
+        guards = [f for f in factors if isinstance(f, Guard)]
+        rest = mul(*(f for f in factors if not isinstance(f, Guard)))
+        last = Number(log(rest.real)) if isinstance(rest, Number) and rest.real > 0 else Primitive("log", (rest,))
+        return masked(guards, add(self._uncapped(number.exponent), *([] if rest is ONE else [last])))
 
     # --- terms as scaled numbers
 
@@ -540,8 +549,10 @@ class _Stabilising(Rewriting):
             own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
             told.update(own)
             inner = _term({atom: factor for atom, factor in group.items() if atom not in peaks})
-            power = Primitive("exp", (add(masked(own, inner), _term(peaks)),))
-            exponentials.append(function("power", power, Number(count)))
+            whole = add(masked(own, inner), _term(peaks))
+            if not isinstance(inner, Number) and any(map(self._is_capped, peaks)):  # where it is +∞ it is its own shift
+                whole = Primitive("minimum", (whole, ZERO))
+            exponentials.append(function("power", Primitive("exp", (whole,)), Number(count)))
         factors = factors_of(number.rest)
         if all(isinstance(factor, Number) or (isinstance(factor, Guard) and factor in told) for factor in factors):
             factors = tuple(factor for factor in factors if isinstance(factor, Number))
@@ -570,6 +581,23 @@ class _Stabilising(Rewriting):
     def _peak_of(self, atom: Term) -> tuple[tuple[Var, ...], tuple[_Entry, ...]] | None:
         var = atom.function if isinstance(atom, Apply) else atom
         return self._peaks.get(var) if isinstance(var, Var) else None
+
+    def _is_capped(self, atom: Term) -> bool:
+        """Whether a shift is the larger of a number and a term, so that it is finite where the term is not."""
+        found = self._peak_of(atom)
+        return found is not None and any(isinstance(entry.term, Number) for entry in found[1])
+
+    def _uncapped(self, exponent: Exponent) -> Term:
+        """An exponent, with the largest of terms in place of a shift that is the largest finite number for +∞."""
+        parts: list[Term] = []
+        for atom, factor in exponent.items():
+            found = self._peak_of(atom) if self._is_capped(atom) else None
+            if found is not None:
+                at = dict(zip(found[0], atom.arguments if isinstance(atom, Apply) else (), strict=True))
+                largest = reduce(lambda one, other: Primitive("maximum", (one, other)), (e.term for e in found[1]))
+                atom = substitute(largest, at)
+            parts.append(mul(Number(exact(factor)), atom))
+        return add(*parts)
 
     def _entry_below(self, peak: Term, left: Exponent, conditions: Sequence[Term]) -> Exponent | None:
         """An exponent that is one of those a shift is the largest of, and part of what is left."""
@@ -701,12 +729,3 @@ def _head(term: Term) -> Term:
     """The tensor that a weight is an element of, or a power of one."""
     base = _base(term)
     return base.function if isinstance(base, Apply) else base
-
-
-def _log(number: ScaledNumber) -> Term:
-    """log(exp(E)·r) = E + log r, −∞ where a condition among the factors of r does not hold."""
-    factors = factors_of(number.rest)
-    guards = [f for f in factors if isinstance(f, Guard)]
-    rest = mul(*(f for f in factors if not isinstance(f, Guard)))
-    last = Number(log(rest.real)) if isinstance(rest, Number) and rest.real > 0 else Primitive("log", (rest,))
-    return masked(guards, add(_term(number.exponent), *([] if rest is ONE else [last])))

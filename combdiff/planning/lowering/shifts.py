@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from combdiff.ir import IndexGuard, Largest, Magnitude, Masked, Rescaled, Shift, Term, Var, join
+from combdiff.ir import IndexGuard, Largest, Magnitude, Masked, Number, Rescaled, Shift, Term, Var, join
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.operations import ElementwiseStep, Operation, Pattern, ReduceMax, Rescale
 from combdiff.planning.operations import Magnitude as MagnitudeStep
@@ -67,9 +67,9 @@ def _reduced(
 
 
 def shift(term: Shift, graph: Graph, value: Lower) -> LabelledStep:
-    """The largest of the values, 0 where that is not finite."""
+    """The largest of the values, 0 where that is not finite; beside a number +∞ is the largest finite number."""
     top = reduce(lambda one, other: _apply("maximum", graph, one, other), map(value, term.terms))
-    return _apply("finite", graph, top)
+    return _apply("capped" if any(isinstance(one, Number) for one in term.terms) else "finite", graph, top)
 
 
 def _apply(name: str, graph: Graph, *values: LabelledStep) -> LabelledStep:
