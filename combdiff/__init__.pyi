@@ -36,6 +36,7 @@ from combdiff.errors import (
 from combdiff.ir import Cyclic, Function, Range, Real, Space, Symmetric
 from combdiff.pictures import Picture
 from combdiff.simplification import budget
+from combdiff.status import progress
 from combdiff.text import TextError
 from combdiff.tracing import (
     abs,
@@ -47,6 +48,7 @@ from combdiff.tracing import (
     arctan2,
     arctanh,
     argmin,
+    argsort,
     betaln,
     ceil,
     cholesky,
@@ -101,6 +103,7 @@ from combdiff.tracing import (
     pinv,
     polygamma,
     primitive,
+    prod,
     qr,
     real,
     relu,
@@ -108,9 +111,11 @@ from combdiff.tracing import (
     scan,
     sign,
     sin,
+    sinc,
     sinh,
     softmax,
     solve,
+    sort,
     sqrt,
     svd,
     svdvals,
@@ -160,6 +165,7 @@ __all__ = [
     "arctan2",
     "arctanh",
     "argmin",
+    "argsort",
     "betaln",
     "budget",
     "ceil",
@@ -222,7 +228,9 @@ __all__ = [
     "pinv",
     "polygamma",
     "primitive",
+    "prod",
     "program",
+    "progress",
     "pullback",
     "pushforward",
     "qr",
@@ -234,9 +242,11 @@ __all__ = [
     "sign",
     "simplify",
     "sin",
+    "sinc",
     "sinh",
     "softmax",
     "solve",
+    "sort",
     "sqrt",
     "sum",
     "svd",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import combdiff
+import combdiff as cd
 
 PACKAGE = Path(combdiff.__file__).parent
 STUB = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
@@ -54,3 +57,21 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_dir_shows_the_public_names_alone() -> None:
     assert dir(combdiff) == sorted(combdiff.__all__)
+
+
+def test_editors_and_help_show_the_parameters_of_a_program() -> None:
+    @cd.program
+    def energy(A: cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"]), x: cd.Space("n")):  # type: ignore[no-untyped-def, valid-type]
+        """Half of xᵀAx."""
+        return x @ A @ x / 2
+
+    wanted = "(A: Space('n', 'n', symmetry=['A[i,j] = A[j,i]']), x: Space('n')) -> Space"
+    assert str(inspect.signature(energy)) == wanted + "()"
+    assert str(inspect.signature(cd.grad(energy, "x"))) == wanted + "('n')"
+    shown = pydoc.render_doc(energy, renderer=pydoc.plaintext)
+    assert "Half of xᵀAx." in shown
+    assert "x: real, shape (n,)" in shown
+    assert "returns a real number" in shown
+    assert str(energy) in shown
+    assert "term" in inspect.signature(cd.Program).parameters
+    assert cd.Program.__doc__.startswith("A differentiable program")  # type: ignore[union-attr]

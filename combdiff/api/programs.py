@@ -13,6 +13,7 @@ Invariant: a Program is immutable; two are equal when their terms are, up to the
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
@@ -22,6 +23,7 @@ import numpy as np
 
 from combdiff.api.explanation import Explanation, explanation
 from combdiff.api.instantiation import instantiated, resolved
+from combdiff.api.signatures import Documentation, SignatureOf
 from combdiff.errors import ArgumentError, Location, UnsupportedError
 from combdiff.ir import (
     Function,
@@ -38,10 +40,10 @@ from combdiff.ir import (
     share,
     subterms,
 )
-from combdiff.pictures import Picture, diagram
+from combdiff.pictures import Picture
 from combdiff.planning import CostTable
 from combdiff.polyhedra import Access, Lookup, check, doubtful_accesses, lookups
-from combdiff.printing import combinator_text, latex, matrix_latex, matrix_text, sheet, text
+from combdiff.printing import combinator_text, diagram, latex, matrix_latex, matrix_text, sheet, text
 from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
 from combdiff.simplification import declared, one_warning, restored, simplify_body
 from combdiff.tracing import inline, is_traced, trace_function
@@ -54,8 +56,8 @@ class Program:
     `parameters` are its variables in order (name and Space or Function); `location` is where the user wrote it.
     `accesses` are those that stay inside their tensors at some sizes alone; a call checks them first.
     `raw` is the body before it was simplified by the laws and `rules`. `inner` names the last parameters where the
-    result is a function of them: a call without them gives that function, again a Program. Make one with
-    `combdiff.program`.
+    result is a function of them: a call without them gives that function, again a Program. `docstring` is
+    the decorated function's. Make one with `combdiff.program`.
     """
 
     term: Lambda
@@ -66,11 +68,14 @@ class Program:
     raw: Term | None = None
     rules: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
+    docstring: str = ""
     _runner: Runner = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         assert all(isinstance(var.type, Whole) for var in self.term.free), f"{self.name} has free indices"
         object.__setattr__(self, "_runner", Runner(self.term, accesses=self.accesses))
+
+    __signature__ = SignatureOf()
 
     # --- using it --------------------------------------------------------------------------------------------------
 
@@ -254,12 +259,14 @@ class Program:
         """
         return source(self.term, self.name, checked_sizes(self.term, self.name, sizes), backend)
 
-    def cost(self, /, **sizes: int) -> CostTable:
+    def cost(self, /, memory_limit: str | float | None = None, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.
 
-        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values.
+        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values. With a
+        memory limit, as `compile` takes one, it is the plan that keeps to it: loops in blocks, and states of a scan
+        that are kept at checkpoints and computed again. Raises MemoryLimitError where none keeps to it.
         """
-        return cost_table(self.term, self.name, sizes)
+        return cost_table(self.term, self.name, sizes, memory_limit)
 
     def compile(self, backend: str | None = None, memory_limit: str | float | None = None) -> Compiled:
         """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.
@@ -295,6 +302,9 @@ class Program:
         return restored, (declared(self.term), type(self), parts)
 
 
+Program.__doc__ = Documentation(Program.__doc__ or "")  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class Closure:
     """The function that a program returned for traced values."""
@@ -324,7 +334,7 @@ def program(definition: Callable[..., Any]) -> Program:
     """
     traced = trace_function(definition)
     made = finished(traced.term, traced.name, traced.location, traced.inner, traced.places)
-    return replace(made, fixed=traced.constants)
+    return replace(made, fixed=traced.constants, docstring=inspect.getdoc(definition) or "")
 
 
 def finished(

@@ -6,7 +6,7 @@ In: a `Plan` and the name of a backend. Out: text; what this text says is what r
 
 In the order in which data meets them: `fragments` (text that every dialect writes alike), `dialects/` (one class a
 library), `index_arrays`, `bounds`, `wrapped`, `indirect`, `expressions` (one operation), `iteration` (loops of steps),
-`writer` (the whole plan).
+`sweeps` (in blocks), `writer` (the whole plan).
 `writer` names what a plan has, and writes its steps line by line; each operation writes itself, in the words of a
 library (`dialects`).
 

@@ -25,8 +25,9 @@ from combdiff.planning import Iteration, IterationResult, Plan, Words
 class IterationLoop:
     """An iteration in a plan: its operation, its operands and results as they are called, the lines of a step.
 
-    `states` and `slices` are the names that a step has for them, `outputs` the expressions of what it gives; `index`,
-    `function` and the like are new names.
+    `states` and `slices` are the names that a step has for them, `outputs` the expressions of what it gives; `views`
+    are slices that would keep the memory of a tensor that is dropped after the loop; `index`, `function` and the like
+    are new names.
     """
 
     operation: Iteration
@@ -38,6 +39,7 @@ class IterationLoop:
     body: tuple[str, ...]
     outputs: tuple[str, ...]
     shared: tuple[bool, ...]
+    views: tuple[str, ...]
     index: str
     function: str
 
@@ -100,6 +102,8 @@ def _step(loop: IterationLoop) -> Iterator[str]:
     for component, name, _, _ in loop.of_kind("after"):
         known = loop.states[component] if component < len(loop.states) else loop.outputs[component]
         yield f"{name}[{loop.index}] = {known}"
+    if loop.views:
+        yield f"del {', '.join(loop.views)}"
     if not (moved or loop.results):
         yield "pass"
 

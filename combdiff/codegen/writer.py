@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 
 from combdiff.codegen.iteration import IterationLoop, loop_lines, results_of
+from combdiff.codegen.sweeps import BlockLines, SweepLoop, back_lines, forward_lines
 from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
 from combdiff.ir import Function, Space, Symmetric
 from combdiff.planning import (
@@ -35,6 +36,7 @@ from combdiff.planning import (
     Loop,
     Mask,
     MaskedContract,
+    Operation,
     Parameter,
     Plan,
     PrefixSum,
@@ -44,8 +46,11 @@ from combdiff.planning import (
     Scale,
     SolveEquation,
     Step,
+    Sweep,
+    SweepBack,
     Words,
     plain_name,
+    repeated,
 )
 from combdiff.polyhedra import Linear
 
@@ -119,7 +124,7 @@ class _Writer:
         self.systems = {system: self._fresh(f"{name}_{plain_name(system.parameters[0])}") for system in solved}
         self.defined.update(self.systems.values())
         self.arguments = dict(arguments or {p.name: self._fresh(p.name) for p in plan.parameters})
-        starts = {loop.start: "start" for loop in plan.loops}
+        starts = dict.fromkeys([*(loop.start for loop in plan.loops), *(one.start for one in plan.sweeps)], "start")
         self.sizes = {size: starts.get(size) or self._size_name(size, around) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
         self.reuse = Reuse(plan)
@@ -134,6 +139,7 @@ class _Writer:
             for n, step in enumerate(plan.steps)
             if isinstance(step.operation, Iteration)
         }
+        self.swept = {n: self._block_writers(n, step.operation) for n, step in enumerate(plan.steps)}
 
     def _words(self) -> Words:
         """What the operations of the plan are written in."""
@@ -190,10 +196,79 @@ class _Writer:
             body,
             outputs,
             tuple(m in inner.plan.copied for m in inner.plan.results),
+            tuple(names[operation.states + k] for k in range(operation.stacks) if self._views_temporary(n, k)),
             self._fresh("step" if "t" in self.taken else "t"),
             self._fresh(f"{self.function}_step"),
         )
         yield from loop_lines(loop, self.words, self.dialect)
+
+    def _views_temporary(self, n: int, stack: int) -> bool:
+        """Whether the slices of a tensor that an iteration reads are views of what the plan has made."""
+        operation = self.plan.steps[n].operation
+        assert isinstance(operation, Iteration)
+        m = self.plan.steps[n].operands[operation.states + stack]
+        if len(self.plan.steps[m].axes) < 2:
+            return False
+        while not self.plan.steps[m].fresh and self.plan.steps[m].operands:
+            m = self.plan.steps[m].operands[0]
+        return not isinstance(self.plan.steps[m].operation, Parameter)
+
+    def _block_writers(self, n: int, operation: Operation) -> tuple[_Writer, ...]:
+        """The writers of the lines of a block of a sweep: of what it does, and of what is done forward again."""
+        operands = self.plan.steps[n].operands
+        functions = {p.name: self.arguments[p.name] for p in self.plan.parameters if isinstance(p.type, Function)}
+        if not isinstance(operation, Sweep | SweepBack):
+            return ()
+        given = operands[len(operands) - len(operation.captured) :]
+        captured = dict(zip(operation.captured, map(self.words.operand, given), strict=True))
+        states = {
+            p.name: self._fresh(p.name.split("_")[0])
+            for p in self.plan.inner[operation.body].parameters
+            if p.name not in captured
+        }
+        arguments = {**functions, **captured, **states}
+        return tuple(
+            _Writer(self.plan.inner[str(name)], self.function, self.dialect, self.defined, self, arguments)
+            for name in repeated(self.plan.steps[n])
+        )
+
+    def _sweep_lines(self, n: int, operation: Sweep | SweepBack) -> Iterator[str]:
+        sweep = operation.forward if isinstance(operation, SweepBack) else operation
+        operands = self.plan.steps[n].operands
+        first = 1 if isinstance(operation, SweepBack) else 0
+        loop = SweepLoop(
+            self.plan,
+            n,
+            self.names[operands[0] if first else n],
+            sweep.kept,
+            self.words.extent(sweep.steps),
+            self.plan.sizes[sweep.size],
+            tuple(map(self.words.operand, operands[first : first + operation.states])),
+            tuple(self.names),
+            self.words,
+            self.dialect,
+        )
+        blocks, sizes = [], []
+        for writer in self.swept[n]:
+            outside = sweep.size in self.words.used_sizes
+            self.words.used_sizes.discard(sweep.size)
+            blocks.append(writer._block_lines())
+            self.words.uses_real |= writer.words.uses_real
+            sizes.append(self.sizes[sweep.size] if sweep.size in self.words.used_sizes else None)
+            if outside:
+                self.words.used_sizes.add(sweep.size)
+        if isinstance(operation, Sweep):
+            yield from forward_lines(loop, blocks[0], self._fresh("before"), sizes[0])
+        else:
+            yield from back_lines(loop, blocks[0], blocks[1], sizes[0], sizes[1])
+
+    def _block_lines(self) -> BlockLines:
+        """The plan of a block, which this writer is for."""
+        lines = tuple(self._body())
+        outputs = tuple(map(self._output, self.plan.results))
+        states = tuple(self.arguments[p.name] for p in self.plan.parameters if p.name.startswith("state"))
+        dropped = dict.fromkeys(self.names[n] for n in self.plan.results if self._temporary(n))
+        return BlockLines(states, lines, outputs, tuple(dropped))
 
     def _output(self, n: int) -> str:
         """What a step of an iteration gives, an array or number of its library."""
@@ -233,7 +308,7 @@ class _Writer:
                 yield from _Writer(inner, name, self.dialect, self.defined).functions()
             else:
                 yield _on_numpy_arrays(inner, name)
-        for writer in self.iterated.values():
+        for writer in (*self.iterated.values(), *(one for each in self.swept.values() for one in each)):
             yield from writer._solver_functions()
 
     def _body(self) -> Iterator[str]:
@@ -264,6 +339,8 @@ class _Writer:
                 yield from (indent + line for line in self._collected(n, step.operation, loop))
             elif isinstance(step.operation, Iteration):
                 yield from (indent + line for line in self._iteration_lines(n, step.operation))
+            elif isinstance(step.operation, Sweep | SweepBack):
+                yield from (indent + line for line in self._sweep_lines(n, step.operation))
             else:
                 text = self._expression(n)
                 yield from (indent + line for line in self.index_arrays.lines())

@@ -103,7 +103,8 @@ class DaskDialect(NumPyDialect):
     def matrix_function(self, name: str, operand: str, shape: str) -> str:
         """Needs the matrices whole."""
         function = MATRIX_TABLE[name].numpy.format("block", np="np").replace('"block"', f'"{operand}"')
-        return f"_whole(lambda block: {function}, {operand}, {shape})"
+        kind = ", int" if MATRIX_TABLE[name].whole else ""
+        return f"_whole(lambda block: {function}, {operand}, {shape}{kind})"
 
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """With the inverse: a system needs both of its arrays whole."""

@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import factorial
 
 from combdiff.errors import UnsupportedError
-from combdiff.ir import MATRIX_TABLE, SCIPY, TABLE, Number
+from combdiff.ir import MATRIX_TABLE, OWN, SCIPY, TABLE, Number
 from combdiff.kernels import BANDS, REGIONS, matrix_helpers, texts
 
 # Powers that are written as something cheaper.
@@ -84,7 +84,7 @@ class NumPyDialect:
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
-        return {**matrix_helpers(self.np), **BANDS, **REGIONS["numpy"], **texts("numpy")}
+        return {**matrix_helpers(self.np), **BANDS, **REGIONS["numpy"], **texts("numpy"), **texts("schedules")}
 
     def solvers(self) -> Mapping[str, str]:
         """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
@@ -190,6 +190,8 @@ class NumPyDialect:
             return f"{texts[0]}.{name}"
         if name in WORDS:
             return WORDS[name].format(*texts, np=self.np)
+        if TABLE[name].numpy.startswith(OWN):
+            return f"_{TABLE[name].numpy.removeprefix(OWN)}({', '.join(texts)})"
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"
@@ -286,6 +288,11 @@ class JaxDialect(NumPyDialect):
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
         return {**REGIONS["jax"], **matrix_helpers(self.np), **self.solvers(), **texts("jax")}
+
+    def real_type(self, arrays: Sequence[tuple[str, bool]], scalars: Sequence[tuple[str, bool]]) -> str:
+        """JAX's own promotion: a number of a weak type is as wide as its numbers are, not as what stands beside it."""
+        decisive = [text for text, _ in arrays] or [f"jnp.asarray({text})" for text, _ in scalars]
+        return f"jnp.finfo(jnp.result_type({', '.join(decisive)}, float)).dtype"
 
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""

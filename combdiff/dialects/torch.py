@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from combdiff.dialects.numpy import WORDS, NumPyDialect
-from combdiff.ir import SCIPY, TABLE
+from combdiff.ir import OWN, SCIPY, TABLE
 from combdiff.kernels import REGIONS, matrix_helpers, texts
 
 _TORCH = {
@@ -74,7 +74,7 @@ class TorchDialect(NumPyDialect):
         matrices = matrix_helpers(self.np)
         eye = "dtype=torch.bool, device=matrix.device"
         adjugate = {"_adjugate": matrices["_adjugate"].replace("dtype=bool", eye)}
-        return {**REGIONS["torch"], **matrices, **adjugate, **self.solvers(), **texts("torch")}
+        return {**REGIONS["torch"], **matrices, **adjugate, **self.solvers(), **texts("torch"), **texts("schedules")}
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""
@@ -166,6 +166,8 @@ class TorchDialect(NumPyDialect):
             return _TORCH[name].format(*texts)
         if name in WORDS:
             return WORDS[name].format(*texts, np="torch")
+        if TABLE[name].numpy.startswith(OWN):
+            return f"_{TABLE[name].numpy.removeprefix(OWN)}({', '.join(texts)})"
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"

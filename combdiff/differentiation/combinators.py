@@ -37,6 +37,7 @@ from combdiff.ir import (
     Add,
     Apply,
     Conj,
+    Delta,
     Function,
     Implicit,
     Lambda,
@@ -149,6 +150,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
             return Compose(MatrixFunction(term.name), term.arguments[0])
         case Relation():
             return ConstantMap(term)  # constant between the places where it jumps
+        case Delta() if term.lookup is not None:
+            return ConstantMap(term)  # of a whole number computed from x, which jumps
         case Primitive():
             return _slot(Elementwise, term.name, term.arguments, points)
         case Apply():

@@ -36,6 +36,7 @@ from combdiff.ir import (
     Relation,
     Space,
     Sum,
+    SummedProduct,
     Term,
     Tuple,
     Unequal,
@@ -44,19 +45,18 @@ from combdiff.ir import (
     affine,
     affine_parts,
     canonical_names,
+    connected,
+    factors_of,
     lambda_,
     mul,
     put_back,
     substitute,
-    total,
     type_of,
 )
 from combdiff.simplification import (
     Addend,
     addends,
     common_factors,
-    components,
-    factors_of,
     holds_delta,
     index_variables,
     volume,
@@ -147,39 +147,26 @@ class Structure:
         return f"{name}[{','.join(labels)}]" if labels else name
 
 
-@dataclass(frozen=True)
-class _Pieces:
-    """number · Σ over the ranks of the product of pieces."""
+def _indices(product: SummedProduct) -> frozenset[Var]:
+    """The indices that are not summed."""
+    return frozenset(i for piece in product.factors for i in index_variables(piece)) - frozenset(product.indices)
 
-    number: Term
-    pieces: tuple[Term, ...]
-    ranks: tuple[Var, ...]
 
-    @property
-    def value(self) -> Term:
-        """All of it as one term."""
-        return mul(self.number, total(self.ranks, mul(*self.pieces)))
-
-    @property
-    def indices(self) -> frozenset[Var]:
-        """The indices that are not summed."""
-        return frozenset(i for piece in self.pieces for i in index_variables(piece)) - frozenset(self.ranks)
-
-    def joined(self, other: _Pieces) -> _Pieces | None:
-        """The sum with another: in the one piece where they differ, or in this if a piece of it has all indices."""
-        covered = any(index_variables(piece) == self.indices for piece in self.pieces)
-        if covered and not self.ranks and other.indices <= self.indices:
-            return _Pieces(ONE, (add(self.value, other.value),), ())
-        if [r.type for r in self.ranks] != [r.type for r in other.ranks]:
-            return None
-        renamed = dict(zip(other.ranks, self.ranks, strict=True))
-        theirs = tuple(substitute(piece, renamed) for piece in other.pieces)
-        common, (mine, more) = common_factors((self.pieces, theirs))
-        wanted = index_variables(mul(*mine))
-        whole = any(index_variables(piece) == wanted for piece in (*mine, *more))
-        if not common or not whole or index_variables(mul(*more)) != wanted:
-            return None
-        return _Pieces(ONE, (*common, add(mul(self.number, *mine), mul(other.number, *more))), self.ranks)
+def _together(one: SummedProduct, other: SummedProduct) -> SummedProduct | None:
+    """The sum of two: in the one factor where they differ, or in the first if a factor of it has all indices."""
+    covered = any(index_variables(piece) == _indices(one) for piece in one.factors)
+    if covered and not one.indices and _indices(other) <= _indices(one):
+        return SummedProduct((), (add(one.term, other.term),))
+    if [r.type for r in one.indices] != [r.type for r in other.indices]:
+        return None
+    renamed = dict(zip(other.indices, one.indices, strict=True))
+    theirs = tuple(substitute(piece, renamed) for piece in other.factors)
+    common, (mine, more) = common_factors((one.factors, theirs))
+    wanted = index_variables(mul(*mine))
+    whole = any(index_variables(piece) == wanted for piece in (*mine, *more))
+    if not common or not whole or index_variables(mul(*more)) != wanted:
+        return None
+    return SummedProduct(one.indices, (*common, add(mul(one.number, *mine), mul(other.number, *more))))
 
 
 @dataclass
@@ -217,21 +204,21 @@ class Compressing:
                 for pieces in self._merged([self._pieces(m, indices, len(pairs) < most, bool(pairs)) for m in members]):
                     yield self._part(pairs, texts, pieces, indices)
 
-    def _pieces(self, factors: Addend, indices: Sequence[Var], beside: bool, paired: bool) -> _Pieces:
+    def _pieces(self, factors: Addend, indices: Sequence[Var], beside: bool, paired: bool) -> SummedProduct:
         """A product as factors that have labels in common only where that needs least room."""
         numbers = mul(*(f for f in factors if not index_variables(f)))
         rest = [f for f in factors if index_variables(f)]
         best = self._arranged(rest, indices, beside, paired)
         pieces = best
         ranks = dict.fromkeys(i for piece in pieces for i in _ordered(piece) if i not in indices)
-        return _Pieces(numbers, tuple(pieces), tuple(ranks))
+        return SummedProduct(tuple(ranks), tuple(pieces), numbers)
 
-    def _merged(self, found: Iterable[_Pieces]) -> list[_Pieces]:
+    def _merged(self, found: Iterable[SummedProduct]) -> list[SummedProduct]:
         """The products with those joined that differ in one factor, or of which one is no smaller than the sum."""
-        kept: list[_Pieces] = []
+        kept: list[SummedProduct] = []
         for pieces in found:
             for n, other in enumerate(kept):
-                if together := other.joined(pieces) or pieces.joined(other):
+                if together := _together(other, pieces) or _together(pieces, other):
                     kept[n] = together
                     break
             else:
@@ -242,13 +229,13 @@ class Compressing:
         self,
         pairs: frozenset[tuple[int, int]],
         conditions: tuple[AxisCondition, ...],
-        found: _Pieces,
+        found: SummedProduct,
         indices: tuple[Var, ...],
     ) -> CoreProduct:
-        pieces = _absorbed(found.pieces)
+        pieces = _absorbed(found.factors)
         if found.number is not ONE or not pieces:
             pieces = [mul(found.number, *pieces[:1]), *pieces[1:]]
-        label = {i: n for n, i in enumerate((*indices, *found.ranks))}
+        label = {i: n for n, i in enumerate((*indices, *found.indices))}
         cores = []
         for piece in pieces:
             labels = sorted(index_variables(piece), key=label.__getitem__)
@@ -281,7 +268,7 @@ class Compressing:
 
 
 def _closed(factors: list[Term], summed: list[Var]) -> list[Term]:
-    return [total(i, mul(*f)) for i, f in components(summed, factors)]
+    return [part.term for part in connected(summed, factors)]
 
 
 def _room(counted: frozenset[Var] | None, pieces: Sequence[Term]) -> tuple[int, int]:

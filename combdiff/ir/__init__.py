@@ -4,16 +4,21 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
-In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `indices` (affine
-forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and `decompositions` (the flat tables, with
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
-(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions` and `matrix_functions`
-(the flat tables, with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves an equation),
-`iteration` (steps done over and over), `largest` (what sums of exponentials are shifted by), `types` (every term has
-one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages` (over them), `moduli`, `describing`
-(names for messages), `inlining`, `steps` (of scans, taken apart), `slices` (of what scans read), `reuse` and
-`let_form` (what is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and
-`interpreter` (the meaning of terms, by naive loops).
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and
+`decompositions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves
+an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are shifted by), `types`
+(every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart), `groups` (of symmetries, as
+products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of scans, taken
+apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`,
+`readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
+(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions`,
+`decompositions` and `reductions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks),
+`implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
+shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages`
+(over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `slices` (of what
+scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of bound
+variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -51,6 +56,7 @@ from combdiff.ir.domains import (
     first_index,
     identity_action,
     parse_symmetry,
+    show_axis,
 )
 from combdiff.ir.groups import Subgroup, representatives, subgroup_factors
 from combdiff.ir.implicit import Implicit
@@ -98,7 +104,9 @@ from combdiff.ir.numerics import (
     inverse,
     linear_solve,
     logdet_positive,
+    products_of_others,
     qr_r,
+    sinc_slope,
     svd_left,
     svd_right,
     svdvals,
@@ -107,6 +115,7 @@ from combdiff.ir.numerics import (
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import (
     HALF,
+    OWN,
     SCIPY,
     TABLE,
     Row,
@@ -119,7 +128,9 @@ from combdiff.ir.primitives import (
     square,
     without_scipy,
 )
+from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
+from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled
 from combdiff.ir.slices import Slicing
@@ -173,6 +184,8 @@ __all__ = [
     "ONE",
     "OPPOSITES",
     "ORDERED",
+    "OWN",
+    "REDUCTIONS",
     "SCIPY",
     "SIGNS",
     "SPECIAL_FUNCTIONS",
@@ -219,6 +232,7 @@ __all__ = [
     "Space",
     "Subgroup",
     "Sum",
+    "SummedProduct",
     "Symmetric",
     "SymmetryGroup",
     "Term",
@@ -246,6 +260,7 @@ __all__ = [
     "cholesky",
     "conj",
     "conjugating_action",
+    "connected",
     "counts_modulo",
     "delta",
     "describe",
@@ -257,6 +272,7 @@ __all__ = [
     "evaluate",
     "exact",
     "extent",
+    "factors_of",
     "first_index",
     "free_indices",
     "fresh",
@@ -303,6 +319,7 @@ __all__ = [
     "plain_subgroup",
     "power",
     "power_of",
+    "products_of_others",
     "put_back",
     "qr_r",
     "readable",
@@ -313,7 +330,9 @@ __all__ = [
     "representatives",
     "settled",
     "share",
+    "show_axis",
     "show_index",
+    "sinc_slope",
     "size_form",
     "split",
     "square",

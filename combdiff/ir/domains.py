@@ -193,7 +193,7 @@ class Space:
         return _rebuild_space, (self.axes, self.dtype, self.symmetry)
 
     def __repr__(self) -> str:
-        parts = [repr(_short_axis(axis)) for axis in self.axes]
+        parts = [repr(show_axis(axis)) for axis in self.axes]
         if self.dtype is not float:
             parts.append(f"dtype={self.dtype.__name__}")
         if self.symmetry:
@@ -205,7 +205,8 @@ def _rebuild_space(axes: tuple[Domain, ...], dtype: type, symmetry: tuple[str, .
     return Space(*axes, dtype=dtype, symmetry=symmetry)
 
 
-def _short_axis(axis: Domain) -> Size | Domain:
+def show_axis(axis: Domain) -> Size | Domain:
+    """An axis as users write it: of a Range the size alone."""
     return axis.size if isinstance(axis, Range) else axis
 
 
@@ -318,7 +319,7 @@ def _check_axes(action: Action, axes: Sequence[Domain], equation: str) -> None:
         if axes[source] != axes[position]:
             raise SpaceError(
                 f"the symmetry {shown(equation)} exchanges axes {position} and {source}, which are "
-                f"{_short_axis(axes[position])!r} and {_short_axis(axes[source])!r}: they must be equal"
+                f"{show_axis(axes[position])!r} and {show_axis(axes[source])!r}: they must be equal"
             )
         if negative and isinstance(axes[position], Range):
             raise SpaceError(

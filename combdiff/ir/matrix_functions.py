@@ -22,7 +22,6 @@ from fractions import Fraction
 from typing import TypeVar
 
 from combdiff.ir.domains import Domain
-from combdiff.ir.relations import relation
 from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate, remembered, total
 
 T = TypeVar("T")
@@ -79,9 +78,9 @@ class MatrixRow:
     replaces both for real matrices, when given. `result` tells which axes of the matrix each axis of the result has:
     its rows "r" and columns "c"; `square` that the matrix must be square. `hermitian` that f is one of ½(X + X†), and
     `partial` by its elements. `natural` says that f(Xᵀ) = f(X)ᵀ and f(X*) = f(X)*. `real_valued` says that the result
-    is real for complex matrices too, `real_only` that those are refused. `numpy` is the expression that computes it,
-    with {0} for the matrix and {np} for the library. `domain` says where the derivative is valid; `cost` is the work
-    for an n × n matrix in units of n³ multiplications.
+    is real for complex matrices too, `real_only` that those are refused, `whole` that it is made of whole numbers.
+    `numpy` is the expression that computes it, with {0} for the matrix and {np} for the library. `domain` says where
+    the derivative is valid; `cost` is the work for an n × n matrix in units of n³ multiplications.
     """
 
     name: str
@@ -98,6 +97,7 @@ class MatrixRow:
     real_partial: Partial | None = None
     real_valued: bool = False
     real_only: bool = False
+    whole: bool = False
 
     @property
     def scalar(self) -> bool:
@@ -149,31 +149,7 @@ _LOGDET = MatrixRow(
 )
 
 
-def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow]:
-    """The largest or smallest element, and how many are equal to it: those have equal shares of the derivative."""
-    ties = f"{name}_ties"
-
-    def share(at: Point, _: tuple[Term, ...], k: Term, m: Term) -> Term:
-        here = relation("equal", element(at.matrix, (*at.stack, k, m)), at(name))
-        return mul(here, Primitive("power", (at(ties), MINUS_ONE)))
-
-    found = f"{{np}}.{name}({{0}}, (-2, -1))"
-    equal = f"{{0}} == {found}[..., None, None]"
-    count = f"{{np}}.where({equal}, {{np}}.ones_like({{0}}), {{np}}.zeros_like({{0}})).sum((-2, -1))"
-    latex, cost, counted = rf"\{name[1:]}", Fraction(0), r"\operatorname{ties}"
-    return (
-        MatrixRow(name, found, latex, share, "no ties", cost, "", False, real_only=True, real_valued=True),
-        MatrixRow(ties, count, counted, _zero, "no ties", cost, "", False, real_only=True, real_valued=True),
-    )
-
-
-def _zero(*_: object) -> Term:
-    return Number(0)
-
-
 _ROWS = (
-    *_of_extreme("amax"),
-    *_of_extreme("amin"),
     MatrixRow("inv", '_inverse({0}, "{0}")', "{}^{-1}", _inv, "X invertible", Fraction(1)),
     MatrixRow(
         "det",

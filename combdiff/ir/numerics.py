@@ -105,6 +105,35 @@ def qr_r(matrix: Any, name: Any) -> Any:
     return np.linalg.qr(matrix)[1]
 
 
+def products_of_others(matrix: Any) -> Any:
+    """For each element of a matrix, or of each in a stack, the product of all the others of that matrix."""
+    flat = matrix.reshape((*matrix.shape[:-2], matrix.shape[-2] * matrix.shape[-1]))
+    one = np.ones_like(flat[..., :1])
+    before = np.cumprod(np.concatenate([one, flat[..., :-1]], -1), -1)
+    after = np.flip(np.cumprod(np.flip(np.concatenate([flat[..., 1:], one], -1), (-1,)), -1), (-1,))
+    return (before * after).reshape(matrix.shape)
+
+
+def sinc_slope(order: Any, x: Any) -> Any:
+    """The derivative of a whole order n > 0 of f(x) = sin(πx) / (πx).
+
+    With y = πx: near 0 by ∫₀¹ tⁿ cos(y t + nπ/2) dt as a series in y, elsewhere by y f⁽ⁿ⁾ = sin⁽ⁿ⁾(y) − n f⁽ⁿ⁻¹⁾.
+    """
+    n, y = int(order), x * 3.141592653589793
+    near = abs(y) < n + 1
+    close, far = np.where(near, y, 0 * y), np.where(near, 1 + 0 * y, y)
+    sine, cosine = np.sin(far), np.cos(far)
+    slope = sine / far
+    for m in range(1, n + 1):
+        slope = ((sine, cosine, -sine, -cosine)[m % 4] - m * slope) / far
+    series, factor = 0 * close, 1.0
+    for k in range(44 + 4 * n):
+        if (n + k) % 2 == 0:
+            series = series + (-1) ** ((n + k) // 2) * factor / (n + k + 1) * close**k
+        factor = factor / (k + 1)
+    return 3.141592653589793**n * np.where(near, series, slope)
+
+
 def wrapped(array: Any, axis: Any, start: Any, total: Any) -> Any:
     """total elements along an axis from start on, the array again and again on either side of it; a view if it can."""
     size = array.shape[axis]

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.errors import UnsupportedError
+from combdiff.errors import DifferentiationError, UnsupportedError
+from combdiff.ir import numerics
 from combdiff.ir.indices import Coordinate, unequal
 from combdiff.ir.relations import OPPOSITES, SIGNS, relation
 from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
@@ -28,6 +29,7 @@ from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exa
 Derivative = Callable[..., Term]
 
 SCIPY = "scipy.special."  # before the name of a function that SciPy has
+OWN = "numerics."  # before the name of a function of `ir.numerics`, which emitted source carries with it
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class Row:
 
     `partials[n]` is ∂h/∂zₙ as a term in the arguments; `conjugate_partials[n]` is ∂h/∂z̄ₙ, empty where h is
     holomorphic. `real_partials` replace both where all arguments are real, when given. `real_valued` says that the
-    result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that
-    h(z̄) = conj(h(z)) away from branch cuts, `parity` is 1 where h(−z) = h(z) and −1 where h(−z) = −h(z).
-    `domain` says where the derivative is valid. `fixed` are numbers that the NumPy function takes after the arguments.
-    `numpy` is the name of NumPy's function, or of SciPy's after `SCIPY`. `definition` is h in terms of other rows, for
-    a function that neither has.
+    result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that h(z̄) =
+    conj(h(z)) away from branch cuts, `parity` is 1 where h(−z) = h(z) and −1 where h(−z) = −h(z). `domain` says where
+    the derivative is valid. `fixed` are numbers that the NumPy function takes after the arguments. `numpy` is the name
+    of NumPy's function, of SciPy's after `SCIPY`, or of our own after `OWN`. `definition` is h in terms of other rows,
+    for a function that neither has.
     """
 
     name: str
@@ -65,6 +67,9 @@ class Row:
 
     def numerical(self) -> Callable[..., Any]:
         """NumPy's or SciPy's function. Raises UnsupportedError where SciPy is needed and not installed."""
+        if self.numpy.startswith(OWN):
+            own: Callable[..., Any] = getattr(numerics, self.numpy.removeprefix(OWN))
+            return own
         if not self.numpy.startswith(SCIPY):
             found: Callable[..., Any] = getattr(np, self.numpy)
             return found
@@ -79,6 +84,17 @@ class Row:
 def without_scipy(what: str, extra: str = "special") -> UnsupportedError:
     """The error for what SciPy does where it is not installed; `extra` is what installs it."""
     return UnsupportedError(f"{what} by SciPy, which is not installed", hint=f"pip install combdiff[{extra}]")
+
+
+def no_derivative_by_order(name: str) -> Derivative:
+    """The derivative by an order, which is none."""
+
+    def refused(*_: Term) -> Term:
+        raise DifferentiationError(
+            f"{name} has no derivative by its order", hint="give the order as a number: it may not depend on parameters"
+        )
+
+    return refused
 
 
 HALF = Number(Fraction(1, 2))
@@ -169,6 +185,23 @@ _ROWS: tuple[Row, ...] = (
     _row("log", lambda z: divide(ONE, z), "z ≠ 0, off the negative real axis"),
     _row("sqrt", lambda z: mul(HALF, _over("sqrt", z)), "z ≠ 0, off the negative real axis"),
     _row("sin", lambda z: function("cos", z), "everywhere", parity=-1),
+    Row(
+        "sinc",
+        "sinc",
+        r"\operatorname{sinc}",
+        (lambda x: function("sinc_slope", ONE, x),),
+        "everywhere",
+        real_only=True,
+        parity=1,
+    ),
+    Row(
+        "sinc_slope",
+        f"{OWN}sinc_slope",
+        r"\operatorname{sinc\_slope}",
+        (no_derivative_by_order("sinc_slope"), lambda n, x: function("sinc_slope", add(n, ONE), x)),
+        "n = 1, 2, …",
+        real_only=True,
+    ),
     _row("cos", lambda z: negate(function("sin", z)), "everywhere", parity=1),
     _row("tan", lambda z: power(function("cos", z), Number(-2)), "cos z ≠ 0", parity=-1),
     _row("arcsin", lambda z: _over("sqrt", _one_less_square(z)), "off the real rays |z| ≥ 1", parity=-1),

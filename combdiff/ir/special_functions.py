@@ -16,8 +16,17 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import pi
 
-from combdiff.errors import DifferentiationError
-from combdiff.ir.primitives import HALF, SCIPY, Derivative, Row, divide, function, register, square
+from combdiff.ir.primitives import (
+    HALF,
+    SCIPY,
+    Derivative,
+    Row,
+    divide,
+    function,
+    no_derivative_by_order,
+    register,
+    square,
+)
 from combdiff.ir.terms import MINUS_ONE, ONE, Number, Term, add, mul, negate
 
 _PI = Number(pi)
@@ -45,17 +54,6 @@ def _of_order(name: str) -> Callable[[Term, Term], Term]:
 
 _NAMED = {"jv": ("j0", "j1"), "iv": ("i0", "i1"), "ive": ("i0e", "i1e")}
 _jv, _iv, _ive = map(_of_order, _NAMED)
-
-
-def _by_order(name: str) -> Derivative:
-    """The derivative by an order, which is none."""
-
-    def refused(*_: Term) -> Term:
-        raise DifferentiationError(
-            f"{name} has no derivative by its order", hint="give the order as a number: it may not depend on parameters"
-        )
-
-    return refused
 
 
 def _gaussian(x: Term) -> Term:
@@ -111,7 +109,7 @@ _GAMMA_FUNCTIONS = (
     _row("digamma", lambda x: function("polygamma", ONE, x), domain="x is not 0, −1, −2, …"),
     _row(
         "polygamma",
-        _by_order("polygamma"),
+        no_derivative_by_order("polygamma"),
         lambda n, x: function("polygamma", _shifted(n, 1), x),
         domain="n = 0, 1, 2, …, x is not 0, −1, −2, …",
     ),
@@ -150,19 +148,19 @@ _BESSEL_FUNCTIONS = (
     ),
     _row(
         "jv",
-        _by_order("jv"),
+        no_derivative_by_order("jv"),
         lambda v, x: mul(HALF, add(_jv(_shifted(v, -1), x), negate(_jv(_shifted(v, 1), x)))),
         domain="a whole order, or x > 0",
     ),
     _row(
         "iv",
-        _by_order("iv"),
+        no_derivative_by_order("iv"),
         lambda v, x: mul(HALF, add(_iv(_shifted(v, -1), x), _iv(_shifted(v, 1), x))),
         domain="a whole order, or x > 0",
     ),
     _row(
         "ive",
-        _by_order("ive"),
+        no_derivative_by_order("ive"),
         lambda v, x: add(
             mul(HALF, add(_ive(_shifted(v, -1), x), _ive(_shifted(v, 1), x))),
             mul(MINUS_ONE, function("sign", x), function("ive", v, x)),
@@ -171,7 +169,7 @@ _BESSEL_FUNCTIONS = (
     ),
 )
 
-ORDERED = frozenset({"polygamma", *_NAMED})
+ORDERED = frozenset({"polygamma", "sinc_slope", *_NAMED})
 """Functions whose first argument is an order."""
 
 SPECIAL_FUNCTIONS = (*_ERROR_FUNCTIONS, *_GAMMA_FUNCTIONS, *_LOGARITHMS, *_BESSEL_FUNCTIONS)

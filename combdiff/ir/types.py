@@ -192,7 +192,7 @@ def _matrix_type(term: Primitive) -> Space:
             f"{term.name} takes a square matrix, but its axes are {matrix[0]!r} and {matrix[1]!r}",
             hint="declare both axes with one finite domain",
         )
-    dtype = float if row.real_valued else join(space.dtype, float)
+    dtype = int if row.whole else float if row.real_valued else join(space.dtype, float)
     kept = zip(space.symmetry, space.generators, strict=True) if row.kind == "matrix" else ()
     symmetry = [equation for equation, action in kept if _inherited(term.name, action)]
     return Space(*space.axes[:-2], *row.of_result(matrix), dtype=dtype, symmetry=symmetry)

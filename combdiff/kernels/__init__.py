@@ -3,8 +3,9 @@
 In: arrays. Out: arrays; no function here knows of terms or plans.
 
 `numpy`, `torch`, `jax`, `dask`, `cupy` (a module for each library: reads at affine positions, writes into zeros, sums
-up to a bound, solvers), `bands` (windows that slide along an axis, multiplied by blocks), `box_kernels` (positions at
-which conditions hold, box by box), `helpers` (functions of matrices), `emission` (what source carries of all these).
+up to a bound, solvers), `schedules` (which states a way back begins with), `bands` (windows that slide along an axis,
+multiplied by blocks), `box_kernels` (positions at which conditions hold, box by box), `helpers` (functions of
+matrices), `emission` (what source carries of all these).
 
 Invariant: each kernel needs its own library alone. They stand below planning, since a plan prices what they do and
 a writer of source copies their text.

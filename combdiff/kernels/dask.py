@@ -66,11 +66,11 @@ def _diagonal(subscripts: Any, array: Any) -> Any:
     return _whole(pick, array, tuple(sizes[label] for label in output))
 
 
-def _whole(function: Any, array: Any, shape: Any) -> Any:
-    """A function of the whole array, which gives an array of that shape."""
+def _whole(function: Any, array: Any, shape: Any, dtype: Any = None) -> Any:
+    """A function of the whole array, which gives an array of that shape; `dtype` where it is another type's."""
     block = array.rechunk(array.shape) if array.ndim else array
     dropped, added = list(range(array.ndim)), list(range(len(shape)))
-    meta = np.empty((0,) * len(shape), array.dtype)
+    meta = np.empty((0,) * len(shape), array.dtype if dtype is None else dtype)
     return block.map_blocks(function, chunks=shape, drop_axis=dropped, new_axis=added, meta=meta)
 
 
@@ -236,19 +236,18 @@ def _largest(array: Any, axes: Any) -> Any:
 
 
 def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
-    """A power of 2 near the largest size of the finite elements along axes; 1 where powers of their squares are safe.
+    """A power of 2 near the largest size of the finite elements along axes; 1 where its powers are safe.
 
-    Powers up to that degree.
+    Powers of more than that degree, of sums.
     """
     sizes = da.abs(array)
     if sizes.dtype.kind != "f" or 0 in array.shape:
         return da.ones([n for axis, n in enumerate(array.shape) if axis not in axes])
     limits = np.finfo(sizes.dtype)
-    safe = limits.max ** (2 / (3 * degree))
-    squares = (sizes * sizes).sum(axes)
+    safe = float(limits.max) ** (1 / (4 * degree))
     largest = da.where(da.isfinite(sizes), sizes, 0).max(axes)
     exponent = da.frexp(da.maximum(largest, limits.tiny))[1] - 1
-    is_one = ((squares > 1 / safe) & (squares < safe)) | (largest == 0)
+    is_one = ((largest > 1 / safe) & (largest < safe)) | (largest == 0)
     return da.where(is_one, 1, da.ldexp(sizes.dtype.type(1), exponent))
 
 

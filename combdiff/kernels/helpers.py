@@ -19,7 +19,9 @@ from combdiff.ir import (
     inverse,
     linear_solve,
     logdet_positive,
+    products_of_others,
     qr_r,
+    sinc_slope,
     svd_left,
     svd_right,
     svdvals,
@@ -28,7 +30,7 @@ from combdiff.ir import (
 
 _FUNCTIONS = (
     *(inverse, linear_solve, adjugate, logdet_positive, wrapped),
-    *(cholesky, eigvalsh, eigvecsh, svdvals, svd_left, svd_right, qr_r),
+    *(cholesky, eigvalsh, eigvecsh, svdvals, svd_left, svd_right, qr_r, products_of_others, sinc_slope),
 )
 
 

@@ -91,9 +91,9 @@ def _on_host(solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:
 
 
 def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
-    """A power of 2 near the largest size of the finite elements along axes; 1 where powers of their squares are safe.
+    """A power of 2 near the largest size of the finite elements along axes; 1 where its powers are safe.
 
-    Powers up to that degree. No result depends on it, so that no derivative goes through it.
+    Powers of more than that degree, of sums. No result depends on it, so that no derivative goes through it.
     """
     from jax import lax
 
@@ -101,11 +101,10 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
     if not jnp.issubdtype(sizes.dtype, jnp.floating):
         return jnp.ones([size for axis, size in enumerate(array.shape) if axis not in axes])
     limits = jnp.finfo(sizes.dtype)
-    safe = float(limits.max) ** (2 / (3 * degree))
-    squares = (sizes * sizes).sum(axes)
+    safe = float(limits.max) ** (1 / (4 * degree))
     largest = jnp.where(jnp.isfinite(sizes), sizes, 0).max(axes, initial=0)
     exponent = jnp.frexp(jnp.maximum(largest, limits.tiny))[1] - 1
-    is_one = ((squares > 1 / safe) & (squares < safe)) | (largest == 0)
+    is_one = ((largest > 1 / safe) & (largest < safe)) | (largest == 0)
     return jnp.where(is_one, jnp.ones_like(largest), jnp.ldexp(jnp.ones_like(largest), exponent))
 
 

@@ -109,21 +109,20 @@ def _largest(array: Any, axes: Any) -> Any:
 
 
 def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
-    """A power of 2 near the largest size of the finite elements along axes; 1 where powers of their squares are safe.
+    """A power of 2 near the largest size of the finite elements along axes; 1 where its powers are safe.
 
-    Powers up to that degree. No result depends on it, so that no derivative goes through it.
+    Powers of more than that degree, of sums. No result depends on it, so that no derivative goes through it.
     """
     sizes = array.detach().abs()
     if not sizes.is_floating_point() or 0 in sizes.shape:
         kind = sizes.dtype if sizes.is_floating_point() else torch.get_default_dtype()
         return sizes.new_ones([n for axis, n in enumerate(sizes.shape) if axis not in axes], dtype=kind)
     limits = torch.finfo(sizes.dtype)
-    safe = limits.max ** (2 / (3 * degree))
-    squares = torch.square(sizes).sum(axes) if axes else torch.square(sizes)
+    safe = float(limits.max) ** (1 / (4 * degree))
     largest = torch.where(torch.isfinite(sizes), sizes, 0)
     largest = largest.amax(axes) if axes else largest
     exponent = torch.frexp(largest.clamp(limits.tiny))[1] - 1
-    is_one = ((squares > 1 / safe) & (squares < safe)) | (largest == 0)
+    is_one = ((largest > 1 / safe) & (largest < safe)) | (largest == 0)
     return torch.where(is_one, 1, torch.ldexp(torch.ones_like(largest), exponent))
 
 

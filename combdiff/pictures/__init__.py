@@ -1,15 +1,14 @@
-"""Pictures as SVG text: tensor networks of formulas, costs of plans, zeros of Hessians. No dependency.
+"""Pictures as SVG text: shapes, bars and blocks, of which other rooms make their diagrams and charts. No dependency.
 
-In: documents of `printing`, rows of numbers, arrays of truth values. Out: a Picture, which notebooks show.
+In: shapes with their places, rows of numbers, arrays of truth values. Out: a Picture, which notebooks show.
 
-In the order in which data meets them: `drawing` (shapes, text of a known width, the Picture), `networks` (a formula as
-nodes and wires), `wiring` (where they lie), `charts` (costs as bars, zeros as blocks).
+In the order in which data meets them: `drawing` (shapes, text of a known width, the Picture), `charts` (rows of numbers
+as bars, truth values as blocks). A tensor network is one more print of a formula: `printing` draws it.
 
 Invariant: nothing overlaps, texts are of one fixed width, and a picture takes the colour of the text around it.
 """
 
 from combdiff.pictures.charts import bars, blocks
-from combdiff.pictures.drawing import Picture
-from combdiff.pictures.wiring import diagram
+from combdiff.pictures.drawing import OPEN, WIRE, Canvas, Picture, cut, width_of
 
-__all__ = ["Picture", "bars", "blocks", "diagram"]
+__all__ = ["OPEN", "WIRE", "Canvas", "Picture", "bars", "blocks", "cut", "width_of"]

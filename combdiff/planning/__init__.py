@@ -41,6 +41,7 @@ from combdiff.planning.operations import (
     MaskedContract,
     MatrixFunctionStep,
     NamedCall,
+    Operation,
     Parameter,
     Pattern,
     Position,
@@ -53,14 +54,17 @@ from combdiff.planning.operations import (
     SizeFactor,
     SolveEquation,
     Step,
+    Sweep,
+    SweepBack,
     Take,
     Words,
     plain_name,
 )
+from combdiff.planning.passes.checkpoints import checkpointed
 from combdiff.planning.passes.pipeline import specialise
 from combdiff.planning.passes.reuse import Reuse
 from combdiff.planning.passes.slicing import sliced
-from combdiff.planning.plan import Layout, Loop, Plan, cost, peak
+from combdiff.planning.plan import Layout, Loop, Plan, cost, peak, repeated
 from combdiff.planning.planning import make_plan, size_names
 
 __all__ = [
@@ -93,6 +97,7 @@ __all__ = [
     "MaskedContract",
     "MatrixFunctionStep",
     "NamedCall",
+    "Operation",
     "Parameter",
     "Pattern",
     "Plan",
@@ -107,9 +112,12 @@ __all__ = [
     "SizeFactor",
     "SolveEquation",
     "Step",
+    "Sweep",
+    "SweepBack",
     "Take",
     "Words",
     "available",
+    "checkpointed",
     "cost",
     "elements",
     "extent_form",
@@ -118,6 +126,7 @@ __all__ = [
     "peak",
     "plain_name",
     "refuse_beyond",
+    "repeated",
     "size_names",
     "sliced",
     "specialise",

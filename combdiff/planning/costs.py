@@ -58,12 +58,13 @@ class CostTable:
     peak_bytes: Quantity
     sizes: Mapping[str, int]
     open_sizes: tuple[str, ...] = ()
+    has_formulas: bool = True
 
     def __str__(self) -> str:
         write = (lambda value: str(form_of(value))) if self.open_sizes else "{:,}".format
         head = ("step", "operation", "equation", "shape", "flops", "bytes", "share")
         lines = [head, *(_cells(row, write) for row in self.rows)]
-        if self.sizes and not self.open_sizes:
+        if self.has_formulas and not self.open_sizes:
             formulas = ["in sizes", *(str(row.flops.form) for row in self.rows)]
             lines = [(*line, formula) for line, formula in zip(lines, formulas, strict=True)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -87,7 +88,8 @@ class CostTable:
             call = ", ".join(f"{name}=…" for name in self.open_sizes)
             return [f"total {formulas}", f"planned for {sizes}; to plan for others: cost({call})"]
         total = f"total {self.flops:,} flops, peak {in_words(self.peak_bytes)}"
-        return [f"in sizes: {formulas}", f"{total}, at {sizes}"] if sizes else [total]
+        at = [f"{total}, at {sizes}"] if sizes else [total]
+        return [f"in sizes: {formulas}", *at] if self.has_formulas else at
 
 
 def _padded(cell: str, width: int, column: int) -> str:
@@ -100,10 +102,13 @@ def _cells(row: CostRow, write: Callable[[int], str]) -> tuple[str, ...]:
     return row.name, row.operation, row.equation, shape, write(row.flops), write(row.bytes), f"{row.share:.1%}"
 
 
-def table(plan: Plan, names: Sequence[str], given: Collection[str]) -> CostTable:
-    """The table of a plan; `names` are those of its steps in the source, `given` the sizes that are numbers."""
+def table(plan: Plan, names: Sequence[str], given: Collection[str], has_formulas: bool = True) -> CostTable:
+    """The table of a plan; `names` are those of its steps in the source, `given` the sizes that are numbers.
+
+    A plan in blocks, whose lengths belong to the sizes, has no formulas.
+    """
     open_sizes = tuple(name for name in plan.given_sizes if name not in given)
-    symbolic = [name for name in plan.given_sizes if name in open_sizes or not open_sizes]
+    symbolic = [name for name in plan.given_sizes if name in open_sizes or not open_sizes] if has_formulas else []
     sizes = {name: Quantity(size, symbol(name)) if name in symbolic else size for name, size in plan.sizes.items()}
     measured = replace(plan, sizes=sizes)
     costs = cost(measured)
@@ -121,7 +126,8 @@ def table(plan: Plan, names: Sequence[str], given: Collection[str]) -> CostTable
         for spent in costs
         if not isinstance(plan.steps[spent.step].operation, Parameter | Fill)
     )
-    return CostTable(rows, quantity(total), quantity(peak(measured)), plan.given_sizes, open_sizes)
+    formulas = has_formulas and bool(plan.given_sizes)
+    return CostTable(rows, quantity(total), quantity(peak(measured)), plan.given_sizes, open_sizes, formulas)
 
 
 def _equation(plan: Plan, n: int) -> str:

@@ -26,11 +26,15 @@ from combdiff.planning.operations import (
     DiagonalScatterAdd,
     ElementwiseStep,
     Fill,
+    InnerCost,
     Iteration,
+    IterationResult,
     Occurrence,
     Pattern,
     Scale,
     Step,
+    Sweep,
+    SweepBack,
 )
 
 
@@ -67,7 +71,8 @@ class Plan:
     """The steps that compute `results` (step numbers); `sizes` are those the orders were chosen for.
 
     `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
-    of the systems that solvers evaluate, `loops` the steps that are done block by block, in order. `orders` tell of
+    of the systems that solvers evaluate, of what iterations do at each step, and of blocks of them, by their names;
+    `loops` the steps that are done block by block, in order. `orders` tell of
     parameters in which order of their axes an array comes, where it is another than theirs.
     """
 
@@ -77,7 +82,7 @@ class Plan:
     layout: Layout
     sizes: Mapping[str, int]
     hints: Mapping[int, str]
-    inner: Mapping[Lambda, Plan] = field(default_factory=dict)
+    inner: Mapping[Lambda | str, Plan] = field(default_factory=dict)
     loops: tuple[Loop, ...] = ()
     orders: Mapping[str, Pattern] = field(default_factory=dict)
 
@@ -98,7 +103,13 @@ class Plan:
     def given_sizes(self) -> dict[str, int]:
         """The named sizes of the program, without those of blocks."""
         own = {name for loop in self.loops for name in (loop.size, loop.start)}
+        own |= {name for sweep in self.sweeps for name in (sweep.size, sweep.start)}
         return {name: size for name, size in self.sizes.items() if name not in own}
+
+    @property
+    def sweeps(self) -> tuple[Sweep, ...]:
+        """The iterations that are done block by block."""
+        return tuple(step.operation for step in self.steps if isinstance(step.operation, Sweep))
 
     @cached_property
     def numbers(self) -> tuple[bool, ...]:
@@ -194,10 +205,25 @@ def occurrence(plan: Plan, n: int) -> Occurrence:
     numbers = tuple(plan.numbers[m] for m in step.operands)
     starts = frozenset(loop.start for loop in plan.loops)
     at = Occurrence(step, operands, plan.sizes, numbers, rounds(plan, loop) if loop else 1, starts)
-    if isinstance(step.operation, Iteration):
-        inner = plan.inner[step.operation.system]
-        return replace(at, inner_flops=sum(spent.flops for spent in cost(inner)), inner_peak=peak(inner))
-    return at
+    return replace(at, inner=tuple(_inner_cost(plan, key) for key in repeated(step)))
+
+
+def repeated(step: Step) -> tuple[Lambda | str, ...]:
+    """The plans within a plan that a step does over and over."""
+    match step.operation:
+        case Iteration(system=system):
+            return (system,)
+        case Sweep(body=body):
+            return (body,)
+        case SweepBack(body=body, advance=advance):
+            return body, advance
+    return ()
+
+
+def _inner_cost(plan: Plan, key: Lambda | str) -> InnerCost:
+    """At the sizes of the plan around it, and those of its own."""
+    inner = replace(plan.inner[key], sizes={**plan.inner[key].sizes, **plan.sizes})
+    return InnerCost(sum(spent.flops for spent in cost(inner)), peak(inner))
 
 
 def cost(plan: Plan) -> tuple[StepCost, ...]:
@@ -219,9 +245,15 @@ def peak(plan: Plan) -> int:
     freed = Counter[int]()
     costs = cost(plan)
     ends = {loop.first: loop.last for loop in plan.loops}
-    for n, spent in enumerate(costs):  # what a loop collects is there from its start
+    made: dict[int, list[int]] = {}
+    for n, step in enumerate(plan.steps):
+        if isinstance(step.operation, IterationResult):
+            made.setdefault(step.operands[0], []).append(n)
+    results = {m for each in made.values() for m in each}
+    for n, spent in enumerate(costs):  # what a loop or an iteration collects is there from its start
         held += sum(costs[m].bytes for m in range(n, ends.get(n, n)) if _collects(plan, m))
-        held += 0 if _collects(plan, n) else spent.bytes
+        held += sum(costs[m].bytes for m in made.get(n, ()))
+        held += 0 if _collects(plan, n) or n in results else spent.bytes
         freed[plan.last_use[n]] += spent.bytes
         most = max(most, held + spent.workspace)
         held -= freed[n]

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 
-from combdiff.ir import Cyclic, Function, Lambda, Let, Range, Space, Symmetric, Term, Tuple, Var, Whole, subterms
+from combdiff.ir import Cyclic, Function, Lambda, Let, Names, Range, Space, Symmetric, Term, Tuple, Var, Whole, subterms
 from combdiff.planning.lowering.graph import Graph
 from combdiff.planning.lowering.guarded_factors import guard_conditions
 from combdiff.planning.lowering.lower import Lowering
@@ -35,6 +35,8 @@ from combdiff.planning.operations import (
 )
 from combdiff.planning.passes.pipeline import PLANNING, rewritten_by
 from combdiff.planning.plan import Layout, Plan, flops, pruned
+from combdiff.simplification import without_deltas
+from combdiff.status import stage
 
 ROUNDS = 4
 
@@ -49,10 +51,11 @@ def make_plan(
     an entry in `orders` comes with its axes in that order, which is the one that they have in memory. Raises
     UnsupportedError for what arrays cannot express, such as sums over the real line.
     """
-    program = guard_conditions(program)
+    program = guard_conditions(Lambda(program.parameters, without_deltas(program.body, Names(program))))
     graph = Graph(sizes, find_paths)
     lowering = Lowering(program, graph, orders or {})
     results = tuple(lowering.results(program.body))
+    stage("choosing the order of contractions")
     chosen = _choose(graph, results)
     body: Term = program.body
     while isinstance(body, Let):

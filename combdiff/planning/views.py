@@ -7,8 +7,6 @@ An index that reads an axis becomes a `Position`: with t the zero-based position
     x[i + k − 1]                  x: Range("N"), labels (i, k)
     = Position(steps=(1, 1), start=−1)
 
-A sum over an index that a δ determines, `Σ_i δ(i, j + 1)·x[i]`, is solved for the index: `x[j + 1]`.
-
 Invariant: sizes stay symbolic (`affine.Linear` forms in size names), so positions hold for arrays of every size.
 """
 
@@ -86,23 +84,6 @@ def mask(condition: IndexGuard) -> tuple[tuple[Var, ...], IndexCondition]:
     steps, start, divisor = _form(form, labels, Linear())
     test = tests[divisible_by != Linear()]
     return labels, IndexCondition(steps, start, test, divisible_by.scale(divisor))
-
-
-def solved(condition: Delta, candidates: Iterable[Var]) -> tuple[Var, Term] | None:
-    """A candidate and what it equals where the δ is 1, if that determines it; a plain renaming is preferred.
-
-    On a cycle the candidate must itself live on that cycle: only then there is exactly one.
-    """
-    cycle = modulus(condition)
-    parts, _ = affine_parts(affine([(condition.left, 1), (condition.right, -1)]))
-    found: list[tuple[Var, Term]] = []
-    for var in candidates:
-        factor = dict(parts).get(var, 0)
-        if abs(factor) == 1 and (cycle is None or var.type == cycle):
-            sides = [(condition.left, -factor), (condition.right, factor), (var, 1)]
-            found.append((var, affine(sides)))
-    renamings = [(var, value) for var, value in found if is_renaming(var, value)]
-    return next(iter(renamings or found), None)
 
 
 def is_renaming(var: Var, value: Term) -> bool:

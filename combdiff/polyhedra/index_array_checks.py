@@ -42,6 +42,7 @@ from combdiff.ir import (
     Whole,
     affine,
     describe,
+    factors_of,
     indicator,
     lambda_,
     mul,
@@ -185,7 +186,7 @@ def _conditions(program: Term) -> Iterator[tuple[Term, Delta, tuple[Term, ...]]]
 
 
 def _looked_up(node: Term) -> list[Delta]:
-    factors = node.factors if isinstance(node, Mul) else (node,)
+    factors = factors_of(node)
     return [f for f in factors if isinstance(f, Delta) and f.lookup and f.domain]
 
 
@@ -200,7 +201,7 @@ def _visited(program: Term) -> Iterator[tuple[Term, tuple[Term, ...]]]:
     while todo:
         node, guards = todo.pop()
         looked_up = _looked_up(node)
-        factors = node.factors if isinstance(node, Mul) else (node,)
+        factors = factors_of(node)
         own = [f for f in factors if isinstance(f, IndexGuard) and f not in looked_up]
         guards = tuple(dict.fromkeys((*guards, *own)))
         yield node, guards

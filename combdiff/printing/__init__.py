@@ -1,4 +1,4 @@
-"""Programs as people read them: Unicode text and LaTeX, in index notation, matrix notation or combinators.
+"""Programs as people read them: Unicode text, LaTeX and tensor networks; index, matrix or combinator notation.
 
     text(x ↦ Σ_i x[i]·x[i])  = "x ↦ Σ_i x[i]²"
     latex(x ↦ Σ_i x[i]·x[i]) = r"x \\mapsto \\sum_{i} x_{i}^{2}"
@@ -8,7 +8,8 @@ In: a term. Out: text. One layout decides order, grouping and names, and two ren
 In the order in which data meets them: `documents` (what is written where), `recurrences` (scans as such), `outline`
 (definitions short enough to read), `naming`, `monomials`, `conditions`, `bounds`, `indirect`, `pointfree`,
 `projectors` (Sym, Alt, Herm), `signs`, `told`, `notation` (index notation); `chains`, `contraction`, `matrix` (matrix
-notation); `rendering`, `plain`, `tex` (the renderers); `combinators`.
+notation); `rendering`, `plain`, `tex` (the renderers); `tensor_networks` (a formula as nodes and wires), `wiring`
+(where they lie in a picture); `combinators`.
 
 Invariant: every term can be printed, in time linear in its graph; equal terms print alike in every process.
 """
@@ -47,6 +48,7 @@ from combdiff.printing.documents import (
 from combdiff.printing.notation import sheet
 from combdiff.printing.plain import SHOWN_AS, matrix_text, shown, text
 from combdiff.printing.tex import latex, matrix_latex
+from combdiff.printing.wiring import diagram
 
 __all__ = [
     "SHOWN_AS",
@@ -79,6 +81,7 @@ __all__ = [
     "Subscripted",
     "Superscript",
     "combinator_text",
+    "diagram",
     "latex",
     "matrix_latex",
     "matrix_text",

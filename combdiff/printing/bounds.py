@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from combdiff.ir import Indicator, Mul, Real, Sum, Term, Unequal, Var, Whole, affine, affine_parts, mul
+from combdiff.ir import Indicator, Real, Sum, Term, Unequal, Var, Whole, affine, affine_parts, factors_of, mul
 from combdiff.polyhedra import Bound as LinearBound
 from combdiff.polyhedra import Bounds, Linear, eliminate, in_domain, linear, premises_of, symbol, term_of
 from combdiff.printing.conditions import form_of, write_form
@@ -23,7 +23,7 @@ from combdiff.printing.naming import Scope
 
 def split_bounds(indices: Sequence[Var], body: Term) -> tuple[list[Indicator], Term]:
     """The conditions of a product that bound summed indices, and the rest of the product."""
-    factors = body.factors if isinstance(body, Mul) else (body,)
+    factors = factors_of(body)
     taken = [f for f in factors if isinstance(f, Indicator) and _bounds(f, indices)]
     rest = [f for f in factors if f not in taken]
     return taken, mul(*rest) if taken else body
@@ -33,7 +33,7 @@ def split_inequalities(
     indices: Sequence[Var], later: frozenset[Var], body: Term, scope: Scope
 ) -> tuple[tuple[Bound, ...], Term]:
     """Summed indices with what each is not equal to, and the rest of the body, with conditions on `later` indices."""
-    factors = body.factors if isinstance(body, Mul) else (body,)
+    factors = factors_of(body)
     taken: dict[Term, Var] = {}
     for factor in factors:
         inner = [v for v in indices if v in factor.free]

@@ -13,7 +13,6 @@ from combdiff.ir import (
     Apply,
     Coordinate,
     Delta,
-    Mul,
     Number,
     Space,
     Sum,
@@ -21,6 +20,7 @@ from combdiff.ir import (
     Var,
     add,
     affine_parts,
+    factors_of,
     mul,
     substitute,
     subterms,
@@ -50,7 +50,7 @@ def _spread(term: Term) -> Term:
 
 
 def _without_lookups(term: Sum) -> Term:
-    factors = list(term.body.factors) if isinstance(term.body, Mul) else [term.body]
+    factors = list(factors_of(term.body))
     for condition in [f for f in factors if isinstance(f, Delta) and f.lookup]:
         assert isinstance(condition, Delta)
         assert condition.lookup

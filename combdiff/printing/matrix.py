@@ -32,6 +32,7 @@ from combdiff.ir import (
     Var,
     add,
     dtype_of,
+    factors_of,
     free_indices,
     function,
     is_call,
@@ -66,7 +67,7 @@ from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened, unit_of
 from combdiff.printing.recurrences import AtStep
-from combdiff.simplification import factors_of, symbols, with_symmetries
+from combdiff.simplification import symbols, with_symmetries
 
 Indices = tuple[Var, ...]
 MOST_PUT_BACK = 28  # symbols of a cotangent that is written where it is used

@@ -11,7 +11,7 @@ Invariant: what is written holds at every point; the terms made here are laid ou
 
 from __future__ import annotations
 
-from combdiff.ir import Add, Apply, Function, Lambda, Mul, Pullback, Space, Term, Var, is_call, subterms
+from combdiff.ir import Add, Apply, Function, Lambda, Mul, Pullback, Space, Term, Var, factors_of, is_call, subterms
 
 
 def whole(term: Lambda) -> Term | None:
@@ -47,7 +47,7 @@ def _whole(term: Term, point: tuple[Var, ...]) -> Term | None:
 
 def _is_adjoint(term: Term) -> bool:
     """Whether an adjoint is a factor of the term: such terms come after the others."""
-    factors = term.factors if isinstance(term, Mul) else (term,)
+    factors = factors_of(term)
     return any(isinstance(factor, Pullback) and not factor.arguments for factor in factors)
 
 

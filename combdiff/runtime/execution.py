@@ -34,6 +34,7 @@ from combdiff.runtime.arguments import Prepared, bytes_written_out, described, k
 from combdiff.runtime.libraries import Library, library_named
 from combdiff.runtime.limits import check_available, fitted, parse_limit
 from combdiff.stability import stable
+from combdiff.status import working
 
 MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is quick, where few share a label
 MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
@@ -332,24 +333,55 @@ def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[
     return {size: int(value) for size, value in sizes.items()}
 
 
-def cost_table(program: Lambda, name: str, sizes: Mapping[str, int]) -> CostTable:
+def cost_table(
+    program: Lambda, name: str, sizes: Mapping[str, int], memory_limit: str | float | None = None
+) -> CostTable:
     """What each step of a program costs: in numbers, or in formulas of the sizes that are not given.
 
-    The plan is that for the sizes given, and typical ones for the others.
-    Raises ArgumentError for a size that the program has not, and for what is no size.
+    The plan is that for the sizes given, and typical ones for the others; within a memory limit, numbers for all.
+    Raises ArgumentError for a size that the program has not, for what is no size or no limit, and MemoryLimitError for
+    a limit that is too small.
     """
-    planned = specialise(plan(program, checked_sizes(program, name, sizes)), "numpy")
-    return table(planned, step_names(planned, name), sizes)
+    known = checked_sizes(program, name, sizes)
+    if memory_limit is None:
+        planned = specialise(plan(program, known), "numpy")
+        return table(planned, step_names(planned, name), sizes)
+    every = tuple(_with_typical(program, known).items())
+    planned = _within(program, every, "numpy", parse_limit(memory_limit))
+    return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
 @lru_cache(maxsize=512)
+@working("planning")
 def _plan(
     program: Lambda, sizes: tuple[tuple[str, int], ...], orders: tuple[tuple[str, tuple[int, ...]], ...] = ()
 ) -> Plan:
     return make_plan(stable(program), dict(sizes), find_paths, dict(orders))
 
 
+def _within(
+    program: Lambda,
+    sizes: tuple[tuple[str, int], ...],
+    backend: str,
+    limit: int | None,
+    orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
+    copies: int = 0,
+) -> Plan:
+    """The plan of a program for a backend, in blocks where it must be to keep to a memory limit."""
+    planned = specialise(_plan(program, sizes, orders), backend)
+    if limit is None or peak(planned) + copies <= limit:
+        return planned
+    if not dialect(backend).in_place:
+        raise UnsupportedError(
+            f"the backend {backend!r} cannot keep to a memory limit of {in_words(limit)}: its arrays never change, "
+            "so it runs nothing in blocks",
+            hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
+        )
+    return fitted(specialise(_plan(program, sizes, orders), backend, fuses=False), limit, copies)
+
+
 @lru_cache(maxsize=512)
+@working("compiling")
 def _compiled(
     program: Lambda,
     sizes: tuple[tuple[str, int], ...],
@@ -362,15 +394,7 @@ def _compiled(
 
     `copies` are bytes of copies that BLAS may make of arguments.
     """
-    planned = specialise(_plan(program, sizes, orders), backend)
-    if limit is not None and peak(planned) + copies > limit:
-        if not dialect(backend).in_place:
-            raise UnsupportedError(
-                f"the backend {backend!r} cannot keep to a memory limit of {in_words(limit)}: its arrays never change, "
-                "so it runs nothing in blocks",
-                hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
-            )
-        planned = fitted(specialise(_plan(program, sizes, orders), backend, fuses=False), limit, copies)
+    planned = _within(program, sizes, backend, limit, orders, copies)
     if backend in ("numpy", "torch"):
         check_available(planned, copies)
     text = plan_source(planned, "program", backend)

@@ -14,7 +14,7 @@ import numbers
 import re
 
 from combdiff.errors import ArgumentError, MemoryLimitError, shown
-from combdiff.planning import Plan, available, cost, in_words, peak, sliced
+from combdiff.planning import Plan, available, checkpointed, cost, in_words, peak, sliced
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -50,6 +50,9 @@ def fitted(plan: Plan, limit: int, copies: int = 0) -> Plan:
     Raises MemoryLimitError, naming the smallest limit that works.
     """
     found, least = sliced(plan, max(limit - copies, 0))
+    if found is None:  # blocks of one axis do no step twice, checkpoints do
+        found, other = checkpointed(plan, max(limit - copies, 0))
+        least = min(least, other)
     if found is None:
         raise MemoryLimitError(
             f"a memory limit of {in_words(limit)} is too small: at {_sizes(plan)} the program needs "

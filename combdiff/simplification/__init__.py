@@ -27,8 +27,8 @@ from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, 
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import bind_again, bind_common
-from combdiff.simplification.normal_form.contraction import components, normalise
-from combdiff.simplification.normal_form.delta_solver import plain_conditions
+from combdiff.simplification.normal_form.contraction import normalise, without_deltas
+from combdiff.simplification.normal_form.delta_solver import plain_conditions, solve
 from combdiff.simplification.normal_form.expansion import (
     Addend,
     addends,
@@ -36,7 +36,6 @@ from combdiff.simplification.normal_form.expansion import (
     coefficient_of,
     collected,
     common_factors,
-    factors_of,
     holds_delta,
     weighted,
 )
@@ -74,11 +73,9 @@ __all__ = [
     "coefficient_of",
     "collected",
     "common_factors",
-    "components",
     "declared",
     "domain_key",
     "factored",
-    "factors_of",
     "function_facts",
     "gathered",
     "groups",
@@ -97,6 +94,7 @@ __all__ = [
     "restored",
     "rule_paths",
     "simplify_body",
+    "solve",
     "stopped",
     "symbols",
     "volume",
@@ -104,4 +102,5 @@ __all__ = [
     "with_matrix_symmetries",
     "with_shares",
     "with_symmetries",
+    "without_deltas",
 ]

@@ -38,6 +38,7 @@ from combdiff.ir import (
     canonical_names,
     conj,
     dtype_of,
+    factors_of,
     function,
     is_call,
     is_field,
@@ -74,6 +75,7 @@ from combdiff.simplification.normal_form.definitions import without_short_defini
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
+from combdiff.status import stage, working
 
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front"
@@ -88,6 +90,7 @@ _Equations = dict[Term, Lambda]  # simplified, by what was given without bound n
 _Projection = Callable[[Term, SymmetryGroup, str, Names, list[tuple[Var, Term]]], Term]
 
 
+@working("simplifying")
 def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = True) -> Term:
     """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let).
 
@@ -111,6 +114,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
         known = {var: value for var, value in split(body)[0] if var in held}
         if settled.issuperset(_form(value, known) for value in values_of(body)):
             break
+    stage("taking common factors in front")
     body = _in_front(body)
     note(lambda: State(IN_FRONT, averaged_again(body)))
     if any(groups):
@@ -199,6 +203,7 @@ def _pass(
         return lambda new: shown(let([*before, (bindings[number][0], new), *later], put_back(result, done, renamed)))
 
     for number, (var, value) in enumerate(bindings):
+        stage(f"simplifying {var.name}, binding {number + 1} of {len(bindings)}")
         found = simple(value, var.name, lambda: around(number))  # noqa: B023  (called at once)
         if is_call(value) and not is_call(found):  # a multiple of a call, or zero
             found = _multiple(found, var, kept, names)
@@ -216,6 +221,7 @@ def _pass(
         if var in held:
             matrices[var], known[new] = new, found
     items = [put_back(item, replacement, matrices) for item in items_of(result)]
+    stage("simplifying the result")
     for number, item in enumerate(items_of(result)):
         items[number] = simple(item, "", lambda: _item_changed(kept, result, items, number, shown))  # noqa: B023
     return share(let(kept, joined(result, items)))
@@ -396,7 +402,7 @@ def _without_factor(call: Term) -> Term:
     *others, argument = call.children
     body = argument.body if isinstance(argument, Lambda) else argument
     parameters = argument.parameters if isinstance(argument, Lambda) else ()
-    factors = body.factors if isinstance(body, Mul) else (body,)
+    factors = factors_of(body)
     outside = [factor for factor in factors if _is_constant(factor, parameters)] if body is not ZERO else [ZERO]
     if not outside or (len(outside) == len(factors) and body is not ZERO):
         return call

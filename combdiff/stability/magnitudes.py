@@ -46,6 +46,7 @@ from combdiff.ir import (
     canonical_names,
     dtype_of,
     exact,
+    factors_of,
     free_indices,
     function,
     lambda_,
@@ -56,7 +57,6 @@ from combdiff.ir import (
     subterms,
     total,
 )
-from combdiff.simplification import factors_of
 from combdiff.stability.bindings import Rewriting
 from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times
 

@@ -49,6 +49,7 @@ from combdiff.ir import (
     add,
     dtype_of,
     exact,
+    factors_of,
     free_indices,
     function,
     is_domain,
@@ -60,7 +61,7 @@ from combdiff.ir import (
     subterms,
     total,
 )
-from combdiff.simplification import canonical, closed, factors_of, normalise
+from combdiff.simplification import canonical, closed, normalise
 from combdiff.stability.bindings import Rewriting
 from combdiff.stability.positivity import is_nonnegative, is_positive
 from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times

@@ -60,7 +60,8 @@ def _with_stable_steps(program: Lambda) -> Lambda:
                 done[form] = _stable_scan(value, kept, names)
             value = done[form].result(value.kind, value.component)
         kept.append((var, value))
-    return Lambda(program.parameters, share(let(kept, result)))
+    changed = any(new is not old for (_, new), (_, old) in zip(kept, bindings, strict=True))
+    return Lambda(program.parameters, share(let(kept, result))) if changed else program
 
 
 def _stable_scan(scan: Scan, before: Sequence[tuple[Var, Term]], names: Names) -> Scan:

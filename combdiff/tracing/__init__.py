@@ -8,11 +8,9 @@ In: a decorated function. Out: a `Traced` term.
 
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
-on), `functions`, `special_functions`, `whole_arrays`, `linalg` and `decompositions` (what a program calls), `solutions`
-(roots and minima), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
-on), `truths` (comparisons of them), `functions`, `special_functions`, `reductions`, `whole_arrays` and `linalg` (what a
-program calls), `solutions` (roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`,
-`recording` (a decorated function).
+on), `truths` (comparisons of them), `functions`, `special_functions`, `reductions`, `orders` (sorted, the largest's
+place), `whole_arrays`, `linalg` and `decompositions` (what a program calls), `solutions` (roots and minima),
+`iteration` (scans), `inlining` (programs in programs), `currying`, `recording` (a decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
@@ -46,6 +44,7 @@ from combdiff.tracing.functions import (
     relu,
     sign,
     sin,
+    sinc,
     sinh,
     sqrt,
     sum_,
@@ -57,8 +56,9 @@ from combdiff.tracing.functions import (
 from combdiff.tracing.inlining import called, inline, renamed_sizes
 from combdiff.tracing.iteration import scan
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
+from combdiff.tracing.orders import argsort, sort
 from combdiff.tracing.recording import trace_function
-from combdiff.tracing.reductions import max, min
+from combdiff.tracing.reductions import max, min, prod
 from combdiff.tracing.solutions import argmin, root
 from combdiff.tracing.special_functions import (
     betaln,
@@ -101,6 +101,7 @@ __all__ = [
     "arctan2",
     "arctanh",
     "argmin",
+    "argsort",
     "betaln",
     "called",
     "ceil",
@@ -158,6 +159,7 @@ __all__ = [
     "pinv",
     "polygamma",
     "primitive",
+    "prod",
     "qr",
     "real",
     "relu",
@@ -166,9 +168,11 @@ __all__ = [
     "scan",
     "sign",
     "sin",
+    "sinc",
     "sinh",
     "softmax",
     "solve",
+    "sort",
     "sqrt",
     "sum_",
     "svd",

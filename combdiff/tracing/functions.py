@@ -215,7 +215,7 @@ def _elementary(name: str, own: Callable[..., Any] | None = None) -> Any:
     elementary: Any = element_function(name, numpy_function)
     if own is None:
         elementary.__signature__ = inspect.Signature(
-            [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in ("x", "y")[: numpy_function.nin]]
+            [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in ("x", "y")[: TABLE[name].arity]]
         )
         HANDLERS[numpy_function] = elementary
     return elementary
@@ -245,6 +245,7 @@ arctanh = _elementary("arctanh")
 floor = _elementary("floor")
 ceil = _elementary("ceil")
 trunc = _elementary("trunc")
+sinc = _elementary("sinc")
 relu = _elementary("relu", lambda x: np.maximum(x, 0))
 
 

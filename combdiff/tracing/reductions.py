@@ -1,10 +1,11 @@
-"""The largest and smallest of numbers along axes, or over indices.
+"""The largest and smallest of numbers and their product, along axes or over indices.
 
     X.max(axis=1)              amax of the rows of X, each as a matrix of one column
     cd.min(lambda j: d[i, j])  amin of (j, 0) ↦ d[i, j]
+    np.cumprod(x)              cumprod of the one row (0, i) ↦ x[i]
 
 They are rows of the table of matrix functions: of the last two axes, the elements that are largest have equal shares of
-the derivative.
+the derivative, and that of a product by an element is the product of the others.
 
 Invariant: value and shape are NumPy's.
 """
@@ -26,13 +27,13 @@ from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
 from combdiff.tracing.values import Value, lift, wrap
 
 
-def _extreme(name: str, tensor: Term, axis: Any, keepdims: bool) -> Term:
+def _reduced(name: str, said: str, tensor: Term, axis: Any, keepdims: bool) -> Term:
+    """A function of the elements along axes."""
     order = len(axes_of(tensor))
     gone = list(range(order)) if axis is None else arrays.positions(axis, order)
     if any(not 0 <= place < order for place in gone) or len(set(gone)) != len(gone):
         raise TypeMismatchError(
-            f"the axes of a largest or smallest element are {shown(axis)}, but {describe(tensor)} has the axes "
-            f"0 … {order - 1}"
+            f"the axes of a {said} are {shown(axis)}, but {describe(tensor)} has the axes 0 … {order - 1}"
         )
     if not gone:
         return tensor
@@ -47,25 +48,23 @@ def _extreme(name: str, tensor: Term, axis: Any, keepdims: bool) -> Term:
     return rearranging.expanded_dims(found, gone) if keepdims else found
 
 
-def _along(name: str, numpy_function: Callable[..., Any], said: str) -> Callable[..., Any]:
+def _reduction(name: str, own: str, said: str, numpy_function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    """The row `name` of the table as a function of tensors and of lambdas, cd's `own`."""
+
     def reduction(a: Any, /, axis: Any = None, keepdims: bool = False, **domains: object) -> Any:
         if callable(a) and not is_traced(a):
             if axis is not None:
                 domains["axis"] = axis
-            indices, body = abstracted(f"cd.{said}", a, domains)
-            return wrap(_extreme(name, _tensor(indices, body), None, False))
+            indices, body = abstracted(f"cd.{own}", a, domains)
+            return wrap(_reduced(name, said, _tensor(indices, body), None, False))
         if not is_traced(a):
-            return on_arrays(said, numpy_function, a, axis=axis, keepdims=keepdims, **domains)
+            return on_arrays(own, numpy_function, a, axis=axis, keepdims=keepdims, **domains)
         if domains:
-            raise TypeMismatchError(f"{said} has no option {min(domains)!r}", hint="it takes axis and keepdims")
-        return wrap(_extreme(name, lift(a), axis, bool(keepdims)))
+            raise TypeMismatchError(f"{own} has no option {min(domains)!r}", hint="it takes axis and keepdims")
+        return wrap(_reduced(name, said, lift(a), axis, bool(keepdims)))
 
-    reduction.__name__ = reduction.__qualname__ = said
-    reduction.__doc__ = (
-        f"The {said}imum of a tensor along axes, `X.{said}(axis=1)`, or of a lambda, `cd.{said}(lambda j: x[j])`.\n\n"
-        "    `axis` and `keepdims` are NumPy's. At a tie the elements have equal shares of the derivative.\n"
-        "    Raises TypeMismatchError for axes that there are not, and for complex numbers.\n    "
-    )
+    reduction.__name__ = reduction.__qualname__ = own
+    reduction.__doc__ = doc
     return reduction
 
 
@@ -74,8 +73,38 @@ def _tensor(indices: Sequence[Any], body: Term) -> Term:
     return Lambda((*indices, *rest), arrays.element(body, rest) if rest else body)
 
 
-max = _along("amax", np.max, "max")
-min = _along("amin", np.min, "min")
+def _extreme_doc(name: str) -> str:
+    return (
+        f"The {name}imum of a tensor along axes, `X.{name}(axis=1)`, or of a lambda, `cd.{name}(lambda j: x[j])`.\n\n"
+        "    `axis` and `keepdims` are NumPy's. At a tie the elements have equal shares of the derivative.\n"
+        "    Raises TypeMismatchError for axes that there are not, and for complex numbers.\n    "
+    )
+
+
+_PROD_DOC = """The product of a tensor along axes, `X.prod(axis=1)`, or of a lambda, `cd.prod(lambda j: x[j])`.
+
+    `axis` and `keepdims` are NumPy's. The derivative by an element is the product of the others, also where they are 0.
+    Raises TypeMismatchError for axes that there are not.
+    """
+
+max = _reduction("amax", "max", "largest or smallest element", np.max, _extreme_doc("max"))
+min = _reduction("amin", "min", "largest or smallest element", np.min, _extreme_doc("min"))
+prod = _reduction("prod", "prod", "product", np.prod, _PROD_DOC)
+
+
+def along_rows(name: str, tensor: Term, axis: Any, said: str) -> Term:
+    """A function of each row of a matrix, along an axis of a tensor, where the result has that axis, too."""
+    place = rearranging.axis_of(tensor, axis, said)
+    order = len(axes_of(tensor))
+    last = [*(n for n in range(order) if n != place), place]
+    row = rearranging.expanded_dims(arrays.transpose(tensor, last), [order - 1])
+    found = rearranging.squeezed(Primitive(name, (row,)), [order - 1])
+    return arrays.transpose(found, [last.index(n) for n in range(order)])
+
+
+def _cumprod(a: Any, axis: int | None = None) -> Value:
+    term = rearranging.reshaped(lift(a), [-1]) if axis is None else lift(a)
+    return wrap(along_rows("cumprod", term, axis or 0, "cumprod"))
 
 
 def _method(reduction: Callable[..., Any]) -> Callable[..., Value]:
@@ -86,6 +115,7 @@ def _method(reduction: Callable[..., Any]) -> Callable[..., Value]:
     return reduce
 
 
-for _function, _reduction in ((np.max, max), (np.amax, max), (np.min, min), (np.amin, min)):
-    HANDLERS[_function] = _method(_reduction)
+for _function, _reducing in ((np.max, max), (np.amax, max), (np.min, min), (np.amin, min), (np.prod, prod)):
+    HANDLERS[_function] = _method(_reducing)
 METHODS.update({"max": _method(max), "min": _method(min)})
+HANDLERS[np.cumprod] = _cumprod

@@ -199,4 +199,11 @@ def _chosen(holds: Term, fails: Term, one: Term, other: Term) -> Term:
     return add(guarded(holds, one), guarded(fails, other))
 
 
+def _by_comparison(first_wins: Callable[[Any, Any], Truth]) -> Callable[[Any, Any], Any]:
+    """The larger or smaller of two, or the one that is a number; of equal ones the second, as in JAX."""
+    return lambda x1, x2: where(first_wins(x1, x2) | compared("not_equal", x2, x2), x1, x2)
+
+
 HANDLERS[np.where] = where
+HANDLERS[np.fmax] = _by_comparison(lambda x1, x2: compared("less", x2, x1))
+HANDLERS[np.fmin] = _by_comparison(lambda x1, x2: compared("less", x1, x2))

@@ -541,18 +541,6 @@ HANDLERS.update(
         np.cbrt: _cbrt,
         np.angle: lambda z: cd.arctan2(cd.imag(z), cd.real(z)),
         np.heaviside: _heaviside,
-        np.sort: _refused("np.sort", "the order depends on the values", "sort outside, and pass the order as indices"),
-        np.prod: _refused(
-            "np.prod",
-            "products over axes are not derived",
-            "multiply slices, or take exp(sum(log(x))) if x > 0",
-        ),
-        np.cumprod: _refused("np.cumprod", "products over axes are not derived", "take exp(cumsum(log(x))) if x > 0"),
-        np.median: _refused("np.median", "the middle depends on the values", "pass its place in the order as an index"),
-        np.percentile: _refused("np.percentile", "the order depends on the values", "pass the places as indices"),
-        np.quantile: _refused("np.quantile", "the order depends on the values", "pass the places as indices"),
-        np.argmax: _refused("np.argmax", "the index depends on the values", "pass the index as a parameter"),
-        np.argmin: _refused("np.argmin", "the index depends on the values", "pass the index as a parameter"),
         np.linalg.matrix_rank: _refused(
             "np.linalg.matrix_rank", "it is a whole number that jumps", "compute it outside of the program"
         ),

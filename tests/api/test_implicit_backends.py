@@ -68,6 +68,20 @@ def test_single_precision_stays(backend: str) -> None:
     close(back(found), np.linalg.solve(A, b), 1e-4)
 
 
+def test_a_number_is_as_wide_as_the_numbers_of_jax() -> None:
+    """A Python number has a weak type there, which takes the width of what it stands beside."""
+    jax = pytest.importorskip("jax")
+
+    @cd.program
+    def cubic(a: cd.Space()):
+        return cd.root(lambda x: x**3 - a, like=a)
+
+    for value in (jax.jit(cubic)(8.0), jax.jit(cubic)(8), cubic(jax.numpy.asarray(8.0)), jax.jit(cd.grad(cubic))(8.0)):
+        assert value.dtype == jax.numpy.asarray(8.0).dtype
+    assert jax.jit(cubic)(jax.numpy.asarray(8, "float16")).dtype == "float16"
+    assert np.isclose(jax.jit(cubic)(8.0), 2)
+
+
 def test_a_program_for_a_map_in_an_equation(backend: str) -> None:
     Number = cd.Space()
 

@@ -39,6 +39,7 @@ ADMITS: dict[str, Callable[..., bool]] = {
     "0 < x < 1": lambda x: 0 < x < 1,
     "x is not 0, −1, −2, …": lambda x: x > 0 or x != int(x),
     "n = 0, 1, 2, …, x is not 0, −1, −2, …": lambda n, x: n in ORDERS and (x > 0 or x != int(x)),
+    "n = 1, 2, …": lambda n, x: n == 3,
     "a whole order, or x > 0": lambda n, x: n in ORDERS or x > 0,
     "x > 0, or a whole order and x ≠ 0": lambda n, x: (n in ORDERS and x != 0) or x > 0,
     "x > 0, y > 0": lambda x, y: x > 0 and y > 0,

@@ -14,8 +14,8 @@ from thesis_cases import CASES
 import combdiff as cd
 from combdiff.api.language import parse
 from combdiff.pictures import Picture, bars, blocks
-from combdiff.pictures.networks import equations
 from combdiff.printing import sheet
+from combdiff.printing.tensor_networks import equations
 
 SVG = "{http://www.w3.org/2000/svg}"
 Rect = tuple[float, float, float, float]

@@ -37,7 +37,14 @@ def convolution(x: V, w: cd.Space("k")):
     return cd.tensor(lambda i: cd.sum(lambda k: x[i + k] * w[k]), i=10)
 
 
-PROGRAMS = [coulomb, cd.value_and_grad(coulomb, wrt="C"), chain, powers, cd.grad(powers, wrt="A"), convolution]
+PROGRAMS = {
+    "coulomb": lambda: coulomb,
+    "its gradient": lambda: cd.value_and_grad(coulomb, wrt="C"),
+    "chain": lambda: chain,
+    "powers": lambda: powers,
+    "their gradient": lambda: cd.grad(powers, wrt="A"),
+    "convolution": lambda: convolution,
+}
 NUMBERS = st.integers(0, 60)
 
 
@@ -72,15 +79,15 @@ def test_formulas_are_printed_with_the_highest_degree_first() -> None:
     assert not isinstance(n * 0.5, Quantity)
 
 
-@pytest.mark.parametrize("f", PROGRAMS)
-@pytest.mark.parametrize("size", [3, 11])
-def test_formulas_at_the_sizes_are_the_numbers(f: cd.Program, size: int) -> None:
-    names = f.cost().open_sizes
-    sizes = {name: size + 2 * n for n, name in enumerate(names)}
-    table = f.cost(**sizes)
-    assert not table.open_sizes
-    for value in numbers(table):
-        assert 0 <= form_of(value).at(sizes) - value < 1 + len(table.rows), (value, str(form_of(value)))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_formulas_at_the_sizes_are_the_numbers(name: str) -> None:
+    f = PROGRAMS[name]()
+    for size in (3, 11):
+        sizes = {name: size + 2 * n for n, name in enumerate(f.cost().open_sizes)}
+        table = f.cost(**sizes)
+        assert not table.open_sizes
+        for value in numbers(table):
+            assert 0 <= form_of(value).at(sizes) - value < 1 + len(table.rows), (value, str(form_of(value)))
 
 
 def numbers(table: CostTable) -> list[int]:

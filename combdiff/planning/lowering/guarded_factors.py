@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from combdiff.ir import (
+    ONE,
     ZERO,
     Add,
     Apply,
@@ -26,17 +27,18 @@ from combdiff.ir import (
     Lambda,
     Let,
     Mul,
+    Names,
     Number,
     Primitive,
-    Range,
     Relation,
     Scan,
     Sum,
-    Symmetric,
+    SummedProduct,
     Term,
     Unequal,
     Var,
     add,
+    factors_of,
     let,
     mul,
     opposite,
@@ -44,7 +46,7 @@ from combdiff.ir import (
     subterms,
 )
 from combdiff.planning.lowering.graph import TOTAL
-from combdiff.simplification import plain_conditions
+from combdiff.simplification import plain_conditions, solve
 
 MOST_REGIONS = 8
 Region = tuple[Term, ...]  # conditions that all hold
@@ -103,7 +105,7 @@ class _Telling:
     def _product(self, factors: Sequence[Term], done: frozenset[Term] = frozenset()) -> Term:
         """A product, with the conditions of each factor that are not told yet; those of `done` are."""
         whole = mul(*factors)
-        parts = whole.factors if isinstance(whole, Mul) else (whole,)
+        parts = factors_of(whole)
         conditions = {part for part in parts if isinstance(part, Guard)}
         for n, part in enumerate(parts):
             regions = None if part in conditions or part in done else self.regions(part)
@@ -166,8 +168,8 @@ class _Telling:
         inside = self.regions(term.body)
         if inside is None:
             return None
-        solved = (_without(term.indices, region) for region in inside)
-        found = tuple(dict.fromkeys(solved))
+        outside = (_without(term.indices, region) for region in inside)
+        found = tuple(dict.fromkeys(region for region in outside if ZERO not in region))
         return found if () not in found else None
 
     def _of_access(self, value: Lambda, arguments: Sequence[Term]) -> tuple[Region, ...] | None:
@@ -190,20 +192,9 @@ def _holds_arrays(factors: Sequence[Term]) -> bool:
 
 
 def _without(indices: Sequence[Var], region: Region) -> Region:
-    """The conditions of a region on other indices, those that a δ sets equal to one of them put in its place."""
-    for condition in region:
-        for index, value in _sides(condition):
-            if isinstance(index, Var) and index in indices and index not in value.free:
-                put = (substitute(other, {index: value}) for other in region if other is not condition)
-                return _without(indices, tuple(c for c in put if not isinstance(c, Number)))
-    return tuple(c for c in region if c.free.isdisjoint(indices))
-
-
-def _sides(condition: Term) -> list[tuple[Term, Term]]:
-    """Both sides of a δ between indices that do not wrap, either first."""
-    if not isinstance(condition, Delta) or condition.lookup or not isinstance(condition.domain, Range | Symmetric):
-        return []
-    return [(condition.left, condition.right), (condition.right, condition.left)]
+    """What a region says of other indices: its conditions, the δ's in it solved for the indices that are summed."""
+    left = solve(SummedProduct(tuple(indices), region), Names(*region))
+    return tuple(c for c in left.factors if c.free.isdisjoint(left.indices) and c is not ONE)
 
 
 def _disjoint(regions: Sequence[Region]) -> list[Region]:

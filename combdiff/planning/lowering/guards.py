@@ -20,7 +20,6 @@ from combdiff.ir import (
     Domain,
     IndexGuard,
     Indicator,
-    Mul,
     Names,
     Range,
     Space,
@@ -31,6 +30,7 @@ from combdiff.ir import (
     Var,
     affine,
     affine_parts,
+    factors_of,
     mul,
     substitute,
     total,
@@ -86,7 +86,7 @@ class Placement:
 def placement(term: Term, names: Names) -> Placement | None:
     """A product that is 0 but for every n-th value of an index, over an index that counts those; None for others."""
     indices, body = (term.indices, term.body) if isinstance(term, Sum) else ((), term)
-    factors = list(body.factors) if isinstance(body, Mul) else [body]
+    factors = list(factors_of(body))
     for index, axis in (read for factor in factors for read in reads(factor)):
         if not isinstance(index, Affine) or _divisor(index) == 1 or not index.free.isdisjoint(indices):
             continue
@@ -104,4 +104,4 @@ def placement(term: Term, names: Names) -> Placement | None:
 
 
 def _factors(term: Term) -> tuple[Term, ...]:
-    return term.factors if isinstance(term, Mul) else (term,)
+    return factors_of(term)

@@ -4,8 +4,8 @@
     = one network of A, B, x with labels (i, k), (k, j), (j): an array with the label i
 
 Σ of a product is a tensor network, Σ of a sum is a sum of networks, everything else works element by element on
-broadcast arrays. A δ that determines a summed index is solved for it; other δ's and conditions become arrays of 0
-and 1 over just their own labels, which *select* from factors that may be infinite or undefined where they are 0.
+broadcast arrays. The δ's that a Σ can take have been solved before; other δ's and conditions become arrays of 0 and 1
+over just their own labels, which *select* from factors that may be infinite or undefined where they are 0.
 
 Invariant: each distinct subterm is lowered once; the labels of a value are among the free indices of its term.
 """
@@ -59,7 +59,6 @@ from combdiff.ir import (
     Var,
     apply,
     canonical_names,
-    counts_modulo,
     is_matrix_function,
     join,
     number,
@@ -94,7 +93,7 @@ from combdiff.planning.operations import (
     SolveEquation,
 )
 from combdiff.planning.operations import Read as ReadStep
-from combdiff.planning.views import domain_of, is_renaming, modulus, solved
+from combdiff.planning.views import domain_of
 
 _TWO = Number(2)
 
@@ -348,7 +347,6 @@ class Lowering:
             return placed
         product = Product()
         self._collect(term, product, conj=False, taken=set(term.free), top=True)
-        self._solve_deltas(product)
         if product.factor.number is ZERO:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
@@ -430,41 +428,6 @@ class Lowering:
         else:
             product.operands.append(self.graph.conjugate(value) if conj else value)
             product.reads.append(self._reads(term))
-
-    def _solve_deltas(self, product: Product) -> None:
-        """Put in place of a summed index what a δ says it is, as often as there is such a δ."""
-        while found := self._solvable(product):
-            delta, var, index = found
-            masks = [term for term in product.masks if term is not delta]
-            product.masks.clear()
-            for term in masks:
-                product.add_condition(substitute(term, {var: index}))
-            product.lookups = [substitute(lookup, {var: index}) for lookup in product.lookups]  # type: ignore[misc]
-            for n, value in enumerate(product.operands):
-                if var in value.labels:
-                    product.operands[n] = self.graph.relabel(value, var, index)
-                    moved = tuple((substitute(form, {var: index}), axis) for form, axis in product.reads[n])
-                    product.reads[n] = moved if isinstance(var.type, Cyclic) else (*moved, (index, domain_of(var)))
-            product.summed.remove(var)
-
-    def _solvable(self, product: Product) -> tuple[Delta, Var, Term] | None:
-        """A δ that determines a summed index, where the solution may be put in place of the index.
-
-        Out of the domain of the index some operand must read 0; on a cycle no condition may ask for the index itself.
-        """
-        for term in product.masks:
-            found = solved(term, product.summed) if isinstance(term, Delta) else None
-            if not isinstance(term, Delta) or found is None:
-                continue
-            var, index = found
-            read = any(var in value.labels for value in product.operands)
-            others = [other for other in product.masks if other is not term and var in other.free]
-            cyclic = isinstance(var.type, Cyclic)
-            wrapped = all(isinstance(other, Delta) and modulus(other) == var.type for other in others)
-            wrapped = wrapped and all(counts_modulo(var, lookup) for lookup in product.lookups)
-            if is_renaming(var, index) or (read and (wrapped or not cyclic)):
-                return term, var, index
-        return None
 
 
 def _may_inline(term: Apply) -> bool:

@@ -17,12 +17,12 @@ from combdiff.planning.operations.contraction import Contract, stack_of, stackab
 from combdiff.planning.operations.diagonals import DiagonalEmbed, DiagonalScatterAdd
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
 from combdiff.planning.operations.indirections import At, Clip, IndexEquals, Iota, Scatter, Take
-from combdiff.planning.operations.iterations import Iteration, IterationResult
+from combdiff.planning.operations.iterations import Iteration, IterationResult, Sweep, SweepBack
 from combdiff.planning.operations.leaves import Fill, Parameter
 from combdiff.planning.operations.loops import Block, Choice, Collect
 from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract, PrefixSum
 from combdiff.planning.operations.matrices import Gram, LinearSolve, MatrixFunctionStep
-from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import ITEM_BYTES, InnerCost, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.reads import Arrange, Read
 from combdiff.planning.operations.reductions import Magnitude, Reduce, ReduceMax, Rescale
@@ -50,6 +50,7 @@ __all__ = [
     "Gram",
     "IndexCondition",
     "IndexEquals",
+    "InnerCost",
     "Iota",
     "Iteration",
     "IterationResult",
@@ -75,6 +76,8 @@ __all__ = [
     "SizeFactor",
     "SolveEquation",
     "Step",
+    "Sweep",
+    "SweepBack",
     "Take",
     "Words",
     "plain_name",

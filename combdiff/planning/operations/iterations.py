@@ -1,4 +1,8 @@
-"""Programs that are done over and over, each time with the states that the time before has given."""
+"""Programs that are done over and over, each time with the states that the time before has given.
+
+An `Iteration` holds what it makes for all steps. Where that is too much, a `Sweep` does the steps block by block, and a
+`SweepBack` does what runs from the last step to the first, with the blocks done again from states that were kept.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,14 @@ from combdiff.planning.extents import shape
 from combdiff.planning.operations.operation import ITEM_BYTES, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Words
 
-TITLES = {"last": "last state", "before": "states", "after": "of each step"}
+OBJECT = 160  # bytes that Python takes for an array or a tuple beside its elements
+TITLES = {
+    "last": "last state",
+    "before": "states",
+    "after": "of each step",
+    "sum": "sum over the steps",
+    "each": "of each step",
+}
 
 
 @dataclass(frozen=True)
@@ -28,9 +39,9 @@ class Iteration(Operation):
     reverse: bool
 
     def flops(self, at: Occurrence) -> int:
-        """Those of all steps."""
+        """Those of all steps; none while the program of a step is not planned yet."""
         (steps,) = shape([self.steps], at.sizes)
-        return steps * at.inner_flops
+        return steps * sum(inner.flops for inner in at.inner)
 
     def held(self, at: Occurrence) -> int:
         """Its results hold what it makes."""
@@ -38,8 +49,7 @@ class Iteration(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """What a step takes, and the states that it begins with."""
-        pairs = zip(at.given, at.operands[: self.states], strict=False)
-        return at.inner_peak + sum(size * ITEM_BYTES[one.kind] for size, one in pairs)
+        return at.inner[0].peak + _bytes(at, 0, self.states)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The statements around it are a loop's."""
@@ -47,11 +57,106 @@ class Iteration(Operation):
 
 
 @dataclass(frozen=True)
+class Sweep(Operation):
+    """The plan `body` done for each block of the `steps`, from the first to the last, and states `kept` on the way.
+
+    The plan takes `states` first, which its first results replace, then the `captured` parameters; the operands are the
+    first states and what is captured. `size` and `start` name the length of a block and its first step.
+    """
+
+    body: str
+    steps: Domain
+    size: str
+    start: str
+    states: int
+    captured: tuple[str, ...]
+    kept: int
+
+    def blocks(self, at: Occurrence) -> int:
+        """How many blocks there are."""
+        (steps,) = shape([self.steps], at.sizes)
+        return -(-steps // at.sizes[self.size])
+
+    def flops(self, at: Occurrence) -> int:
+        """Those of all blocks."""
+        return self.blocks(at) * at.inner[0].flops
+
+    def held(self, at: Occurrence) -> int:
+        """The states that are kept, counted as real numbers."""
+        return self.kept * (_bytes(at, 0, self.states) + OBJECT * (1 + self.states)) // ITEM_BYTES[float]
+
+    def workspace(self, at: Occurrence) -> int:
+        """What a block takes, and the states before and after it."""
+        return at.inner[0].peak + 2 * _bytes(at, 0, self.states)
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The statements around it are a loop's."""
+        raise TypeError("a sweep is written as a loop")
+
+
+@dataclass(frozen=True)
+class SweepBack(Operation):
+    """The plan `body` done for each block of the steps of a `forward` sweep, from the last to the first.
+
+    Its plan takes the states of the forward sweep before the block, then `states` of its own, which its first results
+    replace, then the `captured` parameters. The plan `advance` of the forward states and `captured` parameters gives
+    the next forward states. The operands are the forward sweep, the first own states, and what is captured.
+    """
+
+    forward: Sweep
+    body: str
+    advance: str
+    states: int
+    captured: tuple[str, ...]
+
+    def flops(self, at: Occurrence) -> int:
+        """Those of all blocks back, and forward again between the states that are kept."""
+        body, advance = at.inner
+        blocks = self.forward.blocks(at)
+        again = advances(int(blocks), self.forward.kept) - (int(blocks) - 1)
+        return blocks * body.flops + again * advance.flops
+
+    def held(self, at: Occurrence) -> int:
+        """Its results hold what it makes."""
+        return 0
+
+    def workspace(self, at: Occurrence) -> int:
+        """What a block takes, and the states before and after it."""
+        return max(inner.peak for inner in at.inner) + 2 * _bytes(at, 1, 1 + self.states)
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The statements around it are a loop's."""
+        raise TypeError("a sweep is written as a loop")
+
+
+def advances(blocks: int, kept: int) -> int:
+    """Over how many blocks the states are carried forward, so that all are done back: r·blocks − (s + r)!/(s+1)!(r−1)!.
+
+    s = kept − 1, and r is the least number with blocks ≤ (s + r)!/s!r! (Griewank & Walther 2000).
+    """
+    slots, sweeps, reach = kept - 1, 0, 1
+    while reach < blocks:
+        sweeps += 1
+        reach = reach * (slots + sweeps) // sweeps
+    return sweeps * blocks - reach * sweeps // (slots + 1)
+
+
+def _bytes(at: Occurrence, first: int, last: int) -> int:
+    """The bytes of some of the operands."""
+    pairs = list(zip(at.given, at.operands, strict=True))[first:last]
+    return sum(size * ITEM_BYTES[one.kind] for size, one in pairs)
+
+
+@dataclass(frozen=True)
 class IterationResult(Operation):
-    """The last of the states that an iteration has, or for all steps what one begins with ("before") or gives."""
+    """The last of the states that an iteration has, or for all steps what one begins with ("before") or gives.
+
+    Of a sweep: the last states, the "sum" over its blocks of a result of its plan, or that "each" of them gives.
+    """
 
     kind: str
     component: int
+    axis: int = 0  # along which blocks lie side by side
 
     @property
     def title(self) -> str:

@@ -45,12 +45,20 @@ class Labels:
 
 
 @dataclass(frozen=True)
+class InnerCost:
+    """What a program within a step costs each time: operations on numbers, and the most bytes."""
+
+    flops: int
+    peak: int
+
+
+@dataclass(frozen=True)
 class Occurrence:
     """A step at given sizes, in its plan: what a cost may depend on.
 
     `operands` are the steps it acts on, `numbers` tells which of them are Python numbers. In a loop, `rounds` is how
-    many blocks it goes through, and `starts` names the positions that loops begin their blocks at. Of a program that is
-    done over and over, `inner_flops` and `inner_peak` are the operations and the most bytes of one time.
+    many blocks it goes through, and `starts` names the positions that loops begin their blocks at. `inner` tells what
+    the programs that a step does over and over cost each time.
     """
 
     step: Step
@@ -59,8 +67,7 @@ class Occurrence:
     numbers: tuple[bool, ...] = ()
     rounds: int = 1
     starts: Collection[str] = ()
-    inner_flops: int = 0
-    inner_peak: int = 0
+    inner: tuple[InnerCost, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

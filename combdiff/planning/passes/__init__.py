@@ -2,5 +2,5 @@
 
 `solves`, `factoring`, `scaling`, `layouts`, `masked_products` (for every plan); `correlations`, `structured` with
 `grams`, `fusion` with `summands` (for arrays in memory); `pipeline` (all these in one list); `reuse` (as a plan is
-written); `loop_axis`, `loops`, `slicing` (blocks, for less memory).
+written); `loop_axis`, `loops`, `slicing` (blocks, for less memory), `checkpoints` (the steps of iterations in blocks).
 """

@@ -24,6 +24,7 @@ from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
 from combdiff.planning.passes.structured import structured
 from combdiff.planning.plan import Plan
+from combdiff.status import stage
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ NATIVE = (
 def rewritten_by(plan: Plan, passes: Sequence[Pass]) -> Plan:
     """The plan after some passes."""
     for each in passes:
+        stage(f"rewriting the plan: {each.name}")
         plan = each.rewrite(plan)
     return plan
 

@@ -47,6 +47,7 @@ from combdiff.ir import (
     conj,
     delta,
     element,
+    factors_of,
     function,
     indicator,
     is_domain,
@@ -131,7 +132,7 @@ def own_cost(term: Term) -> float:
     """The work of the top of a term, its parts given."""
     match term:
         case Sum():
-            factors = term.body.factors if isinstance(term.body, Mul) else (term.body,)
+            factors = factors_of(term.body)
             sets = _operands(factors)
             masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
             return masses + contraction_cost(sets, frozenset(term.indices)) if sets else 1.0

@@ -13,7 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from combdiff.ir import MATRIX_TABLE, Apply, Conj, Lambda, Mul, Number, Space, Sum, Term, Var, is_matrix_function
+from combdiff.ir import (
+    MATRIX_TABLE,
+    Apply,
+    Conj,
+    Lambda,
+    Number,
+    Space,
+    Sum,
+    Term,
+    Var,
+    factors_of,
+    is_matrix_function,
+)
 from combdiff.simplification.egraph.context import Known
 from combdiff.simplification.egraph.vocabulary import rational
 
@@ -53,7 +65,7 @@ def matrix_expression(value: Term, write: Write) -> str | None:
     row, column = value.parameters
     summed = value.body.indices if isinstance(value.body, Sum) else ()
     body = value.body.body if isinstance(value.body, Sum) else value.body
-    factors = body.factors if isinstance(body, Mul) else (body,)
+    factors = factors_of(body)
     numbers = [f for f in factors if isinstance(f, Number)]
     others = [f for f in factors if not isinstance(f, Number)]
     if any(not number.exact for number in numbers) or len(others) != len(summed) + 1:

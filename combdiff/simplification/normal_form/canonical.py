@@ -45,6 +45,7 @@ from combdiff.ir import (
     affine_parts,
     conj,
     delta,
+    factors_of,
     indicator,
     is_matrix_function,
     mul,
@@ -254,7 +255,7 @@ class _Network:
     def __init__(self, naming: _Naming, term: Sum, depth: int) -> None:
         self.naming = naming
         self.indices = term.indices
-        self.factors = term.body.factors if isinstance(term.body, Mul) else (term.body,)
+        self.factors = factors_of(term.body)
         self.depth = depth
 
     def start(self) -> Colours:

@@ -23,6 +23,7 @@ from combdiff.ir import (
     Var,
     add,
     apply,
+    factors_of,
     free_indices,
     lambda_,
     mul,
@@ -32,7 +33,7 @@ from combdiff.ir import (
 from combdiff.polyhedra import doubtful_accesses
 from combdiff.simplification.egraph.extraction import order_key, symbols
 from combdiff.simplification.normal_form.contraction import normalise
-from combdiff.simplification.normal_form.expansion import addends, factors_of, holds_delta
+from combdiff.simplification.normal_form.expansion import addends, holds_delta
 
 MOST_REPEATED = 10  # symbols up to which a coefficient is repeated rather than bound
 

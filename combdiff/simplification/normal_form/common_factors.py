@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, add, mul, subterms
+from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, add, factors_of, mul, subterms
 from combdiff.simplification.egraph.extraction import cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
-from combdiff.simplification.normal_form.expansion import common_factors, factors_of
+from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
 from combdiff.simplification.normal_form.lengths import printed_length
 

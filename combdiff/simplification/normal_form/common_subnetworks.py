@@ -31,6 +31,7 @@ from combdiff.ir import (
     Var,
     conj,
     dtype_of,
+    factors_of,
     joined,
     lambda_,
     let,
@@ -50,7 +51,6 @@ from combdiff.simplification.normal_form.subnetworks import (
     Use,
     costs_nothing,
     domain_of,
-    factors_of,
     parts_of,
     saving,
     scenarios,
@@ -99,7 +99,7 @@ def bind_again(body: Term, origin: Term) -> Term:
     bound = {var for var, _ in bindings}
     for var, value in bindings:
         inner = value.body if isinstance(value, Lambda) else value
-        if isinstance(inner, Sum) and len(factors_of(inner)) >= HEAVY and value.free.isdisjoint(bound):
+        if isinstance(inner, Sum) and len(factors_of(inner.body)) >= HEAVY and value.free.isdisjoint(bound):
             body = _bound_again(body, with_symmetries(names.fresh(var), value), value, names)
     return body
 
@@ -172,7 +172,7 @@ class _Rewriting:
         assert isinstance(term, Sum)
         taken = {n for use in self.uses[term] for n in use.part.positions}
         gone = {i for use in self.uses[term] for i in use.part.summed}
-        kept = (self.run(factor) for n, factor in enumerate(factors_of(term)) if n not in taken)
+        kept = (self.run(factor) for n, factor in enumerate(factors_of(term.body)) if n not in taken)
         read = (use.access(self.tensor) for use in self.uses[term])
         return total((i for i in term.indices if i not in gone), mul(*kept, *read))
 
@@ -285,7 +285,7 @@ class _Search:
         """All of a tensor that is one network, as a part of it."""
         inner = value.body if isinstance(value, Lambda) else value
         parts = [part for _, part in self.listed_parts(inner)] if isinstance(inner, Sum) else []
-        whole = (part for part in parts if len(part.factors) == len(factors_of(part.node)))
+        whole = (part for part in parts if len(part.factors) == len(factors_of(part.node.body)))
         return next((part for part in whole if set(part.open) == set(value.bound)), None)
 
     def _kinds(self, site: Term) -> frozenset[tuple[object, ...]]:
@@ -370,7 +370,7 @@ class _Search:
 def _is_bound(member: tuple[int, Subnetwork], bindings: Sequence[tuple[Var, Term]]) -> bool:
     """Whether a part is all there is to a binding."""
     site, part = member
-    if site >= len(bindings) or len(part.factors) < len(factors_of(part.node)):
+    if site >= len(bindings) or len(part.factors) < len(factors_of(part.node.body)):
         return False
     value = bindings[site][1]
     body = value.body if isinstance(value, Lambda) else value

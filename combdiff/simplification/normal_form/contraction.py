@@ -28,10 +28,12 @@ from combdiff.ir import (
     Number,
     Primitive,
     Sum,
+    SummedProduct,
     Term,
     Var,
     add,
     conj,
+    connected,
     dtype_of,
     is_entire,
     mul,
@@ -52,13 +54,10 @@ def without_deltas(term: Term, names: Names) -> Term:
     return _Contracting(names, _whole).solved(term)
 
 
-Network = tuple[list[Var], list[Term]]
-
-
 class _Contracting:
     """Contracts the networks of one term, what occurs in it several times once; `written` says how a network is."""
 
-    def __init__(self, names: Names, written: Callable[[list[Var], list[Term]], Term]) -> None:
+    def __init__(self, names: Names, written: Callable[[SummedProduct], Term]) -> None:
         self.names = names
         self.written = written
         self._normal: dict[Term, Term] = {}
@@ -73,7 +72,7 @@ class _Contracting:
     def _with_normal_parts(self, term: Term) -> Term:
         match term:
             case Sum() | Mul():
-                return self._contracted(*self._joined(term, self.normal))
+                return self._contracted(self._joined(term, self.normal))
             case Conj():
                 return _conjugate(self.normal(term.body))
             case Add():
@@ -90,49 +89,51 @@ class _Contracting:
 
     def _with_solved_parts(self, term: Term) -> Term:
         if isinstance(term, Sum | Mul) and _is_unsolved(term, ()):
-            return self._contracted(*self._joined(term, self.solved))
+            return self._contracted(self._joined(term, self.solved))
         if not term.children or isinstance(term, Apply):
             return term
         children = tuple(map(self.solved, term.children))
         return term if children == term.children else term.with_children(children)
 
-    def _contracted(self, indices: list[Var], factors: list[Term]) -> Term:
-        """Σ over indices of the product of factors, whose own networks are in normal form."""
-        indices, factors = solve(*collapsed(indices, factors), self.names)
+    def _contracted(self, product: SummedProduct) -> Term:
+        """Σ of a product, whose own networks are in normal form."""
+        product = solve(collapsed(product), self.names)
+        factors = product.factors
         if ZERO in factors:
             return ZERO
         if any(isinstance(factor, Sum) for factor in factors):  # where a sum had one part left
-            return self._contracted(*self._opened(indices, factors))
-        waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, indices)), None)
+            return self._contracted(self._opened(product.indices, factors))
+        waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, product.indices)), None)
         if waiting is None:
-            return self.written(indices, factors)
+            return self.written(product)
         rest, parts = [*factors[:waiting], *factors[waiting + 1 :]], factors[waiting].children
-        return add(*(self._contracted(*self._opened(indices, [part, *rest])) for part in parts))
+        return add(*(self._contracted(self._opened(product.indices, [part, *rest])) for part in parts))
 
-    def _joined(self, term: Term, part: Callable[[Term], Term]) -> Network:
+    def _joined(self, term: Term, part: Callable[[Term], Term]) -> SummedProduct:
         """The summed indices and the factors of a nest of sums and products, `part` of each."""
         if isinstance(term, Sum):
             renamed = tuple(self.names.fresh(index) for index in term.indices)
             body = substitute(term.body, dict(zip(term.indices, renamed, strict=True)))
-            indices, factors = self._joined(body, part)
-            return [*renamed, *indices], factors
+            return _multiplied(renamed, [self._joined(body, part)])
         if not isinstance(term, Mul):
-            return self._opened([], [part(term)])
-        indices, factors = [], []
-        for factor in term.factors:
-            more_indices, more_factors = self._joined(factor, part)
-            indices += more_indices
-            factors += more_factors
-        return indices, factors
+            return self._opened((), [part(term)])
+        return _multiplied((), [self._joined(factor, part) for factor in term.factors])
 
-    def _opened(self, indices: list[Var], factors: list[Term]) -> Network:
-        """The network with the indices and factors of sums and products among its factors in their place."""
-        whole: Network = (list(indices), [])
-        for factor in factors:
-            own, parts = self._joined(factor, lambda part: part) if isinstance(factor, Sum | Mul) else ([], [factor])
-            whole[0].extend(own)
-            whole[1].extend(parts)
-        return whole
+    def _opened(self, indices: Sequence[Var], factors: Iterable[Term]) -> SummedProduct:
+        """The product with the indices and factors of sums and products among its factors in their place."""
+        parts = (
+            self._joined(factor, lambda part: part) if isinstance(factor, Sum | Mul) else SummedProduct((), (factor,))
+            for factor in factors
+        )
+        return _multiplied(indices, list(parts))
+
+
+def _multiplied(indices: Sequence[Var], parts: Sequence[SummedProduct]) -> SummedProduct:
+    """Σ over indices of a product of such sums, each of which has names of its own."""
+    return SummedProduct(
+        (*indices, *(index for part in parts for index in part.indices)),
+        tuple(factor for part in parts for factor in part.factors),
+    )
 
 
 def _conjugate(term: Term) -> Term:
@@ -173,34 +174,16 @@ def _waits(term: Term, indices: Sequence[Var]) -> bool:
 # --- connected parts -----------------------------------------------------------------------------------------------
 
 
-def _whole(indices: list[Var], factors: list[Term]) -> Term:
+def _whole(product: SummedProduct) -> Term:
     """One Σ, times the factors that hold no summed index."""
-    outside = [f for f in factors if f.free.isdisjoint(indices)]
-    return mul(*outside, total(indices, mul(*(f for f in factors if f not in outside))))
+    outside = [f for f in product.factors if f.free.isdisjoint(product.indices)]
+    return mul(*outside, total(product.indices, mul(*(f for f in product.factors if f not in outside))))
 
 
-def _split(indices: list[Var], factors: list[Term]) -> Term:
+def _split(product: SummedProduct) -> Term:
     """A product of sums over connected parts, times the factors that hold no summed index."""
-    outside = [f for f in factors if f.free.isdisjoint(indices)]
-    inside = [f for f in factors if not f.free.isdisjoint(indices)]
-    parts = [total(i, mul(*f)) for i, f in components(indices, inside)]
-    unused = [i for i in indices if not any(i in f.free for f in inside)]
+    outside = [f for f in product.factors if f.free.isdisjoint(product.indices)]
+    inside = [f for f in product.factors if not f.free.isdisjoint(product.indices)]
+    parts = [part.term for part in connected(product.indices, inside)]
+    unused = [i for i in product.indices if not any(i in f.free for f in inside)]
     return mul(*outside, *parts, *(total((i,), Number(1)) for i in unused))
-
-
-def components(indices: Iterable[Var], factors: Iterable[Term]) -> list[tuple[list[Var], list[Term]]]:
-    """The factors grouped by connection through the indices, with the indices of each group."""
-    summed = list(indices)
-    groups: list[tuple[set[Var], list[Term]]] = []
-    for factor in factors:
-        mine = {i for i in summed if i in factor.free}
-        members = [factor]
-        apart = []
-        for group in groups:
-            if group[0] & mine:
-                mine |= group[0]
-                members = group[1] + members
-            else:
-                apart.append(group)
-        groups = [*apart, (mine, members)]
-    return [([i for i in summed if i in mine], members) for mine, members in groups]

@@ -31,12 +31,12 @@ from combdiff.ir import (
     Domain,
     Guard,
     Indicator,
-    Mul,
     Names,
     Number,
     Range,
     Real,
     Sum,
+    SummedProduct,
     Symmetric,
     Term,
     Unequal,
@@ -46,6 +46,7 @@ from combdiff.ir import (
     affine_parts,
     counts_modulo,
     delta,
+    factors_of,
     indicator,
     is_index,
     mul,
@@ -70,20 +71,17 @@ from combdiff.polyhedra import (
 )
 from combdiff.simplification.normal_form.canonical import canonical_order
 
-Network = tuple[list[Var], list[Term]]
+
+def solve(product: SummedProduct, names: Names) -> SummedProduct:
+    """The product with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
+    product = _plainly(_with_factors(product.indices, product.factors))
+    product = _together(_one_by_one(product, names), names)
+    return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
 
 
-def solve(indices: list[Var], factors: list[Term], names: Names) -> Network:
-    """The network with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
-    indices, factors = _plainly(indices, _looked_up_once(indices, _flat(factors)))
-    indices, factors = _one_by_one(indices, factors, names)
-    indices, factors = _together(indices, factors, names)
-    return indices, plain_conditions(factors)
-
-
-def _flat(factors: Iterable[Term]) -> list[Term]:
-    product = mul(*factors)
-    return list(product.factors) if isinstance(product, Mul) else [product]
+def _with_factors(indices: Sequence[Var], factors: Iterable[Term]) -> SummedProduct:
+    """Σ over indices of a product, factors that are products opened."""
+    return SummedProduct(tuple(indices), factors_of(mul(*factors)))
 
 
 # --- δ's between bare indices, and of integers that arrays hold ----------------------------------------------------
@@ -102,25 +100,26 @@ def can_take(indices: Sequence[Var], factor: Delta) -> bool:
     return any(index in indices and index.type == factor.domain and abs(c) == 1 for index, c in parts)
 
 
-def _plainly(indices: list[Var], factors: list[Term]) -> Network:
-    """The network without the δ's that set a summed index equal to another index of its domain."""
-    for factor in factors:
+def _plainly(product: SummedProduct) -> SummedProduct:
+    """The product without the δ's that set a summed index equal to another index of its domain."""
+    product = _looked_up_once(product)
+    for factor in product.factors:
         if not isinstance(factor, Delta) or not _is_plain(factor):
             continue
         for index, value in ((factor.left, factor.right), (factor.right, factor.left)):
-            if index in indices:
+            if index in product.indices:
                 assert isinstance(index, Var)
-                rest = _flat(substitute(other, {index: value}) for other in factors if other is not factor)
-                left = [other for other in indices if other is not index]
-                return _plainly(left, _looked_up_once(left, rest))
-    return indices, factors
+                rest = [substitute(other, {index: value}) for other in product.factors if other is not factor]
+                return _plainly(_with_factors([other for other in product.indices if other is not index], rest))
+    return product
 
 
-def _looked_up_once(indices: list[Var], factors: list[Term]) -> list[Term]:
-    """The factors, in which an integer that an array holds is compared with one index form alone, each guard once.
+def _looked_up_once(product: SummedProduct) -> SummedProduct:
+    """The product, in which an integer that an array holds is compared with one index form alone, each guard once.
 
     δ(k, idx[i]) δ(l, idx[i]) is δ(k, l) δ(k, idx[i]): what is looked up twice is one index.
     """
+    indices, factors = product.indices, product.factors
     guards = dict.fromkeys(f for f in factors if isinstance(f, Guard))
     rest = [f for f in factors if f not in guards]
     looked_up = {f: pair for f in guards if isinstance(f, Delta) and f.domain and (pair := f.lookup)}
@@ -130,7 +129,7 @@ def _looked_up_once(indices: list[Var], factors: list[Term]) -> list[Term]:
         form, value = looked_up[found]
         other = first.setdefault((value, found.domain), form)
         plain.append(found if other is form else delta(other, form, found.domain))
-    return _flat([*rest, *dict.fromkeys(plain)])
+    return _with_factors(indices, [*rest, *dict.fromkeys(plain)])
 
 
 def _preference(form: Term, indices: Sequence[Var]) -> tuple[bool, bool, list[str]]:
@@ -141,21 +140,23 @@ def _preference(form: Term, indices: Sequence[Var]) -> tuple[bool, bool, list[st
 # --- one δ at a time: on a cycle, on the real line -----------------------------------------------------------------
 
 
-def _one_by_one(indices: list[Var], factors: list[Term], names: Names) -> Network:
+def _one_by_one(product: SummedProduct, names: Names) -> SummedProduct:
+    indices, factors = product.indices, product.factors
     for position, factor in enumerate(factors):
         rest = [*factors[:position], *factors[position + 1 :]]
         solution = _single(factor, indices, rest, names) if isinstance(factor, Delta) else None
         if solution is not None:
             index, value, extra, more = solution
-            replaced = _flat(substitute(f, {index: value}) for f in rest)
-            return _one_by_one([*(i for i in indices if i is not index), *more], [*replaced, *extra], names)
-    return indices, factors
+            replaced = factors_of(mul(*(substitute(f, {index: value}) for f in rest)))
+            left = (*(i for i in indices if i is not index), *more)
+            return _one_by_one(SummedProduct(left, (*replaced, *extra)), names)
+    return product
 
 
 Single = tuple[Var, Term, list[Term], list[Var]]
 
 
-def _single(factor: Delta, indices: list[Var], rest: list[Term], names: Names) -> Single | None:
+def _single(factor: Delta, indices: Sequence[Var], rest: Sequence[Term], names: Names) -> Single | None:
     """A summed index, its value where the δ is 1, further factors and further summed indices."""
     if not _compares_indices(factor) or _is_plain(factor):
         return None
@@ -201,27 +202,29 @@ def _is_plain(factor: Delta) -> bool:
     return isinstance(left, Var) and isinstance(right, Var) and left.type == right.type == factor.domain
 
 
-def _order(indices: list[Var], factors: list[Term]) -> list[Var]:
+def _order(indices: Sequence[Var], factors: Iterable[Term]) -> Sequence[Var]:
     """The summed indices in the order in which they are solved for, whatever they are called.
 
     First are those of tensors of high order, then the first axes of tensors by name.
     """
     places: dict[Var, list[tuple[int, str, int]]] = {index: [] for index in indices}
-    for access in (node for node in subterms(mul(*factors)) if isinstance(node, Apply)):
+    body = mul(*factors)
+    for access in (node for node in subterms(body) if isinstance(node, Apply)):
         for axis, argument in enumerate(access.arguments):
             for index in argument.free & places.keys():
                 places[index].append((-len(access.arguments), getattr(access.function, "name", ""), axis))
-    canonical = canonical_order(Sum(tuple(indices), mul(*factors)))
+    canonical = canonical_order(Sum(tuple(indices), body))
     return sorted(canonical, key=lambda index: sorted(places[index]) or [(0, "", 0)])
 
 
 # --- all δ's on whole numbers together -----------------------------------------------------------------------------
 
 
-def _together(indices: list[Var], factors: list[Term], names: Names) -> Network:
+def _together(product: SummedProduct, names: Names) -> SummedProduct:
+    indices, factors = product.indices, product.factors
     equations = [f for f in factors if isinstance(f, Delta) and _is_equation(f, indices)]
     if all(_is_plain(equation) for equation in equations):
-        return indices, factors
+        return product
     mentioned = frozenset().union(*(equation.free for equation in equations))
     rest = [f for f in factors if f not in equations]
     unknowns = [i for i in indices if i in mentioned]
@@ -231,11 +234,11 @@ def _together(indices: list[Var], factors: list[Term], names: Names) -> Network:
     if solution is None:  # a kernel without closed bounds: solve for indices that the others determine
         solution = _solution(equations, _independent(equations, unknowns), rest, names)
     if solution is None:
-        return indices, factors
+        return product
     replacement, loops, extra = solution
-    replaced = _flat([*extra, *(substitute(f, replacement) for f in rest)])
     kept = [i for i in indices if i not in replacement or i in loops]
-    return [*kept, *(loop for loop in loops if loop not in kept)], replaced
+    left = [*kept, *(loop for loop in loops if loop not in kept)]
+    return _with_factors(left, [*extra, *(substitute(f, replacement) for f in rest)])
 
 
 def _is_equation(factor: Delta, indices: Sequence[Var]) -> bool:
@@ -329,7 +332,7 @@ def _constant_bounds(name: str, ranges: list[Linear], variables: Mapping[str, Va
 # --- conditions ----------------------------------------------------------------------------------------------------
 
 
-def plain_conditions(factors: list[Term]) -> list[Term]:
+def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     """The factors with the conditions among them in their plainest form, and those that others imply left out."""
     conditions = [f for f in factors if isinstance(f, Indicator | Unequal) and not _on_the_real_line(f)]
     if not conditions:

@@ -33,6 +33,7 @@ from combdiff.ir import (
     canonical_names,
     conj,
     dtype_of,
+    factors_of,
     mul,
     negate,
     substitute,
@@ -83,11 +84,6 @@ def collected(parts: Iterable[Addend]) -> list[Addend]:
     return [(*factors_of(number), *rest) for number, rest in sums.values() if number is not ZERO]
 
 
-def factors_of(term: Term) -> Addend:
-    """The factors of a product, or the term itself."""
-    return term.factors if isinstance(term, Mul) else (term,)
-
-
 def weighted(body: Term) -> Iterator[tuple[Number, Term]]:
     """The terms of a sum with their real coefficients, also of a multiple of a sum."""
     factor, rest = coefficient_of(body)
@@ -103,7 +99,7 @@ def weighted(body: Term) -> Iterator[tuple[Number, Term]]:
 
 def coefficient_of(term: Term) -> tuple[Number, Term]:
     """A term as an exact real number times the rest; averages are linear over the real numbers only."""
-    first, *rest = term.factors if isinstance(term, Mul) else (term,)
+    first, *rest = factors_of(term)
     if not isinstance(first, Number):
         return ONE, term
     if first.exact and not first.imag:
@@ -142,21 +138,4 @@ def _product(factors: Iterable[Term], names: Names) -> list[Addend]:
 
 def closed(indices: Iterable[Var], factors: Sequence[Term], names: Names) -> Addend:
     """The factors of Σ of a product over indices: δ's that determine one are solved, unconnected parts are apart."""
-    summed, product_ = list(indices), mul(*factors)
-    while solution := _solution(summed, factors_of(product_)):
-        factor, index, value = solution
-        rest = list(factors_of(product_))
-        rest.remove(factor)
-        product_ = substitute(mul(*rest), {index: value})
-        summed.remove(index)
-    return factors_of(normalise(total(summed, product_), names))
-
-
-def _solution(summed: Sequence[Var], factors: Iterable[Term]) -> tuple[Term, Var, Var] | None:
-    """A δ between two indices of one domain of which one is summed, that index, and the other."""
-    for factor in factors:
-        if isinstance(factor, Delta) and isinstance(factor.left, Var) and isinstance(factor.right, Var):
-            for index, value in ((factor.left, factor.right), (factor.right, factor.left)):
-                if index in summed and index.type == value.type == factor.domain:
-                    return factor, index, value
-    return None
+    return factors_of(normalise(total(indices, mul(*factors)), names))

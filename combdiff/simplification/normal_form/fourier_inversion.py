@@ -12,21 +12,36 @@ from __future__ import annotations
 
 import math
 
-from combdiff.ir import Add, Conj, Coordinate, Mul, Number, Primitive, Real, Term, Var, affine_parts, delta, number
+from combdiff.ir import (
+    Add,
+    Conj,
+    Coordinate,
+    Mul,
+    Number,
+    Primitive,
+    Real,
+    SummedProduct,
+    Term,
+    Var,
+    affine_parts,
+    delta,
+    number,
+)
 
 Phases = dict[Var, float]
 
 
-def collapsed(indices: list[Var], factors: list[Term]) -> tuple[list[Var], list[Term]]:
-    """The summed indices and the factors of a network, with waves integrated to δ's."""
-    for k in indices:
+def collapsed(product: SummedProduct) -> SummedProduct:
+    """Σ of a product with waves integrated to δ's."""
+    for k in product.indices:
         if not isinstance(k.type, Real):
             continue
-        waves = [factor for factor in factors if k in factor.free]
+        waves = [factor for factor in product.factors if k in factor.free]
         mass = _mass(k, waves)
         if mass is not None:
-            return collapsed([i for i in indices if i is not k], [*(f for f in factors if k not in f.free), *mass])
-    return indices, factors
+            left = tuple(i for i in product.indices if i is not k)
+            return collapsed(SummedProduct(left, (*(f for f in product.factors if k not in f.free), *mass)))
+    return product
 
 
 def _mass(k: Var, waves: list[Term]) -> list[Term] | None:

@@ -12,29 +12,35 @@ Invariant: the value is unchanged, the work is no more, and each step makes the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import gcd, lcm
 
-from combdiff.ir import Add, Guard, Mul, Names, Number, Sum, Term, Var, add, mul, substitute, tidy, total
+from combdiff.ir import (
+    Add,
+    Guard,
+    Mul,
+    Names,
+    Number,
+    Sum,
+    SummedProduct,
+    Term,
+    Var,
+    add,
+    factors_of,
+    mul,
+    substitute,
+    tidy,
+    total,
+)
 from combdiff.simplification.egraph.extraction import parts_cost
-from combdiff.simplification.normal_form.expansion import common_factors, factors_of
+from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.lengths import printed_length
 
 MOST_TERMS = 12  # of a sum whose pairs are tried
 MOST_NAMINGS = 64  # of the indices of one Σ by those of another
 
 Renaming = Mapping[Var, Var]
-
-
-@dataclass(frozen=True)
-class _Network:
-    """A term: number · Σ over indices of the product of factors."""
-
-    number: Term
-    indices: tuple[Var, ...]
-    factors: tuple[Term, ...]
 
 
 def joined_networks(term: Term) -> Term:
@@ -50,7 +56,7 @@ def joined_networks(term: Term) -> Term:
 def _steps(term: Add) -> Iterator[Term]:
     """The sums with two of the terms joined that take no more work."""
     names = Names(term)
-    networks = [_network(part, names) for part in term.terms]
+    networks = [SummedProduct.of(part, names) for part in term.terms]
     work = sum(parts_cost(term).values())
     for one, other in combinations(range(len(networks)), 2):
         joined = _joined(networks[one], networks[other])
@@ -60,24 +66,7 @@ def _steps(term: Add) -> Iterator[Term]:
                 yield found
 
 
-def _network(term: Term, names: Names) -> _Network:
-    """A term with the Σ's among its factors as one, under names of its own."""
-    number: list[Term] = []
-    indices: list[Var] = []
-    factors: list[Term] = []
-    for factor in factors_of(term):
-        if isinstance(factor, Number):
-            number.append(factor)
-        elif isinstance(factor, Sum):
-            own = tuple(names.fresh(index) for index in factor.indices)
-            indices += own
-            factors += factors_of(substitute(factor.body, dict(zip(factor.indices, own, strict=True))))
-        else:
-            factors.append(factor)
-    return _Network(mul(*number), tuple(indices), tuple(factors))
-
-
-def _joined(one: _Network, other: _Network) -> Term | None:
+def _joined(one: SummedProduct, other: SummedProduct) -> Term | None:
     """The sum of two networks as one, in the naming that makes most of their factors equal; None if none is."""
     best: tuple[int, Term] | None = None
     for naming in _namings(one, other):
@@ -99,7 +88,7 @@ def _over(indices: Sequence[Var], factors: Sequence[Term]) -> Term:
     return total(tuple(indices), mul(*factors)) if indices else mul(*factors)
 
 
-def _namings(one: _Network, other: _Network) -> Iterator[Renaming]:
+def _namings(one: SummedProduct, other: SummedProduct) -> Iterator[Renaming]:
     """Names for summed indices of `other`, those of `one`, under which a factor of one is a factor of the other."""
     found: dict[tuple[tuple[str, str], ...], Renaming] = {}
     todo: list[tuple[Renaming, int]] = [({}, 0)]

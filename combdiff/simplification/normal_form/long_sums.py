@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from combdiff.ir import Add, Mul, Names, Number, Term, add, mul
+from combdiff.ir import Add, Names, Number, Term, add, factors_of, mul
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 
@@ -69,7 +69,7 @@ def _collected(parts: list[Term]) -> list[Term]:
     names = Names(*parts)
     kept: dict[Term, tuple[Term, Term]] = {}
     for part in parts:
-        factors = part.factors if isinstance(part, Mul) else (part,)
+        factors = factors_of(part)
         number, rest = (factors[0], mul(*factors[1:])) if isinstance(factors[0], Number) else (Number(1), part)
         form = canonical(normalise(rest, names), forms)
         held = kept.get(form)

@@ -32,6 +32,7 @@ from combdiff.ir import (
     add,
     apply,
     average,
+    factors_of,
     free_indices,
     image_under,
     is_call,
@@ -45,7 +46,7 @@ from combdiff.ir import (
 from combdiff.simplification.normal_form.canonical import canonical, form_key
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.contraction import normalise
-from combdiff.simplification.normal_form.expansion import coefficient_of, factors_of, holds_delta, weighted
+from combdiff.simplification.normal_form.expansion import coefficient_of, holds_delta, weighted
 
 Bindings = list[tuple[Var, Term]]
 WRITTEN_OUT = 2  # terms of an average that are written one by one

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from combdiff.ir import Add, Apply, Number, Primitive, Sum, Term, Var, add, apply, function, mul, substitute
+from combdiff.ir import Add, Apply, Number, Primitive, Sum, Term, Var, add, apply, factors_of, function, mul, substitute
 from combdiff.simplification.egraph.extraction import index_variables
-from combdiff.simplification.normal_form.expansion import Addend, factors_of
+from combdiff.simplification.normal_form.expansion import Addend
 
 Power = tuple[Term, int]  # base, whole exponent
 

@@ -23,7 +23,6 @@ from combdiff.ir import (
     Cyclic,
     Domain,
     Guard,
-    Mul,
     Number,
     Range,
     Real,
@@ -33,14 +32,15 @@ from combdiff.ir import (
     Term,
     Var,
     conj,
+    connected,
     dtype_of,
+    factors_of,
     is_domain,
     negate,
     remembered,
     subterms,
 )
 from combdiff.simplification.egraph.extraction import contraction_cost, index_variables
-from combdiff.simplification.normal_form.contraction import components
 
 MOST_FACTORS = 7  # of a network whose parts are looked at
 SIZES = (3, 48)  # few and many values of one named size, others being typical
@@ -57,7 +57,7 @@ class Subnetwork(NamedTuple):
     @property
     def factors(self) -> tuple[Term, ...]:
         """The factors."""
-        return tuple(factors_of(self.node)[n] for n in self.positions)
+        return tuple(factors_of(self.node.body)[n] for n in self.positions)
 
 
 class Use(NamedTuple):
@@ -74,7 +74,7 @@ class Use(NamedTuple):
 
     def is_result(self, bindings: int) -> bool:
         """Whether the part is a whole network of a result; sites numbered below `bindings` are bindings."""
-        rest = (f for n, f in enumerate(factors_of(self.part.node)) if n not in self.part.positions)
+        rest = (f for n, f in enumerate(factors_of(self.part.node.body)) if n not in self.part.positions)
         return self.site >= bindings and all(isinstance(factor, Number) for factor in rest)
 
     def access(self, tensor: Var) -> Term:
@@ -109,14 +109,9 @@ class Common:
 # --- parts of networks ---------------------------------------------------------------------------------------------
 
 
-def factors_of(node: Sum) -> tuple[Term, ...]:
-    """The factors under a Σ."""
-    return node.body.factors if isinstance(node.body, Mul) else (node.body,)
-
-
 def parts_of(node: Sum) -> Iterator[Subnetwork]:
     """The connected parts of a network that sum over an index of their own."""
-    factors = factors_of(node)
+    factors = factors_of(node.body)
     eligible = [n for n, factor in enumerate(factors) if not isinstance(factor, Number | Guard)]
     if len(eligible) > MOST_FACTORS or any(isinstance(v.type, Real) for v in index_variables(node.body)):
         return
@@ -126,7 +121,7 @@ def parts_of(node: Sum) -> Iterator[Subnetwork]:
             others = [index_variables(f) for n, f in enumerate(factors) if n not in positions]
             mine = list(dict.fromkeys(v for f in chosen for v in sorted(index_variables(f), key=_name)))
             summed = [v for v in mine if v in node.indices and not any(v in other for other in others)]
-            if summed and len(components(summed, chosen)) == 1:
+            if summed and len(connected(summed, chosen)) == 1:
                 left = sorted((v for v in mine if v not in summed), key=lambda v: (repr(v.type), v.name))
                 yield Subnetwork(node, positions, tuple(summed), tuple(left))
 
@@ -222,7 +217,7 @@ def _saving_at(common: Common, sizes: Sizes) -> float:
         networks.setdefault((use.site, use.part.node), []).append(use.part)
     saved = 0.0
     for (_, node), parts in networks.items():
-        factors = [(n, index_variables(f)) for n, f in enumerate(factors_of(node)) if not isinstance(f, Number)]
+        factors = [(n, index_variables(f)) for n, f in enumerate(factors_of(node.body)) if not isinstance(f, Number)]
         taken = {n for part in parts for n in part.positions}
         left = (indices for n, indices in factors if n not in taken)
         gone = {i for part in parts for i in part.summed}

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from combdiff.pictures.drawing import OPEN, WIRE, Canvas, Picture, cut, width_of
-from combdiff.pictures.networks import Equation, Leg, Spaces, TensorNode, TermNetwork, equations
-from combdiff.printing import Sheet
+from combdiff.pictures import OPEN, WIRE, Canvas, Picture, cut, width_of
+from combdiff.printing.documents import Sheet
+from combdiff.printing.tensor_networks import Equation, Leg, Spaces, TensorNode, TermNetwork, equations
 
 COLUMN, TALL, TRACK, GAP, STUB = 26.0, 34.0, 24.0, 24.0, 20.0
 MARKS = ("#a03a9a", "#2a8f6a", "#b3492b", "#6a6fd1")  # of orbits of axes that may be exchanged

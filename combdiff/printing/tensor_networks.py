@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from combdiff.ir import Space
-from combdiff.printing import (
+from combdiff.printing.documents import (
     Arrow,
     BigSum,
     Division,
@@ -31,8 +31,8 @@ from combdiff.printing import (
     Starred,
     Subscripted,
     Superscript,
-    shown,
 )
+from combdiff.printing.plain import shown
 
 Spaces = Mapping[str, Space]
 

@@ -1,0 +1,95 @@
+"""What a long derivation or plan is doing: one line on the terminal, after a second, gone when it is done.
+
+    combdiff: simplifying t3, binding 14 of 37 (5 s)
+
+`working` is put around what may take long, `stage` says where it is. A thread writes the line, so that it goes on while
+a stage does; nothing is started where standard error is no terminal (a pipe, a file, a notebook).
+
+Invariant: nothing is written to standard output, and the line is erased before `working` ends.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Event, Thread
+from time import monotonic
+
+FIRST, EVERY = 1.0, 0.25  # seconds until the line is first written, and between two writings
+ERASE = "\r\x1b[K"
+
+_allowed = True
+
+
+def progress(shown: bool = True) -> None:
+    """Whether long derivations and plans say what they do, on a line of the terminal; they do, unless told otherwise.
+
+    The line is written to standard error, where that is a terminal, once a call has taken a second. The setting holds
+    for the process.
+    """
+    global _allowed
+    _allowed = bool(shown)
+
+
+class _Line:
+    """The line of one call, and the thread that writes it."""
+
+    def __init__(self) -> None:
+        self.stage = "at work"
+        self.began = monotonic()
+        self.over = Event()
+        self.thread = Thread(target=self._write, name="combdiff status", daemon=True)
+        self.thread.start()
+
+    def _write(self) -> None:
+        if self.over.wait(FIRST):
+            return
+        while not self.over.wait(EVERY):
+            text = f"combdiff: {self.stage} ({monotonic() - self.began:.0f} s)"
+            self._put(ERASE + text[: shutil.get_terminal_size().columns - 1])
+        self._put(ERASE)
+
+    @staticmethod
+    def _put(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        self.over.set()
+        self.thread.join()
+
+
+_line: ContextVar[_Line | None] = ContextVar("combdiff_status", default=None)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Around what may take long; inside another such block it is a stage of that."""
+    if _line.get() is not None or not _is_shown():
+        stage(what)
+        yield
+        return
+    line = _Line()
+    token = _line.set(line)
+    stage(what)
+    try:
+        yield
+    finally:
+        _line.reset(token)
+        line.end()
+
+
+def stage(what: str) -> None:
+    """What is done from here on."""
+    line = _line.get()
+    if line is not None:
+        line.stage = what
+
+
+def _is_shown() -> bool:
+    stream = sys.stderr
+    return _allowed and stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,98 @@
+"""The line on the terminal that says what a long call does."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+import combdiff as cd
+from combdiff import status
+
+WIDTH = 80
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def lines(self) -> list[str]:
+        """What was written, and then erased, in order."""
+        return [line for line in self.getvalue().split(status.ERASE) if line]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """A terminal in place of standard error, and a line that comes at once."""
+    monkeypatch.setattr(status, "FIRST", 0.0)
+    monkeypatch.setattr(status, "EVERY", 0.001)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    stream = Terminal()
+    monkeypatch.setattr(status, "sys", SimpleNamespace(stderr=stream))  # pytest puts its own into sys for each phase
+    yield stream
+    cd.progress(True)
+
+
+def written(stream: Terminal, stages: list[str]) -> None:
+    with status.working("simplifying"):
+        for each in stages:
+            status.stage(each)
+            before = len(stream.lines())
+            for _ in range(1000):
+                time.sleep(0.01)
+                if len(stream.lines()) >= before + 2:  # the second one is of this stage
+                    break
+
+
+def test_stages_are_shown_with_their_time_and_erased(terminal: Terminal) -> None:
+    written(terminal, ["simplifying t3, binding 1 of 2", "simplifying the result"])
+    assert "combdiff: simplifying t3, binding 1 of 2 (0 s)" in terminal.lines()
+    assert terminal.lines()[-1] == "combdiff: simplifying the result (0 s)"
+    assert terminal.getvalue().endswith(status.ERASE)
+
+
+def test_a_line_fits_the_terminal(terminal: Terminal) -> None:
+    written(terminal, ["x" * 200])
+    assert max(map(len, terminal.lines())) == WIDTH - 1
+
+
+def test_a_call_within_a_call_is_a_stage_of_it(terminal: Terminal) -> None:
+    with status.working("planning"):
+        line = status._line.get()
+        with status.working("compiling"):
+            assert status._line.get() is line is not None
+            assert line.stage == "compiling"
+    assert status._line.get() is None
+
+
+def test_nothing_is_started_in_pipes_or_where_it_is_turned_off(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cd.progress(False)
+    with status.working("simplifying"):
+        assert status._line.get() is None
+    cd.progress(True)
+    monkeypatch.setattr(status, "sys", SimpleNamespace(stderr=io.StringIO()))
+    with status.working("simplifying"):
+        assert status._line.get() is None
+    assert not terminal.getvalue()
+
+
+def test_a_derivation_and_a_plan_name_what_they_work_on(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("combdiff.simplification.pipeline.stage", said.append)
+    monkeypatch.setattr("combdiff.planning.passes.pipeline.stage", said.append)
+
+    @cd.program
+    def loss(W: cd.Space("n", "n"), x: cd.Space("n")):
+        h = cd.tanh(W @ x)
+        return h @ W @ h
+
+    cd.grad(loss).cost()
+    assert "simplifying the result" in said
+    assert "rewriting the plan: factoring" in said
+    assert any(each.startswith("simplifying h, binding 1 of ") or "binding 1 of" in each for each in said)
