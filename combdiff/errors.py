@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from types import CodeType, FrameType
 
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARY = str(Path(functools.__file__).parent)
@@ -40,15 +42,35 @@ def user_location() -> Location | None:
 
 def name_of_value(value: object) -> str | None:
     """What the user's code calls a value: the variable of the innermost frame of theirs that holds it."""
-    frame = sys._getframe(1)
-    while frame is not None:
+    frames = (frame for frame in _frames() if _is_users(frame.f_code.co_filename))
+    scopes = (scope for frame in frames for scope in (frame.f_locals, frame.f_globals))
+    return next(filter(None, (_name_within(scope, value) for scope in scopes)), None)
+
+
+def local_name(value: object, outermost: CodeType) -> tuple[int, str] | None:
+    """The local variable that holds a value, of the outermost function that does, as far out as the one given.
+
+    Before the name, how many functions of the user's lie around that one.
+    """
+    names: list[str | None] = []
+    for frame in _frames():
         if _is_users(frame.f_code.co_filename):
-            for scope in (frame.f_locals, frame.f_globals):
-                for name, held in list(scope.items()):
-                    if held is value and not name.startswith("_"):
-                        return name
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+            names.append(_name_within(frame.f_locals, value))
+        if frame.f_code is outermost:
+            break
+    return next(((depth, name) for depth, name in enumerate(reversed(names)) if name), None)
+
+
+def _frames() -> Iterator[FrameType]:
+    """The frames around the caller, from the inside out."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _name_within(scope: Mapping[str, object], value: object) -> str | None:
+    return next((name for name, held in list(scope.items()) if held is value and not name.startswith("_")), None)
 
 
 def _is_users(file: str) -> bool:

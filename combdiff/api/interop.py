@@ -14,7 +14,7 @@ Invariant: values and derivatives are those of the program; nothing is different
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -147,15 +147,20 @@ class Objective:
     def __init__(self, f: Program, wrt: tuple[str, ...], arrays: Mapping[str, Any]) -> None:
         self.wrt = [var for name in wrt for var in f.parameters if var.name == name]
         self.start = {name: np.asarray(arrays[name]) for name in wrt if name in arrays}
-        fixed = {name: array for name, array in arrays.items() if name not in wrt}
+        self.f = f
+        self.fixed = fixed = {name: array for name, array in arrays.items() if name not in wrt}
         rest = [var for var in f.parameters if var.name not in wrt]
         self.others = [var for var in rest if var.name not in fixed]
-        self.shapes = {var: np.shape(fixed[var.name]) for var in rest if var.name in fixed and var.name in fixed}
+        self.shapes = {var: np.shape(fixed[var.name]) for var in rest if var.name in fixed}
         self.shapes |= {var: np.shape(f.fixed[var.name]) for var in f.term.parameters if var.name in f.fixed}
         self.shapes = {var: shape for var, shape in self.shapes.items() if isinstance(var.type, Space)}
         self._value_and_grad = value_and_grad(f, wrt=wrt).partial(**fixed)
-        self._hvp = hvp(f, wrt=wrt).partial(**fixed)
         self._last: tuple[Any, tuple[Any, ...], Any] | None = None
+
+    @cached_property
+    def _hvp(self) -> Program:
+        """Derived when it is first asked for: most minimisers use the gradient alone."""
+        return hvp(self.f, wrt=tuple(var.name for var in self.wrt)).partial(**self.fixed)
 
     def __iter__(self) -> Iterator[Callable[..., Any]]:
         return iter((self.fun, self.jac, self.hessp))

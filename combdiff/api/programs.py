@@ -333,7 +333,7 @@ def program(definition: Callable[..., Any]) -> Program:
     is read outside of its axes at sizes that are fixed (of others a call tells).
     """
     traced = trace_function(definition)
-    made = finished(traced.term, traced.name, traced.location, traced.inner, traced.places)
+    made = finished(traced.term, traced.name, traced.location, traced.inner, traced.places, traced.names)
     return replace(made, fixed=traced.constants, docstring=inspect.getdoc(definition) or "")
 
 
@@ -343,11 +343,15 @@ def finished(
     location: Location | None = None,
     inner: tuple[str, ...] = (),
     places: Mapping[str, Location] | None = None,
+    names: Mapping[Term, str] | None = None,
 ) -> Program:
-    """The program of a term as it was written, its accesses checked; `places` are the lines that read elements."""
+    """The program of a term as it was written, its accesses checked.
+
+    `places` are the lines that read elements, `names` the user's own for parts of the term.
+    """
     doubtful = doubtful_accesses(written)
     check([access for access in doubtful if access.is_sized], {}, location, places or {})
-    term = Lambda(written.parameters, share(resolved(written.body, Names(written))))
+    term = Lambda(written.parameters, share(resolved(written.body, Names(written)), names))
     open_: tuple[Access | Lookup, ...] = tuple(access for access in doubtful if not access.is_sized)
     open_ += lookups(written)
     term = readable(term, letters_of(written))

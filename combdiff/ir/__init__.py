@@ -75,6 +75,7 @@ from combdiff.ir.indices import (
     is_index,
     opposite,
     size_form,
+    size_of_axis,
     unequal,
 )
 from combdiff.ir.interpreter import evaluate
@@ -126,13 +127,14 @@ from combdiff.ir.primitives import (
     power,
     register,
     square,
+    whole_power,
     without_scipy,
 )
 from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
-from combdiff.ir.reuse import held, is_held, released, settled
+from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
@@ -329,11 +331,13 @@ __all__ = [
     "remembered",
     "representatives",
     "settled",
+    "settled_parts",
     "share",
     "show_axis",
     "show_index",
     "sinc_slope",
     "size_form",
+    "size_of_axis",
     "split",
     "square",
     "squared_modulus",
@@ -350,6 +354,7 @@ __all__ = [
     "uses",
     "values_of",
     "whole_calls",
+    "whole_power",
     "whole_read",
     "with_symbol",
     "without_scipy",

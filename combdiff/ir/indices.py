@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
-from combdiff.ir.domains import Cyclic, Domain, Function, Space, Whole
+from combdiff.errors import UnsupportedError
+from combdiff.ir.domains import Cyclic, Domain, Function, Real, Space, Symmetric, Whole
 from combdiff.ir.relations import Relation
-from combdiff.ir.terms import ONE, ZERO, Term, Var, tidy
+from combdiff.ir.terms import ONE, ZERO, Number, Term, Var, tidy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,3 +231,11 @@ def opposite(condition: Term) -> Term | None:
 def size_form(size: int | str) -> Term:
     """A size as an index expression: a constant, or the size name as a variable."""
     return Affine((), size) if isinstance(size, int) else Var(size, Whole())
+
+
+def size_of_axis(axis: Domain) -> Term:
+    """The number of indices of an axis as a number of a program: `n` for Range("n"), 2B + 1 for Symmetric("B")."""
+    if isinstance(axis, Real):
+        raise UnsupportedError("the real line has no number of elements", hint="over it there are integrals")
+    size = affine([(size_form(axis.bound), 2)], 1) if isinstance(axis, Symmetric) else size_form(axis.size)
+    return Number(int(size.offset)) if isinstance(size, Affine) and not size.coefficients else Coordinate(size, int)

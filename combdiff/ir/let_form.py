@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 from combdiff.ir.domains import Space
 from combdiff.ir.implicit import Implicit
+from combdiff.ir.indices import Coordinate
 from combdiff.ir.inlining import (
     free_indices,
     inline_all,
@@ -75,15 +76,27 @@ class _Binder:
 
     def __init__(self, body: Term, hints: Mapping[Term, str], names: Names | None = None) -> None:
         self.names = names or Names(body)
-        self.hints = dict(hints)
+        self.hints: dict[Term, str] = {}
+        for term, name in hints.items():
+            self.suggest(name, term)
         self.bound: dict[Term, Var] = {}
         self.by_form: dict[Term, Var] = {}
         self.done: dict[Term, Term] = {}
         self.scans: dict[Term, Scan] = {}
 
+    def suggest(self, name: str, value: Term) -> None:
+        """A name for a value, for the elements of a tensor and for the decomposition they are of, if they have none."""
+        inner = value.body if isinstance(value, Lambda) else value
+        decomposition = inner.children[:1] if isinstance(inner, Apply) and is_decomposition(inner.children[0]) else ()
+        for part in (value, inner, *decomposition):
+            self.hints.setdefault(part, name)
+
     def prepare(self, body: Term) -> None:
         """Bind parts from the inside out, so that they may be nested deeper than Python's stack."""
         parts = list(subterms(body))
+        for part in parts:
+            for var, value in part.bindings if isinstance(part, Let) else ():
+                self.suggest(base_name(var), value)
         named = {var for part in parts for var in part.bound if not is_domain(var.type)}
         for part in parts:
             inner = part.body if isinstance(part, Lambda) else part
@@ -127,7 +140,7 @@ class _Binder:
         new = term.with_children(children)
         if is_call(new):
             return self._bind_call(new, self.hints.get(term, _call_name(new)))
-        return self._bind_scalar(new) if self._heavy(new) else new
+        return self._bind_scalar(new, self.hints.get(term, "t")) if self._heavy(new) else new
 
     def _heavy(self, term: Term) -> bool:
         if isinstance(term, Primitive):
@@ -146,8 +159,7 @@ class _Binder:
         replacement: dict[Var, Term] = {}
         for var, value in term.bindings:
             value = substitute(value, replacement)
-            if is_call(value):
-                self.hints.setdefault(value, var.name)
+            self.suggest(base_name(var), value)
             if not isinstance(value, Lambda):
                 inner = self.scalar(value)
                 replacement[var] = inner if is_call(value) else self._bind_scalar(inner, var.name)
@@ -166,10 +178,10 @@ class _Binder:
         var = self._bind(lambda_((*outer, *function.parameters), inner), self.hints.get(function, "t"))
         return apply(var, (*outer, *arguments))
 
-    def _decomposed(self, term: Term) -> Var:
+    def _decomposed(self, term: Term, name: str) -> Var:
         """The binding of a decomposition of a variable."""
         indices = self.names.indices(_space_of(term).axes)
-        return self._bind(Lambda(indices, Apply(term, indices)), "t")
+        return self._bind(Lambda(indices, Apply(term, indices)), name)
 
     def _matrix_function(self, term: Term) -> Term:
         """A matrix function of a variable: where its matrix depends on indices around it, of the stack of all of them.
@@ -178,8 +190,9 @@ class _Binder:
         decomposition is, so that what arrives from all of its uses is added up before it goes through its derivative.
         """
         (matrix,) = term.children
+        name = self.hints.get(term, "t")
         if isinstance(matrix, Var):
-            return self._decomposed(term) if is_decomposition(term) else term
+            return self._decomposed(term, name) if is_decomposition(term) else term
         indices = self.names.indices(_space_of(matrix).axes)
         inner = self.scalar(apply(matrix, indices))
         outer = free_indices(Lambda(indices, inner))
@@ -188,7 +201,7 @@ class _Binder:
         var = inner.children[0] if whole else self._bind(Lambda((*outer, *indices), inner), hint)
         result = term.with_children((var,))
         if is_decomposition(result):
-            result = self._decomposed(result)
+            result = self._decomposed(result, name)
         if not outer:
             return result
         rest = self.names.indices(_space_of(result).axes[len(outer) :])
@@ -355,13 +368,13 @@ def base_name(var: Var) -> str:
 
 
 def is_light_primitive(term: Primitive) -> bool:
-    """A whole power of an access, or a real or imaginary part: not worth an array of its own."""
+    """A whole power of an access or a size, or a real or imaginary part: not worth an array of its own."""
     light_function = term.name in ("real", "imag", "conj") or (
         term.name == "power" and isinstance(term.arguments[1], Number) and isinstance(term.arguments[1].real, int)
     )
-    return isinstance(term, Relation) or (
-        light_function and isinstance(term.arguments[0], Apply | Var) and not isinstance(term.arguments[0], Primitive)
-    )
+    inner = term.arguments[0]
+    is_read = isinstance(inner, Apply | Var | Coordinate) and not isinstance(inner, Primitive)
+    return isinstance(term, Relation) or (light_function and is_read)
 
 
 def _space_of(term: Term) -> Space:

@@ -122,6 +122,15 @@ def _number_power(base: Number, exponent: Number) -> Term:
     return Primitive("power", (base, exponent))
 
 
+def whole_power(factor: Term) -> tuple[Term, int]:
+    """A factor as a base and a whole exponent: s and −2 for s^(−2); others are their own first powers."""
+    if isinstance(factor, Primitive) and factor.name == "power":
+        exponent = factor.arguments[1]
+        if isinstance(exponent, Number) and isinstance(exponent.real, int) and not exponent.imag:
+            return factor.arguments[0], exponent.real
+    return factor, 1
+
+
 def power(base: Term, exponent: Term) -> Term:
     """base ** exponent."""
     return function("power", base, exponent)

@@ -30,17 +30,16 @@ class SummedProduct:
     @classmethod
     def of(cls, term: Term, names: Names) -> SummedProduct:
         """A term with the Σ's among its factors as one, under names of its own, and its numbers in front."""
-        number: Term = ONE
         indices, factors = list[Var](), list[Term]()
         for factor in factors_of(term):
-            if isinstance(factor, Number):
-                number = mul(number, factor)
-            elif isinstance(factor, Sum):
+            if isinstance(factor, Sum):
                 own = tuple(names.fresh(index) for index in factor.indices)
                 indices += own
                 factors += factors_of(substitute(factor.body, dict(zip(factor.indices, own, strict=True))))
             else:
                 factors.append(factor)
+        number = mul(*(factor for factor in factors if isinstance(factor, Number)))
+        factors = [factor for factor in factors if not isinstance(factor, Number)]
         return cls(tuple(indices), tuple(factors), number)
 
     @property

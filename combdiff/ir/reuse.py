@@ -40,9 +40,14 @@ def is_held(term: Term) -> bool:
 
 def settled(term: Term) -> Term:
     """The term with numbers released that are short or used once."""
+    return settled_parts(term)[term]
+
+
+def settled_parts(term: Term) -> dict[Term, Term]:
+    """For each part of a term what it is in the settled term."""
     parts = list(subterms(term))
     if not any(map(is_held, parts)):
-        return term
+        return {part: part for part in parts}
     uses = Counter(child for part in parts for child in part.children)
     done: dict[Term, Term] = {}
     lengths: dict[Term, int] = {}
@@ -54,7 +59,7 @@ def settled(term: Term) -> Term:
         else:
             done[part] = part.with_children(tuple(done[child] for child in part.children))
         _measure(done[part], lengths)
-    return done[term]
+    return done
 
 
 def _measure(term: Term, lengths: dict[Term, int]) -> None:

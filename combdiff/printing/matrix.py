@@ -18,6 +18,7 @@ from combdiff.ir import (
     Add,
     Apply,
     Conj,
+    Coordinate,
     Delta,
     Lambda,
     Let,
@@ -30,6 +31,7 @@ from combdiff.ir import (
     Term,
     Tuple,
     Var,
+    Whole,
     add,
     dtype_of,
     factors_of,
@@ -223,6 +225,8 @@ class _Notation:
                 return of_atom(self._named(term))
             case Number():
                 return of_number(term)
+            case Coordinate() if all(isinstance(var.type, Whole) for var in term.free):
+                return of_atom(Atom(self.layout.doc(term, self.scope), 0))
             case Sum() | Add():
                 return self.value(term, indices)
             case Conj():

@@ -63,6 +63,7 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.budget import current, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
+from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
 from combdiff.simplification.egraph.saturation import equivalent, simplify
 from combdiff.simplification.laws.loading import load
@@ -110,8 +111,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     for _ in range(MOST_PASSES):
         body = read_bound(_pass(body, rules, settled, equations, averaged_again))
         note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
-        held = matrices_in(body)
-        known = {var: value for var, value in split(body)[0] if var in held}
+        known = _of_matrices(body)
         if settled.issuperset(_form(value, known) for value in values_of(body)):
             break
     stage("taking common factors in front")
@@ -123,9 +123,15 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     if not written_out:
         return body
     with unrecorded():  # the laws that are tried on the way are no steps
-        body = without_short_definitions(body, lambda value: _factored(_simplify_tensor(value, rules, {}, equations)))
+        body = without_short_definitions(body, lambda: ProgramClasses(body, rules, _of_matrices(body)))
     note(lambda: State(WRITTEN_OUT, body))
     return body
+
+
+def _of_matrices(body: Term) -> Known:
+    """The definitions of which there are matrix functions, with their values."""
+    held = matrices_in(body)
+    return {var: value for var, value in split(body)[0] if var in held}
 
 
 def _without_averages(body: Term) -> tuple[Term, list[SymmetryGroup]]:

@@ -13,7 +13,7 @@ Invariant: an instance is well typed, and every tensor in it has the symmetries 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 
 from combdiff.ir import (
@@ -26,6 +26,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Range,
+    Row,
     Space,
     Symmetric,
     Term,
@@ -222,7 +223,7 @@ class Instance:
             least = max(self.law.elements.get(name_of(inside), {}), default=-1) + 1
             arity = self.law.lengths.get(name_of(inside))
             fits = [
-                row.name
+                row
                 for row in TABLE.values()
                 if row.arity >= least
                 and (arity is None or row.arity == arity)
@@ -230,7 +231,7 @@ class Instance:
                 and (row.real_valued or "real-valued" not in told)
                 and (row.name in ("real", "imag") or "part" not in told)
             ]
-            text = self.known[name.name] = f'"{fits[self.number % len(fits)]}"'
+            text = self.known[name.name] = f'"{_in_turn(fits, self.number).name}"'
         return text.strip('"')
 
     def _listed(self, inside: Expr, sort: str, count: int) -> str:
@@ -407,6 +408,16 @@ class Instance:
         known = (*self.indices, *self.bound) if self.sums else self.indices
         indices: Sequence[Term] = self.rng.sample(known, _order(tensor))
         return Apply(tensor, tuple(indices)) if indices else tensor
+
+
+def _in_turn(rows: Iterable[Row], number: int) -> Row:
+    """The kinds of functions take turns, and within a kind its functions: one that is alone comes as often as many."""
+    kinds: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault((row.mirror, row.real_valued, row.real_only, row.arity, row.parity), []).append(row)
+    turn, kind = divmod(number, len(kinds))
+    chosen = list(kinds.values())[kind]
+    return chosen[turn % len(chosen)]
 
 
 def _space(var: Var) -> Space:

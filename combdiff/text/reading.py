@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise, permutations
 from math import inf, nan, pi
 from typing import Any
 
@@ -102,6 +102,7 @@ from combdiff.text.places import TextError
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 SIZES = "nmkpqrs"
+MOST_GUESSED = 8  # vectors without a Space of which some are tried as scalars
 MOST_POWERS = 64  # of a matrix, which is written out as a product
 
 
@@ -119,10 +120,43 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
     Raises TextError, with line and column, for a text that is not of the language or does not tell all domains.
     """
     declared, rest = declarations(text)
+    known = {**(spaces or {}), **declared}
     try:
-        return _Reader(formula(rest), {**(spaces or {}), **declared}).program()
+        return _Reader(formula(rest), known).program()
+    except TextError:
+        if (found := _with_scalars(rest, known)) is None:
+            raise
+        return found
     except RecursionError:
         raise TextError("the text is too deeply nested", text) from None
+
+
+def _with_scalars(text: str, known: dict[str, Space | Map]) -> Printed | None:
+    """A formula of matrices with as few of its vectors taken for scalars as let the orders agree: c in `x'*A*x + c`.
+
+    What is transposed is no scalar. Nothing where that leaves a choice, or where indices tell the orders.
+    """
+    if "[" in text or "↦" in text or "->" in text:
+        return None
+    words = dict.fromkeys(re.findall(r"\b[a-z]\w*", text))
+    no_scalars = known.keys() | TABLE.keys() | set(re.findall(r"\b([a-z]\w*)['ᵀ†]", text))
+    names = [word for word in words if word not in no_scalars][:MOST_GUESSED]
+    for many in (1, 2):
+        found = [
+            read for chosen in combinations(names, many) if (read := _tried(text, known, frozenset(chosen))) is not None
+        ]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _tried(text: str, known: dict[str, Space | Map], scalars: frozenset[str]) -> Printed | None:
+    reader = _Reader(formula(text), known, scalars)
+    try:
+        read = reader.program()
+    except TextError:
+        return None
+    return read if scalars <= reader.parameters.keys() else None
 
 
 # --- declarations in front -----------------------------------------------------------------------------------------
@@ -242,6 +276,7 @@ Linear = tuple[dict[BoundIndex | str, int | Fraction], int | Fraction]  # indice
 class _Reader:
     source: Formula
     spaces: dict[str, Space | Map]
+    scalars: frozenset[str] = frozenset()  # small letters that are no vectors
     parameters: dict[str, NamedTensor | Map] = field(default_factory=dict)
     inner: tuple[str, ...] = ()
     taken: set[str] = field(default_factory=set)
@@ -512,7 +547,7 @@ class _Reader:
 
     def _order(self, name: str) -> int:
         """The order of a whole tensor that nothing declares: A a matrix, x a vector, α and t1 in index notation not."""
-        if "[" in self.source.text or not name[0].isascii():
+        if "[" in self.source.text or not name[0].isascii() or name in self.scalars:
             return 0
         return 2 if name[0].isupper() else 1
 
@@ -592,6 +627,9 @@ class _Reader:
 
     def _of_matrices(self, doc: Doc, name: str, body: Denotation) -> Denotation | None:
         """Functions that only matrix notation has: tr, diag, sum, norms, constant vectors and matrices."""
+        if name == "norm1":
+            size: Element = lambda at: function("abs", body.element(at))  # noqa: E731
+            return self._of_matrices(doc, "sum", Denotation(body.cells, size))
         if name == "norm2":
             return self._norm(doc, body, "F" if len(body.cells) == 2 else "")
         if name == "diag" and len(body.cells) == 1:

@@ -20,15 +20,11 @@ from combdiff.ir import (
     Affine,
     Apply,
     Axes,
-    Coordinate,
     Domain,
     Lambda,
     Range,
-    Real,
-    Symmetric,
     Term,
     Var,
-    affine,
     axes_of,
     describe,
     dtype_of,
@@ -36,9 +32,8 @@ from combdiff.ir import (
     is_access,
     lambda_,
     mul,
-    number,
     released,
-    size_form,
+    size_of_axis,
     substitute,
     total,
 )
@@ -219,15 +214,6 @@ def sum_axes(tensor: Term, axes: int | Sequence[int] | None = None, keepdims: bo
         ones = current("sum").fresh_indices([Range(1)] * order)
         kept = [ones[axis] if axis in gone else index for axis, index in enumerate(indices)]
     return tabulate(kept, total([indices[axis] for axis in gone], element(tensor, indices)))
-
-
-def size_of_axis(axis: Domain) -> Term:
-    """The number of indices of an axis, as a number of the program."""
-    if isinstance(axis, Real):
-        raise UnsupportedError("the real line has no number of elements", hint="over it there are integrals")
-    if isinstance(axis, Symmetric):
-        return Coordinate(affine([(size_form(axis.bound), 2)], 1), int)
-    return Coordinate(size_form(axis.size), int) if isinstance(axis.size, str) else number(axis.size)
 
 
 def count(tensor: Term, axes: int | Sequence[int] | None = None) -> Term:

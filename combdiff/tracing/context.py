@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -28,10 +29,25 @@ from combdiff.errors import (
     SpaceError,
     TraceError,
     UnsupportedError,
+    local_name,
     name_of_value,
     shown,
 )
-from combdiff.ir import Domain, Names, Range, Real, Size, Space, Symmetric, Term, Var, Whole, base_name
+from combdiff.ir import (
+    Domain,
+    Names,
+    Number,
+    Range,
+    Real,
+    Size,
+    Space,
+    Symmetric,
+    Term,
+    Var,
+    Whole,
+    base_name,
+    substitute,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -41,8 +57,9 @@ _current: ContextVar[Trace | None] = ContextVar("combdiff_trace", default=None)
 class Trace:
     """One run of a decorated function: the names given out and the lambdas that are running."""
 
-    def __init__(self, name: str, location: Location, parameters: Iterable[Term]) -> None:
+    def __init__(self, name: str, location: Location, parameters: Iterable[Term], code: CodeType) -> None:
         self.name = name
+        self.code = code
         self.location = location
         self.names = Names(*parameters)
         self.open: dict[Var, Binder] = {}
@@ -50,6 +67,7 @@ class Trace:
         self.stepped: set[Var] = set()  # indices and states of the steps of scans that are done
         self.places: dict[str, Location] = {}  # where each element is first read, by what a message calls it
         self.constants: dict[Var, Array] = {}
+        self.locals: dict[Term, tuple[int, str]] = {}  # what the user calls a value, and in how deep a function
         self.rests: dict[Var, Term] = {}  # of indices divided, each with the condition that determines it
 
     def __str__(self) -> str:
@@ -68,6 +86,19 @@ class Trace:
         variable = self.names.fresh(Var(name_of_value(array) or "c", space))
         self.constants[variable] = array
         return variable
+
+    def used(self, term: Term, value: object) -> None:
+        """Notes the local variable that holds a value where it is used, the first of the outermost function."""
+        if isinstance(term, Var | Number):
+            return
+        found = local_name(value, self.code)
+        if found and (term not in self.locals or found[0] < self.locals[term][0]):
+            self.locals[term] = found
+
+    def closes(self, placeholders: Mapping[Var, Term]) -> None:
+        """Says in what has a name, too, which variables the indices of a lambda are that is done."""
+        names = list(self.locals.items())
+        self.locals = {substitute(term, placeholders): name for term, name in names}
 
     @contextmanager
     def lambda_running(self, names: Iterable[str], domains: Mapping[str, Domain]) -> Iterator[list[Binder]]:
@@ -98,9 +129,9 @@ def _element_type(array: Array) -> type:
 
 
 @contextmanager
-def tracing(name: str, location: Location, parameters: Iterable[Term]) -> Iterator[Trace]:
-    """A new trace, current while the block runs."""
-    trace = Trace(name, location, parameters)
+def tracing(name: str, location: Location, parameters: Iterable[Term], code: CodeType) -> Iterator[Trace]:
+    """A new trace of a function that has that code, current while the block runs."""
+    trace = Trace(name, location, parameters, code)
     token = _current.set(trace)
     try:
         yield trace

@@ -126,7 +126,9 @@ def abstracted(caller: str, body: Any, domains: dict[str, Any]) -> tuple[tuple[V
         inner = lift(_result(caller, body(*(Index(binder.placeholder, trace) for binder in binders))))
         variables = tuple(binder.variable(f"{caller}(lambda {', '.join(names)}: …") for binder in binders)
     placeholders = (binder.placeholder for binder in binders)
-    term = substitute(inner, dict(zip(placeholders, variables, strict=True)))
+    named = dict(zip(placeholders, variables, strict=True))
+    term = substitute(inner, named)
+    trace.closes(named)
     if any(isinstance(variable.type, Cyclic) for variable in variables):
         _check_cycles(term)
     return variables, term

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from combdiff.errors import Location, TraceError, shown
-from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled
+from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled_parts
 from combdiff.tracing.annotations import parameters_of, size_names_in
 from combdiff.tracing.arrays import expanded
 from combdiff.tracing.context import Trace, TracedValue, tracing
@@ -32,7 +32,7 @@ class Traced:
 
     `inner` names the last parameters where the function returns a function of them: the term is uncurried. `places` are
     the lines that read elements, by `access_name`. `constants` are the arrays of the surrounding scope that it uses,
-    values of further parameters.
+    values of further parameters. `names` are the user's own for parts of the term.
     """
 
     term: Lambda
@@ -41,6 +41,7 @@ class Traced:
     inner: tuple[str, ...] = ()
     places: Mapping[str, Location] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[Term, str] = field(default_factory=dict)
 
 
 def trace_function(function: Callable[..., object]) -> Traced:
@@ -54,13 +55,18 @@ def trace_function(function: Callable[..., object]) -> Traced:
     location = Location(code.co_filename, code.co_firstlineno)
     parameters = parameters_of(function, location)
     sizes = {name for parameter in parameters for name in size_names_in(parameter.type)}
-    with tracing(function.__name__, location, (*parameters, *(Var(name, Whole()) for name in sizes))) as trace:
+    with tracing(function.__name__, location, (*parameters, *(Var(name, Whole()) for name in sizes)), code) as trace:
         returned = function(*(_traced_parameter(parameter, trace) for parameter in parameters))
         inner, returned = returned_function(returned, parameters, trace)
-        body = settled(_result(returned, function.__name__, location))
+        written = _result(returned, function.__name__, location)
+        parts = settled_parts(written)
+        body = parts[written]
+        names = {parts[term]: name for term, (_, name) in trace.locals.items() if term in parts}
         constants = {variable.name: array for variable, array in trace.constants.items()}
         term = Lambda((*parameters, *trace.constants, *inner), body)
-        return Traced(term, function.__name__, location, tuple(var.name for var in inner), trace.places, constants)
+        return Traced(
+            term, function.__name__, location, tuple(var.name for var in inner), trace.places, constants, names
+        )
 
 
 def _traced_parameter(parameter: Var, trace: Trace) -> TracedValue:

@@ -44,6 +44,7 @@ from combdiff.ir import (
     mul,
     negate,
     power_of,
+    size_of_axis,
     tidy,
     total,
     type_of,
@@ -87,7 +88,7 @@ class Value(NumpyAware):
 
     def _size(self, axis: Domain) -> int | Value:
         """The number of indices of an axis: a number of the program where it is only named."""
-        size = arrays.size_of_axis(axis)
+        size = size_of_axis(axis)
         return wrap(size) if size.free else extent(axis, {})
 
     def __len__(self) -> int:
@@ -108,6 +109,7 @@ class Value(NumpyAware):
     def live(self) -> Term:
         """The term, after checking that the value may be used now."""
         check_live(self.term, self.owner)
+        self.owner.used(self.term, self)
         return self.term
 
     def __add__(self, other: object) -> Value:

@@ -43,14 +43,14 @@ TEXT = {
 """,
     "wannier": r"""
 (w, S, U) ↦
-  t[n,b] = Σ_{k,p,q} U[p,n,k]* S[p,q,k,k + b] U[q,n,k + b]
-  (d, e, f) ↦ 4 Σ_{p,b} S[d,p,f,f + b] U[p,e,f + b] w[b] t[e,b]*
+  rho[n,b] = Σ_{k,p,q} U[p,n,k]* S[p,q,k,k + b] U[q,n,k + b]
+  (d, e, f) ↦ 4 Σ_{p,b} S[d,p,f,f + b] U[p,e,f + b] w[b] rho[e,b]*
 """,
     "wannier_pair": r"""
 (w, S, U) ↦
   t[d,e,f,b] = Σ_p S[d,p,f,f + b] U[p,e,f + b]
-  t2[n,b] = Σ_{k,p} U[p,n,k]* t[p,n,k,b]
-  (Re(Σ_{n,b} t2[n,b] t2[n,b]* w[b]), (d, e, f) ↦ 4 Σ_b t2[e,b]* w[b] t[d,e,f,b])
+  rho[n,b] = Σ_{k,p} U[p,n,k]* t[p,n,k,b]
+  (Re(Σ_{n,b} rho[n,b] rho[n,b]* w[b]), (d, e, f) ↦ 4 Σ_b rho[e,b]* w[b] t[d,e,f,b])
 """,
     "perceptron_named": r"""
 (s, V, W, x, y) ↦
@@ -87,17 +87,17 @@ LATEX = {
     "wannier": r"""
 \begin{aligned}
 & (w, S, U) \mapsto \\
-& \quad t_{n,b} = \sum_{k,p,q} U_{p,n,k}^{*} S_{p,q,k,k + b} U_{q,n,k + b} \\
-& \quad (d, e, f) \mapsto 4 \sum_{p,b} S_{d,p,f,f + b} U_{p,e,f + b} w_{b} t_{e,b}^{*}
+& \quad \rho_{n,b} = \sum_{k,p,q} U_{p,n,k}^{*} S_{p,q,k,k + b} U_{q,n,k + b} \\
+& \quad (d, e, f) \mapsto 4 \sum_{p,b} S_{d,p,f,f + b} U_{p,e,f + b} w_{b} \rho_{e,b}^{*}
 \end{aligned}
 """,
     "wannier_pair": r"""
 \begin{aligned}
 & (w, S, U) \mapsto \\
 & \quad t_{d,e,f,b} = \sum_{p} S_{d,p,f,f + b} U_{p,e,f + b} \\
-& \quad {t_{2}}_{n,b} = \sum_{k,p} U_{p,n,k}^{*} t_{p,n,k,b} \\
-& \quad (\operatorname{Re}\left(\sum_{n,b} {t_{2}}_{n,b} {t_{2}}_{n,b}^{*} w_{b}\right), \\
-& \quad (d, e, f) \mapsto 4 \sum_{b} {t_{2}}_{e,b}^{*} w_{b} t_{d,e,f,b})
+& \quad \rho_{n,b} = \sum_{k,p} U_{p,n,k}^{*} t_{p,n,k,b} \\
+& \quad (\operatorname{Re}\left(\sum_{n,b} \rho_{n,b} \rho_{n,b}^{*} w_{b}\right), \\
+& \quad (d, e, f) \mapsto 4 \sum_{b} \rho_{e,b}^{*} w_{b} t_{d,e,f,b})
 \end{aligned}
 """,
     "perceptron_named": r"""

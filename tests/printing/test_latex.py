@@ -65,11 +65,27 @@ def test_lines_instead_of_an_environment() -> None:
     assert latex(wannier()).startswith(r"\begin{aligned}")
 
 
+def everything() -> list[str]:
+    return [*corpus(), *(read(text).latex() for text, _ in WRITTEN)]
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no LaTeX is installed")
+def test_latex_typesets_all_of_it(tmp_path: Path) -> None:
+    """A document of all formulas, with amsmath alone; an error, or a character that is left out, ends it."""
+    formulas = "\n".join(f"\\[{tex}\\]" for tex in everything())
+    preamble = r"\documentclass{article}\usepackage{amsmath,amssymb}\tracinglostchars=3"
+    (tmp_path / "all.tex").write_text(f"{preamble}\\begin{{document}}\n{formulas}\n\\end{{document}}", encoding="utf-8")
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "-draftmode", "all.tex"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="latin-1", check=False)
+    assert ran.returncode == 0, ran.stdout[-1500:]
+    assert "Missing character" not in ran.stdout
+
+
 def test_katex_reads_all_of_it() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    shown = json.dumps([*corpus(), *(read(text).latex() for text, _ in WRITTEN)])
+    shown = json.dumps(everything())
     ran = subprocess.run([node, "-e", RENDER, str(KATEX)], input=shown, capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout) == []
 

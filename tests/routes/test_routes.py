@@ -186,12 +186,22 @@ def _real_parts_of_real_parts() -> Case:
     return _case((x,), function("real", add(conj(part), mul(conj(part), part, part))), {})
 
 
+def _numbers_alone_in_sums() -> Case:
+    """Σ_{i,j} (0.3 x[i] + Σ_k 0.3 x[i]): joining networks took a number for a common factor, again and again."""
+    x, (i, j, k) = Var("x", Space(2)), (Var(name, Range(2)) for name in "ijk")
+    term = mul(Number(0.3), Apply(x, (i,)))
+    return _case((x,), total((i, j), add(term, total((k,), term))), {})
+
+
 def _case(parameters: tuple[Var, ...], body: Term, sizes: dict[str, int]) -> Case:
     arrays = random_arrays(parameters, np.random.default_rng(0), sizes)
     return Case(Lambda(parameters, body), sizes, arrays)
 
 
-@pytest.mark.parametrize("make", [_cyclic_condition, _guarded_part, _signs_inside_functions, _real_parts_of_real_parts])
+@pytest.mark.parametrize(
+    "make",
+    [_cyclic_condition, _guarded_part, _signs_inside_functions, _real_parts_of_real_parts, _numbers_alone_in_sums],
+)
 @pytest.mark.parametrize(
     "route",
     [

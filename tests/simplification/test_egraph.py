@@ -395,7 +395,7 @@ def test_each_law_of_bookkeeping_fires_and_keeps_the_value(name: str, fired: dic
 def extracted(written: str, meaning: Term) -> Term:
     """The best term of an egglog expression after three steps; the codec learns its names from the meaning."""
     codec = Codec()
-    with saturation._session(()) as egraph:
+    with saturation.session(()) as egraph:
         codec.written(add(meaning, r, s, c, at(u, k)))
         saturation._run(egraph, codec.tensor_laws())
         saturation._run(egraph, f"(let $found {written})")
@@ -718,7 +718,7 @@ TINY = {
 def test_extraction_finds_the_cheapest_of_a_tiny_egraph(name: str) -> None:
     """No term that an exhaustive walk of the e-graph finds costs less than the one extracted."""
     codec = Codec()
-    with saturation._session(()) as egraph:
+    with saturation.session(()) as egraph:
         parts, start = codec.written(TINY[name])
         saturation._run(egraph, codec.tensor_laws())
         saturation._run(egraph, f"{parts}\n(let $root {start})")
@@ -744,7 +744,7 @@ def test_encoding_and_decoding_keep_the_value(data: st.DataObject) -> None:
     if bindings:
         return
     codec = Codec()
-    with saturation._session(()) as egraph:
+    with saturation.session(()) as egraph:
         parts, start = codec.written(saturation.apart(result, saturation.Names(result)))
         saturation._run(egraph, f"{parts}\n(let $root {start})")
         best = Extractor(read(egraph, codec), codec).best[egraph.lookup_function("$root", [])][1]

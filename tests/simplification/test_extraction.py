@@ -85,7 +85,7 @@ def written(extractor: Extractor, name: str, payload: Any, parts: tuple[Term, ..
 @pytest.mark.parametrize("term", TERMS, ids=str)
 def test_no_term_of_a_small_e_graph_is_cheaper(term: Term, steps: int) -> None:
     codec = Codec()
-    with saturation._session(()) as egraph:
+    with saturation.session(()) as egraph:
         parts, start = codec.written(saturation.apart(term, Names(term)))
         saturation._run(egraph, f"{codec.tensor_laws()}\n{parts}\n(let $root {start})")
         for _ in range(steps):

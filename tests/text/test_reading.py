@@ -143,11 +143,21 @@ def test_ascii_spellings(ascii: str, unicode: str) -> None:
         ("log(det(X))", "log(det(X))"),
         ("sum(log(vector(1) + exp(-(y .* (X*w)))))", "𝟏ᵀ·log(𝟏 + exp(-y ⊙ (X·w)))"),
         ("inv(A)*b", "A⁻¹·b"),
+        ("norm1(x - y)", "𝟏ᵀ·|x - y|"),
+        ("x'*A*x + c*sin(y)'*x", "xᵀ·A·x + c·sin(y)ᵀ·x"),
+        ("norm2(A*x - y)^2 + c*norm1(x) + b", "‖A·x - y‖² + c·𝟏ᵀ·|x| + b"),
     ],
 )
 def test_matrix_notation_as_it_is_typed(written: str, shown: str) -> None:
-    """Capital letters are matrices and small ones vectors, where nothing says otherwise."""
+    """Capital letters are matrices and small ones vectors, or scalars where only these can stand."""
     assert cd.read(written).matrix() == shown
+
+
+@pytest.mark.parametrize("written", ["a*b", "a*b + c", "x*y*z"])
+def test_where_several_names_could_be_the_scalar_none_is_guessed(written: str) -> None:
+    with pytest.raises(cd.TextError, match="a column stands before a vector or matrix"):
+        cd.read(written)
+    assert cd.read(f"a (), b (n), c (n), x (), y (), z (n)\n{written}")
 
 
 def test_spaces_are_declared_in_front() -> None:

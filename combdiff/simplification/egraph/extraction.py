@@ -26,6 +26,7 @@ from combdiff.ir import (
     Affine,
     Apply,
     Conj,
+    Coordinate,
     Cyclic,
     Delta,
     Indicator,
@@ -100,7 +101,7 @@ def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few.
     """
     if len(factors) == 1:
-        return float(volume(factors[0])) if summed else 0.0
+        return float(volume(factors[0] | summed)) if summed else 0.0
     alike = Counter(factors)
     pool, cost = list(alike), float(sum((count - 1) * volume(indices) for indices, count in alike.items()))
     while len(pool) > 1:
@@ -135,7 +136,7 @@ def own_cost(term: Term) -> float:
             factors = factors_of(term.body)
             sets = _operands(factors)
             masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
-            return masses + contraction_cost(sets, frozenset(term.indices)) if sets else 1.0
+            return masses + contraction_cost(sets or (frozenset(),), frozenset(term.indices))
         case Mul():
             sets = _operands(term.factors)
             return contraction_cost(sets, frozenset()) if sets else 0.0
@@ -190,6 +191,8 @@ def symbols(term: Term) -> int:
     """How many symbols a term takes to print."""
     if isinstance(term, Sum):
         return 1 + len(term.indices) + symbols(term.body)
+    if isinstance(term, Coordinate):
+        return symbols(term.form)
     return 1 + sum(symbols(child) for child in term.children)
 
 
@@ -288,11 +291,12 @@ _READERS: dict[str, Any] = {
 
 
 class Extractor:
-    """The best term of every class, improved until nothing changes."""
+    """The best term of every class, improved until nothing changes; tensors that are hidden are not read."""
 
-    def __init__(self, classes: Classes, codec: Codec) -> None:
+    def __init__(self, classes: Classes, codec: Codec, hidden: frozenset[Var] = frozenset()) -> None:
         self.classes = classes
         self.codec = codec
+        self.hidden = hidden
         self.index_terms = {c: self._index(c, frozenset()) for c in classes.indices}
         self.tensor_terms = {c: self._tensor(c, frozenset()) for c in classes.tensors}
         self.best: dict[Any, tuple[Cost, Term]] = {}
@@ -315,7 +319,7 @@ class Extractor:
         found: list[Term] = []
         for form in self.classes.tensors.get(class_, ()):
             if isinstance(form, Term):
-                found.append(form)
+                found += [form] if form not in self.hidden else []
             elif class_ not in above:
                 matrix = self._tensor(form[1], above | {class_})
                 if isinstance(matrix, Var):

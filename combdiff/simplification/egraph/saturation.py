@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,17 +87,10 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         stand_ins: dict[Term, Var] = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in ordered}
         found = simplify(_replaced(term, stand_ins), rules, budget, context)
         return substitute(found, {var: number for number, var in stand_ins.items()})
-    with _session(rules, _has_functions(term)) as egraph:
-        saturation = _Saturation(egraph, (term,), budget or current(), context)
+    with session(rules, has_functions(term)) as egraph:
+        saturation = Saturation(egraph, (term,), budget or current(), context)
         ((named, found),) = saturation.settle()
-        best, written = (without_deltas(term, saturation.names) for term in (found, saturation.written[0]))
-
-        def cheapest(*found: Term) -> Term:
-            return min(found, key=lambda one: price(one, context))
-
-        chosen = cheapest(named, best, written, _turned(named), _turned(best))
-        if chosen is best or chosen is written:
-            chosen = cheapest(canonical(chosen, saturation.forms), chosen)  # whatever the letters
+        chosen = saturation.cheapest(0, named, found)
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
 
@@ -126,17 +120,18 @@ def equivalent(
     plain, like = (canonical(normalise(apart(term, names), names), forms) for term in (one, other))
     if plain is like:
         return True
-    with _session(rules, _has_functions(one) or _has_functions(other)) as egraph:
-        (first, _), (second, _) = _Saturation(egraph, (one, other), budget or current(), context).settle()
+    with session(rules, has_functions(one) or has_functions(other)) as egraph:
+        (first, _), (second, _) = Saturation(egraph, (one, other), budget or current(), context).settle()
         return first is second
 
 
-def _has_functions(term: Term) -> bool:
+def has_functions(term: Term) -> bool:
+    """Whether a term has functions in it, which have laws of their own."""
     return any(isinstance(node, Primitive) for node in subterms(term))
 
 
 @contextmanager
-def _session(rules: Iterable[str], functions: bool = True) -> Iterator[Any]:
+def session(rules: Iterable[str], functions: bool = True) -> Iterator[Any]:
     """An e-graph with all laws, or with those for terms without functions, as it was again afterwards."""
     egraph = _base_egraph(rules, functions)
     _run(egraph, "(push)")
@@ -155,22 +150,54 @@ def apart(term: Term, names: Names) -> Term:
     return term.with_children(children)
 
 
-class _Saturation:
-    """Terms that share an e-graph, each the root of a class."""
+@dataclass(frozen=True)
+class Definition:
+    """A name for the value of a root at given indices: `name[v]` is that term with v in place of the parameters."""
 
-    def __init__(self, egraph: Any, terms: tuple[Term, ...], budget: Budget, context: Context) -> None:
+    name: Var
+    parameters: tuple[Var, ...]
+    root: int
+
+    def law(self, codec: Codec, roots: Sequence[str]) -> str:
+        """What makes an access to the name, at whatever indices, a member of a class of its value."""
+        name, value = codec.tensor(self.name), roots[self.root]
+        if not self.parameters:
+            return f"(union (At {name} (vec-empty)) {value})"
+        for place, parameter in enumerate(self.parameters):
+            value = f"(Subst {codec.index(parameter)} (vec-get v {place}) {value})"
+        return f'(rule ((= e (At {name} v))) ((union e {value})) :ruleset laws :name "{self.name.name} is its value")'
+
+
+class Saturation:
+    """Terms that share an e-graph, each the root of a class; `definitions` are names for some of them."""
+
+    def __init__(
+        self,
+        egraph: Any,
+        terms: tuple[Term, ...],
+        budget: Budget,
+        context: Context,
+        definitions: Sequence[Definition] = (),
+    ) -> None:
         self.egraph = egraph
         self.budget = budget
+        self.context = context
+        self.definitions = definitions
         self.codec = Codec(context)
         self.names = Names(*terms)
         self.forms: dict[Any, int] = {}
         self.roots = [f"$root{n}" for n in range(len(terms))]
         self.written = [apart(term, self.names) for term in terms]
         self.rounds: list[tuple[Term, Term]] = []
+        self.classes = Classes()
+        self.root_classes: list[Any] = []
+        self._extractors: dict[frozenset[Var], Extractor] = {}
         starts = [self.codec.written(term) for term in self.written]
         _run(egraph, self.codec.unsigned_laws())
         for root, (parts, start) in zip(self.roots, starts, strict=True):
             _run(egraph, f"{parts}\n(let {root} {start})")
+        for definition in definitions:
+            _run(egraph, definition.law(self.codec, self.roots))
         self.started = time.monotonic()
         if signs := self.codec.sign_laws():  # −1 is taken out of each product with such a tensor before its δ's meet Σ
             self._saturate()
@@ -182,16 +209,15 @@ class _Saturation:
         best = named = tuple(self.written)
         while len(self.rounds) < self.budget.rounds:
             limit = self._saturate()
-            classes = read(self.egraph, self.codec)
-            best = tuple(self._best(classes))
-            named = tuple(canonical(normalise(term, self.names), self.forms) for term in best)
+            self.look()
+            best = tuple(self.best(number) or written for number, written in enumerate(self.written))
+            named = tuple(map(self.named, best))
             self.rounds.append((best[0], named[0]))
             if named in seen:
                 break
             seen.add(named)
-            for root, term in zip(self.roots, named, strict=True):
-                parts, written = self.codec.written(term)
-                _run(self.egraph, f"{parts}\n(union {root} {written})")
+            for number, term in enumerate(named):
+                self.unite(number, term)
             if limit:
                 stopped(limit)
                 break
@@ -215,9 +241,43 @@ class _Saturation:
         (report,) = _run(self.egraph, "(print-size)")
         return sum(rows for _, rows in report.sizes)
 
-    def _best(self, classes: Classes) -> list[Term]:
-        extractor = Extractor(classes, self.codec)
-        return [extractor.best[self.egraph.lookup_function(root, [])][1] for root in self.roots]
+    def unite(self, number: int, term: Term) -> None:
+        """Put a term into the class of a root that it is equal to."""
+        parts, written = self.codec.written(term)
+        _run(self.egraph, f"{parts}\n(union {self.roots[number]} {written})")
+
+    def look(self) -> None:
+        """Take the classes as they are now for those that are read."""
+        self.classes, self._extractors = read(self.egraph, self.codec), {}
+        self.root_classes = [self.egraph.lookup_function(root, []) for root in self.roots]
+
+    def best(self, number: int, left_out: frozenset[Var] = frozenset()) -> Term | None:
+        """The cheapest term of a root; a definition is not read in its own value, nor those left out.
+
+        None where the laws have not got so far that there is a term without them.
+        """
+        hidden = left_out.union(d.name for d in self.definitions if d.root >= number)
+        if hidden not in self._extractors:
+            self._extractors[hidden] = Extractor(self.classes, self.codec, hidden)
+        found = self._extractors[hidden].best.get(self.root_classes[number])
+        return None if found is None else found[1]
+
+    def cheapest(self, number: int, named: Term, found: Term, left_out: frozenset[Var] = frozenset()) -> Term:
+        """The cheapest of a root's forms: as read out and with canonical names, as written, their signs turned."""
+        as_written = self.written[number] if left_out.isdisjoint(self.written[number].free) else found
+        best, written = (without_deltas(term, self.names) for term in (found, as_written))
+
+        def cheapest(*found: Term) -> Term:
+            return min(found, key=lambda one: price(one, self.context))
+
+        chosen = cheapest(named, best, written, _turned(named), _turned(best))
+        if chosen is best or chosen is written:
+            chosen = cheapest(canonical(chosen, self.forms), chosen)  # whatever the letters
+        return chosen
+
+    def named(self, term: Term) -> Term:
+        """A term in contraction normal form with canonical names."""
+        return canonical(normalise(term, self.names), self.forms)
 
     def _limit(self, size: float) -> str:
         """The budget that is spent, in words; empty while none is."""

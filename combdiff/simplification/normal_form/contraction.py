@@ -15,18 +15,23 @@ that it can take, whatever budgets there are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from combdiff.ir import (
+    ONE,
     ZERO,
     Add,
     Apply,
     Conj,
     Delta,
+    Domain,
     Mul,
     Names,
     Number,
     Primitive,
+    Real,
     Sum,
     SummedProduct,
     Term,
@@ -35,10 +40,13 @@ from combdiff.ir import (
     conj,
     connected,
     dtype_of,
+    function,
     is_entire,
     mul,
+    size_of_axis,
     substitute,
     total,
+    whole_power,
 )
 from combdiff.simplification.normal_form.delta_solver import can_take, solve
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
@@ -97,6 +105,7 @@ class _Contracting:
 
     def _contracted(self, product: SummedProduct) -> Term:
         """Σ of a product, whose own networks are in normal form."""
+        product = replace(product, factors=_cancelled(product.factors))
         product = solve(collapsed(product), self.names)
         factors = product.factors
         if ZERO in factors:
@@ -171,13 +180,29 @@ def _waits(term: Term, indices: Sequence[Var]) -> bool:
     return isinstance(term, Sum | Mul | Add | Conj) and any(_waits(child, indices) for child in term.children)
 
 
+def _cancelled(factors: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The factors without those that multiply and divide, as often as they do both: x/s for s·x/s²."""
+    left = Counter(factors)
+    for factor in dict.fromkeys(factors):
+        base, exponent = whole_power(factor)
+        again = min(left[base], -exponent) if exponent < 0 and left[factor] == 1 else 0
+        if again:
+            left[base] -= again
+            left[factor] -= 1
+            left[function("power", base, Number(exponent + again))] += 1
+    return factors if left == Counter(factors) else tuple(factor for factor in left.elements() if factor is not ONE)
+
+
 # --- connected parts -----------------------------------------------------------------------------------------------
 
 
 def _whole(product: SummedProduct) -> Term:
     """One Σ, times the factors that hold no summed index."""
     outside = [f for f in product.factors if f.free.isdisjoint(product.indices)]
-    return mul(*outside, total(product.indices, mul(*(f for f in product.factors if f not in outside))))
+    inside = [f for f in product.factors if f not in outside]
+    unused = [i for i in product.indices if not any(i in f.free for f in inside)]
+    summed = total((i for i in product.indices if i not in unused), mul(*inside))
+    return mul(*outside, *map(_number_of_values, unused), summed)
 
 
 def _split(product: SummedProduct) -> Term:
@@ -186,4 +211,10 @@ def _split(product: SummedProduct) -> Term:
     inside = [f for f in product.factors if not f.free.isdisjoint(product.indices)]
     parts = [part.term for part in connected(product.indices, inside)]
     unused = [i for i in product.indices if not any(i in f.free for f in inside)]
-    return mul(*outside, *parts, *(total((i,), Number(1)) for i in unused))
+    return mul(*outside, *parts, *map(_number_of_values, unused))
+
+
+def _number_of_values(index: Var) -> Term:
+    """Σ_i 1: the size of the domain; over the real line there is no such number."""
+    assert isinstance(index.type, Domain)
+    return total((index,), Number(1)) if isinstance(index.type, Real) else size_of_axis(index.type)

@@ -2,7 +2,7 @@
 
     let t = tanh(z) in 1 − t²                     →   1 − tanh(z)²
     let u[i] = Σ_j Q[i,j] y[j] in Σ_i B[i,d] u[i]   →   Σ_{i,j} B[i,d] Q[i,j] y[j]
-    let t = exp(z) in t/(1 + t)                   →   1/(1 + exp(−z)), by a law that does not see through names
+    let t = exp(z) in t/(1 + t)                   →   1/(1 + exp(−z)), by a law, in classes that see through names
 
 Sharing binds what occurs twice in the graph of a program; less is printed twice, since a square is written once.
 The length is that of the print: a definition counts its name, its indices and the sign =, where it stands.
@@ -12,13 +12,12 @@ Invariant: the value is unchanged, the work, with equal parts computed once, is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from combdiff.ir import (
-    Add,
     Implicit,
     Lambda,
-    Primitive,
     Term,
     Tuple,
     Var,
@@ -38,24 +37,53 @@ from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.common_factors import factored, one_network
 from combdiff.simplification.normal_form.lengths import length
 
+MOST_NAMES = 6  # of a program whose values are saturated together
+LONGEST_IN_CLASSES = 160  # symbols of such a program
 MOST_BINDINGS = 12  # of a program whose definitions are weighed one by one
 LONGEST = 400  # symbols of such a program
 
 
-def without_short_definitions(body: Term, simplified: Callable[[Term], Term]) -> Term:
-    """A let program without the bindings that make it longer to read and spare no work; `simplified` applies laws."""
+class Classes(Protocol):
+    """The forms of a let program."""
+
+    def without(self, left_out: frozenset[Var]) -> Term | None:
+        """The cheapest form without some of its definitions, None if there is none."""
+
+
+def without_short_definitions(body: Term, classes: Callable[[], Classes]) -> Term:
+    """A let program without the bindings that make it longer to read and spare no work.
+
+    `classes` gives all forms of the program that the laws lead to, its definitions left out or not.
+    """
     bindings, result = split(body)
     is_long = len(bindings) > MOST_BINDINGS or length(body) > LONGEST
     if not bindings or is_long or isinstance(result, Tuple):  # several results share what has a name
         return body
     held = matrices_in(body)
+    whole = classes() if len(bindings) <= MOST_NAMES and length(body) <= LONGEST_IN_CLASSES else None
     price = _price(body)
+    left_out: frozenset[Var] = frozenset()
+
+    def readings(without: frozenset[Var]) -> Iterator[Term]:
+        found = whole and whole.without(without)
+        if found:
+            yield found
+            yield _with_values(found, factored)
+
+    def better(candidates: Iterable[Term]) -> bool:
+        nonlocal body, price
+        before = body
+        for candidate in candidates:
+            if length(candidate) < price[1] and (new := _price(candidate)) < price:
+                body, price = candidate, new
+        return body is not before
+
+    better(readings(left_out))
     for var, value in reversed(bindings):
         if var in held or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
             continue
-        for candidate in _without(body, var, simplified):
-            if length(candidate) < price[1] and (new := _price(candidate)) < price:
-                body, price = candidate, new
+        if var not in dict(split(body)[0]) or better((*_without(body, var), *readings(left_out | {var}))):
+            left_out |= {var}
     return body
 
 
@@ -67,33 +95,28 @@ def _price(body: Term) -> tuple[float, int]:
     return sum(work.values()), length(body)
 
 
-def _without(body: Term, var: Var, simplified: Callable[[Term], Term]) -> Iterator[Term]:
-    """The program with the value of a binding where it is used: as it stands, in the networks that read it, by laws."""
+def _without(body: Term, var: Var) -> Iterator[Term]:
+    """The program with the value of a binding where it is used: as it stands, and in the networks that read it."""
     bindings, result = split(body)
     replacement = {var: dict(bindings)[var]}
     kept = [(bound, put_back(value, replacement)) for bound, value in bindings if bound is not var]
-    items = [put_back(item, replacement) for item in items_of(result)]
+    written = let(kept, joined(result, (put_back(item, replacement) for item in items_of(result))))
     before = {*values_of(body)}
+    yield written
+    yield _with_values(written, lambda value: value if value in before else factored(one_network(value)))
 
-    def with_values(changed: Callable[[Term], Term]) -> Term:
-        def value_of(value: Term) -> Term:
-            return value if value in before or isinstance(value, Implicit) or is_call(value) else changed(value)
 
-        return let([(bound, value_of(value)) for bound, value in kept], joined(result, map(value_of, items)))
+def _with_values(body: Term, changed: Callable[[Term], Term]) -> Term:
+    """The program with its values changed, but those that are calls."""
+    bindings, result = split(body)
 
-    yield with_values(lambda value: value)
-    yield with_values(lambda value: factored(one_network(value)))
-    if _is_function(replacement[var]):
-        yield with_values(simplified)
+    def value_of(value: Term) -> Term:
+        return value if isinstance(value, Implicit) or is_call(value) else changed(value)
+
+    return let([(bound, value_of(value)) for bound, value in bindings], joined(result, map(value_of, items_of(result))))
 
 
 def _is_in_an_equation(var: Var, body: Term) -> bool:
     """Whether an equation reads a variable: solving it would compute the value again and again."""
     parts = (part for value in values_of(body) if var in value.free for part in subterms(value))
     return any(isinstance(part, Implicit) and var in part.free for part in parts)
-
-
-def _is_function(value: Term) -> bool:
-    """Whether laws may meet the value of a binding: a function of what is around, or a sum with one."""
-    body = value.body if isinstance(value, Lambda) else value
-    return isinstance(body, Primitive) or (isinstance(body, Add) and any(isinstance(p, Primitive) for p in body.terms))

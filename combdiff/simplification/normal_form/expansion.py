@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
+from math import prod
 
 from combdiff.ir import (
     MINUS_ONE,
@@ -43,6 +44,7 @@ from combdiff.ir import (
 from combdiff.simplification.normal_form.contraction import normalise
 
 HALF = Number(Fraction(1, 2))
+MOST_ADDENDS = 16  # of a sum that is multiplied out
 Addend = tuple[Term, ...]
 
 
@@ -134,6 +136,32 @@ def _product(factors: Iterable[Term], names: Names) -> list[Addend]:
     ]
     joined = [mul(*(factor for part in choice for factor in part)) for choice in product(*opened)]
     return [factors_of(term) for term in joined if term is not ZERO]
+
+
+def multiplied_out(term: Term, names: Names) -> Term:
+    """A scalar term as a sum of products, as far as these are few; what is so equal as polynomials is equal.
+
+    Σ_i (x[i] − m)·2 becomes 2 Σ_i x[i] − 2 n m. Sums inside functions stay as they are.
+    """
+    return add(*(mul(*normal) for normal in _multiplied_out(term, names)))
+
+
+def _multiplied_out(term: Term, names: Names) -> list[Addend]:
+    match term:
+        case Add():
+            parts = [part for inner in term.terms for part in _multiplied_out(inner, names)]
+        case Mul():
+            opened = [_multiplied_out(factor, names) for factor in term.factors]
+            if prod(map(len, opened)) > MOST_ADDENDS:
+                return [factors_of(term)]
+            parts = [tuple(f for part in choice for f in part) for choice in product(*opened)]
+        case Sum():
+            renamed = {index: names.fresh(index) for index in term.indices}
+            inside = _multiplied_out(substitute(term.body, renamed), names)
+            parts = [factors_of(normalise(total(renamed.values(), mul(*part)), names)) for part in inside]
+        case _:
+            return [factors_of(normalise(term, names))]
+    return parts if len(parts) <= MOST_ADDENDS else [factors_of(term)]
 
 
 def closed(indices: Iterable[Var], factors: Sequence[Term], names: Names) -> Addend:

@@ -10,14 +10,32 @@ Invariant: equal terms have equal lengths, and what is added to a term makes it 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
-from combdiff.ir import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, Var, items_of, remembered, split
+from combdiff.ir import (
+    Add,
+    Apply,
+    Conj,
+    Coordinate,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Var,
+    function,
+    items_of,
+    negate,
+    remembered,
+    split,
+)
 
 
 def length(body: Term) -> int:
     """How many symbols a let program takes in index notation, a definition once; commas are not counted."""
     bindings, result = split(body)
-    heads = sum(2 + _indices(len(value.parameters)) if isinstance(value, Lambda) else 2 for _, value in bindings)
+    heads = sum(2 + (_indices(len(value.parameters)) if isinstance(value, Lambda) else 0) for _, value in bindings)
     return heads + sum(_inner(value) for _, value in bindings) + sum(_inner(item) for item in items_of(result))
 
 
@@ -41,7 +59,7 @@ def printed_length(term: Term) -> int:
         case Sum():
             return 1 + len(term.indices) + _bracketed(term.body)
         case Mul():
-            return _product(term)
+            return _product(term.factors)
         case Add():
             negative = sum(_is_negative(part) for part in term.terms)
             return sum(map(printed_length, term.terms)) + len(term.terms) - 1 - min(negative, len(term.terms) - 1)
@@ -49,9 +67,9 @@ def printed_length(term: Term) -> int:
             return 1 + _bracketed(term.body)
         case Primitive(name="power"):
             base, exponent = term.arguments
-            if isinstance(exponent, Number) and exponent.real == -1:
-                return 2 + _bracketed(base)
-            return _bracketed(base) + printed_length(exponent)
+            return _product((term,)) if _is_below(exponent) else _bracketed(base) + printed_length(exponent)
+        case Coordinate():
+            return printed_length(term.form)
         case Apply():
             return printed_length(term.function) + 2 + sum(map(printed_length, term.arguments))
     return 1 + (2 if term.children else 0) + sum(map(printed_length, term.children))
@@ -62,13 +80,35 @@ def _is_negative(term: Term) -> bool:
     return isinstance(first, Number) and first.real < 0
 
 
-def _product(term: Mul) -> int:
+def _is_below(exponent: Term) -> bool:
+    """Whether a power with that exponent is written as a fraction."""
+    return isinstance(exponent, Number) and exponent.real < 0
+
+
+def _product(factors: Sequence[Term]) -> int:
     """The symbols of a product: −1 is a sign, a factor that occurs again a power, and one over a power a fraction."""
-    number = 0
-    if isinstance(first := term.factors[0], Number):
-        number = 1 if first.real == -1 and not first.imag else printed_length(first)
-    counts = Counter(factor for factor in term.factors if not isinstance(factor, Number))
-    return number + sum(_bracketed(factor) + (count > 1) for factor, count in counts.items())
+    first = factors[0]
+    sign = isinstance(first, Number) and first.real == -1 and not first.imag
+    above: Counter[Term] = Counter(factor for factor in factors if not sign or factor is not first)
+    below: Counter[Term] = Counter()
+    for factor in list(above):
+        if isinstance(factor, Primitive) and factor.name == "power" and _is_below(factor.arguments[1]):
+            base, exponent = factor.arguments
+            assert isinstance(exponent, Number)
+            if isinstance(exponent.real, int):
+                below[base] -= exponent.real * above.pop(factor)
+            else:
+                below[function("power", base, negate(exponent))] += above.pop(factor)
+    whole = sign + (_powers(above) or 1)
+    if not below:
+        return whole
+    brackets = 2 * any(isinstance(factor, Sum) for factor in above) + 2 * (len(below) > 1)
+    return whole + 1 + _powers(below) + brackets
+
+
+def _powers(factors: Counter[Term]) -> int:
+    """The symbols of factors, each with a raised number where it occurs again."""
+    return sum(_bracketed(factor) + (count != 1) for factor, count in factors.items())
 
 
 def _bracketed(term: Term) -> int:

@@ -10,24 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from combdiff.ir import Add, Apply, Number, Primitive, Sum, Term, Var, add, apply, factors_of, function, mul, substitute
+from combdiff.ir import (
+    Add,
+    Apply,
+    Number,
+    Sum,
+    Term,
+    Var,
+    add,
+    apply,
+    factors_of,
+    function,
+    mul,
+    substitute,
+    whole_power,
+)
 from combdiff.simplification.egraph.extraction import index_variables
 from combdiff.simplification.normal_form.expansion import Addend
-
-Power = tuple[Term, int]  # base, whole exponent
 
 
 def with_shares(factors: Iterable[Term], definitions: Mapping[Var, Term]) -> Addend:
     """The factors of a product, those that are addends of a divisor multiplied with it; `definitions` are bindings."""
     found = [part for factor in factors for part in _with_divisors_in_front(factor)]
-    for divisor in [factor for factor in found if _power(factor)[1] < 0]:
-        base, exponent = _power(divisor)
+    for divisor in [factor for factor in found if whole_power(factor)[1] < 0]:
+        base, exponent = whole_power(divisor)
         left = -exponent
         summed = _sum(base, definitions)
         if summed is None:
             continue
         for factor in list(found):
-            part, count = _power(factor)
+            part, count = whole_power(factor)
             if factor is not divisor and 0 < count <= left and _is_addend(part, summed):
                 found[found.index(factor)] = mul(factor, _raised(base, -count))
                 left -= count
@@ -53,18 +65,9 @@ def _with_divisors_in_front(factor: Term) -> Addend:
 def _exponents(product: Term) -> dict[Term, int]:
     """The factors of a product by their bases, with how often each occurs."""
     found: dict[Term, int] = {}
-    for base, n in map(_power, factors_of(product)):
+    for base, n in map(whole_power, factors_of(product)):
         found[base] = found.get(base, 0) + n
     return found
-
-
-def _power(factor: Term) -> Power:
-    """A factor as a whole power; others are their own first."""
-    if isinstance(factor, Primitive) and factor.name == "power":
-        exponent = factor.arguments[1]
-        if isinstance(exponent, Number) and isinstance(exponent.real, int) and not exponent.imag:
-            return factor.arguments[0], exponent.real
-    return factor, 1
 
 
 def _raised(base: Term, exponent: int) -> Term:

@@ -1,0 +1,63 @@
+"""A let program in one e-graph: laws see through the names of definitions; what is read depends on those kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir import Apply, Lambda, Names, Number, Range, Space, Sum, Var, add, function, let, mul, split
+from combdiff.ir.interpreter import evaluate
+from combdiff.printing.plain import text
+from combdiff.simplification.egraph.programs import ProgramClasses
+from combdiff.simplification.normal_form.canonical import canonical
+from combdiff.simplification.normal_form.expansion import multiplied_out
+
+SEEN_THROUGH = {  # what a binding would keep from the laws
+    "x (5)\nΣ_i (x[i] - (Σ_j x[j]) / 5)² / 5": "d ↦ 2/5 x[d] - 2/25 Σ_j x[j]",
+    "x (n, n)\nt = x·x\ntr(t·t·x)": "(d, e) ↦ 5 Σ_{k,i,j} x[e,k] x[k,j] x[i,d] x[j,i]",
+    "x ()\nlog(x + sqrt(1 + x^2))": "1 / sqrt(1 + x²)",
+    "x ()\nlog(1 + exp(x))": "1 / (1 + exp(-x))",
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), SEEN_THROUGH.items())
+def test_laws_see_through_definitions(program: str, expected: str) -> None:
+    found = cd.grad(cd.read(program), wrt="x")
+    assert str(found).removeprefix("x ↦ ") == expected
+
+
+def test_the_same_classes_are_read_with_a_definition_and_without() -> None:
+    x, t = (Var(name, Space("n")) for name in "xt")
+    i, d = (Var(name, Range("n")) for name in "id")
+    exponential = Lambda((i,), function("exp", Apply(x, (i,))))
+    at = Apply(t, (d,))
+    share = Lambda((d,), mul(at, function("power", add(Number(1), at), Number(-1))))
+    classes = ProgramClasses(let([(t, exponential)], share), (), {})
+    kept, written = classes.without(frozenset()), classes.without(frozenset({t}))
+    assert kept is not None
+    assert written is not None
+    assert [var for var, _ in split(kept)[0]] == [t]
+    assert text(written) == "d ↦ 1 / (1 + exp(-x[d]))"
+    values = {x: np.array([0.3, -1.2])}
+    np.testing.assert_allclose(evaluate(kept, values, {"n": 2}), evaluate(written, values, {"n": 2}))
+
+
+def test_what_is_equal_as_a_polynomial_is_equal_multiplied_out() -> None:
+    x, m = Var("x", Space("n")), Var("m", Space())
+    i = Var("i", Range("n"))
+    mean = Sum((i,), mul(add(Apply(x, (i,)), mul(Number(-1), m)), add(Apply(x, (i,)), m)))
+    assert text(canonical(multiplied_out(mean, Names(mean)))) == "Σ_i x[i]² - m² n"
+
+
+SIZES = {
+    "x (n)\nΣ_{i,j} (x[i] - x[j])²": "d ↦ 4 x[d] n - 4 Σ_i x[i]",
+    "x (9)\nΣ_{i,j} (x[i] - x[j])² / 2": "d ↦ 18 x[d] - 2 Σ_i x[i]",
+    "x (n)\n(x) ↦ (Σ_i x[i]) (Σ_{j<n} 1) / n": "d<n ↦ 1",
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), SIZES.items())
+def test_a_sum_of_ones_is_a_size(program: str, expected: str) -> None:
+    assert expected in str(cd.grad(cd.read(program)))
+    cd.testing.check_grad(cd.read(program), "x", x=np.arange(9.0))
