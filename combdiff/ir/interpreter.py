@@ -32,7 +32,18 @@ from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import is_matrix_function
-from combdiff.ir.numerics import cholesky, eigvalsh, eigvecsh, products_of_others, qr_r, svd_left, svd_right, svdvals
+from combdiff.ir.numerics import (
+    cholesky,
+    eigvalsh,
+    eigvecsh,
+    expm,
+    products_of_others,
+    qr_r,
+    sqrtm,
+    svd_left,
+    svd_right,
+    svdvals,
+)
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import subterms
@@ -82,6 +93,8 @@ _MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "svd_right": svd_right,
     "qr_r": lambda matrices: qr_r(matrices, "matrix"),
     "pinv": np.linalg.pinv,
+    "expm": expm,
+    "sqrtm": sqrtm,
     "prod": lambda arrays: np.prod(arrays, (-2, -1)),
     "prod_others": products_of_others,
     "cumprod": lambda arrays: np.cumprod(arrays, -1),
