@@ -188,9 +188,9 @@ class _Scaling(Rewriting):
         sums = [factor for factor in term.factors if isinstance(factor, Sum)]
         within = summed.union(*(factor.indices for factor in sums))
         plain = [_plain(f) for one in (term, *(factor.body for factor in sums)) for f in factors_of(one)]
-        heads = [factor.function if isinstance(factor, Apply) else None for factor in plain]
+        heads = [factor.function if isinstance(factor, Apply) else factor for factor in plain]
         for factor, head in zip(plain, heads, strict=True):
-            if head is not None and within and heads.count(head) > 1:
+            if within and not isinstance(head, Number | Guard) and heads.count(head) > 1:
                 yield factor, heads.count(head), within
         for factor in term.factors:
             yield from self._squares(factor, summed)
