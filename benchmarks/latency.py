@@ -1,9 +1,10 @@
-"""How long derivations take from a cold start, beside `jax.jit` where the same program is written for JAX.
+"""How long derivations take from a cold start, beside `jax.jit` of the same program written for JAX.
 
 Every figure comes from a fresh process with compiled modules on disk: CPU seconds (of all threads) from the first
-import to the first value of the derivative on the same small arrays, for combdiff also as text. Names on the command
-line choose programs.
-Run: python benchmarks/latency.py [--jax] [--repeats 3] [name …]
+import to the first value of the derivative on the same small arrays, for combdiff also as text. With JAX beside it the
+values of the two are compared, to 1e-8 of the largest, and in no derivative of combdiff's a Σ may hold a δ. Names on
+the command line choose programs.
+Run: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/latency.py [--jax] [--repeats 3] [name …]
 """
 
 import argparse
@@ -12,6 +13,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,10 +21,11 @@ from typing import Any
 import numpy as np
 
 STEPS, LAYERS = 10, 64
+CLOSE = 1e-8  # of the largest number in a result
 
 
-def derived(name: str) -> str:
-    """The derivative of a program by combdiff, as text."""
+def derived(name: str) -> tuple[str, Any]:
+    """The derivative of a program by combdiff, as text and on the arrays; of no program the names of all."""
     import combdiff as cd
 
     n, c = cd.Space("n"), complex
@@ -92,6 +95,25 @@ def derived(name: str) -> str:
         density = cd.tensor(lambda i: cd.sum(lambda k: p[k] * np.exp(-cd.sum(lambda d: (x[i, d] - m[k, d]) ** 2))))
         return cd.sum(lambda i: np.log(density[i]))
 
+    def conv(w, x):
+        return np.tanh(cd.tensor(lambda i: cd.sum(lambda k: w[k] * x[i + k]), i=x.shape[0] - 2))
+
+    def ising(m, J, h):
+        def entropy(p):
+            return p * np.log(p)
+
+        energy = cd.sum(lambda i: -J[i] * m[i] * m[i + 1] - h[i] * m[i])
+        return energy + cd.sum(lambda i: entropy((1 + m[i]) / 2) + entropy((1 - m[i]) / 2))
+
+    def neo_hooke(F, mu, la):
+        volume = cd.logdet(F)
+        return mu / 2 * ((F * F).sum() - 3) - mu * volume + la / 2 * volume**2
+
+    def quadratic(V, t, u):
+        ring = cd.einsum("acik,klcd,dblj->abij", t, V, t)
+        ladder = cd.einsum("abkl,klcd,cdij->abij", t, V, t)
+        return cd.einsum("abij,abij->", u, ring + ladder / 4) + cd.einsum("ijab,abij->", V, t) / 4
+
     matrix, K, B = cd.Space("n", "n"), cd.Cyclic("K"), cd.Symmetric("B")
     R = cd.Space(*"NNNN", dtype=c, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])
     S = cd.Space("N", "N", K, K, dtype=c, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"])
@@ -131,12 +153,48 @@ def derived(name: str) -> str:
         "Gaussian mixture": lambda: cd.grad(
             program(mixture, cd.Space("n", "d"), cd.Space("k", "d"), cd.Space("k")), "m"
         ),
+        "GP evidence": lambda: cd.value_and_grad(program(evidence, n, n, number, number), ("s", "w")),
+        "shooting, 6 steps": lambda: cd.value_and_grad(program(shooting, number, number)),
+        "neo-Hooke, Hessian": lambda: cd.hessian(program(neo_hooke, cd.Space(3, 3), number, number)),
+        "autoencoder": lambda: cd.grad(
+            program(
+                autoencoder(np),
+                *map(cd.Space, "kkkn", "nnnk"),
+                cd.Space("b", "n"),
+                cd.Space("b", "k"),
+            ),
+            ("A", "B", "C", "D"),
+        ),
+        "Ising mean field": lambda: cd.grad(program(ising, cd.Space(K), cd.Space(K), cd.Space(K))),
+        "principal components": lambda: cd.grad(program(components, cd.Space("m", "n"), cd.Space("n", "k")), "W"),
+        "convolutions": lambda: cd.grad(program(convolutions(conv), *[cd.Space(3)] * 3, cd.Space(24)), ("u", "v", "w")),
+        "LSTM, 3 steps": lambda: cd.grad(
+            program(lstm(np), cd.Space(4, "k", "k"), cd.Space(4, "k", "n"), cd.Space(3, "n")), ("A", "B")
+        ),
+        "coupled cluster, quadratic": lambda: cd.value_and_grad(
+            program(quadratic, cd.Space(*"oovv"), cd.Space(*"vvoo"), cd.Space(*"vvoo")), ("t", "u")
+        ),
+        "logistic regression, Hessian": lambda: cd.hessian(
+            program(regression(np), cd.Space("n"), cd.Space("m", "n"), cd.Space("m")), "w"
+        ),
     }
     if not name:
-        return "\n".join(cases)
+        return "\n".join(cases), ()
     derivative = cases[name]()
-    derivative(*arrays(name))
-    return str(derivative)
+    values, text = derivative(*arrays(name)), str(derivative)
+    if _sums_delta(derivative.term):
+        raise SystemExit(f"{name}: a Σ holds a δ of its index in\n{text}")
+    return text, values
+
+
+def _sums_delta(term: Any) -> bool:
+    """Whether a Σ in a term holds a δ of an index that it binds."""
+    from combdiff.ir import Delta, Sum, subterms
+
+    sums = (node for node in subterms(term) if isinstance(node, Sum))
+    return any(
+        isinstance(part, Delta) and not part.free.isdisjoint(node.indices) for node in sums for part in subterms(node)
+    )
 
 
 # --- the arrays --------------------------------------------------------------------------------------------------
@@ -197,6 +255,16 @@ def arrays(name: str) -> tuple[Any, ...]:
         "Wannier": lambda: (np.array([1.0, 0.5, 1.0]), overlaps(3, 4), complex_(3, 2, 4)),
         "RNN, 6 steps": lambda: (real(4, 4), real(4, 4), real(6, 4)),
         "Gaussian mixture": lambda: (real(9, 2), real(3, 2), np.array([0.2, 0.3, 0.5])),
+        "GP evidence": lambda: (real(8), real(8), 1.0, 0.5),
+        "shooting, 6 steps": lambda: (0.7, 0.1),
+        "neo-Hooke, Hessian": lambda: (np.eye(3) + real(3, 3) / 3, 1.2, 0.8),
+        "autoencoder": lambda: (real(3, 5), real(3, 5), real(3, 5), real(5, 3), real(7, 5), real(7, 3)),
+        "Ising mean field": lambda: (np.tanh(real(9)), real(9), real(9)),
+        "principal components": lambda: (real(9, 5), real(5, 2)),
+        "convolutions": lambda: (real(3), real(3), real(3), real(24)),
+        "LSTM, 3 steps": lambda: (real(4, 4, 4), real(4, 4, 3), real(3, 3)),
+        "coupled cluster, quadratic": lambda: (real(2, 2, 4, 4), real(4, 4, 2, 2), real(4, 4, 2, 2)),
+        "logistic regression, Hessian": lambda: (real(4), real(9, 4), np.sign(real(9))),
     }
     return makers[name]()
 
@@ -235,8 +303,78 @@ def layers(xp: Any) -> Callable[[Any, Any], Any]:
     return network
 
 
-def compiled(name: str) -> str:
-    """The derivative of the same program by JAX, compiled and computed once."""
+def shooting(v, h):
+    """How far a Duffing oscillator that starts with the speed v is from 1 after Runge-Kutta steps, squared."""
+
+    def slope(x, v):
+        return v, x - x**3 - v / 5
+
+    x = 0.0
+    for _ in range(6):
+        a, b = slope(x, v)
+        c, d = slope(x + h / 2 * a, v + h / 2 * b)
+        e, f = slope(x + h / 2 * c, v + h / 2 * d)
+        p, q = slope(x + h * e, v + h * f)
+        x, v = x + h / 6 * (a + 2 * c + 2 * e + p), v + h / 6 * (b + 2 * d + 2 * f + q)
+    return (x - 1) ** 2
+
+
+def components(X, W):
+    """What is left of data after their projection, with weights for columns that are not orthonormal."""
+    rest = X - X @ W @ W.T
+    return (rest * rest).sum()
+
+
+def autoencoder(xp: Any) -> Callable[..., Any]:
+    """The loss of a variational autoencoder at given noise."""
+
+    def loss(A, B, C, D, x, noise):
+        hidden = xp.tanh(x @ A.T)
+        mean, spread = hidden + x @ B.T, x @ C.T
+        found = xp.tanh((mean + xp.exp(spread) * noise) @ D.T)
+        divergence = (xp.exp(2 * spread) + mean**2 - 1 - 2 * spread).sum() / 2
+        return ((x - found) ** 2).sum() + divergence
+
+    return loss
+
+
+def convolutions(layer: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Three convolutions of one axis, each after the other."""
+
+    def network(u, v, w, x):
+        return (layer(w, layer(v, layer(u, x))) ** 2).sum()
+
+    return network
+
+
+def lstm(xp: Any) -> Callable[..., Any]:
+    """Steps of a network with gates."""
+
+    def network(A, B, x):
+        def gates(h, step):
+            return [1 / (1 + xp.exp(-(A[n] @ h + B[n] @ x[step]))) for n in range(3)]
+
+        h = cell = xp.tanh(B[3] @ x[0])
+        for step in range(3):
+            forget, enter, leave = gates(h, step)
+            cell = forget * cell + enter * xp.tanh(A[3] @ h + B[3] @ x[step])
+            h = leave * xp.tanh(cell)
+        return (h**2).sum()
+
+    return network
+
+
+def regression(xp: Any) -> Callable[..., Any]:
+    """The loss of a logistic regression with a penalty."""
+
+    def loss(w, X, y):
+        return xp.log(1 + xp.exp(-y * (X @ w))).sum() + (w**2).sum() / 2
+
+    return loss
+
+
+def compiled(name: str) -> tuple[str, Any]:
+    """The same by JAX, compiled and computed once; gradients as combdiff has them, conjugates of JAX's."""
     import jax
     import jax.numpy as jnp
 
@@ -300,6 +438,23 @@ def compiled(name: str) -> str:
         distances = ((x[:, None, :] - m[None, :, :]) ** 2).sum(axis=2)
         return jnp.log((p * jnp.exp(-distances)).sum(axis=1)).sum()
 
+    def conv(w, x):
+        return jnp.tanh(jnp.convolve(x, w[::-1], mode="valid"))
+
+    def ising(m, J, h):
+        energy = -(J * m * jnp.roll(m, -1) + h * m).sum()
+        shares = jnp.concatenate([(1 + m) / 2, (1 - m) / 2])
+        return energy + (shares * jnp.log(shares)).sum()
+
+    def neo_hooke(F, mu, la):
+        volume = jnp.linalg.slogdet(F)[1]
+        return mu / 2 * ((F * F).sum() - 3) - mu * volume + la / 2 * volume**2
+
+    def quadratic(V, t, u):
+        ring = einsum("acik,klcd,dblj->abij", t, V, t)
+        ladder = einsum("abkl,klcd,cdij->abij", t, V, t)
+        return einsum("abij,abij->", u, ring + ladder / 4) + einsum("ijab,abij->", V, t) / 4
+
     grad, both, hessian = jax.grad, jax.value_and_grad, jax.hessian
     cases: dict[str, Callable[..., Any]] = {
         "logistic map, 10 steps": grad(logistic),
@@ -316,39 +471,61 @@ def compiled(name: str) -> str:
         "Wannier": grad(wannier, 2),
         "RNN, 6 steps": grad(rnn),
         "Gaussian mixture": grad(mixture, 1),
+        "GP evidence": both(evidence, (2, 3)),
+        "shooting, 6 steps": both(shooting),
+        "neo-Hooke, Hessian": hessian(neo_hooke),
+        "autoencoder": grad(autoencoder(jnp), (0, 1, 2, 3)),
+        "Ising mean field": grad(ising),
+        "principal components": grad(components, 1),
+        "convolutions": grad(convolutions(conv), (0, 1, 2)),
+        "LSTM, 3 steps": grad(lstm(jnp), (0, 1)),
+        "coupled cluster, quadratic": both(quadratic, (1, 2)),
+        "logistic regression, Hessian": hessian(regression(jnp)),
     }
     if not name:
-        return "\n".join(cases)
-    return str(jax.block_until_ready(jax.jit(cases[name])(*arrays(name))))
+        return "\n".join(cases), ()
+    values = jax.block_until_ready(jax.jit(cases[name])(*arrays(name)))
+    return str(values), jax.tree.map(jnp.conj, values)
 
 
 # --- measuring -----------------------------------------------------------------------------------------------------
 
 
-def cold(library: str, name: str, repeats: int) -> float:
-    """The median CPU seconds of fresh processes, after one that fills the caches of the file system."""
+def flat(values: Any) -> np.ndarray:
+    """All numbers of a result."""
+    if isinstance(values, tuple | list):
+        return np.concatenate([flat(value) for value in values])
+    return np.asarray(values).reshape(-1).astype(complex)
+
+
+def cold(library: str, name: str, repeats: int) -> tuple[float, np.ndarray]:
+    """The median CPU seconds of fresh processes, after one that fills the caches of the file system; the values."""
     spent = []
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    for _ in range(repeats + 1):
-        command = [sys.executable, __file__, "--one", library, name]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        if done.returncode:
-            raise SystemExit(f"{name} by {library} failed:\n{done.stderr}")
-        spent.append(float(done.stdout.splitlines()[-1]))
-    return statistics.median(spent[1:] or spent)
+    with tempfile.TemporaryDirectory() as folder:
+        values = os.path.join(folder, "values.npy")
+        for _ in range(repeats + 1):
+            command = [sys.executable, __file__, "--one", library, name, "--values", values]
+            done = subprocess.run(command, capture_output=True, text=True, env=environment)
+            if done.returncode:
+                raise SystemExit(f"{name} by {library} failed:\n{done.stderr}")
+            spent.append(float(done.stdout.splitlines()[-1]))
+        return statistics.median(spent[1:] or spent), np.load(values)
 
 
 def table(names: list[str], repeats: int, with_jax: bool) -> None:
-    """A line for each program: seconds by combdiff, by JAX, and their ratio."""
-    twins = compiled("").splitlines() if with_jax else []
-    print(f"{'program':<30} {'combdiff':>9} {'jax':>7} {'ratio':>6}")
+    """A line for each program: seconds by combdiff, by JAX, their ratio, and how far the values are apart."""
+    print(f"{'program':<30} {'combdiff':>9} {'jax':>7} {'ratio':>6} {'apart':>8}")
     for name in names:
-        ours = cold("combdiff", name, repeats)
-        if name in twins:
-            theirs = cold("jax", name, repeats)
-            print(f"{name:<30} {ours:9.2f} {theirs:7.2f} {ours / theirs:6.2f}", flush=True)
-        else:
+        ours, values = cold("combdiff", name, repeats)
+        if not with_jax:
             print(f"{name:<30} {ours:9.2f}", flush=True)
+            continue
+        theirs, expected = cold("jax", name, repeats)
+        apart = abs(values - expected).max() / abs(expected).max()
+        print(f"{name:<30} {ours:9.2f} {theirs:7.2f} {ours / theirs:6.2f} {apart:8.0e}", flush=True)
+        if not apart < CLOSE:
+            raise SystemExit(f"{name}: the values are {apart:.0e} apart")
 
 
 def main() -> None:
@@ -358,13 +535,18 @@ def main() -> None:
     parser.add_argument("--jax", action="store_true", help="beside JAX, if it is installed")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--one", nargs=2, metavar=("LIBRARY", "NAME"), help="one derivation, its seconds printed last")
+    parser.add_argument("--values", help="a file for the values of that derivation")
     given = parser.parse_args()
     if given.one:
         library, name = given.one
-        print(derived(name) if library == "combdiff" else compiled(name))
-        print(time.process_time())
+        text, values = derived(name) if library == "combdiff" else compiled(name)
+        seconds = time.process_time()
+        if given.values:
+            np.save(given.values, flat(values))
+        print(text)
+        print(seconds)
     else:
-        names = given.names or derived("").splitlines()
+        names = given.names or derived("")[0].splitlines()
         table(names, given.repeats, given.jax and importlib.util.find_spec("jax") is not None)
 
 

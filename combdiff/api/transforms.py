@@ -50,6 +50,7 @@ from combdiff.ir import (
     split,
     subterms,
     type_of,
+    values_of,
 )
 from combdiff.planning import cost
 from combdiff.runtime import rough_plan
@@ -58,6 +59,8 @@ from combdiff.simplification import (
     gathered,
     is_real,
     one_warning,
+    outline,
+    program_cost,
     rule_paths,
     simplify_body,
     stopped,
@@ -67,6 +70,7 @@ from combdiff.simplification import (
 
 BYTES = 8  # of a number
 ABOUT = 1.1  # times the least cost, to be about as little
+MOST_COMPARED = 200  # symbols of an outline up to which equal derivatives are all simplified, and then compared
 Wrt = str | Sequence[str] | None
 
 
@@ -216,11 +220,12 @@ def cheapest(
 ) -> tuple[Lambda, Term | None]:
     """The derivative that costs least among equal ones, and the body it was simplified from, None if it was not.
 
-    Of simplified ones that cost about as little the shortest is taken.
+    Of simplified ones that cost about as little the shortest is taken. Which are worth simplifying their outlines tell.
     """
     found: dict[Lambda, Stops] = {}
     raw: dict[Lambda, Term] = {}
-    for body in bodies:
+    bodies = list(dict.fromkeys(bodies))
+    for body in _promising(bodies) if simplified and len(bodies) > 1 else bodies:
         with gathered() as stops:
             term = derived(f.term, f.term.parameters, body, simplified, rules)
         if term not in found:
@@ -231,6 +236,17 @@ def cheapest(
     for limit, name in found[term]:  # a budget met by what is not taken is nobody's business
         stopped(limit, name)
     return term, raw[term] if simplified else None
+
+
+def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
+    """Of equal bodies with long outlines the one whose outline is shortest of those that take least work, about."""
+    outlines = {body: outline(body) for body in bodies}
+    lengths = {body: sum(map(symbols, values_of(outlines[body]))) for body in bodies}
+    if min(lengths.values()) <= MOST_COMPARED:
+        return bodies
+    works = {body: program_cost(outlines[body]) for body in bodies}
+    near = [body for body in bodies if works[body] <= ABOUT * min(works.values())]
+    return [min(near, key=lengths.__getitem__)]
 
 
 @one_warning()

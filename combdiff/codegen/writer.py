@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 
 from combdiff.codegen.iteration import IterationLoop, loop_lines, results_of
 from combdiff.codegen.sweeps import BlockLines, SweepLoop, back_lines, forward_lines
 from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
 from combdiff.ir import Function, Space, Symmetric
+from combdiff.kernels import needed, standard_imports
 from combdiff.planning import (
     Arrange,
     Collect,
@@ -56,7 +57,7 @@ from combdiff.polyhedra import Linear
 
 
 def source(plan: Plan, name: str, backend: str = "numpy") -> str:
-    """The source of `def name(parameters): …` with the imports and helpers it needs.
+    """The source of `def name(parameters): …` with the imports that it needs, and behind it the helpers.
 
     Raises UnsupportedError for a backend that is none of `dialects.DIALECTS`.
     """
@@ -64,11 +65,13 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     functions = list(_Writer(plan, name, used).functions())
     solves = any(text.startswith("def _") for text in functions)
     numpy = () if used.solves or not solves else dialect("numpy").imports
-    jax = ("import jax",) if any("jax.lax." in text for text in functions) else ()
+    helpers = needed(used.helpers(), functions).values()
+    jax = ("import jax",) if any(re.search(r"\bjax\.(lax|jit)\b", text) for text in (*functions, *helpers)) else ()
     libraries = (used, dialect("numpy")) if numpy else (used,)
     special = [each.special_import for each in libraries if _calls_special(each, functions)]
-    imports = "\n".join(dict.fromkeys((*jax, *used.imports, *numpy, *special)))
-    return "\n\n\n".join([imports, *_used_helpers(used.helpers(), functions), *functions]) + "\n"
+    standard = [*own, ""] if (own := standard_imports((*functions, *helpers))) else []
+    imports = "\n".join(dict.fromkeys((*standard, *jax, *used.imports, *numpy, *special)))
+    return "\n\n\n".join(text.rstrip() for text in (imports, *functions, *helpers)) + "\n"
 
 
 def _calls_special(used: NumPyDialect, functions: Sequence[str]) -> bool:
@@ -81,24 +84,13 @@ def step_names(plan: Plan, name: str) -> list[str]:
     return _Writer(plan, name, dialect("numpy")).names
 
 
-def _used_helpers(helpers: Mapping[str, str], functions: Iterable[str]) -> list[str]:
-    """The texts of the helpers that functions call, and of those that they call."""
-    used, todo = set[str](), list(functions)
-    while todo:
-        text = todo.pop()
-        called = helpers.keys() & set(re.findall(r"\w+(?=\()", text)) - used
-        used |= called
-        todo += [helpers[name] for name in called]
-    return [text for name, text in helpers.items() if name in used]
-
-
 def _on_numpy_arrays(plan: Plan, name: str) -> str:
     """The function of a plan for NumPy arrays, with helpers of its own, in the source for another library."""
     numpy = dialect("numpy")
     functions = list(_Writer(plan, name, numpy).functions())
-    parts = [*_used_helpers(numpy.helpers(), functions), *functions, f"return {name}"]
+    parts = [text.rstrip() for text in (*functions, *needed(numpy.helpers(), functions).values())]
     head = f'def _{name}():\n    """An equation on NumPy arrays."""\n'
-    return head + indent("\n\n".join(parts), "    ") + f"\n\n\n{name} = _{name}()"
+    return head + indent("\n\n".join([*parts, f"return {name}"]), "    ") + f"\n\n\n{name} = _{name}()"
 
 
 class _Writer:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.dialects.numpy import NumPyDialect
 from combdiff.ir import MATRIX_TABLE, TABLE
-from combdiff.kernels import REGIONS, matrix_helpers, texts
+from combdiff.kernels import matrix_helpers, texts
 
 
 class DaskDialect(NumPyDialect):
@@ -34,10 +34,7 @@ class DaskDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        helpers = {**REGIONS["dask"], **texts("dask"), **matrix_helpers("np")}
-        for name in ("_gather", "_spread"):
-            helpers[f"{name}_block"] = texts("numpy")[name].replace(f"def {name}(", f"def {name}_block(")
-        return {**helpers, **self.solvers()}
+        return {**texts("dask"), **matrix_helpers("np"), **self.solvers()}
 
     def largest(self, operand: str, axes: str) -> str:
         """Dask refuses the largest of no elements."""

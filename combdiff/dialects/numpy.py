@@ -17,7 +17,7 @@ from math import factorial
 
 from combdiff.errors import UnsupportedError
 from combdiff.ir import MATRIX_TABLE, OWN, SCIPY, TABLE, Number
-from combdiff.kernels import BANDS, REGIONS, matrix_helpers, texts
+from combdiff.kernels import matrix_helpers, texts
 
 # Powers that are written as something cheaper.
 _POWERS = {
@@ -83,7 +83,7 @@ class NumPyDialect:
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
-        return {**matrix_helpers(self.np), **BANDS, **REGIONS["numpy"], **texts("numpy"), **texts("schedules")}
+        return {**matrix_helpers(self.np), **texts("bands"), **texts("numpy"), **texts("schedules")}
 
     def solvers(self) -> Mapping[str, str]:
         """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
@@ -210,6 +210,8 @@ class NumPyDialect:
 
     def matrix_function(self, name: str, operand: str, shape: str) -> str:
         """A function of `matrices.MATRIX_TABLE`, whose result has that shape."""
+        if name == "adj" and self.native:  # the way is chosen by the values
+            return f"_det_times_inverse({operand})"
         return MATRIX_TABLE[name].numpy.format(operand, np=self.np)
 
     def largest(self, operand: str, axes: str) -> str:
@@ -259,10 +261,11 @@ class CuPyDialect(NumPyDialect):
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
-        """CuPy's views have no flag that makes them read-only."""
-        names = ("_view", "_gather", "_scatter", "_spread", "_running", "_fold")
-        reads = {name: texts("numpy", self.np)[name].replace(", writeable=False", "") for name in names}
-        return {**reads, **REGIONS["cupy"], **matrix_helpers(self.np), **self.solvers(), **texts("cupy")}
+        """CuPy's views have no flag that makes them read-only, and its functions give no warnings."""
+        found = dict(texts("numpy", self.np))
+        for lacking in (", writeable=False", f'@{self.np}.errstate(invalid="ignore")\n'):
+            found = {name: text.replace(lacking, "") for name, text in found.items()}
+        return {**found, **matrix_helpers(self.np), **self.solvers(), **texts("cupy")}
 
 
 class JaxDialect(NumPyDialect):
@@ -286,7 +289,7 @@ class JaxDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        return {**REGIONS["jax"], **matrix_helpers(self.np), **self.solvers(), **texts("jax")}
+        return {**matrix_helpers(self.np), **self.solvers(), **texts("jax")}
 
     def real_type(self, arrays: Sequence[tuple[str, bool]], scalars: Sequence[tuple[str, bool]]) -> str:
         """JAX's own promotion: a number of a weak type is as wide as its numbers are, not as what stands beside it."""

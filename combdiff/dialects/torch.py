@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.dialects.numpy import WORDS, NumPyDialect
 from combdiff.ir import OWN, SCIPY, TABLE
-from combdiff.kernels import REGIONS, matrix_helpers, texts
+from combdiff.kernels import matrix_helpers, texts
 
 _TORCH = {
     "real": "torch.real({0})",
@@ -73,7 +73,7 @@ class TorchDialect(NumPyDialect):
         matrices = matrix_helpers(self.np)
         eye = "dtype=torch.bool, device=matrix.device"
         adjugate = {"_adjugate": matrices["_adjugate"].replace("dtype=bool", eye)}
-        return {**REGIONS["torch"], **matrices, **adjugate, **self.solvers(), **texts("torch"), **texts("schedules")}
+        return {**matrices, **adjugate, **self.solvers(), **texts("torch"), **texts("schedules")}
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""

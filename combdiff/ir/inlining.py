@@ -18,7 +18,7 @@ from combdiff.ir.implicit import Implicit
 from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, matrices_in
 from combdiff.ir.substitution import apply, subterms
-from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, let
+from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, let, remembered
 from combdiff.ir.types import is_domain, type_of
 
 MOST_NESTED = 3  # Σ's and functions in one another up to which a value used once is put back: chains stay readable lets
@@ -79,6 +79,7 @@ def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
     return done[term]
 
 
+@remembered
 def nesting(term: Term) -> int:
     """How deep Σ's and functions stand in one another."""
     depths: dict[Term, int] = {}

@@ -35,7 +35,22 @@ from combdiff.ir.relations import Relation
 from combdiff.ir.reuse import settled
 from combdiff.ir.steps import at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, substitute, subterms
-from combdiff.ir.terms import Add, Apply, Lambda, Let, Mul, Number, Primitive, Sum, Term, Tuple, Var, lambda_, let
+from combdiff.ir.terms import (
+    Add,
+    Apply,
+    Lambda,
+    Let,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    lambda_,
+    let,
+    remembered,
+)
 from combdiff.ir.types import is_domain, type_of
 
 __all__ = [
@@ -80,6 +95,7 @@ class _Binder:
         for term, name in hints.items():
             self.suggest(name, term)
         self.bound: dict[Term, Var] = {}
+        self.variables: set[Var] = set()
         self.by_form: dict[Term, Var] = {}
         self.done: dict[Term, Term] = {}
         self.scans: dict[Term, Scan] = {}
@@ -152,7 +168,7 @@ class _Binder:
         return isinstance(term, Sum)
 
     def _mentions_binding(self, term: Term) -> bool:
-        return not term.free.isdisjoint(self.bound.values())
+        return not term.free.isdisjoint(self.variables)
 
     def _unlet(self, term: Let) -> Term:
         """Each binding of an inner let, bound here with its name; the body with the references replaced."""
@@ -289,6 +305,7 @@ class _Binder:
             return
         whole = self.by_form.setdefault(canonical_names(given), self.names.fresh(Var("y", _space_of(given))))
         other = self.by_form.setdefault(canonical_names(Lambda(indices, apply(was, read.arguments))), whole)
+        self.variables.add(whole)
         before, self.bound = self.bound, {}
         for old, var in before.items():
             if var is read.function or var is other:
@@ -345,7 +362,8 @@ class _Binder:
         if form not in self.by_form:
             space = type_of(value)
             assert isinstance(space, Space)
-            self.by_form[form] = self.bound[value] = self.names.fresh(Var(name, space))
+            self.by_form[form] = self.bound[value] = var = self.names.fresh(Var(name, space))
+            self.variables.add(var)
         return self.by_form[form]
 
 
@@ -383,6 +401,7 @@ def _space_of(term: Term) -> Space:
     return found
 
 
+@remembered
 def canonical_names(term: Term) -> Term:
     """A term with every bound name replaced by its level, so that alpha-equal terms become one object.
 

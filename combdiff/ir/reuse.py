@@ -17,9 +17,12 @@ from collections import Counter
 
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Add, Apply, Lambda, Mul, Term
-from combdiff.ir.types import dtype_of
+from combdiff.ir.types import dtype_of, is_domain
 
-MOST_REPEATED = 18  # symbols up to which a number is written again wherever it is used
+MOST_REPEATED = 18  # symbols up to which an element of a tensor is written again wherever it is used
+MOST_REPEATED_NUMBER = (
+    7  # the same for a number without indices: r·x·(1 − x) has 8, and doubles with each step of a loop
+)
 
 
 def held(term: Term) -> Term:
@@ -55,7 +58,8 @@ def settled_parts(term: Term) -> dict[Term, Term]:
         if is_held(part):
             inside = released(part)
             often = uses[part] + uses[inside] > 2  # read bare, too, where it is all of a Σ or an argument
-            done[part] = held(done[inside]) if often and lengths[done[inside]] > MOST_REPEATED else done[inside]
+            most = MOST_REPEATED if any(is_domain(v.type) for v in inside.free) else MOST_REPEATED_NUMBER
+            done[part] = held(done[inside]) if often and lengths[done[inside]] > most else done[inside]
         else:
             done[part] = part.with_children(tuple(done[child] for child in part.children))
         _measure(done[part], lengths)

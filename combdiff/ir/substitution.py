@@ -21,13 +21,16 @@ def subterms(term: Term) -> Iterator[Term]:
     path = [(term, iter(term.children))]  # a stack of its own: a deep term would overflow that of calls
     while path:
         node, children = path[-1]
-        child = next((c for c in children if c not in seen), None)
-        if child is None:
+        for child in children:
+            if child not in seen:
+                seen.add(child)
+                if inner := child.children:
+                    path.append((child, iter(inner)))
+                    break
+                yield child
+        else:
             path.pop()
             yield node
-        else:
-            seen.add(child)
-            path.append((child, iter(child.children)))
 
 
 def fresh(var: Var, taken: Iterable[str]) -> Var:
@@ -77,7 +80,7 @@ class _Substitution:
         self.done: dict[tuple[Term, frozenset[tuple[Var, Term]]], Term] = {}
 
     def run(self, term: Term, replacement: dict[Var, Term]) -> Term:
-        active = {v: t for v, t in replacement.items() if v in term.free and t is not v}
+        active = _active(replacement, term.free)
         if not active:
             return term
         if isinstance(term, Var):
@@ -123,6 +126,13 @@ class _Substitution:
                 taken.add(new.name)
             bindings.append((new, value))
         return let(bindings, self.run(term.body, scope))
+
+
+def _active(replacement: Mapping[Var, Term], free: frozenset[Var]) -> dict[Var, Term]:
+    """What of a replacement changes a term with these free variables: looked up from the side that has fewer."""
+    if len(free) < len(replacement):
+        return {v: replacement[v] for v in free if v in replacement and replacement[v] is not v}
+    return {v: t for v, t in replacement.items() if v in free and t is not v}
 
 
 def apply(function: Term, arguments: Iterable[Term]) -> Term:

@@ -41,6 +41,10 @@ class _Interning(type):
     """Makes construction return the one object that stands for an equal term."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and "identity" not in cls.__dict__:  # the arguments are the identity, but for defaults left out
+            known = _interned.get((cls, *args))
+            if known is not None:
+                return known
         term = super().__call__(*args, **kwargs)
         with _interning:  # the dictionary's own setdefault lets two threads make one term twice
             return _interned.setdefault((cls, *term.identity()), term)
@@ -104,12 +108,7 @@ class Number(Term):
     imag: Scalar = 0
 
     def identity(self) -> tuple[object, ...]:
-        exact = [part for part in (self.real, self.imag) if not isinstance(part, float)]
-        if any(whole.bit_length() > MOST_BITS for part in exact for whole in (part.numerator, part.denominator)):
-            raise UnsupportedError(
-                f"an exact number has more than {digits(MOST_BITS)} digits", hint="write a float, or use other units"
-            )
-        return tuple((isinstance(part, float), repr(part)) for part in (self.real, self.imag))
+        return _part_identity(self.real), _part_identity(self.imag)
 
     @property
     def exact(self) -> bool:
@@ -124,6 +123,17 @@ class Number(Term):
     def value(self) -> complex | float:
         """The number as Python computes with it. Raises UnsupportedError for one that no float holds."""
         return complex(as_float(self.real), as_float(self.imag)) if self.imag else as_float(self.real)
+
+
+def _part_identity(part: Scalar) -> object:
+    """What tells a part of a number from others: 2, 2.0 and a fraction 2/1 are three, 0.0 and −0.0 two."""
+    if isinstance(part, float):
+        return "float", repr(part)
+    if max(part.numerator.bit_length(), part.denominator.bit_length()) > MOST_BITS:
+        raise UnsupportedError(
+            f"an exact number has more than {digits(MOST_BITS)} digits", hint="write a float, or use other units"
+        )
+    return part if type(part) is int else (type(part).__name__, part)
 
 
 def digits(bits: int) -> int:
@@ -453,12 +463,12 @@ def _fold(
     """The numbers among the terms combined into one, and the others."""
     constant, rest = start, []
     for term in terms:
-        if isinstance(term, Number):
-            constant = combine(constant, term)
-            if constant.exact:
-                constant = Number(tidy(constant.real), tidy(constant.imag))  # type: ignore[arg-type]
-        else:
+        if not isinstance(term, Number):
             rest.append(term)
+        elif term is not start:
+            constant = combine(constant, term)
+            if constant.exact and not type(constant.real) is type(constant.imag) is int:
+                constant = Number(tidy(constant.real), tidy(constant.imag))  # type: ignore[arg-type]
     return constant, rest
 
 

@@ -16,15 +16,11 @@ Other arrays are laid out so first, some rows at a time, with zeros around or wr
 array is what they are multiplied by (`_exchanged`); of lags those are computed side by side that are a stride apart
 (`_by_phases`). The work is that of the elements that are there.
 
-Emitted source holds the very text of these functions.
-
 Invariant: results are those of the plain sums, with infinite elements and nan too, which a band's zeros would spread.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
 from typing import Any
 
 import numpy as np
@@ -307,15 +303,3 @@ def _lags_plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, oth
     for each, part in zip(result, _each_lag(array, kept, start, stride, wrap, width, count), strict=True):
         each += part.reshape(-1, inner).T @ other.reshape(-1, outer)
     return result.reshape(width, *array.shape[kept + 1 :], *other.shape[kept + 1 :])
-
-
-def _text(function: Any) -> str:
-    """The text of a function, without types, that stands alone."""
-    return re.sub(r": (Any|int|float)\b| -> \w+", "", inspect.getsource(function)).replace("CHUNK", str(CHUNK))
-
-
-_HELPERS = (
-    *(block_size, _size, _lay, _stretch, _band, _windows, _as_they_lie, _in_place, _laid, _copied, _pieces),
-    *(_each_lag, _short, _correlate, _plainly, _exchanged, _by_phases, _lags, _lags_plainly),
-)
-BANDS = {function.__name__: _text(function) for function in _HELPERS}

@@ -1,4 +1,4 @@
-"""Kernels on Dask's arrays, chunk by chunk: what `kernels.numpy` and `kernels.box_kernels` have under the same names.
+"""Kernels on Dask's arrays, chunk by chunk: what `kernels.numpy` has under the same names.
 
     _contract("ij,jk->ik", A, B)              what chunks along j give, added pair by pair
     _gather(x, ((0, (2,), 1, 0),), (3,))      x[0], x[2], x[4], of x in one chunk
@@ -15,10 +15,10 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from combdiff.kernels.box_kernels import _keep as _keep_block
-from combdiff.kernels.box_kernels import _within as _within_block
 from combdiff.kernels.numpy import _gather as _gather_block
+from combdiff.kernels.numpy import _keep as _keep_block
 from combdiff.kernels.numpy import _spread as _spread_block
+from combdiff.kernels.numpy import _within as _within_block
 
 
 def _contract(subscripts: Any, left: Any, right: Any) -> Any:
@@ -233,3 +233,10 @@ def _largest(array: Any, axes: Any) -> Any:
     if 0 in array.shape:
         return da.full([n for axis, n in enumerate(array.shape) if axis not in axes], -np.inf)
     return array.max(axes)
+
+
+def _part(array: Any, slices: Any) -> Any:
+    """An array with zeros beside the slices of it."""
+    result = da.zeros_like(array)
+    result[slices] = array[slices]
+    return result

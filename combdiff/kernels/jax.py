@@ -8,10 +8,14 @@ Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; nothing is de
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+
+from combdiff.kernels.boxes import _boxes, _by_host
 
 
 def _gather(array: Any, axes: Any, shape: Any) -> Any:
@@ -88,3 +92,59 @@ def _on_host(solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:
         result = ShapeDtypeStruct(jnp.shape(given), dtype)
         return pure_callback(found, result, given, *captures, vmap_method="sequential")
     return jnp.asarray(found(given, *captures))
+
+
+def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
+    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
+    for _, steps, form, apart in bounds:
+        for axis, label in enumerate(pattern):
+            if steps[label]:
+                places = jnp.arange(box[label].start, box[label].stop, box[label].step)
+                form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
+        array = jnp.where(form != 0 if apart else form >= 0, array, 0)
+    return array
+
+
+def _selected(function: Any, parts: Any, patterns: Any, out: Any, box: Any, bounds: Any, hosts: Any) -> Any:
+    """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
+
+    Where a part is infinite or nan beside what meets them, finite numbers stand for it.
+    """
+    own, last = _by_host(bounds, hosts, out, len(parts))
+    kept = [_kept(part, group, box, pattern) for part, group, pattern in zip(parts, own, patterns, strict=True)]
+    result = function(*kept)
+    if any(own) and len(parts) > 1:
+        whole = [_kept(jnp.ones_like(p), group, box, q) for p, group, q in zip(parts, own, patterns, strict=True)]
+        finite = [jnp.isfinite(part) for part in kept]
+        clean = function(*(jnp.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
+        left, right = (jnp.where(well, 0, ones) for well, ones in zip(finite, whole, strict=True))
+        spoilt = function(left, whole[1]) + function(whole[0], right)
+        result = jnp.where(spoilt == 0, clean, result)
+    return _kept(result, last, box, out)
+
+
+def _part(array: Any, slices: Any) -> Any:
+    """An array with zeros beside the slices of it."""
+    return jnp.zeros_like(array).at[slices].set(array[slices])
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _keep(array: Any, conditions: Any) -> Any:
+    """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
+    result = jnp.zeros_like(array)
+    for box, bounds in _boxes(tuple(array.shape), conditions):
+        result = result.at[box].add(_kept(array[box], bounds, box, range(array.ndim)))
+    return result
+
+
+@functools.partial(jax.jit, static_argnums=(0, 2, 3, 4, 5, 6))
+def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
+    """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
+    product = functools.partial(jnp.einsum, function)
+    result = jnp.zeros([sizes[label] for label in out], jnp.result_type(*arrays))
+    for box, bounds in _boxes(sizes, conditions):
+        pairs = zip(arrays, patterns, strict=True)
+        parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
+        part = _selected(product, parts, patterns, out, box, bounds, hosts) if bounds else product(*parts)
+        result = result.at[tuple(box[label] for label in out)].add(part)
+    return result

@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from combdiff.ir import adjugate as _adjugate
 from combdiff.ir import wrapped as _wrapped
+from combdiff.kernels.boxes import _boxes, _by_host
 
 GRAM_BLOCK = 2**20  # elements that `_gram` weights at a time
 GRAM_SMALL = 2**15  # and of arrays that it weights as a whole
@@ -266,6 +268,18 @@ def _search(kind: Any, name: Any, system: Any, given: Any, dtype: Any, *captures
     return unpacked(v)
 
 
+def _det_times_inverse(matrix: Any) -> Any:
+    """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ where that keeps all digits but a few."""
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return _adjugate(matrix)
+    sizes = [np.abs(each).max((-2, -1), initial=0) * matrix.shape[-1] for each in (matrix, inverse)]
+    if not np.all(sizes[0] * sizes[1] * np.finfo(inverse.dtype).eps ** 0.5 < 0.01):
+        return _adjugate(matrix)
+    return np.linalg.det(matrix)[..., None, None] * inverse
+
+
 def _near(kind: Any, evaluated: Any, start: Any) -> Any:
     """A point near a root or minimum, by SciPy."""
     from scipy import optimize
@@ -292,3 +306,59 @@ def _near(kind: Any, evaluated: Any, start: Any) -> Any:
                 options={"gtol": 1e-9},
             )
     return found.x
+
+
+def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
+    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
+    for _, steps, form, apart in bounds:
+        for axis, label in enumerate(pattern):
+            if steps[label]:
+                places = np.arange(box[label].start, box[label].stop, box[label].step)
+                form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
+        array = np.where(form != 0 if apart else form >= 0, array, 0)
+    return array
+
+
+@np.errstate(invalid="ignore")
+def _selected(function: Any, parts: Any, patterns: Any, out: Any, box: Any, bounds: Any, hosts: Any) -> Any:
+    """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
+
+    Where a part is infinite or nan beside what meets them, finite numbers stand for it.
+    """
+    own, last = _by_host(bounds, hosts, out, len(parts))
+    kept = [_kept(part, group, box, pattern) for part, group, pattern in zip(parts, own, patterns, strict=True)]
+    result = function(*kept)
+    if any(own) and len(parts) > 1 and not np.isfinite(result).all():
+        whole = [_kept(np.ones_like(p), group, box, q) for p, group, q in zip(parts, own, patterns, strict=True)]
+        finite = [np.isfinite(part) for part in kept]
+        clean = function(*(np.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
+        left, right = (np.where(well, 0, ones) for well, ones in zip(finite, whole, strict=True))
+        spoilt = function(left, whole[1]) + function(whole[0], right)
+        result = np.where(spoilt == 0, clean, result)
+    return _kept(result, last, box, out)
+
+
+def _part(array: Any, slices: Any) -> Any:
+    """An array with zeros beside the slices of it."""
+    result = np.zeros_like(array)
+    result[slices] = array[slices]
+    return result
+
+
+def _keep(array: Any, conditions: Any) -> Any:
+    """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
+    result = np.zeros_like(array)
+    for box, bounds in _boxes(tuple(array.shape), conditions):
+        result[box] += _kept(array[box], bounds, box, range(array.ndim))
+    return result
+
+
+def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
+    """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
+    result = np.zeros([sizes[label] for label in out], np.result_type(*arrays))
+    for box, bounds in _boxes(sizes, conditions):
+        pairs = zip(arrays, patterns, strict=True)
+        parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
+        part = _selected(function, parts, patterns, out, box, bounds, hosts) if bounds else function(*parts)
+        result[tuple(box[label] for label in out)] += part
+    return result

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from combdiff.kernels.boxes import _boxes, _by_host
+
 
 def _gather(array: Any, axes: Any, shape: Any) -> Any:
     """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
@@ -106,3 +108,58 @@ def _largest(array: Any, axes: Any) -> Any:
     if 0 in array.shape:
         return array.new_full([n for axis, n in enumerate(array.shape) if axis not in axes], -torch.inf)
     return array.amax(axes)
+
+
+def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
+    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
+    for _, steps, form, apart in bounds:
+        for axis, label in enumerate(pattern):
+            if steps[label]:
+                places = torch.arange(box[label].start, box[label].stop, box[label].step, device=array.device)
+                form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
+        array = torch.where(form != 0 if apart else form >= 0, array, 0)
+    return array
+
+
+def _selected(function: Any, parts: Any, patterns: Any, out: Any, box: Any, bounds: Any, hosts: Any) -> Any:
+    """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
+
+    Where a part is infinite or nan beside what meets them, finite numbers stand for it.
+    """
+    own, last = _by_host(bounds, hosts, out, len(parts))
+    kept = [_kept(part, group, box, pattern) for part, group, pattern in zip(parts, own, patterns, strict=True)]
+    result = function(*kept)
+    if any(own) and len(parts) > 1:
+        whole = [_kept(torch.ones_like(p), group, box, q) for p, group, q in zip(parts, own, patterns, strict=True)]
+        finite = [torch.isfinite(part) for part in kept]
+        clean = function(*(torch.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
+        left, right = (torch.where(well, 0, ones) for well, ones in zip(finite, whole, strict=True))
+        spoilt = function(left, whole[1]) + function(whole[0], right)
+        result = torch.where(spoilt == 0, clean, result)
+    return _kept(result, last, box, out)
+
+
+def _part(array: Any, slices: Any) -> Any:
+    """An array with zeros beside the slices of it."""
+    result = torch.zeros_like(array)
+    result[slices] = array[slices]
+    return result
+
+
+def _keep(array: Any, conditions: Any) -> Any:
+    """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
+    result = torch.zeros_like(array)
+    for box, bounds in _boxes(tuple(array.shape), conditions):
+        result[box] += _kept(array[box], bounds, box, range(array.ndim))
+    return result
+
+
+def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
+    """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
+    result = sum(array.new_zeros(()) for array in arrays).new_zeros([sizes[label] for label in out])
+    for box, bounds in _boxes(sizes, conditions):
+        pairs = zip(arrays, patterns, strict=True)
+        parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
+        part = _selected(function, parts, patterns, out, box, bounds, hosts) if bounds else function(*parts)
+        result[tuple(box[label] for label in out)] += part
+    return result

@@ -18,7 +18,14 @@ Invariant: the value is that of the input, the price never higher, and the text 
 from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.budget import Stops, budget, gathered, one_warning, stopped
 from combdiff.simplification.egraph.encoding import Codec, function_facts
-from combdiff.simplification.egraph.extraction import index_variables, order_key, own_cost, symbols, volume
+from combdiff.simplification.egraph.extraction import (
+    index_variables,
+    order_key,
+    own_cost,
+    program_cost,
+    symbols,
+    volume,
+)
 from combdiff.simplification.egraph.provenance import Event, Found, Normalised, Place, Solved, State, recording
 from combdiff.simplification.egraph.replay import MET, Replay, ordered
 from combdiff.simplification.egraph.vocabulary import domain_key
@@ -43,7 +50,7 @@ from combdiff.simplification.normal_form.expansion import (
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.quotients import with_shares
 from combdiff.simplification.normal_form.symmetries import with_symmetries
-from combdiff.simplification.pipeline import is_real, simplify_body, with_matrix_symmetries
+from combdiff.simplification.pipeline import is_real, outline, simplify_body, with_matrix_symmetries
 
 __all__ = [
     "MET",
@@ -89,8 +96,10 @@ __all__ = [
     "one_warning",
     "order_key",
     "ordered",
+    "outline",
     "own_cost",
     "plain_conditions",
+    "program_cost",
     "recording",
     "restored",
     "rule_paths",

@@ -52,6 +52,7 @@ from combdiff.ir import (
     matrices_in,
     mul,
     put_back,
+    remembered,
     share,
     split,
     substitute,
@@ -65,7 +66,7 @@ from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
-from combdiff.simplification.egraph.saturation import equivalent, simplify
+from combdiff.simplification.egraph.saturation import equivalent, normal, simplify
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.memory import simplified_once
@@ -85,7 +86,8 @@ WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
 NODES_PER_SYMBOL = 10  # rows of the e-graph, about, once the laws have been applied to a written symbol
-MOST_LIGHT = 10  # symbols up to which a value without Σ and functions is repeated rather than bound
+MOST_LIGHT = 10  # symbols up to which a tensor without Σ and functions is repeated rather than bound
+MOST_LIGHT_NUMBER = 7  # the same for a number, which has no indices
 
 _Form = tuple[Any, ...]  # terms without free names, nested
 _Equations = dict[Term, Lambda]  # simplified, by what was given without bound names
@@ -111,10 +113,15 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
     def averaged_again(changed: Term) -> Term:
         return _with_averages(changed, groups, average)
 
+    def simplified(value: Term, known: Known) -> Term:
+        found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
+        settled.add(_form(found, known))
+        return found
+
     body = share(body)
     note(lambda: State(SHARED, averaged_again(body)))
     for _ in range(MOST_PASSES):
-        body = read_bound(_pass(body, rules, settled, equations, averaged_again))
+        body = read_bound(_pass(body, simplified, averaged_again))
         note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
         known = _of_matrices(body)
         if settled.issuperset(_form(value, known) for value in values_of(body)):
@@ -131,6 +138,17 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         body = without_short_definitions(body, lambda: ProgramClasses(body, rules, _of_matrices(body)))
     note(lambda: State(WRITTEN_OUT, body))
     return body
+
+
+def outline(body: Term) -> Term:
+    """A program's let form with δ's solved and light values where they are used, but before any law: soon made, and as
+    much work, about, as what the laws make of it. Averages over symmetries are left out."""
+
+    def solved(value: Term, _: Known) -> Term:
+        plain = _plainly_named(value)
+        return Lambda(plain.parameters, normal(plain.body)) if isinstance(plain, Lambda) else normal(plain)
+
+    return _pass(share(_without_averages(body)[0]), solved, lambda whole: whole)
 
 
 def _of_matrices(body: Term) -> Known:
@@ -180,14 +198,8 @@ def _factored(value: Term, *, joining: bool = True) -> Term:
     return value if found is plain else found
 
 
-def _pass(
-    body: Term,
-    rules: tuple[str, ...],
-    settled: set[_Form],
-    equations: _Equations,
-    shown: Callable[[Term], Term],
-) -> Term:
-    """A normal form with each value simplified that is not settled, and with what comes of it noted as settled.
+def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable[[Term], Term]) -> Term:
+    """A normal form with each value simplified, given what is known of matrices, and put where it is used if light.
 
     `shown` makes of the whole body what is to be noted of it.
     """
@@ -203,9 +215,7 @@ def _pass(
         value = put_back(value, replacement, matrices)
         note(lambda: Place(name, value, whole()))
         with simplifying(name):
-            found = value if _form(value, known) in settled else _simplify_tensor(value, rules, known, equations)
-        settled.add(_form(found, known))
-        return found
+            return simplified(value, known)
 
     def around(number: int) -> Callable[[Term], Term]:
         """The body, as it is now, with another value for the binding of that number."""
@@ -267,10 +277,16 @@ def _item_changed(
 
 def _form(value: Term, known: Known) -> _Form:
     """A value, and what is known of its matrices, up to names: what the laws make of it depends on no name."""
+    form, matrices = _closed(value)
+    return form, *(_form(known[var], {}) for var in matrices if var in known)
+
+
+@remembered
+def _closed(value: Term) -> tuple[Term, tuple[Var, ...]]:
+    """A value up to names, and the variables that its matrix functions are functions of."""
     free = tuple(dict.fromkeys(node for node in subterms(value) if isinstance(node, Var) and node in value.free))
     matrices = matrices_in(value)
-    of_matrices = (_form(known[var], {}) for var in free if var in matrices and var in known)
-    return canonical_names(lambda_(free, value)), *of_matrices
+    return canonical_names(lambda_(free, value)), tuple(var for var in free if var in matrices)
 
 
 def _multiple(value: Term, var: Var, kept: list[tuple[Var, Term]], names: Names) -> Term:
@@ -326,11 +342,11 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
 
 
 def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
-    """The simplified term; one that would fill the e-graph before any law is applied stays as it is."""
+    """The simplified term; one that would fill the e-graph before any law is applied gets its normal form."""
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
         stopped(f"{nodes} nodes")
-        return term
+        return normal(term)
     return simplify(term, rules, context=Context(known))
 
 
@@ -438,7 +454,8 @@ def _is_light(term: Term) -> bool:
     if any(isinstance(part, Delta) for part in parts):
         return True
     in_field = is_field(term)
-    return symbols(term) <= MOST_LIGHT and not any(_is_heavy(part, in_field) for part in parts)
+    most = MOST_LIGHT if isinstance(term, Lambda) else MOST_LIGHT_NUMBER
+    return symbols(term) <= most and not any(_is_heavy(part, in_field) for part in parts)
 
 
 def _is_heavy(part: Term, in_field: bool) -> bool:

@@ -357,3 +357,16 @@ def test_a_state_is_not_used_outside_of_its_step() -> None:
         @cd.program
         def leaking(x0: V):
             return cd.scan(step, x0, length=2)[0] + kept[0]
+
+
+def test_what_is_read_beyond_the_end_of_a_short_tensor_is_zero_in_blocks_too() -> None:
+    """[i ≤ 0] c[i] of a tensor of one number, where the steps are so many that chains over them go by blocks."""
+
+    @cd.program
+    def chain(x: cd.Space(1000)):
+        shifted = lambda y: np.concatenate([np.ones(1), y[:-1]])  # noqa: E731
+        return cd.scan(lambda y, _: (y + 0.1 * x * shifted(y), None), np.zeros(1000), length=200)[0].sum()
+
+    x, v, h = rng.random(1000), rng.normal(size=1000), 1e-6
+    slope = (chain(x + h * v) - chain(x - h * v)) / (2 * h)
+    np.testing.assert_allclose(cd.grad(chain)(x) @ v, slope, rtol=1e-6)

@@ -209,6 +209,12 @@ def test_an_example_says_what_to_install(example: str, missing: str, status: int
     assert message in done.stderr if status else done.stdout == f"{message}\n"
 
 
+def test_an_evaluation_of_gradbench_is_compared_and_timed(tmp_path: Path) -> None:
+    head, *rows = run("benchmarks/gradbench.py", tmp_path, "lse", "--repeats", "1").splitlines()
+    assert "jax.jit" in head
+    assert [row.split()[:2] for row in rows] == [["lse", "n=1000"], ["lse", "n=100000"]]
+
+
 def test_the_startup_benchmark_prints_its_table(tmp_path: Path) -> None:
     rows = run("benchmarks/startup.py", tmp_path, "1").splitlines()
     assert len(rows) == 5

@@ -62,7 +62,7 @@ def test_gradients_agree_on_every_route(f: Any) -> None:
 
 
 def test_windows_are_of_products() -> None:
-    body = cd.grad(images, wrt="w").source().split("def grad_")[1]
+    body = cd.grad(images, wrt="w").source().split("def grad_")[1].split("\n\n\n")[0]
     assert "x * y" in body or "y * x" in body
     assert "(k, 4, l, 3)" not in body
 
@@ -79,7 +79,7 @@ def test_functions_of_windows_are_computed_before_where_all_elements_are_read() 
 
 
 def test_an_index_of_joined_factors_alone_is_summed_over_first() -> None:
-    body = cd.grad(signals, wrt="w").source().split("def grad_")[1]
+    body = cd.grad(signals, wrt="w").source().split("def grad_")[1].split("\n\n\n")[0]
     assert "y * t" in body
     assert body.count("_view(") == 1
 

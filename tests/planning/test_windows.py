@@ -48,7 +48,7 @@ def test_correlations_at_all_sizes(gradients: dict[Any, Any], width: int, count:
 
 def test_windows_are_multiplied_by_blocks_and_nothing_is_masked(gradients: dict[Any, Any]) -> None:
     for (_, name), gradient in gradients.items():
-        body = gradient.source().split("def grad_")[1]
+        body = gradient.source().split("def grad_")[1].split("\n\n\n")[0]
         assert ("_lags(" if name == "w" else "_correlate(") in body
         assert "arange" not in body
         assert "_view" not in body
@@ -60,7 +60,7 @@ def test_strided_products_are_computed_where_they_are_not_zero() -> None:
         return cd.sum(lambda i: v[i] * cd.sin(x[2 * i] * x[2 * i + 1]))
 
     gradient = cd.grad(pairs)
-    body = gradient.source().split("def grad_")[1]
+    body = gradient.source().split("def grad_")[1].split("\n\n\n")[0]
     assert body.count("_place(") == 2
     assert "(n,) cos" not in body
     for n, m in ((0, 0), (2, 1), (9, 4), (12, 4)):
@@ -97,7 +97,7 @@ def test_reads_around_cycles_roll() -> None:
     def f(u: Torus, v: Torus, w: cd.Space(cd.Cyclic("m"), cd.Cyclic("n"))):
         return cd.tensor(lambda i, j: u[i + 2, j - 1] * v[1 - i, j] * u[-i, 3 - j] * w[j + 1, i] * w[-j, -i])
 
-    body = f.source().split("def f")[1]
+    body = f.source().split("def f")[1].split("\n\n\n")[0]
     assert body.count("np.roll(") == 5
     assert "arange" not in body
     for n, m in ((5, 4), (1, 3), (2, 2), (0, 3)):

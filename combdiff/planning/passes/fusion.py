@@ -36,7 +36,7 @@ from combdiff.planning.operations import (
     Step,
 )
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane, place
-from combdiff.planning.passes.loops import Region, in_loops
+from combdiff.planning.passes.loops import Region, in_loops, lane_of_blocks
 from combdiff.planning.passes.summands import in_pairs, passes
 from combdiff.planning.plan import Plan, peak
 
@@ -135,7 +135,7 @@ class _Chains:
 
     def lane(self, n: int) -> Lane:
         """The axes of the lane in a member; one that is computed at shifted positions reads no blocks."""
-        found = lane(self.steps[n], self.labels[n])
+        found = lane_of_blocks(self.plan, n, self.labels[n])
         return found or Lane((None,) * len(self.steps[n].operands), self.labels[n])
 
     def _result_axis(self, n: int) -> int | None:

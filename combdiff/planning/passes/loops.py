@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from combdiff.ir import Domain, Range
+from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import Block, Collect, IndexCondition, Mask, MaskedContract, Read, Step
 from combdiff.planning.passes.loop_axis import Lane, lane
 from combdiff.planning.plan import Loop, Plan
@@ -37,8 +38,20 @@ class Region:
 
     def lane(self, plan: Plan, n: int) -> Lane:
         """The axes of the index in a step of the region; one that is computed at shifted positions reads no blocks."""
-        found = lane(plan.steps[n], self.labels[n])
-        return found or Lane((None,) * len(plan.steps[n].operands), self.labels[n])
+        return lane_of_blocks(plan, n, self.labels[n]) or Lane((None,) * len(plan.steps[n].operands), self.labels[n])
+
+
+def lane_of_blocks(plan: Plan, n: int, label: int) -> Lane | None:
+    """The axes of a label in a step that can be done on blocks of its operands; None where it cannot.
+
+    What a read takes along an axis of another length, zeros beyond its end, is in no block of that axis.
+    """
+    step, found = plan.steps[n], lane(plan.steps[n], label)
+    if found is None or found.result is None or not isinstance(step.operation, Read):
+        return found
+    pairs = zip(step.operands, found.operands, strict=True)
+    read = [plan.steps[m].axes[axis] for m, axis in pairs if axis is not None]
+    return found if all(extent_form(axis) == extent_form(step.axes[found.result]) for axis in read) else None
 
 
 def in_loops(plan: Plan, regions: Sequence[Region]) -> Plan:
@@ -151,7 +164,7 @@ class _Assembly:
             self.whole[m] if axis is None else self.part[m] if m in region.labels else self.block(m, axis, size)
             for m, axis in zip(step.operands, found.operands, strict=True)
         )
-        if lane(step, region.labels[n]) is None or isinstance(step.operation, Mask | MaskedContract):
+        if lane_of_blocks(self.old, n, region.labels[n]) is None or isinstance(step.operation, Mask | MaskedContract):
             step = self.shifted(step, region.labels[n])
         self.part[n] = self.emit(replace(step, operands=operands, axes=_cut(step.axes, found.result, size)))
         outside = any(m not in region.labels for m in self.consumers[n])

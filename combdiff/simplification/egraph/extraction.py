@@ -60,6 +60,7 @@ from combdiff.ir import (
     total,
     type_of,
     unequal,
+    values_of,
 )
 from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec
@@ -184,6 +185,14 @@ def parts_cost(term: Term) -> Mapping[Term, float]:
     if own:
         costs[term] = own
     return costs
+
+
+def program_cost(body: Term) -> float:
+    """The work of a let program at typical sizes, equal parts computed once."""
+    work: dict[Term, float] = {}
+    for value in values_of(body):
+        work.update(parts_cost(value.body if isinstance(value, Lambda) else value))
+    return sum(work.values())
 
 
 @remembered

@@ -150,6 +150,12 @@ def apart(term: Term, names: Names) -> Term:
     return term.with_children(children)
 
 
+def normal(term: Term) -> Term:
+    """The normal form of a scalar term, to which no law is applied: δ's solved, equal terms one, canonical names."""
+    names = Names(term)
+    return canonical(normalise(apart(without_deltas(term, names), names), names))
+
+
 @dataclass(frozen=True)
 class Definition:
     """A name for the value of a root at given indices: `name[v]` is that term with v in place of the parameters."""
@@ -206,7 +212,8 @@ class Saturation:
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
         seen: set[tuple[Term, ...]] = set()
-        best = named = tuple(self.written)
+        best = tuple(self.written)
+        named = best if self.budget.rounds else tuple(map(normal, best))
         while len(self.rounds) < self.budget.rounds:
             limit = self._saturate()
             self.look()

@@ -347,8 +347,9 @@ class _Search:
         found: dict[Term, tuple[tuple[int, ...], bool, bool]] = {}
         axes = range(len(part.open))
         orders = [o for o in permutations(axes) if all(part.open[o[n]].type == part.open[n].type for n in axes)]
+        starred = any(dtype_of(factor) is complex for factor in part.factors)
         for order in orders[:MOST_ORDERS]:
-            for conjugated in (False, True):
+            for conjugated in (False, True) if starred else (False,):
                 form, negative = self._form(part, order, conjugated)
                 inverse = tuple(order.index(n) for n in axes)
                 found.setdefault(form, (inverse, conjugated, negative))

@@ -17,7 +17,6 @@ from typing import Protocol
 
 from combdiff.ir import (
     Implicit,
-    Lambda,
     Term,
     Tuple,
     Var,
@@ -33,7 +32,7 @@ from combdiff.ir import (
     subterms,
     values_of,
 )
-from combdiff.simplification.egraph.extraction import parts_cost
+from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.common_factors import factored, one_network
 from combdiff.simplification.normal_form.lengths import length
 
@@ -89,10 +88,7 @@ def without_short_definitions(body: Term, classes: Callable[[], Classes]) -> Ter
 
 def _price(body: Term) -> tuple[float, int]:
     """The work of a program with equal parts computed once, and its length."""
-    work: dict[Term, float] = {}
-    for value in values_of(bind_heavy(body)):
-        work.update(parts_cost(value.body if isinstance(value, Lambda) else value))
-    return sum(work.values()), length(body)
+    return program_cost(bind_heavy(body)), length(body)
 
 
 def _without(body: Term, var: Var) -> Iterator[Term]:

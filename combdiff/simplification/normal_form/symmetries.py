@@ -25,6 +25,7 @@ from combdiff.ir import (
     conj,
     function,
     negate,
+    remembered,
     type_of,
 )
 from combdiff.simplification.normal_form.canonical import canonical
@@ -42,8 +43,14 @@ def with_symmetries(var: Var, value: Term) -> Var:
     assert isinstance(space, Space)
     if not isinstance(value, Lambda):
         return var
-    found = _symmetries(form_of(value, {}).term, space.axes, space.dtype)
+    found = _symmetries(_form(value), space.axes, space.dtype)
     return Var(var.name, Space(*space.axes, dtype=space.dtype, symmetry=found)) if found else var
+
+
+@remembered
+def _form(value: Term) -> Term:
+    """A value up to names."""
+    return form_of(value, {}).term
 
 
 def where_real(var: Var, value: Term) -> tuple[Var, Term]:

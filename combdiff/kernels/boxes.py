@@ -1,4 +1,4 @@
-"""Helpers of emitted source for the positions at which conditions hold: boxes of them, never an array of them all.
+"""The positions at which conditions hold as boxes of them, never an array of them all: integers, for every library.
 
     Σ_{j ≤ i} A[i, j]·x[j]        A[4:, :4] @ x[:4],  and the same of the two triangles that are left, …
 
@@ -9,21 +9,17 @@ those in which none does are dropped, the others are halved again, down to some 
 selects. There are at most some MOST of these, of about as many boxes in all. The form of a bound is to be at least 0,
 and not 0 where it is `apart` (which may be less).
 
-Emitted source holds the very text of these functions, in the words of its library.
+What is done with arrays within the boxes is in the module of each library: `_keep`, `_within`.
 
-Invariant: an element at which a condition does not hold is never used, whatever it is.
+Invariant: every position at which all conditions hold is in a box, and none at which a congruence fails; a bound that
+does not hold throughout a box is told with it.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
-import re
-from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 SMALL = 16384  # elements of a box that is not halved any more
 MOST = 64  # boxes that are halved at a time
@@ -147,125 +143,8 @@ def _boxes(sizes: Any, conditions: Any) -> Any:
     return found
 
 
-def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
-    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
-    for _, steps, form, apart in bounds:
-        for axis, label in enumerate(pattern):
-            if steps[label]:
-                places = np.arange(box[label].start, box[label].stop, box[label].step)
-                form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
-        array = np.where(form != 0 if apart else form >= 0, array, 0)
-    return array
-
-
-@np.errstate(invalid="ignore")
-def _selected(function: Any, parts: Any, patterns: Any, out: Any, box: Any, bounds: Any, hosts: Any) -> Any:
-    """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
-
-    Where a part is infinite or nan beside what meets them, finite numbers stand for it.
-    """
+def _by_host(bounds: Any, hosts: Any, out: Any, count: Any) -> Any:
+    """The bounds that each of so many operands is to meet, and those left for the result: of labels that it has."""
     used = {label for _, steps, *_ in bounds for label, step in enumerate(steps) if step}
-    own = [[b for b in bounds if not used <= set(out) and hosts[b[0]] == n] for n in range(len(parts))]
-    last = [b for b in bounds if not any(b in group for group in own)]
-    kept = [_kept(part, group, box, pattern) for part, group, pattern in zip(parts, own, patterns, strict=True)]
-    result = function(*kept)
-    if any(own) and len(parts) > 1 and not np.isfinite(result).all():
-        whole = [_kept(np.ones_like(p), group, box, q) for p, group, q in zip(parts, own, patterns, strict=True)]
-        finite = [np.isfinite(part) for part in kept]
-        clean = function(*(np.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
-        left, right = (np.where(well, 0, ones) for well, ones in zip(finite, whole, strict=True))
-        spoilt = function(left, whole[1]) + function(whole[0], right)
-        result = np.where(spoilt == 0, clean, result)
-    return _kept(result, last, box, out)
-
-
-def _part(array: Any, slices: Any) -> Any:
-    """An array with zeros beside the slices of it."""
-    result = np.zeros_like(array)
-    result[slices] = array[slices]
-    return result
-
-
-def _keep(array: Any, conditions: Any) -> Any:
-    """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
-    result = np.zeros_like(array)
-    for box, bounds in _boxes(tuple(array.shape), conditions):
-        result[box] += _kept(array[box], bounds, box, range(array.ndim))
-    return result
-
-
-def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
-    """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
-    result = np.zeros([sizes[label] for label in out], np.result_type(*arrays))
-    for box, bounds in _boxes(sizes, conditions):
-        pairs = zip(arrays, patterns, strict=True)
-        parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
-        part = _selected(function, parts, patterns, out, box, bounds, hosts) if bounds else function(*parts)
-        result[tuple(box[label] for label in out)] += part
-    return result
-
-
-def _text(function: Any) -> str:
-    """The text of a function, without types, that stands alone."""
-    text = re.sub(r": Any\b| -> \w+|, strict=True", "", inspect.getsource(function))
-    return text.replace("SMALL", str(SMALL)).replace("MOST", str(MOST))
-
-
-_ONES = {f.__name__: _text(f) for f in (_ends, _fails, _tightened, _halves, _cut, _classes)}
-_BOXES = {**_ONES, "_boxes": "import functools\nimport itertools\n\n\n" + _text(_boxes)}
-_ARRAYS = {f.__name__: _text(f) for f in (_kept, _selected, _part, _keep, _within)}
-_GUARD, _CHECK = '@np.errstate(invalid="ignore")\n', " and not np.isfinite(result).all()"
-_ZEROS = "np.zeros([sizes[label] for label in out], np.result_type(*arrays))"
-_JIT = "import functools\n\nimport jax\n\n\n@functools.partial(jax.jit, static_argnums={})\n"
-
-
-def _in_words(*pairs: tuple[str, str]) -> dict[str, str]:
-    """The helpers with some of their text in other words."""
-    found = dict(_ARRAYS)
-    for old, new in pairs:
-        found = {name: text.replace(old, new) for name, text in found.items()}
-    return found
-
-
-def _jax() -> dict[str, str]:
-    """Arrays never change: all boxes are one computation, compiled once for each shape."""
-    texts = _in_words((_GUARD, ""), (_CHECK, ""), ("np.", "jnp."))
-    texts["_part"] = texts["_part"].replace(
-        "result[slices] = array[slices]", "result = result.at[slices].set(array[slices])"
-    )
-    texts["_keep"] = _JIT.format("1") + texts["_keep"].replace(
-        "result[box] += _kept(array[box], bounds, box, range(array.ndim))",
-        "result = result.at[box].add(_kept(array[box], bounds, box, range(array.ndim)))",
-    )
-    here = "result[tuple(box[label] for label in out)]"
-    within = texts["_within"].replace(f"{here} += part", f"result = result.at{here[6:]}.add(part)")
-    head, summary, body = within.partition('conditions hold."""\n')
-    function = "    function = functools.partial(jnp.einsum, function)\n"
-    texts["_within"] = _JIT.format("(0, 2, 3, 4, 5, 6)") + head + summary + function + body
-    return texts
-
-
-_TORCH = _in_words(
-    (_GUARD, ""),
-    (_CHECK, ""),
-    (_ZEROS, "sum(array.new_zeros(()) for array in arrays).new_zeros([sizes[label] for label in out])"),
-    ("box[label].step)", "box[label].step, device=array.device)"),
-    ("np.", "torch."),
-)
-
-
-def _dask() -> dict[str, str]:
-    """NumPy's helpers for each chunk."""
-    found = {name: text for name, text in _ARRAYS.items() if name in ("_kept", "_selected")}
-    for name in ("_keep", "_within"):
-        found[f"{name}_block"] = _ARRAYS[name].replace(f"def {name}(", f"def {name}_block(")
-    return {**found, "_part": _ARRAYS["_part"].replace("np.", "da.")}
-
-
-REGIONS: Mapping[str, Mapping[str, str]] = {
-    "numpy": {**_BOXES, **_ARRAYS},
-    "cupy": {**_BOXES, **_in_words((_GUARD, ""), ("np.", "cp."))},
-    "jax": {**_BOXES, **_jax()},
-    "torch": {**_BOXES, **_TORCH},
-    "dask": {**_BOXES, **_dask()},
-}
+    own = [[b for b in bounds if not used <= set(out) and hosts[b[0]] == n] for n in range(count)]
+    return own, [b for b in bounds if not any(b in group for group in own)]
