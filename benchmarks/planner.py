@@ -1,12 +1,13 @@
 """Planned programs against hand-written NumPy, JAX and PyTorch, side by side in one process.
 
-    python benchmarks/planner.py [--quick] [--repeats N] [--threads N]
+    python benchmarks/planner.py [--quick] [--repeats N] [--threads N] [--chart FILE.svg]
 
 Timed are Hartree-Fock value and gradient (Coulomb and exchange energy), those of the Wannier spread, and the Hessian of
 a symmetric quartic form: combdiff on NumPy, which is what is compared, and on JAX; a floor written by hand in NumPy;
 and, where they are installed, jax.jit and PyTorch, all in 64 bits. Every result is compared with the floor's before
 anything is timed. Repeats are interleaved, so that a busy spell of the machine falls on all; printed are medians and
 their ratios to the floor.
+`--chart` draws the ratios: docs/pictures/benchmarks.svg is made by it.
 
 Then what a call costs beyond its kernels, and peak memory within limits. Contraction orders are counted in `orders.py`.
 
@@ -32,9 +33,12 @@ from typing import Any
 import numpy as np
 
 import combdiff as cd
+from combdiff.pictures import Picture, bars
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(0)
+LONGEST = 6.0  # of the ratios that are drawn
+DRAWN = (", N = 24", ", Nk = 64", ", n = 20")  # one size of each problem
 JAX, TORCH = (importlib.util.find_spec(name) is not None for name in ("jax", "torch"))
 
 K, B = cd.Cyclic("K"), cd.Symmetric("B")
@@ -294,14 +298,29 @@ def medians(ways: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def report(problem: Problem, repeats: int) -> None:
-    """Print the times of a problem."""
+def report(problem: Problem, repeats: int) -> dict[str, float]:
+    """Print the times of a problem, and give their ratios to the floor."""
     check(problem)
     found = medians(problem.ways, repeats)
     floor = next(iter(found.values()))
     print(f"\n{problem.name}")
     for name, seconds in found.items():
         print(f"  {name:<28} {1e3 * seconds:10.3f} ms {seconds / floor:9.2f}", flush=True)
+    return {name: seconds / floor for name, seconds in found.items()}
+
+
+def chart(ratios: dict[str, dict[str, float]]) -> Picture:
+    """Bars of the ratios at one size, those beyond `LONGEST` cut off; the numbers stand beside them."""
+    rows = []
+    for problem, found in ratios.items():
+        if not problem.endswith(DRAWN):
+            continue
+        problem = problem.replace(" value and gradient", "")
+        whole = {way: ratio for way, ratio in found.items() if "alone" not in way}
+        for number, (way, ratio) in enumerate(whole.items()):
+            label = f"{ratio:.2f}" if ratio < LONGEST else f"{ratio:.0f} …"
+            rows.append((problem if not number else "", way, min(ratio, LONGEST), label))
+    return bars(rows, "times, by hand in NumPy = 1")
 
 
 # --- calls and memory ----------------------------------------------------------------------------------------------
@@ -378,6 +397,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes alone")
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--chart", help="where to draw the ratios, an SVG file")
     options = parser.parse_args()
     if "COMBDIFF_BENCHMARK" not in os.environ:
         sys.exit(restarted(options.threads))
@@ -385,8 +405,9 @@ def main() -> None:
         import torch
 
         torch.set_num_threads(options.threads)
-    for problem in problems(options.quick):
-        report(problem, options.repeats)
+    ratios = {problem.name: report(problem, options.repeats) for problem in problems(options.quick)}
+    if options.chart:
+        chart(ratios).save(options.chart)
     report_calls(options.repeats)
     report_memory()
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from textwrap import indent
 
 from combdiff.codegen.iteration import IterationLoop, loop_lines, results_of
 from combdiff.codegen.sweeps import BlockLines, SweepLoop, back_lines, forward_lines
 from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
-from combdiff.ir import Function, Space, Symmetric
+from combdiff.ir import Function, Range, Space, Symmetric, size_parts
 from combdiff.kernels import needed, standard_imports
 from combdiff.planning import (
     Arrange,
@@ -66,7 +66,8 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     solves = any(text.startswith("def _") for text in functions)
     numpy = () if used.solves or not solves else dialect("numpy").imports
     helpers = needed(used.helpers(), functions).values()
-    jax = ("import jax",) if any(re.search(r"\bjax\.(lax|jit)\b", text) for text in (*functions, *helpers)) else ()
+    parts = {r"\bjax\.(lax|jit)\b": "import jax", r"\bjax\.scipy\.linalg\b": "import jax.scipy.linalg"}
+    jax = tuple(line for part, line in parts.items() if any(re.search(part, text) for text in (*functions, *helpers)))
     libraries = (used, dialect("numpy")) if numpy else (used,)
     special = [each.special_import for each in libraries if _calls_special(each, functions)]
     standard = [*own, ""] if (own := standard_imports((*functions, *helpers))) else []
@@ -429,8 +430,22 @@ class _Writer:
                     wanted.remove(size)
                     half = " // 2" if isinstance(axis, Symmetric) else ""
                     yield f"{self.sizes[size]} = {self.arguments[var.name]}.shape[{n}]{half}"
+        for size, text in self._sums_of_sizes(wanted):
+            wanted.discard(size)
+            yield f"{self.sizes[size]} = {text}"
         for size in sorted(wanted):
             yield f"{self.sizes[size]} = {self.plan.sizes[size]}  # no argument shows this size"
+
+    def _sums_of_sizes(self, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+        """The sizes that an axis alone shows whose size is a multiple of one and a number."""
+        for var in self.plan.parameters:
+            axes = var.type.axes if isinstance(var.type, Space) else ()
+            for n, axis in enumerate(axes[m] for m in self.plan.orders.get(var.name) or range(len(axes))):
+                names, offset = size_parts(axis.size) if isinstance(axis, Range) else ({}, 0)
+                for name, factor in names.items() if len(names) == 1 else ():
+                    if name in wanted:
+                        text = f"({self.arguments[var.name]}.shape[{n}] - {offset})".replace("- -", "+ ")
+                        yield name, f"{text} // {factor}"
 
     def _type_lines(self, uses_device: bool) -> Iterator[str]:
         """The device of the arguments and their width, if the body uses them; scalars as the backend wants them."""

@@ -322,6 +322,8 @@ class JaxDialect(NumPyDialect):
 
     def matrix_function(self, name: str, operand: str, shape: str) -> str:
         """Nothing can be decided by the values of traced arrays."""
+        if name == "expm":
+            return f"jax.scipy.linalg.expm({operand}, max_squarings=64)"
         return super().matrix_function("logdet" if name == "logdet_positive" else name, operand, shape)
 
     def prefers_einsum(self, left: int, right: int) -> bool:

@@ -177,6 +177,12 @@ class TorchDialect(NumPyDialect):
             raise self.lacking(name)
         return _SPECIAL[name].format(*texts)
 
+    def matrix_function(self, name: str, operand: str, shape: str) -> str:
+        """PyTorch has the exponential."""
+        return (
+            f"torch.linalg.matrix_exp({operand})" if name == "expm" else super().matrix_function(name, operand, shape)
+        )
+
     def largest(self, operand: str, axes: str) -> str:
         """PyTorch refuses the largest of no elements."""
         return f"_largest({operand}, {axes})"

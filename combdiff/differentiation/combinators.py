@@ -56,6 +56,7 @@ from combdiff.ir import (
     inline_all,
     is_linear,
     is_matrix_function,
+    is_primary,
     mul,
     type_of,
 )
@@ -136,6 +137,8 @@ def decompose(term: Term, points: frozenset[Var]) -> Combinator:
     match term:
         case Var():
             return Identity(term)
+        case Lambda(body=Apply(function=function, arguments=read)) if read == term.parameters and is_primary(term.body):
+            return decompose(function, points)  # i, j ↦ f(X)[i, j] is f(X), whose derivative takes a whole cotangent
         case Lambda():
             return Exchange(term.parameters, term.body)
         case Sum():

@@ -29,20 +29,25 @@ from combdiff.ir import (
     Point,
     Primitive,
     Pullback,
+    Range,
     Space,
     Sum,
     Term,
     Var,
     add,
+    affine,
     apply,
     conj,
     dtype_of,
     fresh,
     function,
+    indicator,
     is_complex,
     is_linear,
     lambda_,
     mul,
+    size_form,
+    size_sum,
     total,
     type_of,
 )
@@ -223,7 +228,34 @@ class MatrixFunction:
         direct, mirrored = MATRIX_TABLE[self.name].partials(not is_complex(at.matrix))
         return direct(at, out, *matrix), None if mirrored is None else mirrored(at, out, *matrix)
 
+    def _block(self, value: Term, change: Term, adjoint: bool) -> Term:
+        """The upper right block of f([[A, E], [0, A]]): the derivative of a primary function in the direction E."""
+        space = type_of(value)
+        assert isinstance(space, Space)
+        *axes, rows, _ = space.axes
+        assert isinstance(rows, Range)
+        names, twice = Names(value, change), Range(size_sum((rows.size, 2)))
+        stack, (a, b) = names.indices(axes, "abc"), names.indices((twice, twice), "ij")
+        n = size_form(rows.size)
+
+        def own(i: Term, j: Term) -> Term:
+            return conjugate(apply(value, (*stack, j, i))) if adjoint else apply(value, (*stack, i, j))
+
+        lower = [affine([(index, 1), (n, -1)]) for index in (a, b)]
+        first, second = ([indicator(affine([(form, -1)], -1)), indicator(form)] for form in lower)
+        blocks = add(
+            mul(first[0], second[0], own(a, b)),
+            mul(first[0], second[1], apply(change, (*stack, a, lower[1]))),
+            mul(first[1], second[1], own(*lower)),
+        )
+        function_ = Primitive(self.name, (Lambda((*stack, a, b), blocks),))
+        outer = names.indices(axes, "abc")
+        k, m = names.indices((rows, rows))
+        return Lambda((*outer, k, m), Apply(function_, (*outer, k, affine([(m, 1), (n, 1)]))))
+
     def pullback(self, value: Term, cotangent: Term) -> Term:
+        if MATRIX_TABLE[self.name].primary:
+            return self._block(value, cotangent, adjoint=True)
         at, stack, matrix, out = self._indices(value, cotangent)
         direct, mirrored = self._partials(at, out, matrix)
         k = apply(cotangent, (*stack, *out))
@@ -235,6 +267,8 @@ class MatrixFunction:
         return _hermitian_part(slope, at) if MATRIX_TABLE[self.name].hermitian else slope
 
     def pushforward(self, value: Term, tangent: Term) -> Term:
+        if MATRIX_TABLE[self.name].primary:
+            return self._block(value, tangent, adjoint=False)
         at, stack, matrix, out = self._indices(value, tangent)
         direct, mirrored = self._partials(at, out, matrix)
         if MATRIX_TABLE[self.name].hermitian:

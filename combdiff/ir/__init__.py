@@ -4,6 +4,15 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
     x ↦ let y = (i ↦ Σ_j A[i,j] x[j]) in Σ_i x[i] y[i]
 
+In the order in which data meets them: `sizes` (numbers and names), `domains` (index ranges, Spaces and their
+symmetries), `terms`, `relations` (numbers compared), `indices` (affine forms, δ, conditions), `primitives`,
+`special_functions`, `matrix_functions`, `decompositions` and `reductions` (the flat tables, with derivatives),
+`numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `iteration` (steps done over and over),
+`largest` (what sums of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups`
+(of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps`
+(of scans, taken apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once),
+`outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive
+loops).
 In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
 (numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and
 `decompositions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves
@@ -48,7 +57,6 @@ from combdiff.ir.domains import (
     Function,
     Range,
     Real,
-    Size,
     Space,
     Symmetric,
     Whole,
@@ -95,19 +103,21 @@ from combdiff.ir.let_form import (
     uses,
     whole_calls,
 )
-from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, matrices_in
+from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, is_primary, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus
 from combdiff.ir.numerics import (
     adjugate,
     cholesky,
     eigvalsh,
     eigvecsh,
+    expm,
     inverse,
     linear_solve,
     logdet_positive,
     products_of_others,
     qr_r,
     sinc_slope,
+    sqrtm,
     svd_left,
     svd_right,
     svdvals,
@@ -135,6 +145,7 @@ from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
+from combdiff.ir.sizes import Size, names_in, resized, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
@@ -271,6 +282,7 @@ __all__ = [
     "element",
     "evaluate",
     "exact",
+    "expm",
     "extent",
     "factors_of",
     "first_index",
@@ -294,6 +306,7 @@ __all__ = [
     "is_light_primitive",
     "is_linear",
     "is_matrix_function",
+    "is_primary",
     "is_reduced",
     "items_of",
     "join",
@@ -308,6 +321,7 @@ __all__ = [
     "mean_of",
     "moved_indices",
     "mul",
+    "names_in",
     "negate",
     "number",
     "on_axes",
@@ -328,6 +342,7 @@ __all__ = [
     "released",
     "remembered",
     "representatives",
+    "resized",
     "settled",
     "settled_parts",
     "share",
@@ -336,7 +351,11 @@ __all__ = [
     "sinc_slope",
     "size_form",
     "size_of_axis",
+    "size_parts",
+    "size_sum",
+    "size_value",
     "split",
+    "sqrtm",
     "square",
     "squared_modulus",
     "subgroup_factors",

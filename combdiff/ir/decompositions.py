@@ -6,6 +6,8 @@
     qr         A = Q R          dR = Φ†(M + M†) R                M = Q† dA R⁻¹
     pinv       dA⁺ = −A⁺ dA A⁺ + A⁺ A⁺† dA† (1 − A A⁺) + (1 − A⁺ A) dA† A⁺† A⁺
 
+    expm, sqrtm             f([[A, dA], [0, A]]) = [[f(A), df], [0, f(A)]]
+
 Cholesky factors and eigenvalues are those of the Hermitian part ½(A + A†), as in JAX. Singular vectors and values are
 as many as the matrix has columns, with zeros where a matrix has fewer rows. The phases of vectors are such that U† dU
 has no diagonal. Sums of functions of eigenvalues or singular values have gradients without a division, so that they are
@@ -13,7 +15,8 @@ finite where values are equal; vectors have none there, and get infinities or Na
 
 Sources: Murray, Differentiation of the Cholesky decomposition (2016); Giles, Collected matrix derivative results for
 forward and reverse mode algorithmic differentiation (2008), 2.2.3 and 3; Townsend, Differentiating the singular value
-decomposition (2016); Golub and Pereyra, The differentiation of pseudo-inverses (1973), 4.12.
+decomposition (2016); Golub and Pereyra, The differentiation of pseudo-inverses (1973), 4.12;
+Higham, Functions of matrices (2008), 3.16 (blocks), 6.29 (square root), 10.20 (exponential).
 
 Invariant: as for each row of the table, ∂f[out]/∂X[k, m] is a term in elements of matrix functions of X; of functions
 of the Hermitian part it is that by the elements of a Hermitian matrix.
@@ -287,4 +290,19 @@ DECOMPOSITIONS = (
     ),
 )
 
-MATRIX_TABLE.update({row.name: row for row in DECOMPOSITIONS})
+
+def _by_block(*_: object) -> Term:
+    raise NotImplementedError("the derivative of a primary function is a block of its value")
+
+
+PRIMARY = tuple(
+    MatrixRow(
+        name, f"_{name}({{0}})", rf"\operatorname{{{name}}}", _by_block, domain, cost, natural=False, primary=True
+    )
+    for name, domain, cost in (
+        ("expm", "everywhere", Fraction(20)),
+        ("sqrtm", "no eigenvalue on the negative real axis", Fraction(30)),
+    )
+)
+
+MATRIX_TABLE.update({row.name: row for row in (*DECOMPOSITIONS, *PRIMARY)})

@@ -21,9 +21,9 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from combdiff.errors import SpaceError, shown
+from combdiff.ir.sizes import Size, canonical, size_value
 
-Size = int | str
-
+_SUM = re.compile(r"[\w\s*+-]*[+*-][\w\s*+-]*")  # of names and numbers: "n - 1"
 MOST_INDICES = 2**62  # of an axis: arrays count in 64 bits
 MOST_SYMMETRIES = 50_000  # 8! = 40 320
 
@@ -38,7 +38,7 @@ def _check_size(size: object, what: str) -> None:
         raise SpaceError(f"the size of {what} is {shown(size)}, which is negative")
     if isinstance(size, int) and size > MOST_INDICES:
         raise SpaceError(f"the size of {what} is more than 2**62, which no array has", hint="give a smaller number")
-    if isinstance(size, str) and not size.isidentifier():
+    if isinstance(size, str) and (what != "a Range" or not _SUM.fullmatch(size)) and not size.isidentifier():
         raise SpaceError(
             f"the size of {what} is named {shown(size)}, which is not a name",
             hint='use a name of letters, digits and underscores, such as "N"',
@@ -53,6 +53,7 @@ class Range:
 
     def __post_init__(self) -> None:
         _check_size(self.size, "a Range")
+        object.__setattr__(self, "size", canonical(self.size))
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,8 @@ def extent(domain: Domain, sizes: dict[str, int]) -> int:
     if isinstance(domain, Real):
         raise SpaceError("the real line has no number of indices")
     if isinstance(domain, Symmetric):
-        bound = sizes[domain.bound] if isinstance(domain.bound, str) else domain.bound
-        return 2 * bound + 1
-    return sizes[domain.size] if isinstance(domain.size, str) else domain.size
+        return 2 * size_value(domain.bound, sizes) + 1
+    return size_value(domain.size, sizes)
 
 
 def first_index(domain: Domain, sizes: dict[str, int]) -> int:
@@ -213,7 +213,8 @@ def show_axis(axis: Domain) -> Size | Domain:
 def _as_domain(axis: object) -> Domain:
     if isinstance(axis, Range | Cyclic | Symmetric | Real):
         return axis
-    _check_size(axis, "an axis")
+    if not isinstance(axis, str) or not _SUM.fullmatch(axis):
+        _check_size(axis, "an axis")
     assert isinstance(axis, int | str)
     return Range(axis)
 

@@ -16,6 +16,7 @@ from math import gcd, lcm
 from combdiff.errors import UnsupportedError
 from combdiff.ir.domains import Cyclic, Domain, Function, Real, Space, Symmetric, Whole
 from combdiff.ir.relations import Relation
+from combdiff.ir.sizes import size_parts
 from combdiff.ir.terms import ONE, ZERO, Number, Term, Var, tidy
 
 
@@ -229,8 +230,9 @@ def opposite(condition: Term) -> Term | None:
 
 
 def size_form(size: int | str) -> Term:
-    """A size as an index expression: a constant, or the size name as a variable."""
-    return Affine((), size) if isinstance(size, int) else Var(size, Whole())
+    """A size as an index expression: a constant, or a sum of size names as variables."""
+    names, offset = size_parts(size)
+    return affine([(Var(name, Whole()), value) for name, value in names.items()], offset)
 
 
 def size_of_axis(axis: Domain) -> Term:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from combdiff.ir.domains import Function, Real, Space, Whole
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.iteration import Scan
-from combdiff.ir.matrix_functions import is_matrix_function, matrices_in
+from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
 from combdiff.ir.substitution import apply, subterms
 from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, let, remembered
 from combdiff.ir.types import is_domain, type_of
@@ -129,10 +129,11 @@ def whole_calls(result: Term) -> Term:
 def _may_stand_inside(value: Term, passed: bool, deepest: int) -> bool:
     """Whether a value used once reads well where it is used.
 
-    A solution of an equation has a line of its own, and a result of a scan. So has a tensor that a named map gives,
-    unless it is `passed` on whole: read element by element its cotangent would be made for one element at a time.
+    A solution of an equation has a line of its own, a result of a scan, and a primary function of a matrix. So has a
+    tensor that a named map gives, unless it is `passed` on whole: read element by element its cotangent would be made
+    for one element at a time.
     """
-    if isinstance(value, Implicit | Scan):
+    if isinstance(value, Implicit | Scan) or (isinstance(value, Lambda) and is_primary(value.body)):
         return False
     if is_field(value) and not is_call(value):
         return True  # nothing over the real line is evaluated: what is used once is read where it is used

@@ -32,11 +32,37 @@ from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import is_matrix_function
-from combdiff.ir.numerics import cholesky, eigvalsh, eigvecsh, products_of_others, qr_r, svd_left, svd_right, svdvals
+from combdiff.ir.numerics import (
+    cholesky,
+    eigvalsh,
+    eigvecsh,
+    expm,
+    products_of_others,
+    qr_r,
+    sqrtm,
+    svd_left,
+    svd_right,
+    svdvals,
+)
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import subterms
-from combdiff.ir.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
+from combdiff.ir.terms import (
+    Add,
+    Apply,
+    Conj,
+    Lambda,
+    Let,
+    Mul,
+    Number,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    remembered,
+)
 from combdiff.ir.types import is_domain, type_of
 
 Scope = Mapping[Var, Any]
@@ -82,6 +108,8 @@ _MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "svd_right": svd_right,
     "qr_r": lambda matrices: qr_r(matrices, "matrix"),
     "pinv": np.linalg.pinv,
+    "expm": expm,
+    "sqrtm": sqrtm,
     "prod": lambda arrays: np.prod(arrays, (-2, -1)),
     "prod_others": products_of_others,
     "cumprod": lambda arrays: np.cumprod(arrays, -1),
@@ -382,7 +410,8 @@ def _reads(guard: Guard) -> bool:
     return isinstance(guard, Relation) or (isinstance(guard, Delta) and guard.lookup is not None)
 
 
-def _used_often(term: Term) -> set[Term]:
+@remembered
+def _used_often(term: Term) -> frozenset[Term]:
     """Subterms with several uses, and tensors applied or passed on: a loop around may use them at each step."""
     nodes = list(subterms(term))
     uses = Counter(child for node in nodes for child in node.children)
@@ -392,7 +421,7 @@ def _used_often(term: Term) -> set[Term]:
             found.update(child for child in node.children if isinstance(child, Lambda | Apply))
             if isinstance(node.function, Lambda):
                 found.add(node.function.body)
-    return found
+    return frozenset(found)
 
 
 def _plain(term: Number) -> complex | float | int:

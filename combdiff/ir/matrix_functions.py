@@ -78,9 +78,11 @@ class MatrixRow:
     replaces both for real matrices, when given. `result` tells which axes of the matrix each axis of the result has:
     its rows "r" and columns "c"; `square` that the matrix must be square. `hermitian` that f is one of ½(X + X†), and
     `partial` by its elements. `natural` says that f(Xᵀ) = f(X)ᵀ and f(X*) = f(X)*. `real_valued` says that the result
-    is real for complex matrices too, `real_only` that those are refused, `whole` that it is made of whole numbers.
-    `numpy` is the expression that computes it, with {0} for the matrix and {np} for the library. `domain` says where
-    the derivative is valid; `cost` is the work for an n × n matrix in units of n³ multiplications.
+    is real for complex matrices too, `real_only` that those are refused, `whole` that it is made of whole numbers,
+    `primary` that it is one of a matrix by its eigenvalues, f(U Λ U⁻¹) = U f(Λ) U⁻¹, whose derivative is the upper
+    right block of one matrix of twice the size, whatever `partial` says. `numpy` is the expression that computes it,
+    with {0} for the matrix and {np} for the library. `domain` says where the derivative is valid; `cost` is the work
+    for an n × n matrix in units of n³ multiplications.
     """
 
     name: str
@@ -98,6 +100,7 @@ class MatrixRow:
     real_valued: bool = False
     real_only: bool = False
     whole: bool = False
+    primary: bool = False
 
     @property
     def scalar(self) -> bool:
@@ -196,6 +199,12 @@ def is_matrix_function(term: Term) -> bool:
 def is_decomposition(term: Term) -> bool:
     """Whether a term is a matrix function that is no element of an algebra of matrices: factors, eigenvalues."""
     return isinstance(term, Primitive) and term.name in MATRIX_TABLE and not MATRIX_TABLE[term.name].natural
+
+
+def is_primary(term: Term) -> bool:
+    """Whether a term is an element of a primary function of a matrix, whose derivative takes a whole cotangent."""
+    inner = term.function if isinstance(term, Apply) else term
+    return is_matrix_function(inner) and MATRIX_TABLE[inner.name].primary  # type: ignore[attr-defined]
 
 
 @remembered

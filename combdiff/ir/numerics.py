@@ -105,6 +105,45 @@ def qr_r(matrix: Any, name: Any) -> Any:
     return np.linalg.qr(matrix)[1]
 
 
+def expm(matrix: Any) -> Any:
+    """The exponential of a matrix, or of each in a stack, by scaling, a Padé quotient of degree 13, and squaring."""
+    norm = float(abs(matrix).sum(-2).max(initial=0))
+    if not norm < 1e300:
+        return matrix * float("nan")
+    halvings = max(0, int(np.ceil(np.log2(norm / 5.37)))) if norm else 0
+    scaled, one = matrix / 2.0**halvings, np.eye(matrix.shape[-1], dtype=matrix.dtype)
+    square = scaled @ scaled
+    power, factor, factors = one, 1.0, [1.0]
+    for k in range(13):
+        factor = factor * (13 - k) / ((26 - k) * (k + 1))
+        factors.append(factor)
+    even, odd = factors[0] * one, factors[1] * one
+    for k in range(1, 7):
+        power = power @ square
+        even, odd = even + factors[2 * k] * power, odd + factors[2 * k + 1] * power
+    odd = scaled @ odd
+    found = np.linalg.solve(even - odd, even + odd)
+    for _ in range(halvings):
+        found = found @ found
+    return found
+
+
+def sqrtm(matrix: Any) -> Any:
+    """The principal square root of a matrix, or of each in a stack, by the iteration of Denman and Beavers.
+
+    NaN where it does not converge: for eigenvalues on the negative real axis, and singular matrices.
+    """
+    one = np.tril(np.triu(np.ones_like(matrix)))
+    root, inverse, n = matrix, one, max(1, matrix.shape[-1])
+    for _ in range(30):
+        size = np.linalg.slogdet(root)[1] + np.linalg.slogdet(inverse)[1]
+        scale = np.exp(-size / (2 * n))[..., None, None]
+        root, inverse = scale * root, scale * inverse
+        root, inverse = (root + np.linalg.inv(inverse)) / 2, (inverse + np.linalg.inv(root)) / 2
+    away = abs(root @ root - matrix).sum((-2, -1)) - 1e-3 * abs(matrix).sum((-2, -1))
+    return np.where((away <= 0)[..., None, None], root, root * float("nan"))
+
+
 def products_of_others(matrix: Any) -> Any:
     """For each element of a matrix, or of each in a stack, the product of all the others of that matrix."""
     flat = matrix.reshape((*matrix.shape[:-2], matrix.shape[-2] * matrix.shape[-1]))

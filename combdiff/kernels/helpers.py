@@ -16,12 +16,14 @@ from combdiff.ir import (
     cholesky,
     eigvalsh,
     eigvecsh,
+    expm,
     inverse,
     linear_solve,
     logdet_positive,
     products_of_others,
     qr_r,
     sinc_slope,
+    sqrtm,
     svd_left,
     svd_right,
     svdvals,
@@ -30,7 +32,7 @@ from combdiff.ir import (
 
 _FUNCTIONS = (
     *(inverse, linear_solve, adjugate, logdet_positive, wrapped),
-    *(cholesky, eigvalsh, eigvecsh, svdvals, svd_left, svd_right, qr_r, products_of_others, sinc_slope),
+    *(cholesky, eigvalsh, eigvecsh, svdvals, svd_left, svd_right, qr_r, products_of_others, sinc_slope, expm, sqrtm),
 )
 
 

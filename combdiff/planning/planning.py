@@ -17,7 +17,22 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 
-from combdiff.ir import Cyclic, Function, Lambda, Let, Names, Range, Space, Symmetric, Term, Tuple, Var, Whole, subterms
+from combdiff.ir import (
+    Cyclic,
+    Function,
+    Lambda,
+    Let,
+    Names,
+    Range,
+    Space,
+    Symmetric,
+    Term,
+    Tuple,
+    Var,
+    Whole,
+    names_in,
+    subterms,
+)
 from combdiff.planning.lowering.graph import Graph
 from combdiff.planning.lowering.guarded_factors import guard_conditions
 from combdiff.planning.lowering.lower import Lowering
@@ -94,7 +109,7 @@ def _names_in_type(var: Var) -> set[str]:
             domains = {domain}
     sizes = {domain.size for domain in domains if isinstance(domain, Range | Cyclic)}
     sizes |= {domain.bound for domain in domains if isinstance(domain, Symmetric)}
-    return {size for size in sizes if isinstance(size, str)}
+    return {name for size in sizes for name in names_in(size)}
 
 
 # --- choosing among orders -----------------------------------------------------------------------------------------

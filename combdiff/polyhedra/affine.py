@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 
+from combdiff.ir import size_parts
 from combdiff.polyhedra.diophantine import Rational, solve
 
 
@@ -86,7 +87,10 @@ def as_linear(value: "Linear | Rational | str") -> Linear:
     """A number or the name of a size as a form."""
     if isinstance(value, Linear):
         return value
-    return Linear.symbol(value) if isinstance(value, str) else Linear((), value)
+    if not isinstance(value, str):
+        return Linear((), value)
+    names, offset = size_parts(value)
+    return Linear(tuple(names.items()), offset)
 
 
 def in_range(index: str, size: "Linear | int | str") -> tuple[Linear, Linear]:

@@ -48,6 +48,7 @@ from combdiff.ir import (
     is_domain,
     is_index,
     is_reduced,
+    names_in,
     show_index,
     size_form,
     substitute,
@@ -167,8 +168,8 @@ def ends(domain: Domain, sizes: Mapping[str, int]) -> tuple[int, int]:
 def sizes_named(domain: object) -> set[str]:
     """The name of its size, if it has one."""
     match domain:
-        case Range(str(name)) | Cyclic(str(name)) | Symmetric(str(name)):
-            return {name}
+        case Range(size) | Cyclic(size) | Symmetric(size):
+            return set(names_in(size))
     return set()
 
 

@@ -13,7 +13,20 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import gcd, lcm
 
-from combdiff.ir import ONE, Cyclic, Indicator, Range, Symmetric, Term, Var, Whole, affine, affine_parts, indicator
+from combdiff.ir import (
+    ONE,
+    Cyclic,
+    Indicator,
+    Range,
+    Symmetric,
+    Term,
+    Var,
+    Whole,
+    affine,
+    affine_parts,
+    indicator,
+    size_parts,
+)
 from combdiff.polyhedra.affine import Linear
 
 
@@ -46,7 +59,8 @@ def in_domain(form: Linear, domain: object) -> list[Linear]:
 
 def size_linear(size: int | str) -> Linear:
     """A size as a linear form."""
-    return Linear.symbol(f"#{size}") if isinstance(size, str) else Linear((), size)
+    names, offset = size_parts(size)
+    return Linear(tuple((f"#{name}", value) for name, value in names.items()), offset)
 
 
 def premises_of(variables: Iterable[Var]) -> list[Linear]:

@@ -42,6 +42,7 @@ from combdiff.ir import (
     Unequal,
     Var,
     Whole,
+    names_in,
     squared_modulus,
 )
 from combdiff.ir import Function as Map
@@ -97,7 +98,7 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     free = frozenset().union(*(e.free for e in expressions)) - frozenset(bound)
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
     outer += [size for node in nodes if isinstance(node, Sum) for size in sizes_of(node)]
-    outer += [Var(size, Whole()) for v in layout.unknown(nodes) if isinstance(size := size_of(v.type), str)]
+    outer += [Var(name, Whole()) for v in layout.unknown(nodes) for name in sorted(names_in(size_of(v.type)))]
     shown = dict.fromkeys((*bound, *outer))
     scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter(shown)
     return parts, layout, scope

@@ -18,7 +18,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from combdiff.errors import ArgumentError, UnsupportedError, shown
-from combdiff.ir import Domain, Function, Range, Real, Space, Symmetric, Var, extent
+from combdiff.ir import Domain, Function, Range, Real, Space, Symmetric, Var, extent, names_in, size_parts, size_value
 from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 
 PERMUTED = 1 << 12  # elements of an array from which a copy in another order of axes is noticed
@@ -302,6 +302,7 @@ def bind_sizes(shapes: Mapping[Var, tuple[int, ...]]) -> dict[str, int]:
     """
     sizes: dict[str, int] = {}
     places: dict[str, str] = {}
+    sums: list[tuple[str, int, str]] = []
     for var, shape in shapes.items():
         assert isinstance(var.type, Space), var
         axes = var.type.axes
@@ -314,10 +315,30 @@ def bind_sizes(shapes: Mapping[Var, tuple[int, ...]]) -> dict[str, int]:
         for n, (axis, length) in enumerate(zip(axes, shape, strict=True)):
             place = f"axis {n} of {var.name} (shape {shape}, expected ({expected}))"
             name, size = _size(axis, length, place)
+            if name is not None and not name.isidentifier():
+                sums.append((name, size, place))
+                continue
             if name is not None and sizes.setdefault(name, size) != size:
                 raise ArgumentError(f"{name} is {sizes[name]} by {places[name]}, but {size} by {place}")
             places.setdefault(name or "", place)
+    for each in sorted(sums, key=lambda each: len(names_in(each[0]))):
+        _bind_sum(*each, sizes)
     return sizes
+
+
+def _bind_sum(size: str, length: int, place: str, sizes: dict[str, int]) -> None:
+    """Checks the length of an axis whose size is a sum of names, or finds the one name that nothing else shows."""
+    names, offset = size_parts(size)
+    unknown = [name for name in names if name not in sizes]
+    if len(unknown) == 1:
+        factor = names[unknown[0]]
+        rest = length - offset - sum(names[name] * sizes[name] for name in names.keys() & sizes.keys())
+        if rest % factor or rest // factor < 0:
+            raise ArgumentError(f"{place} has {length} elements, which is no {size}")
+        sizes[unknown[0]] = rest // factor
+    elif not unknown and size_value(size, sizes) != length:
+        known = ", ".join(f"{name} = {sizes[name]}" for name in sorted(names))
+        raise ArgumentError(f"{place} has {length} elements, but {size_value(size, sizes)} were expected for {known}")
 
 
 def _size(axis: Domain, length: int, place: str) -> tuple[str | None, int]:

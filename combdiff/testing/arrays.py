@@ -15,7 +15,7 @@ import numpy as np
 
 from combdiff.errors import ArgumentError, shown
 from combdiff.hessians import transform
-from combdiff.ir import Domain, Real, Space, Symmetric, Var, extent, parse_symmetry
+from combdiff.ir import Domain, Real, Space, Symmetric, Var, extent, names_in, parse_symmetry
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -63,8 +63,7 @@ def array_shape(space: Space, sizes: Mapping[str, int]) -> tuple[int, ...]:
     for axis in space.axes:
         if isinstance(axis, Real):
             raise ArgumentError(f"{space!r} has an axis over the real line: no array is of that kind")
-        name = _size(axis)
-        if isinstance(name, str) and name not in sizes:
+        for name in sorted(names_in(_size(axis)) - sizes.keys()):
             raise ArgumentError(f"the size {name} of {space!r} is not given", hint=f"add {name}=3")
     return tuple(extent(axis, dict(sizes)) for axis in space.axes)
 
@@ -102,7 +101,7 @@ def tensors(space: Space, /, **sizes: int) -> SearchStrategy[Array]:
     """
     from hypothesis import strategies as st
 
-    names = {name for axis in space.axes if isinstance(name := _size(axis), str)}
+    names = {name for axis in space.axes for name in names_in(_size(axis))}
     array_shape(space, dict.fromkeys(names, 1) | sizes)
 
     @st.composite

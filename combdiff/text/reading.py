@@ -38,6 +38,7 @@ from combdiff.ir import (
     Pullback,
     Range,
     Real,
+    Size,
     Space,
     Symmetric,
     Term,
@@ -57,9 +58,11 @@ from combdiff.ir import (
     lambda_,
     let,
     mul,
+    names_in,
     negate,
     power,
     power_of,
+    size_sum,
     substitute,
     total,
     type_of,
@@ -868,11 +871,21 @@ class _Reader:
         assert isinstance(doc, Ranging)
         if doc.sign == "∈":
             return BoundIndex(doc.name.name, Cell(Real()), doc, written=True)
-        size = doc.size.real if isinstance(doc.size, Literal) else doc.size.name if isinstance(doc.size, Name) else None
-        if not isinstance(size, int | str) or isinstance(scope.get(str(size)), BoundIndex | NamedTensor):
-            raise self.source.error("the size of a range is a whole number or a name", doc)
+        size = self._range_size(doc.size, scope)
+        if size is None or (isinstance(size, str) and doc.sign != "<" and not size.isidentifier()):
+            raise self.source.error("the size of a range is a whole number, a name, or a sum of them", doc)
         kind: Any = {"<": Range, "≤": Symmetric, "mod": Cyclic}[doc.sign]
         return BoundIndex(doc.name.name, Cell(kind(size)), doc, written=True)
+
+    def _range_size(self, doc: Doc, scope: Scope) -> Size | None:
+        """A size: names that stand for nothing else are names of sizes."""
+        names = {name: Whole() for name in _names_of(doc) if not isinstance(scope.get(name), BoundIndex | NamedTensor)}
+        form = self.form(doc, {**scope, **names})
+        if form is None or not all(isinstance(symbol, str) for symbol in form[0]):
+            return None
+        if not all(isinstance(value, int) for value in (*form[0].values(), form[1])):
+            return None
+        return size_sum((form[1], 1), *form[0].items())  # type: ignore[arg-type]
 
     def enter(self, indices: Iterable[BoundIndex]) -> tuple[Var, ...]:
         """New variables for indices, which stand for them in the terms made next."""
@@ -1096,13 +1109,23 @@ def _compared(one: Linear, sign: str, two: Linear) -> Term:
     return indicator(affine([(left, 1), (right, -1)], -1 if sign in ("<", ">") else 0))
 
 
+def _names_of(doc: Doc) -> Iterable[str]:
+    """The names in a sum of names and numbers."""
+    match doc:
+        case Name():
+            yield doc.name
+        case Signed():
+            yield from (name for _, part in doc.terms for name in _names_of(part))
+        case Juxtaposition(parts) | MatrixProduct(parts):
+            yield from (name for part in parts for name in _names_of(part))
+
+
 def _sizes(space: Space | Map) -> Iterable[str]:
     spaces = (*space.arguments, space.result) if isinstance(space, Map) else (space,)
     for each in spaces:
         for axis in each.axes:
             size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", 0)
-            if isinstance(size, str):
-                yield size
+            yield from sorted(names_in(size))
 
 
 def _shown(domain: Domain | None) -> str:

@@ -15,7 +15,19 @@ place), `whole_arrays`, `linalg` and `decompositions` (what a program calls), `s
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
 
-from combdiff.tracing.decompositions import cholesky, eigh, eigvalsh, eigvecsh, lstsq, pinv, qr, svd, svdvals
+from combdiff.tracing.decompositions import (
+    cholesky,
+    eigh,
+    eigvalsh,
+    eigvecsh,
+    expm,
+    lstsq,
+    pinv,
+    qr,
+    sqrtm,
+    svd,
+    svdvals,
+)
 from combdiff.tracing.functions import (
     abs,
     arccos,
@@ -124,6 +136,7 @@ __all__ = [
     "erfinv",
     "exp",
     "expit",
+    "expm",
     "floor",
     "gamma",
     "gammaln",
@@ -174,6 +187,7 @@ __all__ = [
     "solve",
     "sort",
     "sqrt",
+    "sqrtm",
     "sum_",
     "svd",
     "svdvals",

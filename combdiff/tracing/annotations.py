@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import Any
 
 from combdiff.errors import Location, TraceError
-from combdiff.ir import Function, Space, Var
+from combdiff.ir import Function, Space, Var, names_in
 from combdiff.tracing.context import size_of
 
 
@@ -111,4 +111,4 @@ def size_names_in(type_: object) -> Iterator[str]:
     """The named sizes in a type."""
     spaces = (*type_.arguments, type_.result) if isinstance(type_, Function) else (type_,)
     axes = [axis for space in spaces if isinstance(space, Space) for axis in space.axes]
-    return (size for size in map(size_of, axes) if isinstance(size, str))
+    return (name for axis in axes for name in names_in(size_of(axis)))

@@ -23,6 +23,8 @@ from combdiff.ir import MATRIX_TABLE, Conj, Cyclic, Lambda, Primitive, Symmetric
 from combdiff.ir import cholesky as cholesky_of
 from combdiff.ir import eigvalsh as eigvalsh_of
 from combdiff.ir import eigvecsh as eigvecsh_of
+from combdiff.ir import expm as expm_of
+from combdiff.ir import sqrtm as sqrtm_of
 from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.linalg import matrix_array, refusing, square
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
@@ -163,6 +165,24 @@ def pinv(a: Any, /) -> Any:
         return _of("pinv", a)
     with refusing("pinv"):
         return on_arrays("pinv", np.linalg.pinv, a)
+
+
+def expm(a: Any, /) -> Any:
+    """The exponential Σ Aᵏ/k! of a square matrix, or of each in a stack. Not element by element, which is `cd.exp`."""
+    if isinstance(a, TracedValue):
+        return _of("expm", a)
+    return expm_of(matrix_array("expm", a))
+
+
+def sqrtm(a: Any, /) -> Any:
+    """The principal square root of a square matrix, or of each in a stack, of the matrix's own element type.
+
+    Give a complex matrix where the root is complex: NaN stands where an eigenvalue is on the negative real axis.
+    """
+    if isinstance(a, TracedValue):
+        return _of("sqrtm", a)
+    with refusing("sqrtm"):
+        return sqrtm_of(matrix_array("sqrtm", a))
 
 
 def lstsq(a: Any, b: Any, /) -> Any:

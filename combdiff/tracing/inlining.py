@@ -38,6 +38,8 @@ from combdiff.ir import (
     is_domain,
     is_held,
     join,
+    names_in,
+    resized,
     size_form,
     subterms,
     type_of,
@@ -140,7 +142,9 @@ def _unify_space(wanted: Space, found: Space, sizes: Sizes, what: str) -> None:
         raise TypeMismatchError(f"{what} is {found.dtype.__name__}, but the program takes {wanted.dtype.__name__}")
     for axis, (inner, outer) in enumerate(zip(wanted.axes, found.axes, strict=True)):
         name, size = size_of(inner), size_of(outer)
-        if isinstance(name, str):
+        if isinstance(name, str) and not name.isidentifier():
+            same = _resized(inner, sizes) == outer  # a sum of names, which other axes tell
+        elif isinstance(name, str):
             same = type(inner) is type(outer) and sizes.setdefault(name, size) == size
         else:
             same = inner == outer
@@ -162,11 +166,11 @@ def _check_symmetry(name: str, wanted: Space, argument: Term) -> None:
 def _resized(domain: Domain, sizes: Sizes) -> Domain:
     """The domain with a named size replaced."""
     size = size_of(domain)
-    if not isinstance(size, str) or size not in sizes:
+    if not names_in(size) & sizes.keys():
         return domain
     if isinstance(domain, Symmetric):
-        return Symmetric(sizes[size])
-    return replace(domain, size=sizes[size]) if isinstance(domain, Range | Cyclic) else domain
+        return Symmetric(resized(size, sizes))
+    return replace(domain, size=resized(size, sizes)) if isinstance(domain, Range | Cyclic) else domain
 
 
 def _resized_space(space: Space, sizes: Sizes) -> Space:
@@ -209,7 +213,7 @@ def _sizes_in(term: Lambda) -> set[str]:
     spaces += [space for map_ in maps for space in (*map_.arguments, map_.result)]
     domains: set[Any] = {axis for space in spaces for axis in space.axes}
     domains |= {v.type for v in variables if is_domain(v.type) and not isinstance(v.type, Whole)}
-    return {size for domain in domains if isinstance(size := size_of(domain), str)}
+    return {name for domain in domains for name in names_in(size_of(domain))}
 
 
 # --- copying -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@
     reshape(A, 6)       (i) ↦ Σ_{a,b} δ(i, 3a + b) A[a, b]      A of 2 × 3
     flip(x)             (i) ↦ x[n − 1 − i]
 
-Sizes must be numbers wherever a size of the result is not one of the operand's: 2n and n − 1 have no name.
+Sizes of results are sums of those of the operands, n − 1 or n + m. Where they are products or quotients, sizes must be
+numbers.
 
 Invariant: the result has the shape and the elements of NumPy's; what a condition excludes is not read.
 """
@@ -21,6 +22,7 @@ from combdiff.ir import (
     ZERO,
     Domain,
     Range,
+    Size,
     Term,
     Var,
     add,
@@ -33,6 +35,8 @@ from combdiff.ir import (
     lambda_,
     mul,
     size_form,
+    size_parts,
+    size_sum,
     total,
 )
 from combdiff.tracing.arrays import FIRST, aligned, element, positions, tabulate, transpose
@@ -58,10 +62,41 @@ def sliced(domain: Domain, key: slice, where: str) -> tuple[Domain, int, Term]:
         raise IndexingError(f"{where} is read with {shown(key)}", hint="the parts of a slice are whole numbers")
     if key.step == 0:
         raise IndexingError(f"{where} is read with steps of 0")
-    if isinstance(domain, Range) and not isinstance(domain.size, int) and parts == (None, None, -1):
-        return domain, -1, affine([(size_form(domain.size), 1)], -1)
+    if isinstance(domain, Range) and not isinstance(domain.size, int):
+        return _sliced_named(domain, key, where)
     found = range(*key.indices(length(domain, f"the slice of {where}")))
     return Range(len(found)), found.step, affine([], found.start)
+
+
+def _sliced_named(domain: Range, key: slice, where: str) -> tuple[Domain, int, Term]:
+    """What a slice leaves of an axis of named size n: n − 1 of x[1:], 3 of x[-3:], which a call refuses for n < 3."""
+    step = 1 if key.step is None else key.step
+    ends = (0, domain.size) if step > 0 else (size_sum((domain.size, 1), (-1, 1)), -1)
+    start, stop = (
+        end if part is None else part if part >= 0 else size_sum((domain.size, 1), (part, 1))
+        for part, end in zip((key.start, key.stop), ends, strict=True)
+    )
+    sign = 1 if step > 0 else -1
+    names, offset = size_parts(size_sum((stop, sign), (start, -sign)))
+    if any(factor % step for factor in names.values()):
+        raise UnsupportedError(
+            f"{where} is read with steps of {step}, but {domain.size} by {abs(step)} has no name as a size",
+            hint=f'declare the axis with a number, or as a multiple: "{abs(step)}*n"',
+        )
+    parts = [(name, factor // abs(step)) for name, factor in names.items()]
+    left = size_sum(*parts, (-(-offset // abs(step)), 1))
+    return Range(max(left, 0) if isinstance(left, int) else left), step, size_form(start)
+
+
+def lengths(*addends: tuple[Domain | int, int], what: str) -> Range:
+    """The axis with Σ factor · size indices. Raises UnsupportedError for domains that do not begin at 0."""
+    return Range(size_sum(*((_size(domain, what), factor) for domain, factor in addends)))
+
+
+def _size(domain: Domain | int, what: str) -> Size:
+    if isinstance(domain, Range):
+        return domain.size
+    return domain if isinstance(domain, int) else length(domain, what)
 
 
 def axis_of(tensor: Term, axis: object, what: str) -> int:
@@ -103,17 +138,19 @@ def _mirrored(index: Var) -> Term:
 def roll(tensor: Term, shift: int, axis: int) -> Term:
     """`x[i − shift]`, round the end."""
     shape = axes_of(tensor)
-    size = length(shape[axis], "a roll")
-    start = shift % size if size else 0
+    size = lengths((shape[axis], 1), what="a roll").size
+    start = size_form(
+        shift % size if isinstance(size, int) and size else shift if shift >= 0 else size_sum((size, 1), (shift, 1))
+    )
     indices = current("roll").fresh_indices(shape)
-    ahead = affine([(indices[axis], 1)], -start)
-    behind = affine([(indices[axis], 1)], size - start)
-    before = affine([(indices[axis], -1)], start - 1)
+    ahead = affine([(indices[axis], 1), (start, -1)])
+    behind = affine([(indices[axis], 1), (size_form(size), 1), (start, -1)])
+    before = affine([(indices[axis], -1), (start, 1)], -1)
     kept = mul(indicator(ahead), moved(tensor, axis, ahead, indices))
     return tabulate(indices, add(kept, mul(indicator(before), moved(tensor, axis, behind, indices))))
 
 
-def part(tensor: Term, axis: int, start: int, size: int) -> Term:
+def part(tensor: Term, axis: int, start: int, size: Size) -> Term:
     """`size` elements along an axis from `start` on."""
     shape = axes_of(tensor)
     indices = current("a part").fresh_indices((*shape[:axis], Range(size), *shape[axis + 1 :]))
@@ -122,8 +159,9 @@ def part(tensor: Term, axis: int, start: int, size: int) -> Term:
 
 def differences(tensor: Term, axis: int) -> Term:
     """`x[i + 1] − x[i]`."""
-    size = length(axes_of(tensor)[axis], "a difference")
-    later, earlier = part(tensor, axis, 1, max(size - 1, 0)), part(tensor, axis, 0, max(size - 1, 0))
+    size = lengths((axes_of(tensor)[axis], 1), (-1, 1), what="a difference").size
+    size = max(size, 0) if isinstance(size, int) else size
+    later, earlier = part(tensor, axis, 1, size), part(tensor, axis, 0, size)
     indices = current("a difference").fresh_indices(axes_of(later))
     return tabulate(indices, add(element(later, indices), mul(MINUS_ONE, element(earlier, indices))))
 
@@ -139,8 +177,8 @@ def running(tensor: Term, axis: int) -> Term:
 def padded(tensor: Term, widths: Sequence[tuple[int, int]], value: Term) -> Term:
     """The tensor between so many copies of a number before and after it along each axis."""
     shape = axes_of(tensor)
-    sizes = [length(axis, "padding") for axis in shape]
-    new = [Range(before + size + after) for size, (before, after) in zip(sizes, widths, strict=True)]
+    sizes = [lengths((axis, 1), what="padding").size for axis in shape]
+    new = [Range(size_sum((size, 1), (before + after, 1))) for size, (before, after) in zip(sizes, widths, strict=True)]
     indices = current("padding").fresh_indices(new)
     forms = [affine([(i, 1)], -before) for i, (before, _) in zip(indices, widths, strict=True)]
     inside = [_within(form, size) for form, size in zip(forms, sizes, strict=True)]
@@ -150,9 +188,9 @@ def padded(tensor: Term, widths: Sequence[tuple[int, int]], value: Term) -> Term
     return tabulate(indices, body)
 
 
-def _within(form: Term, size: int) -> Term:
+def _within(form: Term, size: Size) -> Term:
     """1 where 0 ≤ form < size."""
-    return mul(indicator(form), indicator(affine([(form, -1)], size - 1)))
+    return mul(indicator(form), indicator(affine([(form, -1), (size_form(size), 1)], -1)))
 
 
 # --- joining -------------------------------------------------------------------------------------------------------
@@ -170,15 +208,16 @@ def concatenate(tensors: Sequence[Term], axis: int, what: str) -> Term:
                 f"{what} of {describe(tensors[0])} over ({', '.join(map(show_domain, first))}) and {describe(other)} "
                 f"over ({', '.join(map(show_domain, found))}): axes other than {axis} must be equal"
             )
-    sizes = [length(axes_of(tensor)[axis], what) for tensor in tensors]
-    indices = current(what).fresh_indices((*first[:axis], Range(sum(sizes)), *first[axis + 1 :]))
-    pieces, start = [], 0
+    sizes = [lengths((axes_of(tensor)[axis], 1), what=what).size for tensor in tensors]
+    whole = size_sum(*((size, 1) for size in sizes))
+    indices = current(what).fresh_indices((*first[:axis], Range(whole), *first[axis + 1 :]))
+    pieces, start = [], Range(0).size
     for tensor, size in zip(tensors, sizes, strict=True):
-        form = affine([(indices[axis], 1)], -start)
+        form, after = affine([(indices[axis], 1), (size_form(start), -1)]), size_sum((start, 1), (size, 1))
         guards = [indicator(form)] if start else []
-        guards += [indicator(affine([(form, -1)], size - 1))] if start + size < sum(sizes) else []
+        guards += [indicator(affine([(form, -1), (size_form(size), 1)], -1))] if after != whole else []
         pieces.append(mul(*guards, moved(tensor, axis, form, indices)))
-        start += size
+        start = after
     return tabulate(indices, add(*pieces))
 
 
@@ -341,8 +380,7 @@ def diagonal(tensor: Term, offset: int, first: int, second: int) -> Term:
     if not offset and shape[first] == shape[second]:
         size: Domain = shape[first]
     else:
-        rows, columns = length(shape[first], "a diagonal"), length(shape[second], "a diagonal")
-        size = Range(max(min(rows + min(offset, 0), columns - max(offset, 0)), 0))
+        size = _diagonal_size(shape[first], shape[second], offset)
     indices = current("a diagonal").fresh_indices((*(shape[n] for n in rest), size))
     forms: list[Term] = [FIRST] * len(shape)
     for n, index in zip(rest, indices, strict=False):
@@ -352,10 +390,19 @@ def diagonal(tensor: Term, offset: int, first: int, second: int) -> Term:
     return lambda_(indices, element(tensor, forms))
 
 
+def _diagonal_size(rows: Domain, columns: Domain, offset: int) -> Domain:
+    """How many elements a diagonal has: of a square matrix of named size n, n less the offset."""
+    if rows == columns:
+        left = lengths((rows, 1), (-abs(offset), 1), what="a diagonal").size
+        return Range(max(left, 0) if isinstance(left, int) else left)
+    many, some = length(rows, "a diagonal"), length(columns, "a diagonal")
+    return Range(max(min(many + min(offset, 0), some - max(offset, 0)), 0))
+
+
 def on_diagonal(vector: Term, offset: int) -> Term:
     """The matrix with a vector along a diagonal."""
     (axis,) = axes_of(vector)
-    size = axis if not offset else Range(length(axis, "np.diag") + abs(offset))
+    size = axis if not offset else lengths((axis, 1), (abs(offset), 1), what="np.diag")
     row, column = current("np.diag").fresh_indices((size, size))
     place = row if offset >= 0 else column
     return tabulate((row, column), mul(delta(affine([(row, 1)], offset), column), element(vector, [place])))

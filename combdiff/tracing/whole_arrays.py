@@ -188,6 +188,8 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Valu
 def _parts(ary: Any, where: Any, axis: int, exact: bool) -> list[Value]:
     term = lift(ary)
     axis = rearranging.axis_of(term, axis, "a split")
+    if isinstance(where, Sequence | np.ndarray) and not isinstance(where, str) and all(np.asarray(where) >= 0):
+        return _cut(term, axis, [_whole(n, "a place of a split") for n in where])
     size = rearranging.length(axes_of(term)[axis], "a split")
     if not isinstance(where, Sequence | np.ndarray) or isinstance(where, str):
         where = _whole(where, "the number of parts of a split", 1)
@@ -200,6 +202,17 @@ def _parts(ary: Any, where: Any, axis: int, exact: bool) -> list[Value]:
         bounds = [0, *(slice(None, _whole(n, "a place of a split")).indices(size)[1] for n in where), size]
     pairs = itertools.pairwise(bounds)
     return [wrap(rearranging.part(term, axis, start, max(stop - start, 0))) for start, stop in pairs]
+
+
+def _cut(term: Term, axis: int, places: Sequence[int]) -> list[Value]:
+    """The parts between places along an axis, of a named size too."""
+    domain = axes_of(term)[axis]
+    if isinstance(domain, Range) and isinstance(domain.size, int):
+        places = [min(place, domain.size) for place in places]
+    bounds = [(start, stop) for start, stop in itertools.pairwise((0, *places))]
+    last = rearranging.lengths((domain, 1), (-(places[-1] if places else 0), 1), what="a split").size
+    parts = [rearranging.part(term, axis, start, max(stop - start, 0)) for start, stop in bounds]
+    return [*map(wrap, parts), wrap(rearranging.part(term, axis, places[-1] if places else 0, last))]
 
 
 def _flip(m: Any, axis: Axis = None) -> Value:

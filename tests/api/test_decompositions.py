@@ -283,3 +283,46 @@ def test_wide_matrices_have_no_qr_factors() -> None:
 
 def _triangle(A: TALL[float]):
     return np.linalg.qr(A).R
+
+
+def _with_distinct_ends(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """A matrix of any kind, and one whose eigenvalues have positive real parts."""
+    any_, half = rng.normal(size=(2, 3, 3))
+    return {"expm": any_, "sqrtm": half @ half.T + np.eye(3) + 0.2 * half}
+
+
+@pytest.mark.parametrize("name", ["expm", "sqrtm"])
+def test_primary_functions_have_derivatives_of_every_order_by_blocks(name: str) -> None:
+    linalg = pytest.importorskip("scipy.linalg")
+    primary, rng = getattr(cd, name), np.random.default_rng(5)
+    X, W, way = _with_distinct_ends(rng)[name], rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+
+    @cd.program
+    def f(X: cd.Space("n", "n"), W: cd.Space("n", "n")):  # type: ignore[no-untyped-def]
+        return (primary(X) * W).sum()
+
+    @cd.program
+    def stacked(Z: cd.Space(2, 3, 3, dtype=complex)):  # type: ignore[no-untyped-def, valid-type]
+        return cd.real(((1 + 1j) * primary(Z)[:, 0]).sum())
+
+    gradient, step = cd.grad(f), 1e-5
+    assert f(X, W) == pytest.approx((getattr(linalg, name)(X) * W).sum())
+    np.testing.assert_allclose(primary(X), getattr(linalg, name)(X), atol=1e-12)
+    assert cd.testing.check_grad(f, "X", X=X, W=W) < 1e-7
+    slopes = (gradient(X + step * way, W) - gradient(X - step * way, W)) / (2 * step)
+    np.testing.assert_allclose(cd.hvp(f)(X, W, way), slopes, atol=1e-8)
+    assert cd.testing.check_grad(stacked, "Z", Z=np.stack([X, X.T]) + 0.1j * W) < 1e-7
+    assert f"{name}(t)[d,e + n]" in str(gradient)
+
+
+def test_primary_functions_at_the_ends_of_their_ranges() -> None:
+    linalg = pytest.importorskip("scipy.linalg")
+    for matrix in (np.zeros((2, 2)), np.diag([-700.0, 1, 2]), 30 * np.array([[0, 1.0], [-1, 0.5]]), np.zeros((0, 0))):
+        np.testing.assert_allclose(cd.expm(matrix), linalg.expm(matrix), rtol=1e-10, atol=1e-300)
+    with np.errstate(all="ignore"):
+        assert np.isnan(cd.sqrtm(-np.eye(2))).all()
+    with pytest.raises(cd.CombdiffError, match="expm takes a square matrix"):
+
+        @cd.program
+        def refused(X: cd.Space(2, 3)):  # type: ignore[no-untyped-def, valid-type]
+            return cd.expm(X).sum()

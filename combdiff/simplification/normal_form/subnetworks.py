@@ -36,6 +36,7 @@ from combdiff.ir import (
     dtype_of,
     factors_of,
     is_domain,
+    names_in,
     negate,
     remembered,
     subterms,
@@ -166,7 +167,7 @@ def scenarios(sites: Iterable[Term]) -> Iterator[Sizes]:
 def _summed_sizes(site: Term) -> frozenset[str]:
     """The named sizes of the indices that are bound in a term."""
     domains = {v.type for node in subterms(site) for v in node.bound if is_domain(v.type)}
-    return frozenset(size for domain in domains if isinstance(size := _size(domain), str))
+    return frozenset(name for domain in domains for name in names_in(_size(domain)))
 
 
 def _size(domain: object) -> Size | None:

@@ -1,0 +1,102 @@
+"""Random steps done over and over: `cd.scan` against Python's own loop, in values and in derivatives of two orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import combdiff as cd
+
+FEW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+N, T = 2, 3
+
+# What a step makes of its state x, of v or nothing, and of what it reads from outside.
+MOVES: list[Callable[..., Any]] = [
+    lambda A, x, v, b: A @ x + b,
+    lambda A, x, v, b: x * v + 0.1 * (x @ b) * x,
+    lambda A, x, v, b: np.exp(0.1 * x) - (A @ b) * v,
+    lambda A, x, v, b: 0.3 * (A @ (x * x)) + v,
+    lambda A, x, v, b: x / (2 + x * x) + v * b,
+]
+
+
+def in_python(step: Callable[..., Any], init: Any, xs: Any, length: int | None) -> tuple[Any, Any]:
+    """What cd.scan means."""
+    found = []
+    for n in range(T):
+        init, y = step(init, None if xs is None else xs[n])
+        found.append(y)
+    return init, np.array(found)
+
+
+@st.composite
+def objectives(draw: st.DrawFn) -> Callable[..., Any]:
+    """A real number made of a scan of random steps: one state or two, with xs or without, perhaps around a scan."""
+    moves = draw(st.lists(st.sampled_from(MOVES), min_size=1, max_size=2))
+    two, has_xs, nested = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+
+    def objective(scan: Callable[..., Any], A: Any, x0: Any, u: Any, b: Any) -> Any:
+        def move(x: Any, v: Any) -> Any:
+            for each in moves:
+                x = each(A, x, b if v is None else v, b)
+            return x
+
+        def step(carry: Any, v: Any) -> Any:
+            x, s = carry if two else (carry, 1)
+            if nested:
+                x, _ = scan(lambda z, _: (move(z, v), z), x, None, T)
+            else:
+                x = move(x, v)
+            after = (x, 0.5 * s + (x * np.conj(x)).sum().real) if two else x
+            return after, s * x
+
+        last, ys = scan(step, (x0, 0.7) if two else x0, u if has_xs else None, None if has_xs else T)
+        x, s = last if two else (last, 1)
+        return ((x * np.conj(x)).sum() * s + (ys * np.conj(ys)).sum()).real
+
+    objective.is_nested = nested
+    return objective
+
+
+def moved(arguments: tuple[Any, ...], directions: tuple[Any, ...], h: float) -> tuple[Any, ...]:
+    return tuple(a + h * d for a, d in zip(arguments, directions, strict=True))
+
+
+@FEW
+@given(objectives(), st.booleans(), st.integers(0, 2**16))
+def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int) -> None:
+    dtype = complex if is_complex else float
+
+    @cd.program
+    def f(
+        A: cd.Space("n", "n", dtype=dtype),
+        x0: cd.Space("n", dtype=dtype),
+        u: cd.Space(T, "n", dtype=dtype),
+        b: cd.Space("n", dtype=dtype),
+    ):
+        return objective(cd.scan, A, x0, u, b)
+
+    rng = np.random.default_rng(seed)
+    shapes = ((N, N), (N,), (T, N), (N,))
+
+    def drawn() -> tuple[Any, ...]:
+        return tuple(0.4 * (rng.normal(size=s) + (1j * rng.normal(size=s) if is_complex else 0)) for s in shapes)
+
+    arguments, directions = drawn(), drawn()
+    wrt = ("A", "x0", "u", "b")
+    np.testing.assert_allclose(f(*arguments), objective(in_python, *arguments))
+    gradient = cd.grad(f, wrt=wrt, simplify=False)
+    along = sum(np.vdot(g, d).real for g, d in zip(gradient(*arguments), directions, strict=True))
+    h = 1e-5
+    ends = [objective(in_python, *moved(arguments, directions, s * h)) for s in (1, -1)]
+    np.testing.assert_allclose(along, (ends[0] - ends[1]) / (2 * h), rtol=1e-6, atol=1e-8)
+    if objective.is_nested:  # second derivatives of these take seconds to derive
+        return
+    product = cd.hvp(f, wrt=wrt, simplify=False)(*arguments, *directions)
+    sides = [gradient(*moved(arguments, directions, s * h)) for s in (1, -1)]
+    for found, one, two in zip(product, *sides, strict=True):
+        np.testing.assert_allclose(found, (one - two) / (2 * h), rtol=1e-5, atol=1e-7)
