@@ -44,7 +44,12 @@ MUTANTS = (
         'mul(HALF, function("sign", z)),',
         f"{IR}/test_primitives.py",
     ),
-    Mutant("ir/domains.py", "return 2 * bound + 1", "return 2 * bound", f"{IR}/test_domains.py"),
+    Mutant(
+        "ir/domains.py",
+        "return 2 * size_value(domain.bound, sizes) + 1",
+        "return 2 * size_value(domain.bound, sizes)",
+        f"{IR}/test_domains.py",
+    ),
     Mutant(
         "ir/interpreter.py",
         "return self.value(term.body, scope).conjugate()",
@@ -126,8 +131,8 @@ MUTANTS = (
     ),
     Mutant(
         "simplification/normal_form/symmetries.py",
-        "image if action.sign > 0 else negate(image)",
-        "image",
+        '("-", negate(form))',
+        '("-", form)',
         "tests/simplification/test_common.py -k 'differences or heavy'",
     ),
     # --- stability

@@ -33,6 +33,7 @@ _PARTS = ("real", "imag")  # attributes of an array
 WORDS = {
     "masked": "{np}.where({0}, {1}, -{np}.inf)",
     "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)",
+    "capped": "{np}.nan_to_num({0})",
     "chosen": "{np}.where({0}, {1}, 0)",
     "less": "{0} < {1}",
     "less_equal": "{0} <= {1}",

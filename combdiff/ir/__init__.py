@@ -88,7 +88,7 @@ from combdiff.ir.indices import (
 )
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
-from combdiff.ir.largest import Largest, Masked, Shift, masked
+from combdiff.ir.largest import Largest, Magnitude, Masked, Rescaled, Shift, masked
 from combdiff.ir.let_form import (
     bind_heavy,
     canonical_names,
@@ -223,6 +223,7 @@ __all__ = [
     "Lambda",
     "Largest",
     "Let",
+    "Magnitude",
     "Masked",
     "Mul",
     "Names",
@@ -234,6 +235,7 @@ __all__ = [
     "Range",
     "Real",
     "Relation",
+    "Rescaled",
     "Row",
     "Scalar",
     "Scan",

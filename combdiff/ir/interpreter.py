@@ -47,7 +47,22 @@ from combdiff.ir.numerics import (
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import subterms
-from combdiff.ir.terms import Add, Apply, Conj, Lambda, Let, Mul, Number, Primitive, Pullback, Sum, Term, Tuple, Var
+from combdiff.ir.terms import (
+    Add,
+    Apply,
+    Conj,
+    Lambda,
+    Let,
+    Mul,
+    Number,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    remembered,
+)
 from combdiff.ir.types import is_domain, type_of
 
 Scope = Mapping[Var, Any]
@@ -395,7 +410,8 @@ def _reads(guard: Guard) -> bool:
     return isinstance(guard, Relation) or (isinstance(guard, Delta) and guard.lookup is not None)
 
 
-def _used_often(term: Term) -> set[Term]:
+@remembered
+def _used_often(term: Term) -> frozenset[Term]:
     """Subterms with several uses, and tensors applied or passed on: a loop around may use them at each step."""
     nodes = list(subterms(term))
     uses = Counter(child for node in nodes for child in node.children)
@@ -405,7 +421,7 @@ def _used_often(term: Term) -> set[Term]:
             found.update(child for child in node.children if isinstance(child, Lambda | Apply))
             if isinstance(node.function, Lambda):
                 found.add(node.function.body)
-    return found
+    return frozenset(found)
 
 
 def _plain(term: Number) -> complex | float | int:

@@ -3,7 +3,10 @@
     m = Shift((Largest((j,), Masked((j ≤ i,), x[i, j])),))      np.where(mask, x, -np.inf).max(1), 0 where not finite
     log Σ_{j ≤ i} exp(x[i, j])  =  m[i] + log Σ_j exp(Masked((j ≤ i,), x[i, j]) − m[i])
 
-They are made just before a program is planned (`stabilisation`), so that no other stage meets them.
+    s = Magnitude((j,), x[j], 2)                                a power of 2 near max_j |x[j]|, or 1
+    sqrt(Σ_j x[j]²)  =  s·sqrt(Σ_j Rescaled(x[j], s)²)
+
+They are made just before a program is planned (`stability`), so that no other stage meets them.
 
 Invariant: they are real numbers; a condition is a δ or an indicator, or a real number, which holds where it is not 0.
 """
@@ -55,7 +58,7 @@ class Largest(Term):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shift(Term):
-    """The largest of the terms, and 0 where that is not finite."""
+    """The largest of the terms, and 0 where that is not finite; beside a number the largest finite number for +∞."""
 
     terms: tuple[Term, ...]
 
@@ -65,6 +68,45 @@ class Shift(Term):
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
         return Shift(children)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Magnitude(Term):
+    """A power of 2 near the largest |body| over the domains of the indices.
+
+    It is 1 where |body|² adds up to a number of which powers up to `degree` neither over- nor underflow, and where the
+    body is 0 throughout or nowhere finite.
+    """
+
+    indices: tuple[Var, ...]
+    body: Term
+    degree: int
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.body,)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Magnitude(self.indices, children[0], self.degree)
+
+    @property
+    def bound(self) -> tuple[Var, ...]:
+        return self.indices
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rescaled(Term):
+    """The body divided by a scale, which is a magnitude: exact but where the quotient underflows."""
+
+    body: Term
+    scale: Term
+
+    @property
+    def children(self) -> tuple[Term, ...]:
+        return (self.body, self.scale)
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return Rescaled(*children)
 
 
 def masked(conditions: Iterable[Term], body: Term) -> Term:

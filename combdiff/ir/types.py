@@ -14,7 +14,7 @@ from combdiff.ir.domains import Action, Cyclic, Domain, Function, Range, Real, S
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Indicator, Unequal
 from combdiff.ir.iteration import LAST, Scan
-from combdiff.ir.largest import Largest, Masked, Shift
+from combdiff.ir.largest import Largest, Magnitude, Masked, Rescaled, Shift
 from combdiff.ir.matrix_functions import MATRIX_TABLE
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.relations import Relation
@@ -91,8 +91,10 @@ def type_of(term: Term) -> Inferred:
             return _primitive_type(term)
         case Delta() | Indicator() | Unequal():
             return scalar(int)
-        case Masked() | Largest() | Shift():
+        case Masked() | Largest() | Shift() | Magnitude():
             return scalar(float)
+        case Rescaled():
+            return scalar(join(dtype_of(term.body), float))
         case Add() | Mul() | Conj() | Sum():
             return scalar(join(*(dtype_of(child) for child in term.children)))
     raise TypeError(f"not a term: {term!r}")

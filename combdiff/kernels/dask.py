@@ -235,6 +235,27 @@ def _largest(array: Any, axes: Any) -> Any:
     return array.max(axes)
 
 
+def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
+    """A power of 2 near the largest size of the finite elements along axes; 1 where its powers are safe.
+
+    Powers of more than that degree, of sums.
+    """
+    sizes = da.abs(array)
+    if sizes.dtype.kind != "f" or 0 in array.shape:
+        return da.ones([n for axis, n in enumerate(array.shape) if axis not in axes])
+    limits = np.finfo(sizes.dtype)
+    safe = float(limits.max) ** (1 / (4 * degree))
+    largest = da.where(da.isfinite(sizes), sizes, 0).max(axes)
+    exponent = da.frexp(da.maximum(largest, limits.tiny))[1] - 1
+    is_one = ((largest > 1 / safe) & (largest < safe)) | (largest == 0)
+    return da.where(is_one, 1, da.ldexp(sizes.dtype.type(1), exponent))
+
+
+def _rescaled(array: Any, scale: Any) -> Any:
+    """array / scale."""
+    return array / scale
+
+
 def _part(array: Any, slices: Any) -> Any:
     """An array with zeros beside the slices of it."""
     result = da.zeros_like(array)

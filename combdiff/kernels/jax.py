@@ -94,6 +94,29 @@ def _on_host(solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:
     return jnp.asarray(found(given, *captures))
 
 
+def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
+    """A power of 2 near the largest size of the finite elements along axes; 1 where its powers are safe.
+
+    Powers of more than that degree, of sums. No result depends on it, so that no derivative goes through it.
+    """
+    from jax import lax
+
+    sizes = jnp.abs(lax.stop_gradient(array))
+    if not jnp.issubdtype(sizes.dtype, jnp.floating):
+        return jnp.ones([size for axis, size in enumerate(array.shape) if axis not in axes])
+    limits = jnp.finfo(sizes.dtype)
+    safe = float(limits.max) ** (1 / (4 * degree))
+    largest = jnp.where(jnp.isfinite(sizes), sizes, 0).max(axes, initial=0)
+    exponent = jnp.frexp(jnp.maximum(largest, limits.tiny))[1] - 1
+    is_one = ((largest > 1 / safe) & (largest < safe)) | (largest == 0)
+    return jnp.where(is_one, jnp.ones_like(largest), jnp.ldexp(jnp.ones_like(largest), exponent))
+
+
+def _rescaled(array: Any, scale: Any) -> Any:
+    """array / scale."""
+    return array / scale
+
+
 def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
     """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
     for _, steps, form, apart in bounds:

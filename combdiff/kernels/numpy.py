@@ -308,6 +308,38 @@ def _near(kind: Any, evaluated: Any, start: Any) -> Any:
     return found.x
 
 
+def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
+    """A power of 2 near the largest size of the finite elements along axes; 1 where powers of their squares are safe.
+
+    Powers up to that degree: the elements are looked at once more only where the sum of their squares says so.
+    """
+    kept = [axis for axis in range(array.ndim) if axis not in axes]
+    kind = array.real.dtype
+    if kind.kind != "f":
+        return np.ones([array.shape[axis] for axis in kept])
+    limits = np.finfo(kind)
+    safe = limits.max ** (2 / (3 * degree))
+    with np.errstate(all="ignore"):
+        labels = list(range(array.ndim))
+        if not kept and array.dtype == kind and array.flags.c_contiguous:
+            squares = np.dot(array.reshape(-1), array.reshape(-1))
+        else:
+            squares = np.einsum(array, labels, array.conj(), labels, kept).real
+        is_safe = (squares > 1 / safe) & (squares < safe)
+        if is_safe.all():
+            return np.ones(np.shape(squares), kind)
+        finite = np.isfinite(array)
+        sizes = [array, -array] if array.dtype == kind else [np.abs(array)]
+        largest = np.max([size.max(axes, initial=0, where=finite) for size in sizes], 0)
+    exponent = np.frexp(np.maximum(largest, limits.tiny))[1] - 1
+    return np.where(is_safe | (largest == 0), kind.type(1), np.ldexp(kind.type(1), exponent))
+
+
+def _rescaled(array: Any, scale: Any) -> Any:
+    """array / scale; the array itself where the scale is 1 throughout."""
+    return array if (scale == 1).all() else array / scale
+
+
 def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
     """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
     for _, steps, form, apart in bounds:

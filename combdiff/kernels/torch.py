@@ -110,6 +110,29 @@ def _largest(array: Any, axes: Any) -> Any:
     return array.amax(axes)
 
 
+def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
+    """A power of 2 near the largest size of the finite elements along axes; 1 where its powers are safe.
+
+    Powers of more than that degree, of sums. No result depends on it, so that no derivative goes through it.
+    """
+    sizes = array.detach().abs()
+    if not sizes.is_floating_point() or 0 in sizes.shape:
+        kind = sizes.dtype if sizes.is_floating_point() else torch.get_default_dtype()
+        return sizes.new_ones([n for axis, n in enumerate(sizes.shape) if axis not in axes], dtype=kind)
+    limits = torch.finfo(sizes.dtype)
+    safe = float(limits.max) ** (1 / (4 * degree))
+    largest = torch.where(torch.isfinite(sizes), sizes, 0)
+    largest = largest.amax(axes) if axes else largest
+    exponent = torch.frexp(largest.clamp(limits.tiny))[1] - 1
+    is_one = ((largest > 1 / safe) & (largest < safe)) | (largest == 0)
+    return torch.where(is_one, 1, torch.ldexp(torch.ones_like(largest), exponent))
+
+
+def _rescaled(array: Any, scale: Any) -> Any:
+    """array / scale."""
+    return array / scale
+
+
 def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
     """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
     for _, steps, form, apart in bounds:

@@ -67,6 +67,7 @@ from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
 from combdiff.simplification.egraph.saturation import equivalent, normal, simplify
+from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.memory import simplified_once
 from combdiff.simplification.normal_form.coefficients import Coefficients
@@ -100,6 +101,10 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
     keeps its names, as what they stand for has its derivative once then.
     """
+    return checked(body, _simplified_body(body, rules, written_out))
+
+
+def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> Term:
     load(rules, functions=False)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
     equations: _Equations = {}

@@ -1,14 +1,16 @@
-"""Forms that neither overflow nor cancel: products of exponentials as one exponential of what stays bounded.
+"""Forms that neither over- nor underflow nor cancel: what is large or small is kept apart until it has cancelled.
 
-    exp(x[i]) / Σ_j exp(x[j])   →   exp(x[i] − m) / Σ_j exp(x[j] − m),   m = max_j x[j]
+    exp(x[i]) / Σ_j exp(x[j])   →   exp(x[i] − m) / Σ_j exp(x[j] − m),        m = max_j x[j]
+    x[i] / sqrt(Σ_j x[j]²)      →   (x[i]/s) / sqrt(Σ_j (x[j]/s)²),           s = 2^k near max_j |x[j]|
 
 In: a program to be run. Out: an equal program; what is printed is never changed.
 
-In the order in which data meets them: `positivity` (which numbers are positive by their form), `steps` (of scans),
-`stabilisation` (the whole program, in one pass).
+In the order in which data meets them: `positivity` (which numbers are positive by their form), `scaled_numbers`
+(exp(E)·r and s^k·r), `bindings` (programs rewritten binding by binding), `stabilisation` (sums of exponentials),
+`magnitudes` (roots and quotients of sums of squares), `steps` (both, in the steps of scans too).
 """
 
-from combdiff.stability.stabilisation import stable
+from combdiff.stability.steps import stable
 
 __all__ = [
     "stable",

@@ -19,16 +19,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import reduce
 from math import isinf, log, prod
 
 from combdiff.ir import (
     HALF,
     ONE,
+    ZERO,
     Add,
     Apply,
     Conj,
-    Cyclic,
     Delta,
     Guard,
     Implicit,
@@ -45,57 +45,34 @@ from combdiff.ir import (
     Space,
     Sum,
     Term,
-    Tuple,
     Var,
     add,
-    canonical_names,
     dtype_of,
     exact,
     factors_of,
     free_indices,
     function,
     is_domain,
-    lambda_,
-    let,
     masked,
     mul,
     negate,
     opposite,
-    share,
-    split,
     substitute,
     subterms,
     total,
 )
 from combdiff.simplification import canonical, closed, normalise
+from combdiff.stability.bindings import Rewriting
 from combdiff.stability.positivity import is_nonnegative, is_positive
-from combdiff.stability.steps import with_stable_steps
+from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times
 
 LARGEST = 20  # of a number that counts as bounded
 MOST_TERMS = 64  # of a sum over a common denominator
 MOST_PEAKS = 3  # one within another, to see that an exponent is bounded
 
-Exponent = Mapping[Term, Scalar]
-"""A sum as multiples of terms; the term 1 has what is a number."""
 _Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
 """A sum of exponentials with numbers as weights, by their exponents."""
 _Key = frozenset[tuple[frozenset[tuple[Term, Scalar]], Scalar]]
-
-
-@dataclass(frozen=True)
-class ScaledNumber:
-    """exp(exponent)·rest."""
-
-    exponent: Exponent
-    rest: Term
-
-    def __mul__(self, other: ScaledNumber) -> ScaledNumber:
-        return ScaledNumber(_plus(self.exponent, other.exponent), mul(self.rest, other.rest))
-
-    def to(self, power: Number) -> ScaledNumber:
-        """The number to a real power."""
-        rest = self.rest if self.rest is ONE else function("power", self.rest, power)
-        return ScaledNumber(_times(self.exponent, power.real), rest)
 
 
 @dataclass(frozen=True)
@@ -114,7 +91,7 @@ class _Entry:
     def renamed(self, names: Names) -> _Entry:
         """The same with new names for the indices."""
         new: dict[Var, Var] = {index: names.fresh(index) for index in self.indices}
-        exponent = _substituted(self.exponent, new)
+        exponent = substituted(self.exponent, new)
         return _Entry(tuple(new.values()), exponent, tuple(substitute(c, new) for c in self.conditions))
 
 
@@ -148,49 +125,26 @@ class _Fraction:
         return _Fraction(_moved(self.above, replacement), below)
 
 
-@lru_cache(maxsize=512)
-def stable(program: Lambda) -> Lambda:
-    """The program with quotients and logarithms of exponentials written so that they do not overflow."""
+def with_stable_exponentials(program: Lambda) -> Lambda:
+    """The program with quotients and logarithms of exponentials written so that they do not overflow.
+
+    What steps of scans compute is left.
+    """
     if not any(isinstance(node, Primitive) and node.name in _EXPONENTIAL for node in subterms(program)):
         return program
-    return _stable_values(with_stable_steps(program, _stable_values))
-
-
-def _stable_values(program: Lambda) -> Lambda:
-    """The program with its values stable; what steps of scans compute is left."""
-    bindings, result = split(program.body)
-    stabilising = _Stabilising(program, dict(bindings))
-    if not any(map(stabilising.asks, (*(value for _, value in bindings), result))):
-        return program
-    for var, value in bindings:
-        stabilising.bind(var, value)
-    items = result.items if isinstance(result, Tuple) else (result,)
-    found = tuple(map(stabilising.value, items))
-    whole = Tuple(found) if isinstance(result, Tuple) else found[0]
-    return Lambda(program.parameters, share(let(_used(stabilising.kept, whole), whole)))
+    stabilising = _Stabilising(program)
+    asking = any(map(stabilising.asks, (*stabilising.scope.values(), stabilising.result)))
+    return stabilising.rewritten() if asking else program
 
 
 _EXPONENTIAL = ("exp", "cosh", "sinh")
 
 
-def _used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:
-    """The bindings that something needs."""
-    needed, kept = set(result.free), []
-    for var, value in reversed(bindings):
-        if var in needed:
-            needed |= value.free
-            kept.append((var, value))
-    return kept[::-1]
+class _Stabilising(Rewriting):
+    """Rewrites sums of exponentials; see the module."""
 
-
-class _Stabilising:
-    """Rewrites the bindings of one program in order; `kept` are those made so far."""
-
-    def __init__(self, program: Lambda, scope: Mapping[Var, Term]) -> None:
-        self.names = Names(program)
-        self.scope = scope
-        self.kept: list[tuple[Var, Term]] = []
-        self._bound: dict[Term, Var] = {}
+    def __init__(self, program: Lambda) -> None:
+        super().__init__(program)
         self._peaks: dict[Var, tuple[tuple[Var, ...], tuple[_Entry, ...]]] = {}
         self._grows: dict[Term, bool] = {}
         self._asks: dict[Term, bool] = {}
@@ -199,11 +153,7 @@ class _Stabilising:
         self._scaled: dict[Term, ScaledNumber] = {}
         self._pairs: dict[Var, ScaledNumber] = {}
         self._fractions: dict[Term, _Fraction | None] = {}
-        self._weights = frozenset(self._named_weights(scope, program))
-
-    def bind(self, var: Var, value: Term) -> None:
-        """The next binding of the program."""
-        self.kept.append((var, self.value(value)))
+        self._weights = frozenset(self._named_weights(self.scope, program))
 
     # --- what kind a term is
 
@@ -224,23 +174,9 @@ class _Stabilising:
             case Add() | Mul():
                 return any(map(self.grows, term.children))
             case Apply() | Var():
-                found = self._read(term)
+                found = self.read(term)
                 return found is not None and self.grows(found[1])
         return False
-
-    def _read(self, term: Term) -> tuple[Mapping[Var, Term], Term] | None:
-        """Of an element of a binding: its indices, by the names they have there, and what the element is."""
-        var = term.function if isinstance(term, Apply) else term
-        if not isinstance(var, Var) or var not in self.scope:
-            return None
-        value, arguments = self.scope[var], term.arguments if isinstance(term, Apply) else ()
-        if not arguments:
-            return None if isinstance(value, Lambda | Tuple) else ({}, value)
-        if not isinstance(value, Lambda) or len(value.parameters) != len(arguments):
-            return None
-        pairs = dict(zip(value.parameters, arguments, strict=True))
-        turned = any(isinstance(p.type, Cyclic) and getattr(a, "type", None) != p.type for p, a in pairs.items())
-        return None if turned else (pairs, value.body)  # on a cycle what is read is reduced first
 
     def asks(self, term: Term) -> bool:
         """Whether a term holds a logarithm, a quotient or a root of exponentials, or a product with one."""
@@ -269,7 +205,7 @@ class _Stabilising:
     def _is_logarithmic(self, term: Term) -> bool:
         """Whether a sum has a multiple of a logarithm of exponentials."""
         if term not in self._logarithmic:
-            found = self._read(term)
+            found = self.read(term)
             inside = (found[1],) if found else term.children if isinstance(term, Add | Mul) else ()
             linear = not isinstance(term, Mul) or (isinstance(term.factors[0], Number) and len(term.factors) == 2)
             held = linear and any(map(self._is_logarithmic, inside))
@@ -288,7 +224,7 @@ class _Stabilising:
             case Mul() | Add() | Sum():
                 return any(map(self._divides, term.children))
             case Apply() | Var():
-                found = self._read(term)
+                found = self.read(term)
                 return found is not None and self.grows(found[1]) and self._divides(found[1])
         return False
 
@@ -309,7 +245,7 @@ class _Stabilising:
         seen.add(term)
         if isinstance(term, Mul):
             found.update(_head(f) for f in term.factors if not self.grows(f) and not self._is_positive(f))
-        inside = self._read(term)
+        inside = self.read(term)
         for child in (inside[1],) if inside else term.children if isinstance(term, Mul | Add | Sum | Primitive) else ():
             self._collect_weights(child, found, seen)
 
@@ -330,7 +266,7 @@ class _Stabilising:
             case Primitive(name="power", arguments=(base, Number(imag=0))) | Primitive(name="sqrt", arguments=(base,)):
                 return self._is_positive(base)
             case Apply() | Var():
-                found = self._read(term)
+                found = self.read(term)
                 return found is not None and self._is_positive(found[1])
         return isinstance(term, Guard) or is_positive(term)
 
@@ -366,12 +302,20 @@ class _Stabilising:
 
     def _logarithm(self, argument: Term) -> Term:
         """log of what exponentials make; of a sum of positive terms by logaddexp, which is exact near 0."""
-        while isinstance(argument, Var | Apply) and (found := self._read(argument)):
+        while isinstance(argument, Var | Apply) and (found := self.read(argument)):
             argument = substitute(found[1], found[0])
         if isinstance(argument, Add) and self._is_positive(argument):
-            terms = [_log(self.scaled(term)) for term in argument.terms]
+            terms = [self._log(self.scaled(term)) for term in argument.terms]
             return reduce(lambda one, other: Primitive("logaddexp", (one, other)), terms)
-        return _log(self.scaled(argument))
+        return self._log(self.scaled(argument))
+
+    def _log(self, number: ScaledNumber) -> Term:
+        """log(exp(E)·r) = E + log r, −∞ where a condition among the factors of r does not hold."""
+        factors = factors_of(number.rest)
+        guards = [f for f in factors if isinstance(f, Guard)]
+        rest = mul(*(f for f in factors if not isinstance(f, Guard)))
+        last = Number(log(rest.real)) if isinstance(rest, Number) and rest.real > 0 else Primitive("log", (rest,))
+        return masked(guards, add(self._uncapped(number.exponent), *([] if rest is ONE else [last])))
 
     # --- terms as scaled numbers
 
@@ -408,7 +352,7 @@ class _Stabilising:
 
     def _element(self, term: Term) -> ScaledNumber:
         """An element of a binding, of which the rest is bound, too."""
-        found = self._read(term)
+        found = self.read(term)
         assert found is not None
         pairs, body = found
         var = term.children[0] if isinstance(term, Apply) else term
@@ -417,27 +361,12 @@ class _Stabilising:
             whole = self.scaled(body)
             guards = [f for f in factors_of(whole.rest) if isinstance(f, Guard)]
             others = mul(*(f for f in factors_of(whole.rest) if not isinstance(f, Guard)))
-            self._pairs[var] = ScaledNumber(whole.exponent, mul(*guards, self._named(others, var)))
+            self._pairs[var] = ScaledNumber(whole.exponent, mul(*guards, self.named(others, var)))
         own = self._pairs[var]
         exponent: Exponent = {}
         for atom, factor in own.exponent.items():
-            exponent = _plus(exponent, {substitute(atom, pairs): factor})
+            exponent = plus(exponent, {substitute(atom, pairs): factor})
         return ScaledNumber(exponent, substitute(own.rest, pairs))
-
-    def _named(self, term: Term, like: Var) -> Term:
-        """A term that takes some computing as an element of a binding; equal ones are one."""
-        if isinstance(term, Number | Var) or (isinstance(term, Apply) and isinstance(term.function, Var)):
-            return term
-        indices = free_indices(term)
-        value = lambda_(indices, term)
-        key = canonical_names(value)
-        if key not in self._bound:
-            axes = [index.type for index in indices]
-            new = self.names.fresh(Var(like.name, Space(*axes, dtype=dtype_of(term))))  # type: ignore[arg-type]
-            self._bound[key] = new
-            self.kept.append((new, value))
-        var = self._bound[key]
-        return Apply(var, indices) if indices else var
 
     def _linear(self, argument: Term) -> ScaledNumber:
         """exp of a sum: multiples of terms go into the exponent, and of a logarithm of exponentials what it is of."""
@@ -452,7 +381,7 @@ class _Stabilising:
                 return self._linear(mul(*rest)).to(number)
         if self._is_logarithm(argument):
             return self.scaled(argument.children[0])
-        if self._is_logarithmic(argument) and (found := self._read(argument)):
+        if self._is_logarithmic(argument) and (found := self.read(argument)):
             return self._linear(substitute(found[1], found[0]))
         return self._atoms(self.value(argument))
 
@@ -461,7 +390,7 @@ class _Stabilising:
         parts = [part for part in argument.terms if _is_infinite(part)]
         outside = [opposite(mul(*factors_of(p)[1:])) for p in parts if factors_of(p)[0].real < 0]  # type: ignore[attr-defined]
         if len(outside) < len(parts) or None in outside:
-            return ScaledNumber({self._named(self.value(argument), Var("t", Space())): 1}, ONE)
+            return ScaledNumber({self.named(self.value(argument), Var("t", Space())): 1}, ONE)
         rest = add(*(part for part in argument.terms if part not in parts))
         return self._linear(rest) * ScaledNumber({}, mul(*(c for c in outside if c is not None)))
 
@@ -477,7 +406,7 @@ class _Stabilising:
         if isinstance(named, Mul) and isinstance(first := named.factors[0], Number) and not first.imag:
             return self._atoms(mul(*named.factors[1:])).to(first)
         heavy = any(isinstance(node, Sum) for node in subterms(named))
-        return ScaledNumber({self._named(named, Var("t", Space())) if heavy else named: 1}, ONE)
+        return ScaledNumber({self.named(named, Var("t", Space())) if heavy else named: 1}, ONE)
 
     def _hyperbolic(self, name: str, argument: Term) -> ScaledNumber:
         """cosh z = (exp(z) + exp(−z))/2, and sinh z = tanh(z)·cosh z, which is exact near 0."""
@@ -495,13 +424,13 @@ class _Stabilising:
         joined = [ScaledNumber(group[0].exponent, add(*(part.rest for part in group))) for group in same.values()]
         if len(joined) == 1:
             return joined[0]
-        common = _common([part.exponent for part in joined])
-        left = [replace(part, exponent=_plus(part.exponent, _times(common, -1))) for part in joined]
+        common = common_part([part.exponent for part in joined])
+        left = [replace(part, exponent=plus(part.exponent, times(common, -1))) for part in joined]
         if not (all(map(self._stays, left)) and any(not part.exponent for part in left)):
             entries = [_Entry((), part.exponent, tuple(self._conditions(part.rest))) for part in left]
             peak = self._peak(entries)
-            common = _plus(common, {peak: 1})
-            left = [replace(part, exponent=_plus(part.exponent, {peak: -1})) for part in left]
+            common = plus(common, {peak: 1})
+            left = [replace(part, exponent=plus(part.exponent, {peak: -1})) for part in left]
         return ScaledNumber(common, add(*map(self._written, left)))
 
     def _total(self, term: Sum) -> ScaledNumber:
@@ -516,14 +445,14 @@ class _Stabilising:
         conditions = tuple(c for c in self._conditions(body.rest) if not summed.isdisjoint(c.free))
         met = frozenset[Var]().union(*(part.free for part in (*inner, *conditions)))
         peak = self._peak([_Entry(tuple(i for i in indices.values() if i in met), inner, conditions)])
-        rest = self._written(ScaledNumber(_plus(inner, {peak: -1}), body.rest))
-        return ScaledNumber(_plus(outer, {peak: 1}), total(indices.values(), rest))
+        rest = self._written(ScaledNumber(plus(inner, {peak: -1}), body.rest))
+        return ScaledNumber(plus(outer, {peak: 1}), total(indices.values(), rest))
 
     def _peak(self, entries: Sequence[_Entry]) -> Term:
         """The largest of exponents, as an element of a binding."""
         entries = [entry.renamed(self.names) for entry in entries]
         term = Shift(tuple(entry.term for entry in entries))
-        atom = self._named(term, Var("m", Space()))
+        atom = self.named(term, Var("m", Space()))
         var = atom.children[0] if isinstance(atom, Apply) else atom
         assert isinstance(var, Var)
         self._peaks.setdefault(var, (free_indices(term), tuple(entries)))
@@ -580,7 +509,7 @@ class _Stabilising:
     def _of_fraction(self, term: Term) -> _Fraction | None:
         match term:
             case Var() | Apply():
-                found = self._read(term)
+                found = self.read(term)
                 inside = self._fraction(found[1]) if found else None
                 return inside and found and inside.at(found[0])
             case Primitive(name="exp", arguments=(argument,)):
@@ -621,8 +550,10 @@ class _Stabilising:
             own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
             told.update(own)
             inner = _term({atom: factor for atom, factor in group.items() if atom not in peaks})
-            power = Primitive("exp", (add(masked(own, inner), _term(peaks)),))
-            exponentials.append(function("power", power, Number(count)))
+            whole = add(masked(own, inner), _term(peaks))
+            if not isinstance(inner, Number) and any(map(self._is_capped, peaks)):  # where it is +∞ it is its own shift
+                whole = Primitive("minimum", (whole, ZERO))
+            exponentials.append(function("power", Primitive("exp", (whole,)), Number(count)))
         factors = factors_of(number.rest)
         if all(isinstance(factor, Number) or (isinstance(factor, Guard) and factor in told) for factor in factors):
             factors = tuple(factor for factor in factors if isinstance(factor, Number))
@@ -637,11 +568,11 @@ class _Stabilising:
         left = dict(exponent)
         for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
             while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left, conditions)) is not None:
-                part = _plus(entry, {peak: -1}) if left[peak] <= -1 else None
+                part = plus(entry, {peak: -1}) if left[peak] <= -1 else None
                 if part is None:
                     break
                 found[frozenset(part.items())] += 1
-                left = dict(_plus(left, _times(part, -1)))
+                left = dict(plus(left, times(part, -1)))
         if not left:
             return [(dict(part), count) for part, count in found.items()]
         if found and self._is_low(left):
@@ -651,6 +582,23 @@ class _Stabilising:
     def _peak_of(self, atom: Term) -> tuple[tuple[Var, ...], tuple[_Entry, ...]] | None:
         var = atom.function if isinstance(atom, Apply) else atom
         return self._peaks.get(var) if isinstance(var, Var) else None
+
+    def _is_capped(self, atom: Term) -> bool:
+        """Whether a shift is the larger of a number and a term, so that it is finite where the term is not."""
+        found = self._peak_of(atom)
+        return found is not None and any(isinstance(entry.term, Number) for entry in found[1])
+
+    def _uncapped(self, exponent: Exponent) -> Term:
+        """An exponent, with the largest of terms in place of a shift that is the largest finite number for +∞."""
+        parts: list[Term] = []
+        for atom, factor in exponent.items():
+            found = self._peak_of(atom) if self._is_capped(atom) else None
+            if found is not None:
+                at = dict(zip(found[0], atom.arguments if isinstance(atom, Apply) else (), strict=True))
+                largest = reduce(lambda one, other: Primitive("maximum", (one, other)), (e.term for e in found[1]))
+                atom = substitute(largest, at)
+            parts.append(mul(Number(exact(factor)), atom))
+        return add(*parts)
 
     def _entry_below(self, peak: Term, left: Exponent, conditions: Sequence[Term]) -> Exponent | None:
         """An exponent that is one of those a shift is the largest of, and part of what is left."""
@@ -673,7 +621,7 @@ class _Stabilising:
                 fitting = sorted((v for v in candidates if v.type == index.type), key=lambda v: v.name)
                 choices = [{**choice, index: value} for choice in choices for value in fitting]
             result += [
-                (_substituted(entry.exponent, choice), tuple(substitute(c, choice) for c in entry.conditions))
+                (substituted(entry.exponent, choice), tuple(substitute(c, choice) for c in entry.conditions))
                 for choice in choices
             ]
         return result
@@ -689,7 +637,7 @@ class _Stabilising:
             while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left, conditions)) is not None:
                 if not entry:
                     break
-                left = dict(_plus(left, _plus(_times(entry, -1), {peak: 1})))
+                left = dict(plus(left, plus(times(entry, -1), {peak: 1})))
                 if left.get(peak, 0) > 0:
                     return False
         if self._is_low(left):
@@ -701,7 +649,7 @@ class _Stabilising:
         found = self._peak_of(above)
         assert found is not None
         at: dict[Var, Term] = dict(zip(found[0], above.arguments if isinstance(above, Apply) else (), strict=True))
-        each = (_plus(left, _times(_substituted(entry.exponent, at), factor)) for entry in found[1])
+        each = (plus(left, times(substituted(entry.exponent, at), factor)) for entry in found[1])
         return all(self._is_bounded(one, conditions, depth - 1) for one in each)
 
     def _is_low(self, exponent: Exponent) -> bool:
@@ -714,40 +662,10 @@ class _Stabilising:
         found = self._peak_of(atom)
         if found is None:
             return is_nonnegative(atom)
-        return any(not entry.exponent or self._is_low(_times(entry.exponent, -1)) for entry in found[1])
+        return any(not entry.exponent or self._is_low(times(entry.exponent, -1)) for entry in found[1])
 
 
 # --- exponents -----------------------------------------------------------------------------------------------------
-
-
-def _plus(one: Exponent, other: Exponent) -> Exponent:
-    if not other:
-        return one
-    both = dict(one)
-    for atom, factor in other.items():
-        both[atom] = both.get(atom, 0) + factor
-    return {atom: factor for atom, factor in both.items() if factor}
-
-
-def _times(exponent: Exponent, factor: Scalar) -> Exponent:
-    return {atom: own * factor for atom, own in exponent.items()}
-
-
-def _common(exponents: Sequence[Exponent]) -> Exponent:
-    """What all exponents have as a part."""
-    found: dict[Term, Scalar] = {}
-    for atom in exponents[0]:
-        factors = [exponent.get(atom, 0) for exponent in exponents]
-        if all(factor > 0 for factor in factors) or all(factor < 0 for factor in factors):
-            found[atom] = min(factors) if factors[0] > 0 else max(factors)
-    return found
-
-
-def _substituted(exponent: Exponent, replacement: Mapping[Var, Term]) -> Exponent:
-    found: Exponent = {}
-    for atom, factor in exponent.items():
-        found = _plus(found, {substitute(atom, replacement): factor})
-    return found
 
 
 def _covers(whole: Scalar, part: Scalar) -> bool:
@@ -767,7 +685,7 @@ def _product(one: _Polynomial, other: _Polynomial) -> _Polynomial:
     found: _Polynomial = {}
     for left, a in one.items():
         for right, b in other.items():
-            key = frozenset(_plus(dict(left), dict(right)).items())
+            key = frozenset(plus(dict(left), dict(right)).items())
             found[key] = found.get(key, 0) + a * b
     return {key: factor for key, factor in found.items() if factor}
 
@@ -795,7 +713,7 @@ def _is_infinite(term: Term) -> bool:
 def _moved(polynomial: _Polynomial, replacement: Mapping[Var, Term]) -> _Polynomial:
     found: _Polynomial = {}
     for exponent, factor in polynomial.items():
-        key = frozenset(_substituted(dict(exponent), replacement).items())
+        key = frozenset(substituted(dict(exponent), replacement).items())
         found[key] = found.get(key, 0) + factor
     return found
 
@@ -812,12 +730,3 @@ def _head(term: Term) -> Term:
     """The tensor that a weight is an element of, or a power of one."""
     base = _base(term)
     return base.function if isinstance(base, Apply) else base
-
-
-def _log(number: ScaledNumber) -> Term:
-    """log(exp(E)·r) = E + log r, −∞ where a condition among the factors of r does not hold."""
-    factors = factors_of(number.rest)
-    guards = [f for f in factors if isinstance(f, Guard)]
-    rest = mul(*(f for f in factors if not isinstance(f, Guard)))
-    last = Number(log(rest.real)) if isinstance(rest, Number) and rest.real > 0 else Primitive("log", (rest,))
-    return masked(guards, add(_term(number.exponent), *([] if rest is ONE else [last])))

@@ -1,4 +1,4 @@
-"""The steps of scans made stable, each as a program of its own that knows what is bound before.
+"""Programs made stable, the steps of scans too, each as a program of its own that knows what is bound before.
 
     e = (t, i) ↦ exp(A[t,i]),  s = t ↦ Σ_i e[t,i],  y = Scan((t, x) ↦ i ↦ e[t,i] x[i] / s[t], …)
     →   … y = Scan((t, x) ↦ i ↦ exp(A[t,i] − m[t]) x[i] / Σ_j exp(A[t,j] − m[t]), …),  m[t] = max_i A[t,i]
@@ -10,7 +10,8 @@ Invariant: results of one scan stay results of one scan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 from combdiff.ir import (
     LAST,
@@ -29,10 +30,23 @@ from combdiff.ir import (
     split,
     substitute,
 )
+from combdiff.stability.magnitudes import with_scaled_sums
+from combdiff.stability.stabilisation import with_stable_exponentials
 
 
-def with_stable_steps(program: Lambda, stable: Callable[[Lambda], Lambda]) -> Lambda:
-    """The program with the steps of its scans made stable by what makes other programs so."""
+@lru_cache(maxsize=512)
+def stable(program: Lambda) -> Lambda:
+    """An equal program in which quotients, logarithms and roots neither over- nor underflow on the way."""
+    return _stable_values(_with_stable_steps(program))
+
+
+def _stable_values(program: Lambda) -> Lambda:
+    """The program with its values stable; what steps of scans compute is left."""
+    return with_scaled_sums(with_stable_exponentials(program))
+
+
+def _with_stable_steps(program: Lambda) -> Lambda:
+    """The program with the steps of its scans made stable."""
     bindings, result = split(program.body)
     if not any(isinstance(value, Scan) for _, value in bindings):
         return program
@@ -43,22 +57,21 @@ def with_stable_steps(program: Lambda, stable: Callable[[Lambda], Lambda]) -> La
         if isinstance(value, Scan):
             form = canonical_names(value.result(LAST, 0))
             if form not in done:
-                done[form] = _stable_scan(value, kept, names, stable)
+                done[form] = _stable_scan(value, kept, names)
             value = done[form].result(value.kind, value.component)
         kept.append((var, value))
-    return Lambda(program.parameters, share(let(kept, result)))
+    changed = any(new is not old for (_, new), (_, old) in zip(kept, bindings, strict=True))
+    return Lambda(program.parameters, share(let(kept, result))) if changed else program
 
 
-def _stable_scan(
-    scan: Scan, before: Sequence[tuple[Var, Term]], names: Names, stable: Callable[[Lambda], Lambda]
-) -> Scan:
+def _stable_scan(scan: Scan, before: Sequence[tuple[Var, Term]], names: Names) -> Scan:
     """A scan with a stable step, from the bindings before it."""
     step = opened(scan, names)
     symbol = names.fresh(Var(step.index.name, Whole()))
     body = let(before, substitute(step.body, {step.index: symbol}))
     outside = sorted((v for v in body.free if isinstance(v.type, Space | Function)), key=lambda v: v.name)
     program = Lambda(tuple(outside), body)
-    found = stable(program)
+    found = _stable_values(program)
     if found is program:
         return scan
     whole_step = Lambda((step.index, *step.states), substitute(found.body, {symbol: step.index}))

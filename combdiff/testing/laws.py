@@ -62,7 +62,8 @@ from combdiff.testing.instances import DOMAINS, NAMED_MAP, Instance
 from combdiff.testing.meaning import Meaning
 
 INSTANCES = 12  # of a law, in one e-graph
-ATTEMPTS = 8  # e-graphs for one law; more than three only until an instance matches
+GRAPHS = 3  # of instances, in which a law is tried
+ATTEMPTS = 8  # of them until an instance matches
 KINDS: dict[str, tuple[float, ...]] = {  # of points at which two terms are compared: the sizes of the tensors
     "small": (1.0,),
     "large": (5.0,),
@@ -176,7 +177,7 @@ class _Checker:
         law, matches = Law(command, self.sorts), 0
         givers = self._givers(law)
         for count in range(ATTEMPTS):
-            if count >= 3 and matches:
+            if count >= GRAPHS and matches:
                 break
             giver = givers[count % len(givers)] if givers else None
             found, problem = self._attempt(command, name, Law(giver, self.sorts) if giver else law, giver, rng, count)

@@ -12,6 +12,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
+from combdiff.testing.differences import finite_difference_gradient
 
 Vector, Matrix, Number = cd.Space("n"), cd.Space("n", "n"), cd.Space()
 Complex, ComplexMatrix = cd.Space("n", dtype=complex), cd.Space("n", "n", dtype=complex)
@@ -125,9 +126,9 @@ def test_every_route_gives_the_gradient(name: str) -> None:
     """By every captured argument: raw and simplified, planned and interpreted, and central differences."""
     program, arrays = CASES[name]
     names = tuple(arrays)
-    cd.testing.check_grad(program, names, **arrays)
     simple, raw = grad(program, names), cd.grad(program, names, simplify=False)
     expected = simple(**arrays)
+    close(expected, tuple(finite_difference_gradient(program, arrays, each) for each in names), 1e-6)
     close(raw(**arrays), expected, 1e-10)
     close(reference(simple, arrays), expected, 1e-7)
     if name != "nested":  # an interpreted root in an interpreted root takes long
@@ -219,7 +220,7 @@ def test_what_does_not_hold_the_unknown_is_computed_once() -> None:
 
 def test_the_source_runs_alone() -> None:
     for program, arrays in (CASES["layer"], CASES["ridge"]):
-        gradient = cd.grad(program, tuple(arrays))
+        gradient = grad(program, tuple(arrays))
         namespace: dict[str, Any] = {}
         exec(gradient.source(), namespace)
         close(namespace[gradient.name](**arrays), gradient(**arrays), 1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,11 +51,16 @@ def expected_slopes(x: Any, r: Any, p: Any, a: float, b: float) -> tuple[float, 
 
 
 FORM = quadratic.partial(A=A0, b=B0)
-SLOPES = cd.grad(search, ("a", "b"))
+
+
+@cache
+def slopes() -> cd.Program:
+    """The gradient by both, which several tests look at."""
+    return cd.grad(search, ("a", "b"))
 
 
 def test_the_abstract_gradient_of_a_search() -> None:
-    assert str(SLOPES).splitlines() == [
+    assert str(slopes()).splitlines() == [
         "(R, x, r, p, a, b) ↦",
         "  t = ∇R(i ↦ x[i] + a (r[i] + b p[i]))",
         "  (Σ_i t[i] (r[i] + b p[i]), a Σ_i p[i] t[i])",
@@ -66,8 +72,8 @@ def test_the_abstract_gradient_of_a_search() -> None:
 
 def test_a_program_is_passed_for_the_map_or_takes_its_place() -> None:
     expected = expected_slopes(**POINT)
-    same(SLOPES(R=FORM, **POINT), expected)
-    same(SLOPES.partial(R=FORM)(**POINT), expected)
+    same(slopes()(R=FORM, **POINT), expected)
+    same(slopes().partial(R=FORM)(**POINT), expected)
     same(cd.grad(search.partial(R=FORM), ("a", "b"))(**POINT), expected)
     same(cd.grad(closed, ("a", "b"))(A=A0, c=B0, **POINT), expected)
     same(search(R=FORM, **POINT), search.partial(R=FORM)(**POINT))
@@ -116,7 +122,7 @@ def test_derivatives_of_programs_are_called_inside_programs() -> None:
 
     @cd.program
     def through(A: Symmetric, c: Vector, x: Vector, r: Vector, p: Vector, a: Number, b: Number):  # type: ignore
-        first, second = SLOPES(lambda u: quadratic(u, A, c), x, r, p, a, b)
+        first, second = slopes()(lambda u: quadratic(u, A, c), x, r, p, a, b)
         return first * second
 
     first, second = expected_slopes(**POINT)
@@ -215,12 +221,12 @@ WRONG: dict[str, tuple[type[cd.CombdiffError], Callable[[], Any], str]] = {
         lambda: search.partial(R=difference),
         "the result of R, by its declaration, has order 0, but the program takes order 1",
     ),
-    "no program": (cd.ArgumentError, lambda: SLOPES(**POINT), "grad_search misses R"),
+    "no program": (cd.ArgumentError, lambda: slopes()(**POINT), "grad_search misses R"),
     "nothing": (cd.ArgumentError, lambda: search(R=None, **POINT), "no array was given for R"),
     "an array": (cd.ArgumentError, lambda: search(R=A0, **POINT), "R is a map, but what was given for it cannot be"),
     "no pullback": (
         cd.ArgumentError,
-        lambda: SLOPES(R=np.sum, **POINT),
+        lambda: slopes()(R=np.sum, **POINT),
         "the derivative of R is needed, but what was given for R has no pullback",
     ),
 }

@@ -650,8 +650,13 @@ def test_plain_arrays_are_numpys() -> None:
     close(cd.adj(X) @ X, np.linalg.det(X) * np.eye(3))
 
 
-@pytest.mark.parametrize("program", [quadratic, sums_of_inverses, cd.grad(quadratic), cd.hvp(gaussian)], ids=str)
-def test_a_singular_matrix_is_named(program: cd.Program) -> None:
+@pytest.mark.parametrize(
+    "made",
+    [lambda: quadratic, lambda: sums_of_inverses, lambda: grad(quadratic, "A"), lambda: cd.hvp(gaussian)],
+    ids=["value", "inverses", "gradient", "product"],
+)
+def test_a_singular_matrix_is_named(made: Callable[[], cd.Program]) -> None:
+    program = made()
     arrays = [np.ones((3, 3)) if p.type.order == 2 else np.ones(3) for p in program.parameters]  # type: ignore[union-attr]
     name = program.parameters[0].name
     with pytest.raises(cd.ArgumentError, match=rf"inv\({name}\): the matrix is singular\n  hint: .*invertible matrix"):

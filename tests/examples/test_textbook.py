@@ -11,8 +11,16 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import textbook
 
+from combdiff.simplification.fingerprints import SWITCH
+
 EVERY = 4
 CHOSEN = textbook.entries()[::EVERY]
+
+
+@pytest.fixture(autouse=True)
+def results_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each derivative is compared on arrival with what it is made of."""
+    monkeypatch.setenv(SWITCH, "1")
 
 
 @pytest.mark.parametrize("entry", CHOSEN, ids=lambda entry: entry.title)

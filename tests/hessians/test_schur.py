@@ -1,5 +1,6 @@
 """Newton systems of coupled variables by elimination, several right-hand sides, and low rank beside blocks."""
 
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -10,6 +11,7 @@ import combdiff as cd
 from combdiff.api.second_derivatives import Hessian
 
 RNG = np.random.default_rng(12)
+hessian = cache(cd.hessian)
 n, m, k, p = 7, 4, 2, 3
 Table, Left, Right = cd.Space("n", "m"), cd.Space("n", "k"), cd.Space("m", "k")
 ComplexTable, ComplexLeft = cd.Space("n", "m", dtype=complex), cd.Space("n", "k", dtype=complex)
@@ -109,7 +111,7 @@ def matrix_of(H: Hessian, arrays: tuple[Any, ...], wrt: tuple[str, ...]) -> np.n
 @pytest.mark.usefixtures("no_matrix")
 def test_coupled_variables_are_eliminated(name: str) -> None:
     f, wrt, arrays = CASES[name]
-    H = cd.hessian(f, wrt)
+    H = hessian(f, wrt)
     rhs = right_of(f, wrt, arrays)
     solution = H.solve(rhs, *arrays)
     for one, other in zip(H.matvec(solution, *arrays), rhs, strict=True):
@@ -121,7 +123,7 @@ def test_coupled_variables_are_eliminated(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_the_dense_system_has_the_same_solution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     f, wrt, arrays = CASES[name]
-    H = cd.hessian(f, wrt)
+    H = hessian(f, wrt)
     rhs = right_of(f, wrt, arrays)
     solution = H.solve(rhs, *arrays)
     monkeypatch.setattr("combdiff.api.second_derivatives.Coupled.solve", lambda *_: None)
@@ -131,7 +133,7 @@ def test_the_dense_system_has_the_same_solution(name: str, monkeypatch: pytest.M
 
 def test_the_result_equals_numpys_for_the_dense_hessian() -> None:
     f, wrt, arrays = CASES["factorisation"]
-    H = cd.hessian(f, wrt)
+    H = hessian(f, wrt)
     blocks = H(*arrays)
     matrix = np.block([[blocks[r, c].reshape(blocks[r, r].shape[0] * k, -1) for c in wrt] for r in wrt])
     np.testing.assert_allclose(matrix, matrix.T)
@@ -145,7 +147,7 @@ def test_the_result_equals_numpys_for_the_dense_hessian() -> None:
 @pytest.mark.usefixtures("no_matrix")
 def test_several_right_hand_sides(name: str) -> None:
     f, wrt, arrays = CASES[name]
-    H = cd.hessian(f, wrt)
+    H = hessian(f, wrt)
     for more in ((3,), (2, 3), (0,)):
         rhs = right_of(f, wrt, arrays, *more)
         solution = H.solve(rhs, *arrays)
@@ -190,7 +192,7 @@ SINGLE: dict[str, tuple[cd.Program, str, tuple[Any, ...]]] = {
 @pytest.mark.usefixtures("no_matrix")
 def test_one_variable_with_several_right_hand_sides(name: str) -> None:
     f, wrt, arrays = SINGLE[name]
-    H = cd.hessian(f, wrt)
+    H = hessian(f, wrt)
     (rhs,) = right_of(f, (wrt,), arrays, 4)
     solution = H.solve(rhs, *arrays)
     for column in range(4):
@@ -205,7 +207,7 @@ def test_low_rank_beside_little_stays_accurate(mu: float) -> None:
     NumPy's dense solution keeps few digits where the diagonal is small, so 40 are taken for the expected one.
     """
     X, w, rhs = normal(2, 6), normal(6), normal(6)
-    H = cd.hessian(ridge, "w")
+    H = hessian(ridge, "w")
     solution = H.solve(rhs, X, w, mu)
     matrix = 2 * X.T @ X + 2 * mu * np.eye(6)
     missed = np.linalg.norm(matrix @ solution - rhs)
@@ -225,11 +227,11 @@ def test_what_cannot_be_eliminated_first_is_solved_together() -> None:
         return (x**4).sum() + x @ y + (y**4).sum()
 
     zero, rhs = np.zeros(4), (normal(4), normal(4))
-    x, y = cd.hessian(saddle, ("x", "y")).solve(rhs, zero, zero)
+    x, y = hessian(saddle, ("x", "y")).solve(rhs, zero, zero)
     np.testing.assert_allclose(x, rhs[1])
     np.testing.assert_allclose(y, rhs[0])
     tiny = np.full(4, 1e-9)
-    x, y = cd.hessian(saddle, ("x", "y")).solve(rhs, tiny, tiny)
+    x, y = hessian(saddle, ("x", "y")).solve(rhs, tiny, tiny)
     np.testing.assert_allclose(x, rhs[1], rtol=1e-9)
 
 
@@ -239,7 +241,7 @@ def test_what_cannot_be_eliminated_first_is_solved_together() -> None:
 @pytest.mark.parametrize("name", ["complex", "several", "phases"])
 def test_linear_operators_of_complex_and_several_variables(name: str) -> None:
     f, wrt, arrays = CASES[name]
-    H = cd.hessian(f, wrt)
+    H = hessian(f, wrt)
     matrix = matrix_of(H, arrays, wrt)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-10)
     objective = cd.interop.scipy_objective(
@@ -247,7 +249,7 @@ def test_linear_operators_of_complex_and_several_variables(name: str) -> None:
     )
     v = RNG.normal(size=len(matrix))
     np.testing.assert_allclose(matrix @ v, objective.hessp(objective.x0, v), atol=1e-9)
-    one = cd.hessian(f, wrt[0])
+    one = hessian(f, wrt[0])
     operator = one.linear_operator(*arrays)
     (rhs,) = right_of(f, wrt[:1], arrays)
     np.testing.assert_allclose(operator @ packed((rhs,)), packed((one.matvec(rhs, *arrays),)), atol=1e-10)
@@ -259,7 +261,7 @@ def test_linear_operators_of_complex_and_several_variables(name: str) -> None:
 def test_singular_coupled_systems_are_refused() -> None:
     """At an exact factorisation U·Vᵀ = T the objective is constant along U·G, V·G⁻ᵀ."""
     U, V = normal(n, k), normal(m, k)
-    H = cd.hessian(factorisation, ("U", "V"))
+    H = hessian(factorisation, ("U", "V"))
     with pytest.raises(
         cd.SingularError, match=r"the Newton system is singular: its \d+ × \d+ matrix has a condition"
     ) as info:
@@ -271,7 +273,7 @@ def test_singular_coupled_systems_are_refused() -> None:
 
 def test_right_hand_sides_that_do_not_fit() -> None:
     f, wrt, arrays = CASES["factorisation"]
-    H = cd.hessian(f, wrt)
+    H = hessian(f, wrt)
     with pytest.raises(cd.ArgumentError, match="a tuple was expected, with a right-hand side for each of U, V"):
         H.solve(normal(n, k), *arrays)
     with pytest.raises(cd.ArgumentError, match=r"for V has shape \(4, 2\), but \(4, 2, 3\) was expected"):
@@ -291,7 +293,7 @@ def test_a_dense_system_that_does_not_fit_is_refused() -> None:
     with pytest.raises(
         cd.MemoryLimitError, match=r"solving needs the matrix: hessian_entangled takes 1\.16 TiB"
     ) as info:
-        cd.hessian(entangled).solve(large, large)
+        hessian(entangled).solve(large, large)
     assert "linear_operator(…) with an iterative method" in info.value.hint
     assert info.value.location is not None
     assert info.value.location.file == __file__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Sum
 
 Vector = cd.Space("n")
+grad, hvp = cache(cd.grad), cache(cd.hvp)
 
 
 @cd.program
@@ -66,7 +68,7 @@ def arrays_of(f: Any, n: int) -> list[Any]:
 def test_values_and_derivatives_are_those_of_the_interpreter(f: Any, n: int) -> None:
     arrays = arrays_of(f, n)
     names = [p.name for p in f.parameters]
-    programs = [f, *(cd.grad(f, wrt=name, simplify=s) for name in names for s in (True, False)), cd.hvp(f)]
+    programs = [f, *(grad(f, wrt=name, simplify=s) for name in names for s in (True, False)), hvp(f)]
     for program in programs:
         given = [*arrays, arrays[0]][: len(program.parameters)]
         values = dict(zip(program.term.parameters, given, strict=True))
@@ -79,7 +81,7 @@ def test_values_and_derivatives_are_those_of_the_interpreter(f: Any, n: int) -> 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.name)
 def test_no_mask_is_made(f: Any) -> None:
-    programs = [f, cd.grad(f, wrt="v"), *([] if f is slanted else [cd.grad(f)])]
+    programs = [f, grad(f, wrt="v"), *([] if f is slanted else [grad(f)])]
     for program in programs:  # by x, slanted has v[i, k] beside a bound of i and k: there a mask selects
         source = program.source()
         assert " index condition\n" not in source, source
@@ -90,7 +92,7 @@ def test_no_mask_is_made(f: Any) -> None:
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:
     arrays = arrays_of(f, 7)
-    gradient = cd.grad(f)
+    gradient = grad(f)
     found = np.asarray(on(backend, gradient)(*converted(backend, arrays)))
     np.testing.assert_allclose(found, gradient(*arrays), rtol=1e-4 if backend == "jax" else 1e-10)
 
@@ -98,7 +100,7 @@ def test_other_libraries_agree(f: Any, backend: str) -> None:
 def test_what_stands_behind_a_bound_does_not_spread() -> None:
     x, v = np.arange(6.0) + 2, np.ones(6)
     x[3] = np.nan
-    found = cd.grad(guarded, wrt="v")(x, v)
+    found = grad(guarded, wrt="v")(x, v)
     assert np.isnan(found).tolist() == [False] * 4 + [True] * 2
 
 
@@ -109,7 +111,7 @@ def test_shifts_along_two_axes_leave_no_delta() -> None:
     def f(u: cd.Space("n", "m"), k: cd.Space("n", "m")):
         return cd.sum(lambda i, j: cd.where((i >= 1) & (j >= 1), k[i, j] * u[i - 1, j] * u[i, j - 1], 0))
 
-    lines = str(cd.grad(f, "u")).splitlines()
+    lines = str(grad(f, "u")).splitlines()
     assert lines[2:] == [
         "    [d ≥ 1, e + 2 ≤ m] k[d,e + 1] u[d - 1,e + 1] + [d + 2 ≤ n, e ≥ 1] k[d + 1,e] u[d + 1,e - 1]"
     ]
@@ -147,7 +149,7 @@ def test_no_delta_stays_inside_a_sum(f: Any, shapes: list[Any]) -> None:
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=shape) for shape in shapes]
     for wrt in ("x", "w", "v"):
-        gradient = cd.grad(f, wrt)
+        gradient = grad(f, wrt)
         sums = [node for node in subterms(gradient.term) if isinstance(node, Sum)]
         deltas = [(node, part) for node in sums for part in subterms(node.body) if isinstance(part, Delta)]
         assert all(part.free.isdisjoint(node.bound) for node, part in deltas), gradient

@@ -116,7 +116,7 @@ def test_hessians_of_sums_within_sums() -> None:
 
 def test_planning_is_linear() -> None:
     """Each scaled number is made once: twice the gates take about twice the bindings."""
-    from combdiff.stability.stabilisation import stable
+    from combdiff.stability import stable
 
     def gated(steps: int) -> int:
         @cd.program

@@ -9,8 +9,8 @@ import pytest
 
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
+from combdiff.stability import stable
 from combdiff.stability.positivity import is_nonnegative, is_positive
-from combdiff.stability.stabilisation import stable
 
 special = pytest.importorskip("scipy.special")
 

@@ -23,8 +23,9 @@ README = (Path(__file__).parents[2] / "rules" / "README.md").read_text(encoding=
 pytestmark = pytest.mark.usefixtures("primitive_table")
 
 
-def test_all_built_in_laws_hold() -> None:
-    """On other instances than those on which some are broken below."""
+def test_all_built_in_laws_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On other instances than those on which some are broken below, a dozen of each; .ci/run tries all of them."""
+    monkeypatch.setattr(laws, "GRAPHS", 1)
     found = cd.testing.check_rules(seed=1)
     names = [verdict.name for verdict in found]
     assert len(names) > 100

@@ -26,7 +26,7 @@ PLACES: dict[str, tuple[Callable[[Any, Any], Any], list[float], list[float], lis
     "var(x) of one number": (lambda np, x: np.var(x), [3], [0], None),
     "std(x) of one number": (lambda np, x: np.std(x), [3], [NAN], None),
 }
-GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "programs.md").read_text("utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "arrays.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", PLACES)

@@ -38,6 +38,7 @@ from combdiff.ir import (
     Lambda,
     Largest,
     Let,
+    Magnitude,
     Masked,
     Mul,
     Names,
@@ -46,6 +47,7 @@ from combdiff.ir import (
     Pullback,
     Range,
     Relation,
+    Rescaled,
     Row,
     Scan,
     Shift,
@@ -74,9 +76,9 @@ from combdiff.planning.lowering.iteration import step_program
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.lookups import counted, look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
-from combdiff.planning.lowering.near_one import exp_near_one, log_near_one
+from combdiff.planning.lowering.near_one import exp_near_one, log_near_one, step_at_tie
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.lowering.shifts import largest, masked, shift
+from combdiff.planning.lowering.shifts import largest, magnitude, masked, rescaled, shift
 from combdiff.planning.lowering.systems import captures, system
 from combdiff.planning.operations import (
     UNIT,
@@ -289,6 +291,10 @@ class Lowering:
                 return UNIT, largest(term, self.graph, self.value)
             case Shift():
                 return UNIT, shift(term, self.graph, self.value)
+            case Magnitude():
+                return UNIT, magnitude(term, self.graph, self.value)
+            case Rescaled():
+                return UNIT, rescaled(term, self.graph, self.value)
             case Relation():
                 return UNIT, compared(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):
@@ -314,7 +320,7 @@ class Lowering:
         return self.graph.combine([self.factored(part) for part in term.terms])
 
     def _primitive(self, term: Primitive) -> LabelledStep:
-        if near := log_near_one(term, self.graph, self.value):
+        if near := log_near_one(term, self.graph, self.value) or step_at_tie(term, self.graph, self.value):
             return near
         row = TABLE.get(term.name)
         if row is None:

@@ -1,17 +1,18 @@
-"""Logarithms and exponentials near 1, by the functions that lose no digits there.
+"""Functions near the point where they are delicate: log and exp near 1, steps where two numbers are equal.
 
     log(1 + x)          log1p(x): for |x| = 1e-18 the sum 1 + x is 1
     exp(x) - 1 + y      expm1(x) + y
     1 - exp(x)          -expm1(x)
+    heaviside(x - y)    1 where y < x, ½ where x = y, of infinite numbers too, of which x - y is no number
 
-Invariant: real numbers alone; a step takes the place of two.
+Invariant: real numbers alone; finite numbers compare as their difference does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from combdiff.ir import MINUS_ONE, ONE, Add, Mul, Number, Primitive, Term, add, dtype_of, join
+from combdiff.ir import HALF, MINUS_ONE, ONE, Add, Mul, Number, Primitive, Term, add, dtype_of, join, mul, relation
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.operations import ElementwiseStep
 
@@ -25,6 +26,18 @@ def log_near_one(term: Term, graph: Graph, value: Lower) -> LabelledStep | None:
             rest = add(*(part for part in terms if part is not ONE))
             real = dtype_of(argument) is not complex and not isinstance(rest, Number)
             return _applied("log1p", graph, value(rest)) if real else None
+    return None
+
+
+def step_at_tie(term: Term, graph: Graph, value: Lower) -> LabelledStep | None:
+    """heaviside(x − y) of which of the two is larger; None for another term."""
+    match term:
+        case Primitive(name="heaviside", arguments=(Add(terms=(one, other)),)):
+            x, y = (one, _negated(other)) if _negated(other) else (other, _negated(one))
+            if y is None or isinstance(x, Number) or isinstance(y, Number):
+                return None
+            larger, equal = relation("less", y, x), relation("equal", x, y)
+            return value(add(larger, mul(HALF, equal)))
     return None
 
 

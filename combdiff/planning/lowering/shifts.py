@@ -1,21 +1,24 @@
-"""What exponents are shifted by: the largest of an array, where conditions hold.
+"""What exponents are shifted by and what is squared is divided by: the largest of an array, where conditions hold.
 
     Masked((j ≤ i,), x[i, j])     np.where(mask, x, -np.inf)
     Largest((j,), x[i, j])        x.max(axis=1, initial=-np.inf)
     Shift((a, b))                 np.nan_to_num(np.maximum(a, b), posinf=0, neginf=0)
+    Magnitude((j,), x[j], 2)      _magnitude(x, (0,), 2)
+    Rescaled(x[j], s)             _rescaled(x, s)
 
 Invariant: a condition is one array of truth values, made for the axes that it mentions alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from combdiff.ir import IndexGuard, Largest, Masked, Shift, Term
+from combdiff.ir import IndexGuard, Largest, Magnitude, Masked, Number, Rescaled, Shift, Term, Var, join
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.operations import ElementwiseStep, ReduceMax
+from combdiff.planning.operations import ElementwiseStep, Operation, Pattern, ReduceMax, Rescale
+from combdiff.planning.operations import Magnitude as MagnitudeStep
 from combdiff.planning.views import mask
 
 Lower = Callable[[Term], LabelledStep]
@@ -37,18 +40,36 @@ def _condition(condition: Term, graph: Graph, value: Lower) -> LabelledStep:
 
 def largest(term: Largest, graph: Graph, value: Lower) -> LabelledStep:
     """The largest value over the indices."""
-    array = value(term.body)
-    missing = [index for index in term.indices if index not in array.labels]
+    return _reduced(graph, value(term.body), term.indices, ReduceMax)
+
+
+def magnitude(term: Magnitude, graph: Graph, value: Lower) -> LabelledStep:
+    """A power of 2 near the largest size of the body over the indices."""
+    return _reduced(graph, value(term.body), term.indices, lambda summed: MagnitudeStep(summed, term.degree))
+
+
+def rescaled(term: Rescaled, graph: Graph, value: Lower) -> LabelledStep:
+    """The body divided by its scale."""
+    array, scale = graph.plain(value(term.body)), value(term.scale)
+    kind = join(graph.kind(array), float)
+    return graph.broadcast(lambda patterns: Rescale((patterns[0], patterns[1])), (array, scale), kind)
+
+
+def _reduced(
+    graph: Graph, array: LabelledStep, indices: Sequence[Var], make: Callable[[Pattern], Operation]
+) -> LabelledStep:
+    """An array reduced over indices, those that it lacks too."""
+    missing = [index for index in indices if index not in array.labels]
     array = graph.arrange(array, (*array.labels, *missing))
-    summed = tuple(n for n, label in enumerate(array.labels) if label in term.indices)
-    kept = [label for label in array.labels if label not in term.indices]
-    return graph.labelled(ReduceMax(summed), (array,), kept, float)
+    summed = tuple(n for n, label in enumerate(array.labels) if label in indices)
+    kept = [label for label in array.labels if label not in indices]
+    return graph.labelled(make(summed), (array,), kept, float)
 
 
 def shift(term: Shift, graph: Graph, value: Lower) -> LabelledStep:
-    """The largest of the values, 0 where that is not finite."""
+    """The largest of the values, 0 where that is not finite; beside a number +∞ is the largest finite number."""
     top = reduce(lambda one, other: _apply("maximum", graph, one, other), map(value, term.terms))
-    return _apply("finite", graph, top)
+    return _apply("capped" if any(isinstance(one, Number) for one in term.terms) else "finite", graph, top)
 
 
 def _apply(name: str, graph: Graph, *values: LabelledStep) -> LabelledStep:

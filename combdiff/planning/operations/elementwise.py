@@ -102,9 +102,10 @@ class Combine(Operation):
 class ElementwiseStep(Operation):
     """A function of `primitives.TABLE`, each operand broadcast along its pattern; or what makes exponents ready:
 
-    `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite.
-    Of truth values, `chosen` is a number where they hold and 0 elsewhere, and `truth` their numbers 0 and 1; `counted`
-    are integers as real numbers; `log1p` and `expm1` are log(1 + x) and exp(x) − 1.
+    `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite,
+    `capped` a number, or the largest finite one there. Of truth values, `chosen` is a number where they hold and 0
+    elsewhere, and `truth` their numbers 0 and 1; `counted` are integers as real numbers; `log1p` and `expm1` are
+    log(1 + x) and exp(x) − 1.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Sums over axes, and the largest elements along them."""
+"""Sums over axes, the largest elements along them, and powers of 2 near these, by which arrays are divided."""
 
 from __future__ import annotations
 
@@ -48,3 +48,52 @@ class ReduceMax(Operation):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own."""
         return words.dialect.largest(operands[0], tuple_text(map(str, self.summed)))
+
+
+@dataclass(frozen=True)
+class Magnitude(Operation):
+    """A power of 2 near the largest size of the elements along some axes; 1 where powers of sums of squares are safe.
+
+    `degree` is that of the polynomials of the elements which must neither over- nor underflow.
+    """
+
+    summed: Pattern
+    degree: int
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the operand's axes; those of blocks are no sum."""
+        return _labels(step, self.summed, self.summed)
+
+    def flops(self, at: Occurrence) -> int:
+        """A square and a sum for each element."""
+        return 2 * sum(at.given)
+
+    def workspace(self, at: Occurrence) -> int:
+        """What tells the finite elements, in the rare case that the largest is looked for; sizes of complex ones."""
+        elements, complex_ = sum(at.given), at.operands[0].kind is complex
+        return elements * (33 if complex_ else 1) + 8 * at.elements * at.item + at.buffers([()])
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A kernel."""
+        return f"_magnitude({operands[0]}, {tuple_text(map(str, self.summed))}, {self.degree})"
+
+
+@dataclass(frozen=True)
+class Rescale(Operation):
+    """The first operand divided by the second, a power of 2, broadcast along its pattern; itself where that is 1."""
+
+    patterns: tuple[Pattern, Pattern]
+
+    @property
+    def fresh(self) -> bool:
+        """It may be its operand."""
+        return False
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the result's axes."""
+        return Labels(self.patterns, tuple(range(len(step.axes))))
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A kernel."""
+        array, scale = words.aligned(operands, self.patterns, len(step.axes))
+        return f"_rescaled({array}, {scale})"

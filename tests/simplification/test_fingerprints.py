@@ -1,0 +1,52 @@
+"""Results compared with what they are made of, by their values at a random point: a false law is found on arrival."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import combdiff as cd
+from combdiff.ir import Lambda, Number, Sum, Term, Var, apply, mul
+from combdiff.simplification import fingerprints
+
+FALSE = '(rewrite (Fn "sin" v) (Fn "cos" v) :ruleset laws :name "sin = cos")'
+PROGRAMS = [
+    "A symmetric (n, n), x (n)\nΣ_{i,j} x[i] A[i,j] x[j]",
+    "H hermitian (n, n), x (n)\n(H, x) ↦ Σ_i x[i]² + Σ_i x[i] Im(exp(H[i,i]))",
+    "x (n)\nlog(Σ_i exp(x[i]))",
+    "x (n), X (n, n)\nxᵀ·X⁻¹·x",
+]
+
+
+@cd.program
+def wave(x: cd.Space("n")):
+    return cd.sum(lambda i: x[i] * cd.sin(x[i]))
+
+
+def test_a_false_law_is_found(rule_file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(fingerprints.SWITCH, "1")
+    with pytest.raises(cd.RuleError, match="at a random point where it had"):
+        cd.simplify(wave, rules=[rule_file(FALSE, "false.egg")])
+
+
+def test_off_nothing_is_evaluated(rule_file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(fingerprints.SWITCH, raising=False)
+    monkeypatch.setattr(fingerprints, "evaluate", None)
+    assert "cos" in str(cd.simplify(wave, rules=[rule_file(FALSE, "false.egg")]))
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_derivatives_pass_and_twice_their_value_does_not(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(fingerprints.SWITCH, "1")
+    body = cd.grad(cd.read(text), wrt="x").term.body
+    assert isinstance(body, Lambda)
+    with pytest.raises(cd.RuleError):
+        fingerprints.checked(body, Lambda(body.parameters, mul(Number(2), body.body)))
+
+
+def test_what_would_take_long_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, indices = Var("x", cd.Space("n")), tuple(Var(f"i{n}", cd.Range("n")) for n in range(20))
+    long: Term = Sum(indices, mul(*(apply(x, (index,)) for index in indices)))
+    monkeypatch.setenv(fingerprints.SWITCH, "1")
+    assert fingerprints.checked(long, mul(Number(2), long)) is not long

@@ -1,0 +1,186 @@
+"""Norms, deviations and quotients of sums of squares from 1e-300 to 1e300, masked and not, against exact arithmetic.
+
+The reference computes with 600 decimal digits and any exponent; derivatives are its central differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal, localcontext
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import combdiff as cd
+from tests.backends import BACKENDS, back, converted, double_precision, on
+
+V = cd.Space("n")
+EXACT = Context(prec=600, Emax=10**9, Emin=-(10**9))
+Exact = Callable[[Sequence[Decimal]], Decimal]
+FIRST = 2  # entries that a mask lets through
+
+
+def total(numbers: Any) -> Decimal:
+    return sum(numbers, Decimal(0))
+
+
+def squares(x: Sequence[Decimal]) -> Decimal:
+    return total(a * a for a in x)
+
+
+def spread(x: Sequence[Decimal]) -> Decimal:
+    mean = total(x) / len(x)
+    return total((a - mean) ** 2 for a in x) / len(x)
+
+
+def weighted(x: Sequence[Decimal]) -> Decimal:
+    return total((n + 1) * a for n, a in enumerate(x))
+
+
+FORMS: dict[str, tuple[Callable[[Any], Any], Exact]] = {
+    "norm": (lambda x: np.linalg.norm(x), lambda x: squares(x).sqrt()),
+    "deviation": (lambda x: np.std(x), lambda x: spread(x).sqrt()),
+    "unit": (
+        lambda x: cd.sum(lambda i: (i + 1) * x[i]) / cd.sqrt(cd.sum(lambda i: x[i] ** 2)),
+        lambda x: weighted(x) / squares(x).sqrt(),
+    ),
+    "layer": (
+        lambda x: cd.sum(lambda i: (i + 1) * x[i]) / cd.sqrt(cd.sum(lambda i: x[i] ** 2) + 1e-5),
+        lambda x: weighted(x) / (squares(x) + Decimal("1e-5")).sqrt(),
+    ),
+    "logarithm": (lambda x: cd.log(cd.sum(lambda i: x[i] ** 2)), lambda x: squares(x).ln()),
+    "masked": (
+        lambda x: cd.sqrt(cd.sum(lambda i: cd.where(i < FIRST, x[i] ** 2, 0))),
+        lambda x: squares(x[:FIRST]).sqrt(),
+    ),
+}
+
+
+@cache
+def programs(name: str) -> tuple[cd.Program, cd.Program, cd.Program]:
+    """A form, its gradient and its Hessian-vector product."""
+    form = FORMS[name][0]
+
+    @cd.program
+    def f(x: V):
+        return form(x)
+
+    return f, cd.grad(f), cd.hvp(f)
+
+
+def slopes(f: Exact, x: Sequence[Decimal]) -> list[Decimal]:
+    step = max(map(abs, x)) * Decimal(10) ** -150
+    moved = [[a + sign * step * (n == m) for n, a in enumerate(x)] for m in range(len(x)) for sign in (1, -1)]
+    return [(f(up) - f(down)) / (2 * step) for up, down in zip(moved[::2], moved[1::2], strict=True)]
+
+
+def reference(f: Exact, x: Any, v: Any) -> tuple[list[Decimal], list[Decimal], list[Decimal]]:
+    at, along = [Decimal(float(a)) for a in x], [Decimal(float(a)) for a in v]
+    step = max(map(abs, at)) / max(map(abs, along)) * Decimal(10) ** -100
+    up, down = ([a + sign * step * b for a, b in zip(at, along, strict=True)] for sign in (1, -1))
+    pairs = zip(slopes(f, up), slopes(f, down), strict=True)
+    return [f(at)], slopes(f, at), [(one - other) / (2 * step) for one, other in pairs]
+
+
+def near(found: Any, expected: Sequence[Decimal]) -> None:
+    """Equal but for rounding, relative to the largest of the numbers; what has no double is not asked for."""
+    size = max(map(abs, expected))
+    if size > Decimal("1e308"):
+        return
+    for one, other in zip(np.atleast_1d(back(found)), expected, strict=True):
+        assert np.isfinite(one), (found, expected)
+        assert abs(Decimal(float(one)) - other) <= size * Decimal("1e-11") + Decimal("1e-300"), (found, expected)
+
+
+SIZES = st.sampled_from([1e-300, 1e-200, 1e-160, 1e-150, 1e-100, 1.0, 1e100, 1e150, 1e160, 1e200, 1e300])
+POINTS = st.permutations([1.0, -2.5, 0.5, 3.25])
+SHRINKS = st.sampled_from([1.0, 1e-3, 1e-12])
+
+
+@pytest.mark.parametrize("name", FORMS)
+@settings(max_examples=12, deadline=None)
+@given(POINTS, SIZES, SHRINKS)
+def test_sums_of_squares_of_any_size(name: str, point: list[float], size: float, shrink: float) -> None:
+    x = np.array(point) * size
+    x[-1] *= shrink
+    v = np.array(point[::-1]) * size
+    with localcontext(EXACT):
+        for program, arguments, expected in zip(
+            programs(name), ((x,), (x,), (x, v)), reference(FORMS[name][1], x, v), strict=True
+        ):
+            near(program(*arguments), expected)
+
+
+@pytest.mark.parametrize("library", BACKENDS)
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_on_every_library(library: str, size: float) -> None:
+    x, v = np.array([1.0, -2.5, 0.5]) * size, np.array([0.5, 1.0, -1.0]) * size
+    with double_precision(), localcontext(EXACT):
+        expected = reference(FORMS["norm"][1], x, v)
+        for program, arguments, wanted in zip(programs("norm"), ([x], [x], [x, v]), expected, strict=True):
+            near(on(library, program)(*converted(library, arguments)), wanted)
+
+
+def test_each_row_has_its_scale() -> None:
+    """Of rows from 1e-300 to 1e300, and of their sum."""
+
+    @cd.program
+    def unit_rows(X: cd.Space("m", "n")):
+        return cd.tensor(lambda i, j: X[i, j] / cd.sqrt(cd.sum(lambda k: X[i, k] ** 2)))
+
+    sizes = np.array([1e-300, 1.0, 1e300, 0.0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = unit_rows(sizes[:, None] * np.array([3.0, -4.0]))
+    np.testing.assert_allclose(found[:3], [[0.6, -0.8]] * 3, rtol=1e-15)
+    assert np.isnan(found[3]).all()
+
+
+def test_residuals_are_scaled_where_no_one_tensor_is_squared() -> None:
+    @cd.program
+    def misfit(A: cd.Space("m", "n"), x: V, b: cd.Space("m")):
+        return cd.sqrt(cd.sum(lambda i: (cd.sum(lambda j: A[i, j] * x[j]) - b[i]) ** 2))
+
+    rng = np.random.default_rng(0)
+    A, x, b = rng.normal(size=(4, 3)), rng.normal(size=3), rng.normal(size=4)
+    residual = A @ x - b
+    for size in (1e-250, 1.0, 1e250):
+        norm = np.linalg.norm(residual)
+        np.testing.assert_allclose(misfit(A, x * size, b * size) / size, norm, rtol=1e-12)
+        np.testing.assert_allclose(cd.grad(misfit, "x")(A, x * size, b * size), A.T @ residual / norm, rtol=1e-12)
+
+
+def test_ordinary_numbers_are_not_divided() -> None:
+    """Not a digit is changed, and infinities stay what they are."""
+    x = np.random.default_rng(1).normal(size=50)
+    norm, gradient, _ = programs("norm")
+    assert norm(x) == np.sqrt(x @ x)
+    assert (gradient(x) == x * (1 / np.sqrt(x @ x))).all()
+    assert norm(np.array([np.inf, 1.0])) == np.inf
+    assert norm(np.zeros(3)) == 0
+    assert np.isnan(norm(np.array([np.nan, 1e300])))
+
+
+@pytest.mark.parametrize("library", BACKENDS)
+def test_infinities_in_sigmoids_and_maxima(library: str) -> None:
+    """A slope of 0 at both ends; halves where two infinite numbers are equal."""
+
+    @cd.program
+    def sigmoids(x: V):
+        return (1 / (1 + cd.exp(-x))).sum()
+
+    @cd.program
+    def larger(x: V, y: V):
+        return cd.maximum(x, y).sum()
+
+    x = np.array([-np.inf, np.inf, 0.0, -750.0])
+    with double_precision():
+        given = converted(library, [x, np.ones(4)])
+        np.testing.assert_allclose(back(on(library, sigmoids)(given[0])), 1.5, rtol=1e-15)
+        np.testing.assert_allclose(back(on(library, cd.grad(sigmoids))(given[0])), [0, 0, 0.25, 0], atol=1e-300)
+        assert np.isfinite(back(on(library, cd.hvp(sigmoids))(*given))).all()
+        shares = on(library, cd.grad(larger, "x"))(*converted(library, [x, np.array([-np.inf, np.inf, 1.0, -800.0])]))
+        np.testing.assert_array_equal(back(shares), [0.5, 0.5, 0, 1])
