@@ -223,15 +223,7 @@ def shown(case: Callable[..., Any]) -> str:
 
 
 @pytest.mark.usefixtures("own_egraphs")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason="Re of a real quotient is left in either way"))
-        if name == "bindings that are real"
-        else name
-        for name in NORMAL_FORM
-    ],
-)
+@pytest.mark.parametrize("name", NORMAL_FORM)
 def test_steps_of_the_normal_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, what, instead, case = NORMAL_FORM[name]
     expected = shown(case)

@@ -22,6 +22,8 @@ from combdiff.ir import (
     Space,
     Term,
     Var,
+    dtype_of,
+    function,
     is_call,
     is_domain,
     items_of,
@@ -87,7 +89,11 @@ class ProgramClasses:
 
     def _read(self, root: int, left_out: frozenset[Var]) -> Term | None:
         best = self.saturation.best(root, left_out)
-        return best and self.saturation.cheapest(root, self.saturation.named(best), best, left_out)
+        if best is None:
+            return None
+        found = self.saturation.cheapest(root, self.saturation.named(best), best, left_out)
+        lost = dtype_of(found) is complex and dtype_of(self.saturation.written[root]) is not complex
+        return function("real", found) if lost else found  # the laws drop an Re that changes nothing
 
     @cached_property
     def saturation(self) -> Saturation:
