@@ -26,11 +26,24 @@ def signatures(commands: Iterable[Command]) -> dict[str, list[str]]:
     return found
 
 
-class Law:
-    """The conditions of a law, sorted by what they say about the values it matches."""
+def definitions(commands: Iterable[Command]) -> dict[str, Any]:
+    """The one rule that asserts a relation, for relations of which there is one rule and it asserts nothing else."""
+    found: dict[str, list[Any]] = {}
+    for command in commands:
+        for action in getattr(getattr(command, "rule", None), "head", ()):
+            if type(action).__name__ == "Expr_" and all(map(is_variable, action.expr.args)):
+                found.setdefault(action.expr.name, []).append(command.rule)
+    return {name: rules[0] for name, rules in found.items() if len(rules) == 1 == len(rules[0].head)}
 
-    def __init__(self, command: Command, sorts: Mapping[str, list[str]]) -> None:
-        self.sorts = sorts
+
+class Law:
+    """The conditions of a law, sorted by what they say about the values it matches.
+
+    A condition on a relation that one rule asserts, in `defined`, says what the conditions of that rule say.
+    """
+
+    def __init__(self, command: Command, sorts: Mapping[str, list[str]], defined: Mapping[str, Any]) -> None:
+        self.sorts, self.defined = sorts, defined
         self.patterns: list[Expr] = []
         self.given: dict[str, list[Expr]] = {}
         self.elements: dict[str, dict[int, Expr]] = {}
@@ -40,10 +53,22 @@ class Law:
         self.least: dict[str, int] = {}
         self.facts: list[Expr] = []
         for fact in _conditions(command):
-            if type(fact).__name__ == "Eq":
-                self._equation(fact.left, fact.right)
-            else:
-                self._fact(fact.expr)
+            self._condition(fact)
+
+    def _condition(self, fact: Any) -> None:
+        if type(fact).__name__ == "Eq":
+            self._equation(fact.left, fact.right)
+        elif fact.expr.name in self.defined:
+            self._written_out(fact.expr)
+        else:
+            self._fact(fact.expr)
+
+    def _written_out(self, call: Expr) -> None:
+        """The conditions of the rule that asserts a relation, its other variables under names of this use."""
+        rule = self.defined[call.name]
+        names = dict(zip((a.name for a in rule.head[0].expr.args), call.args, strict=True))
+        for fact in rule.body:
+            self._condition(_renamed(fact, names, f"{call.name} {' '.join(map(name_of, call.args))}"))
 
     def _equation(self, left: Expr, right: Expr) -> None:
         for one, other in ((left, right), (right, left)):
@@ -110,6 +135,21 @@ def _conditions(command: Command) -> list[Any]:
     if hasattr(command, "rule"):
         return list(command.rule.body)
     return [bindings().Fact(command.rewrite.lhs), *command.rewrite.conditions]
+
+
+def _renamed(node: Any, names: Mapping[str, Expr], use: str) -> Any:
+    """A condition with other variables: those in `names` as they say, all others marked by the use."""
+    egg = bindings()
+    match type(node).__name__:
+        case "Eq":
+            return egg.Eq(node.span, _renamed(node.left, names, use), _renamed(node.right, names, use))
+        case "Fact":
+            return egg.Fact(_renamed(node.expr, names, use))
+        case "Call":
+            return egg.Call(node.span, node.name, [_renamed(argument, names, use) for argument in node.args])
+        case "Var" if is_variable(node):
+            return names.get(node.name) or egg.Var(node.span, f"{node.name} of {use}")
+    return node
 
 
 def is_variable(node: Expr) -> bool:

@@ -57,7 +57,7 @@ from combdiff.simplification import (
     symbols,
 )
 from combdiff.testing.arrays import random_array
-from combdiff.testing.conditions import Law, signatures
+from combdiff.testing.conditions import Law, definitions, signatures
 from combdiff.testing.instances import DOMAINS, NAMED_MAP, Instance
 from combdiff.testing.meaning import Meaning
 
@@ -127,6 +127,7 @@ class _Checker:
         commands = [command for file in files for command in file.commands]
         self.sorts = signatures(commands)
         self.rules = [command for command in commands if law_names([command])]
+        self.defined = definitions(self.rules)
         self.egraph = bindings().EGraph()
         self.early: dict[int, Verdict] = {}
         self._run_commands(command for command in commands if not law_names([command]) and not _states(command))
@@ -174,13 +175,15 @@ class _Checker:
     def _law(self, file: RuleFile, command: Command) -> Verdict:
         (name,), place = law_names([command]), file.source.place(command)
         rng = random.Random(f"{self.seed} {name}")
-        law, matches = Law(command, self.sorts), 0
+        law, matches = Law(command, self.sorts, self.defined), 0
         givers = self._givers(law)
+        laws = {id(giver): Law(giver, self.sorts, self.defined) for giver in givers}
         for count in range(ATTEMPTS):
             if count >= GRAPHS and matches:
                 break
             giver = givers[count % len(givers)] if givers else None
-            found, problem = self._attempt(command, name, Law(giver, self.sorts) if giver else law, giver, rng, count)
+            described = laws[id(giver)] if giver else law
+            found, problem = self._attempt(command, name, described, giver, rng, count)
             matches += found
             if problem:
                 return Verdict(name, place, "false", matches, problem)

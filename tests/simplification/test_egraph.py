@@ -250,6 +250,8 @@ EXAMPLES: Mapping[str, Term] = {
     "power zero": fn("power", r, ZERO),
     "reciprocal of a number": fn("power", Number(2), Number(-1)),
     "reciprocal of a multiple": fn("power", mul(Number(2), r), Number(-1)),
+    "a whole power": fn("power", r, Number(-1)),
+    "a power several times": power(fn("power", add(mul(r, r), s), Number(-1)), Number(2)),
     "power times base": mul(r, fn("power", r, Number(-1))),
     "product of powers": mul(fn("power", r, Number(4)), fn("power", r, Number(-2))),
     "x x^(p − 1) = x^p": mul(r, fn("power", r, add(c, Number(-1)))),
@@ -269,6 +271,9 @@ EXAMPLES: Mapping[str, Term] = {
     ),
     "1/s + (1 − r)/s² = (s + 1 − r)/s²": add(
         fn("power", ONE_MORE, Number(-1)), mul(add(ONE, negate(c)), fn("power", ONE_MORE, Number(-2)))
+    ),
+    "1 + x / t = (t + x) / t over a sum with t": mul(
+        add(ONE, mul(c, fn("power", v, Number(-1)))), fn("power", add(c, v), Number(-1))
     ),
     "exp of log": fn("exp", fn("log", r)),
     "square of a root": mul(fn("sqrt", r), fn("sqrt", r)),
@@ -290,6 +295,16 @@ EXAMPLES: Mapping[str, Term] = {
     **{f"[x {sign} y] [not x {sign} y] = 0": mul(*either(name)) for name, sign in list(COMPARED.items())[:3]},
     **{f"[x {sign} y] + [not x {sign} y] = 1": add(*either(name)) for name, sign in list(COMPARED.items())[:3]},
     "sinh z / cosh z = tanh z": mul(fn("sinh", r), fn("power", fn("cosh", r), Number(-1))),
+    **{
+        f"{one}² z / {two}² z = {right}": mul(fn(one, r), fn(one, r), fn("power", fn(two, r), Number(-2)))
+        for one, two, right in (
+            ("cosh", "sinh", "1 + 1 / sinh² z"),
+            ("sinh", "cosh", "1 − 1 / cosh² z"),
+            ("cos", "sin", "1 / sin² z − 1"),
+            ("sin", "cos", "1 / cos² z − 1"),
+        )
+    },
+    "cosh² − sinh² = 1": add(mul(fn("cosh", r), fn("cosh", r)), negate(mul(fn("sinh", r), fn("sinh", r)))),
     "sin z / cos z = tan z": mul(fn("sin", r), fn("power", fn("cos", r), Number(-1))),
     "exp z / (1 + exp z) = 1 / (1 + exp −z)": mul(fn("exp", r), fn("power", add(ONE, fn("exp", r)), Number(-1))),
     "erf + erfc = 1": add(fn("erf", r), fn("erfc", r), r),
