@@ -85,7 +85,8 @@ class ProgramClasses:
                 return None
             values.append(value.named(found))
         kept = [(var, value) for (var, _), value in zip(self.bindings, values, strict=False) if var not in left_out]
-        return let(kept, joined(self.result, values[len(self.bindings) :]))
+        whole = let(kept, joined(self.result, values[len(self.bindings) :]))
+        return None if whole.free & left_out else whole  # an index that is looked up has no class: x[t[i]] keeps its t
 
     def _read(self, root: int, left_out: frozenset[Var]) -> Term | None:
         best = self.saturation.best(root, left_out)
