@@ -61,7 +61,7 @@ from combdiff.ir import (
     values_of,
     with_symbol,
 )
-from combdiff.simplification.egraph.budget import current, simplifying, stopped
+from combdiff.simplification.egraph.budget import current, gathered, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
@@ -134,7 +134,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         note(lambda: State(PROJECTED, body))
     if not written_out:
         return body
-    with unrecorded():  # the laws that are tried on the way are no steps
+    with unrecorded(), gathered():  # the laws that are tried on the way are no steps, and what they leave is no loss
         body = without_short_definitions(body, lambda: ProgramClasses(body, rules, _of_matrices(body)))
     note(lambda: State(WRITTEN_OUT, body))
     return body

@@ -118,7 +118,6 @@ HANDLERS.update(
         np.polyval: _polyval,
         np.vecdot: _vecdot,
         np.matrix_transpose: lambda x: HANDLERS[np.swapaxes](x, -1, -2),
-        np.permute_dims: lambda a, axes=None: HANDLERS[np.transpose](a, axes),
     }
 )
 for _name in ("vecdot", "matrix_transpose"):

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 # Parts of lines that an example must print, in this order.
 SHOWN = {
     "pendulum": [
-        "state[t<T + 1] = state[t] + 0.02 t2[t]",
+        "state[t<T + 1] = state[t] + 0.02 v[t]",
         "its gradient:",
         "state3[T] = 0",
         "g = 9.81, c = 0.30",
@@ -98,17 +98,17 @@ SHOWN = {
     ],
     "logistic": ["Σ_i log(1 + exp(-y[i] Σ_j X[i,j] w[j]))", "both agree with each other, with the closed form"],
     "perceptron": [
-        "t = σ(i ↦ Σ_j W1[i,j] x[j])",
+        "h = σ(i ↦ Σ_j W1[i,j] x[j])",
         "∂σ(t",
         "tanh(Σ_j W1[i,j] x[j])",
-        "t2_bar[d] =",
+        "h2_bar[d] =",
         "both agree with backpropagation by hand, and with central differences",
         "ms per layer",
     ],
     "quadratic_form": ["↦ d ↦ 2 Σ_i A[d,i] x[i]", "equals 2 A x", "equals (A + A†) x", "needs a real objective"],
     "wannier": [
         "one term, ρ shared",
-        "↦ 4 Σ_b t2[e,b]* w[b] t[d,e,f,b]",
+        "↦ 4 Σ_b rho[e,b]* w[b] t[d,e,f,b]",
         "The whole spread and its gradient",
         "32 k points, 6 neighbours each, 2 functions",
         "|gradient|",

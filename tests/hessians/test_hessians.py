@@ -1,7 +1,8 @@
 """Hessians against central differences, the reference and each other: modes, blocks, structure, systems, bad input."""
 
+import warnings
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -120,8 +121,14 @@ def cases() -> dict[str, tuple[cd.Program, str, tuple[Any, ...]]]:
 CASES = cases()
 
 
-# Several tests look at one Hessian; it is derived once.
-hessian = lru_cache(maxsize=None)(cd.hessian)
+@cache
+def hessian(*given: Any) -> cd.Hessian:
+    """Several tests look at one Hessian; it is derived once. Two networks meet the budget on the way."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.BudgetWarning)
+        return cd.hessian(*given)
+
+
 gradient = lru_cache(maxsize=None)(cd.grad)
 
 

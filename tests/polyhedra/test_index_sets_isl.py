@@ -8,6 +8,7 @@ import pytest
 
 from combdiff.ir.domains import Range, Space, Symmetric, extent, first_index
 from combdiff.ir.indices import Delta, Indicator, affine, affine_parts, delta
+from combdiff.ir.products import SummedProduct
 from combdiff.ir.substitution import Names
 from combdiff.ir.terms import ZERO, Apply, Mul, Term, Var, mul, total
 from combdiff.simplification.normal_form.delta_solver import solve
@@ -65,7 +66,8 @@ def test_what_the_solver_leaves_is_the_index_set(seed: int) -> None:
         + " and ".join([*ranges(alpha), *ranges(beta), *map(condition, (d for d in deltas if isinstance(d, Delta)))])
         + " }"
     )
-    left, factors = solve(list(alpha), [*deltas, t], Names(total(alpha, mul(*deltas, t))))
+    solved = solve(SummedProduct(tuple(alpha), (*deltas, t)), Names(total(alpha, mul(*deltas, t))))
+    left, factors = solved.indices, solved.factors
     if ZERO in factors:
         assert wanted.is_empty()
         return

@@ -13,7 +13,7 @@ Invariant: every reading has the value of the program; it does not depend on has
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from combdiff.ir import (
@@ -41,6 +41,7 @@ from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.egraph.saturation import Definition, Saturation, has_functions, session
 from combdiff.simplification.normal_form.expansion import multiplied_out
 
+MOST_NODES = 5_000  # of the e-graph of a program, whose values have been simplified each on its own before
 MOST_WRITTEN_OUT = 150  # symbols of a value with its definitions written out, up to which that form is a node, too
 
 
@@ -106,7 +107,8 @@ class ProgramClasses:
             if value.root is not None
         ]
         with session(self.rules, any(map(has_functions, terms))) as egraph:
-            saturation = Saturation(egraph, terms, current(), Context(self.known), definitions)
+            budget = replace(current(), nodes=min(current().nodes, MOST_NODES))
+            saturation = Saturation(egraph, terms, budget, Context(self.known), definitions)
             for value, form in zip(self.values, self._written_out(), strict=True):
                 if value.root is not None and form is not None:
                     saturation.unite(value.root, saturation.named(multiplied_out(form, saturation.names)))
