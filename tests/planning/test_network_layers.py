@@ -61,11 +61,11 @@ def arrays_of(f: cd.Program) -> tuple[Any, ...]:
 STRUCTURES = {
     network: (
         "H[i,j,k,l] = core1[i,k] core2[j] core2[l]",
-        "H[i,j,k,l] = core1[i] core2[j] core2[l] δ[i,k] + core3[i] core2[j] core1[k] core2[l]",
+        "H[i,j,k,l] = core2[i] core1[j] core1[l] δ[i,k] + core3[i] core1[j] core2[k] core1[l]",
     ),
     batch: (
         "H[i,j,k,l] = Σ_{r} core1[i,k,r] core2[j,r] core2[l,r]",
-        "H[i,j,k,l] = core1[i,j,l] δ[i,k] + Σ_{r} core2[i,r] core4[j,r] core3[k,r] core4[l,r]",
+        "H[i,j,k,l] = core1[i,j,l] δ[i,k] + Σ_{r} core4[i,r] core2[j,r] core4[k,r] core3[l,r]",
     ),
 }
 

@@ -232,6 +232,17 @@ def test_the_public_check_agrees(case: Case) -> None:
         assert check_routes(case.program, **case.arrays) < 2e-5
 
 
+def test_a_sum_times_a_complex_number_is_a_numpy_scalar() -> None:
+    """Python's complex numbers times a NumPy float are Python's again."""
+
+    @cd.program
+    def f(x: cd.Space("n")):  # type: ignore[no-untyped-def]
+        return cd.sum(lambda k, p: x[k] * (1j + cd.sin(0 * x[k])), p="n").real
+
+    assert isinstance(f(np.ones(2)), np.float64)
+    assert check_routes(f, x=[0.1, 0.2]) < 1e-8
+
+
 def test_the_public_check_names_the_route(monkeypatch: pytest.MonkeyPatch) -> None:
     from combdiff.testing import routes
 

@@ -118,7 +118,9 @@ class Contract(Operation):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """An elementwise product, an einsum or a product of matrices."""
         if self.kernel in ("multiply", "outer"):
-            return " * ".join(words.aligned(operands, self._places, len(step.axes)))
+            texts = words.aligned(operands, self._places, len(step.axes))
+            parts = zip(step.operands, texts, strict=True)  # numbers last: Python's `complex * np.float64` is Python's
+            return " * ".join(text for _, text in sorted(parts, key=lambda part: words.numbers[part[0]]))
         left, right = operands
         if not words.dialect.mixes_kinds:
             left, right = (words.as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
