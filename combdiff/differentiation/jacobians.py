@@ -23,6 +23,7 @@ from combdiff.ir import (
     ONE,
     Action,
     Names,
+    Relation,
     Space,
     Term,
     Tuple,
@@ -42,6 +43,7 @@ from combdiff.ir import (
     on_axes,
     plain_subgroup,
     split,
+    subterms,
     type_of,
 )
 
@@ -49,12 +51,19 @@ MODES = ("forward", "reverse", "cross-country")
 Bindings = list[tuple[Var, Term]]
 
 
-def modes_of(mode: str) -> tuple[str, ...]:
-    """The modes to try for a mode by name: itself, or all of them for "auto"."""
+def modes_of(mode: str, body: Term) -> tuple[str, ...]:
+    """The modes to try for a mode by name: itself, or all of them for "auto".
+
+    Cross-country elimination names partial derivatives, and so takes a comparison apart from what it guards: where
+    numbers are compared, "auto" leaves it out.
+    """
     if not isinstance(mode, str) or mode not in ("auto", *MODES):
         known = ", ".join(f'"{name}"' for name in ("auto", *MODES))
         raise DifferentiationError(f"unknown mode {shown(mode)}", hint=f"use one of {known}")
-    return MODES if mode == "auto" else (mode,)
+    if mode != "auto":
+        return (mode,)
+    compares = any(isinstance(part, Relation) for part in subterms(body))
+    return tuple(each for each in MODES if not (compares and each == "cross-country"))
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ def weighed(choice: Callable[[Any], Any]) -> cd.Program:
     return cd.program(total)
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered in matmul")  # of the side that is not taken
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_choice_is_numpys_and_so_are_its_derivatives(name: str) -> None:
     f = weighed(CHOICES[name])
