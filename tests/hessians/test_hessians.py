@@ -122,11 +122,11 @@ CASES = cases()
 
 
 @cache
-def hessian(*given: Any) -> cd.Hessian:
+def hessian(*given: Any, **options: Any) -> cd.Hessian:
     """Several tests look at one Hessian; it is derived once. Two networks meet the budget on the way."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.BudgetWarning)
-        return cd.hessian(*given)
+        return cd.hessian(*given, **options)
 
 
 gradient = lru_cache(maxsize=None)(cd.grad)
