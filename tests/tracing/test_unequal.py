@@ -55,7 +55,7 @@ def neighbours(P: Pairs, y: Rows):
 def test_the_forces_of_lennard_jones_read_as_in_a_textbook() -> None:
     assert str(lennard_jones).splitlines()[-1] == "  2 Σ_{i,j≠i} (1 / d2[i,j]⁶ - 1 / d2[i,j]³)"
     forces = cd.grad(lennard_jones)
-    assert str(forces).splitlines()[-1] == ("  (d, e) ↦ 24 Σ_{i≠d} (1 / t[d,i]⁴ - 2 / t[d,i]⁷) (x[d,e] - x[i,e])")
+    assert str(forces).splitlines()[-1] == ("  (d, e) ↦ 24 Σ_{i≠d} (1 / d2[d,i]⁴ - 2 / d2[d,i]⁷) (x[d,e] - x[i,e])")
     assert r"24 \sum_{i \neq d} \left(" in forces.latex()
 
 
