@@ -407,6 +407,8 @@ class _Writer:
         if not step.axes:
             if self.plan.numbers[n]:
                 return self.dialect.scalar(name, self.words.dtype(step.kind))
+            if self.dialect.item and any(self.plan.numbers[:n]):  # Python's numbers on the way may leave one of Python
+                return self.dialect.called(name)
             if self.dialect.item:
                 return f"{name}{self.dialect.item}"
         owner = self.plan.owner(n)
