@@ -40,19 +40,16 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llv
 gc.set_threshold(50_000, 20, 50)
 
 
-@pytest.hookimpl(tryfirst=True)  # before the cases are chosen by their marks
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks as thorough what is beyond a test's sample, and skips what needs a package that is not installed."""
     cases: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
-        if (
-            isinstance(item, pytest.Function)
-            and item.get_closest_marker("sample")
-            and not item.get_closest_marker("needs")
-        ):
+        marks = {mark.name for mark in item.iter_markers()}
+        if isinstance(item, pytest.Function) and "sample" in marks and "needs" not in marks:
             cases[item.nodeid.partition("[")[0]].append(item)
     for alike in cases.values():
-        (n,) = alike[0].get_closest_marker("sample").args  # type: ignore[union-attr]
+        (n,) = next(alike[0].iter_markers("sample")).args
         for item in set(alike).difference(sample(alike, n)):
             item.add_marker("thorough")
     installed = {name: importlib.util.find_spec(name) is not None for name in EXTRAS}
