@@ -103,6 +103,9 @@ from combdiff.text.grammar import declarations_of, is_calculus
 from combdiff.text.places import TextError
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
+DELTAS = ("δ", "delta")
+OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in matrix notation alone
+CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", "solve", "root", "argmin"}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 SIZES = "nmkpqrs"
 MOST_GUESSED = 8  # vectors without a Space of which some are tried as scalars
@@ -132,6 +135,11 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
         return found
     except RecursionError:
         raise TextError("the text is too deeply nested", text) from None
+
+
+def _is_field(tensor: NamedTensor) -> bool:
+    """Whether the places at which a tensor has values are real numbers: f(t), where others are read at A[i]."""
+    return any(isinstance(cell.domain, Real) for cell in tensor.cells or ())
 
 
 def _with_scalars(text: str, known: dict[str, Space | Map]) -> Printed | None:
@@ -708,11 +716,12 @@ class _Reader:
             given = self._given(doc, name.name, symbol.arguments, doc.arguments, scope)
             var = Var(name.name, symbol)
             return self._lifted(doc, symbol.arguments, symbol.result, given, lambda terms: Apply(var, terms))
-        if isinstance(symbol, NamedTensor):
+        row = FUNCTIONS.get(name.name, name.name)
+        if isinstance(symbol, NamedTensor) and (row not in CALLED or _is_field(symbol)):
             return self.elements(doc, self.tensor(symbol, len(doc.arguments)), scope)
-        if name.name in ("δ", "delta"):
+        if row in DELTAS:
             return self._delta(doc, scope)
-        return self._function(doc, FUNCTIONS.get(name.name, name.name), doc.arguments, scope)
+        return self._function(doc, row, doc.arguments, scope)
 
     def _given(
         self, doc: Doc, name: str, spaces: Sequence[Space], arguments: Sequence[Doc], scope: Scope
