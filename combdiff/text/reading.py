@@ -20,7 +20,7 @@ from itertools import combinations, pairwise, permutations
 from math import inf, nan, pi
 from typing import Any
 
-from combdiff.errors import SpaceError
+from combdiff.errors import SpaceError, shown
 from combdiff.ir import (
     MATRIX_TABLE,
     MINUS_ONE,
@@ -99,7 +99,7 @@ from combdiff.printing import (
     Superscript,
 )
 from combdiff.text.formulas import Formula, formula
-from combdiff.text.grammar import declarations_of, is_calculus
+from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
 from combdiff.text.places import TextError
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
@@ -123,8 +123,11 @@ class Printed:
 def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Printed:
     """The program of a print, in index notation or matrix notation; `spaces` gives the Spaces of names.
 
-    Raises TextError, with line and column, for a text that is not of the language or does not tell all domains.
+    Raises TextError, with line and column, for a text that is not of the language or does not tell all domains, and
+    SpaceError for what is no Space.
     """
+    refuse_large(text)
+    _check_spaces(spaces)
     declared, rest = declarations(text)
     known = {**(spaces or {}), **declared}
     try:
@@ -135,6 +138,15 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
         return found
     except RecursionError:
         raise TextError("the text is too deeply nested", text) from None
+
+
+def _check_spaces(spaces: object) -> None:
+    hint = 'give the Space of each name: {"x": cd.Space("n")}'
+    if spaces is not None and not isinstance(spaces, Mapping):
+        raise SpaceError(f"the Spaces of names are {shown(spaces)}", hint=hint)
+    for name, space in (spaces or {}).items():
+        if not isinstance(name, str) or not isinstance(space, Space | Map):
+            raise SpaceError(f"the Space of {shown(name)} is {shown(space)}", hint=hint)
 
 
 def _is_field(tensor: NamedTensor) -> bool:
