@@ -1,11 +1,11 @@
-"""Dataclasses whose methods are compiled once each, not once for each class.
+"""Dataclasses whose methods are compiled when they are first called, and those that all may share not at all.
 
     from combdiff.records import dataclass          in place of      from dataclasses import dataclass
 
 The package has some three hundred dataclasses, for which Python's own decorator compiles six functions each: that took
-more than half of the time to import it. Of these functions only `__init__` depends on the class for its speed; the others
-are here, for all classes. Fields, their options, `replace` and `fields` are those of Python's decorator, which makes
-them; type checkers see that one alone.
+more than half of the time to import it. Of these functions only `__init__` depends on the class for its speed; the
+others are here, for all classes. Fields, their options, `replace` and `fields` are those of Python's decorator, which
+makes them; type checkers see that one alone.
 
 Invariant: a class behaves as Python's decorator makes it, with its options `frozen`, `eq` and `repr`.
 """
@@ -36,7 +36,7 @@ else:
 
 
 def _methods(cls: type, parts: tuple[Field[Any], ...], frozen: bool, eq: bool, repr: bool) -> dict[str, Any]:
-    methods: dict[str, Any] = {"__init__": _init(cls, parts, frozen)}
+    methods: dict[str, Any] = {"__init__": _Init(cls, frozen)}
     if frozen:
         methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     if repr:
@@ -45,6 +45,19 @@ def _methods(cls: type, parts: tuple[Field[Any], ...], frozen: bool, eq: bool, r
         compared = _values([part.name for part in parts if part.compare])
         methods |= {"__eq__": _equality(compared), "__hash__": _hash(compared) if frozen else None}
     return methods
+
+
+class _Init:
+    """The `__init__` of a class, which puts the compiled one in its place where it is first looked up."""
+
+    def __init__(self, cls: type, frozen: bool) -> None:
+        self.cls = cls
+        self.frozen = frozen
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        made: Any = _init(self.cls, fields(self.cls), self.frozen)
+        type.__setattr__(self.cls, "__init__", made)
+        return made.__get__(instance, owner)
 
 
 def _init(cls: type, parts: tuple[Field[Any], ...], frozen: bool) -> Callable[..., None]:

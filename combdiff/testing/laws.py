@@ -16,7 +16,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
@@ -42,6 +42,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.printing import text
+from combdiff.records import dataclass
 from combdiff.simplification import (
     Codec,
     Command,
@@ -211,7 +212,9 @@ class _Checker:
             seeds = [line for n in numbers for line in Instance(law, codec, domain, rng, n).written()]
             run_text(self.egraph, codec.tensor_laws())
             run_text(self.egraph, "\n".join(seeds))
-            run_text(self.egraph, "(run-schedule (repeat 2 (run facts) (run laws)))")  # so that a term is read as it is afterwards
+            run_text(
+                self.egraph, "(run-schedule (repeat 2 (run facts) (run laws)))"
+            )  # so that a term is read as it is afterwards
             sides = {term for terms in Meaning(self.egraph, codec).classes() for term in terms}
             if command is not giver and not (giver and ruleset == "substitution"):
                 self._run_commands([command])

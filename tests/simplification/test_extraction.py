@@ -14,7 +14,6 @@ from combdiff.ir.terms import Apply, Number, Term, Var, add, conj, mul, negate, 
 from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.egraph.extraction import Classes, Extractor, cost, read
-from combdiff.simplification.laws.syntax import run_text
 
 n = Range("n")
 i, j, k, d = (Var(name, n) for name in "ijkd")
@@ -88,9 +87,9 @@ def test_no_term_of_a_small_e_graph_is_cheaper(term: Term, steps: int) -> None:
     codec = Codec()
     with saturation.session(()) as egraph:
         parts, start = codec.written(saturation.apart(term, Names(term)))
-        run_text(egraph, f"{codec.tensor_laws()}\n{parts}\n(let $root {start})")
+        saturation.run_text(egraph, f"{codec.tensor_laws()}\n{parts}\n(let $root {start})")
         for _ in range(steps):
-            run_text(egraph, saturation.STEP)
+            saturation.run_text(egraph, saturation.STEP)
         classes = read(egraph, codec)
         extractor = Extractor(classes, codec)
         root = egraph.lookup_function("$root", [])

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from combdiff.ir import (
     substitute,
     subterms,
 )
+from combdiff.records import dataclass
 from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.budget import Budget, current, stopped
 from combdiff.simplification.egraph.context import NOTHING, Context

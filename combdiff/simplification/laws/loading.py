@@ -13,7 +13,7 @@ Invariant: no Python of an installed package is imported to find its files, and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from combdiff.errors import Location, RuleError, shown
 from combdiff.ir import TABLE, Row, register
+from combdiff.records import dataclass
 from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.laws.computation import Vocabulary, bounded, check
 from combdiff.simplification.laws.declarations import check_functions, rows, without_declarations

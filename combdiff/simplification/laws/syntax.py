@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from combdiff.errors import Location, RuleError
+from combdiff.records import dataclass
 from combdiff.simplification.egglog_bindings import bindings
 
 Command = Any  # of egglog.bindings, which is imported where it is used
@@ -48,7 +48,9 @@ class Source:
     def place(self, node: Any) -> Location:
         """Where a command or expression stands."""
         span, text = _span(node), self.text.encode()
-        begins = text.index(span.file.contents.encode())  # of our own files a command is a text by itself: see `trusted`
+        begins = text.index(
+            span.file.contents.encode()
+        )  # of our own files a command is a text by itself: see `trusted`
         before = text[: begins + span.i].decode()
         return Location(self.name, before.count("\n") + 1, len(before) - before.rfind("\n"))
 
