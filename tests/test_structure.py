@@ -201,6 +201,17 @@ def test_only_execution_imports_opt_einsum() -> None:
     assert users == ["combdiff.runtime.execution"]
 
 
+def test_dataclasses_are_those_that_are_soon_imported() -> None:
+    pythons = [
+        name
+        for name, found in nodes().items()
+        for node in found
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
+        if any(alias.name == "dataclass" for alias in node.names)
+    ]
+    assert sorted(pythons) == ["combdiff.errors", "combdiff.records", "combdiff.records"]
+
+
 def test_nothing_catches_every_exception() -> None:
     broad = [
         f"{name}:{node.lineno}"

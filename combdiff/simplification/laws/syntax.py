@@ -125,7 +125,9 @@ def trusted(text: str) -> list[Command]:
     egglog copies the text that it reads once for each part of it, so the time would be quadratic in its length.
     """
     egraph = bindings().EGraph()
-    return attempt(lambda: [command for part in _BEGINS.split(text) for command in egraph.parse_program(part)])
+    parts = _BEGINS.split(text)
+    commands: list[Command] = attempt(lambda: [command for part in parts for command in egraph.parse_program(part)])
+    return commands
 
 
 def run_text(egraph: Any, text: str) -> list[Any]:
