@@ -425,7 +425,7 @@ def hessian(
             blocks = hessian_body(gradient().term.body, points, mode)
         return blocks if names_several(wrt) else let(split(blocks)[0], split(blocks)[1].children[0].children[0])
 
-    term, raw = cheapest(f, [body(each) for each in modes_of(mode, f.term.body)], simplify, rule_paths(rules))
+    term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
     several = names_several(wrt)
     own = tuple(names)
     return Hessian(

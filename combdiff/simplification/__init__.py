@@ -36,7 +36,7 @@ from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import bind_again, bind_common
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
-from combdiff.simplification.normal_form.delta_solver import plain_conditions, solve
+from combdiff.simplification.normal_form.delta_solver import on_diagonals, plain_conditions, solve
 from combdiff.simplification.normal_form.expansion import (
     Addend,
     addends,
@@ -93,6 +93,7 @@ __all__ = [
     "law_names",
     "load",
     "normalise",
+    "on_diagonals",
     "one_warning",
     "order_key",
     "ordered",
