@@ -12,7 +12,7 @@ Invariant: a block's axes are those of the result, then those of the variable of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from combdiff.differentiation.cross_country import eliminate
@@ -44,6 +44,7 @@ from combdiff.ir import (
     split,
     type_of,
 )
+from combdiff.records import dataclass
 
 MODES = ("forward", "reverse", "cross-country")
 Bindings = list[tuple[Var, Term]]

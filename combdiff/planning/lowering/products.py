@@ -7,12 +7,13 @@ Invariant: `reads[n]` belongs to `operands[n]`; no condition is there twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.ir import Delta, IndexGuard, Number, Var
 from combdiff.planning.lowering.graph import LabelledStep
 from combdiff.planning.lowering.guards import Read
 from combdiff.planning.operations import UNIT, SizeFactor
+from combdiff.records import dataclass
 
 
 @dataclass
