@@ -27,6 +27,7 @@ from combdiff.planning.operations import (
     ElementwiseStep,
     Fill,
     InnerCost,
+    Iota,
     Iteration,
     IterationResult,
     Occurrence,
@@ -119,7 +120,8 @@ class Plan:
         for step in self.steps:
             arithmetic = isinstance(step.operation, Scale | Combine | ConjugateElements | ElementwiseStep | Contract)
             made = arithmetic and not step.axes and all(found[m] for m in step.operands)
-            found.append(made or isinstance(step.operation, Fill))
+            size = isinstance(step.operation, Iota) and not step.axes
+            found.append(made or size or isinstance(step.operation, Fill))
         return tuple(found)
 
     def is_filled(self, n: int) -> bool:
