@@ -33,6 +33,7 @@ from combdiff.planning.operations import (
     Occurrence,
     Pattern,
     Scale,
+    SolveEquation,
     Step,
     Sweep,
     SweepBack,
@@ -214,7 +215,7 @@ def occurrence(plan: Plan, n: int) -> Occurrence:
 def repeated(step: Step) -> tuple[Lambda | str, ...]:
     """The plans within a plan that a step does over and over."""
     match step.operation:
-        case Iteration(system=system):
+        case Iteration(system=system) | SolveEquation(system=system):
             return (system,)
         case Sweep(body=body):
             return (body,)
