@@ -297,7 +297,14 @@ def _by_block(*_: object) -> Term:
 
 PRIMARY = tuple(
     MatrixRow(
-        name, f"_{name}({{np}}, {{0}})", rf"\operatorname{{{name}}}", _by_block, domain, cost, natural=False, primary=True
+        name,
+        f"_{name}({{np}}, {{0}})",
+        rf"\operatorname{{{name}}}",
+        _by_block,
+        domain,
+        cost,
+        natural=False,
+        primary=True,
     )
     for name, domain, cost in (
         ("expm", "everywhere", Fraction(20)),

@@ -114,10 +114,12 @@ def _qr_r(xp: Any, matrix: Any, name: Any) -> Any:
 
 def _expm(xp: Any, matrix: Any) -> Any:
     """The exponential of a matrix, or of each in a stack, by scaling, a Padé quotient of degree 13, and squaring."""
-    norm = float(abs(matrix).sum(-2).max(initial=0))
+    norm = float(abs(matrix).sum(-2).max()) if 0 not in matrix.shape else 0.0
     if not norm < 1e300:
         return matrix * float("nan")
-    halvings = max(0, int(xp.ceil(xp.log2(norm / 5.37)))) if norm else 0
+    halvings = 0
+    while norm > 5.37 * 2.0**halvings:
+        halvings += 1
     scaled, one = matrix / 2.0**halvings, xp.tril(xp.triu(xp.ones_like(matrix)))
     square = scaled @ scaled
     power, factor, factors = one, 1.0, [1.0]
