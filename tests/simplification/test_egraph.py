@@ -531,7 +531,7 @@ def test_classes_that_contain_themselves_do_not_run_away(name: str) -> None:
 # --- costs and random terms ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, **GIVEN)
+@settings(max_examples=12, **GIVEN)
 @given(programs())
 def test_nothing_gets_dearer(case: Case) -> None:
     """Each scalar body of a random program, alone: `simplify` is an equal that costs no more."""
@@ -749,7 +749,7 @@ def test_extraction_finds_the_cheapest_of_a_tiny_egraph(name: str) -> None:
     assert value(best[1]) == pytest.approx(value(TINY[name]))
 
 
-@settings(max_examples=30, **GIVEN)
+@settings(max_examples=12, **GIVEN)
 @given(st.data())
 def test_encoding_and_decoding_keep_the_value(data: st.DataObject) -> None:
     """Without any law, what is read out of the e-graph is what was put in."""

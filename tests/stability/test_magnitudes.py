@@ -102,7 +102,7 @@ SHRINKS = st.sampled_from([1.0, 1e-3, 1e-12])
 
 
 @pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(POINTS, SIZES, SHRINKS)
 def test_sums_of_squares_of_any_size(name: str, point: list[float], size: float, shrink: float) -> None:
     x = np.array(point) * size

@@ -23,6 +23,7 @@ README = (Path(__file__).parents[2] / "rules" / "README.md").read_text(encoding=
 pytestmark = pytest.mark.usefixtures("primitive_table")
 
 
+@pytest.mark.thorough
 def test_all_built_in_laws_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """On other instances than those on which some are broken below, a dozen of each; .ci/run tries all of them."""
     monkeypatch.setattr(laws, "GRAPHS", 1)
