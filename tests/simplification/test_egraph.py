@@ -393,6 +393,7 @@ WRITTEN: Mapping[str, tuple[str, Term]] = {
     "empty sum": ("(Add (multiset-of))", ZERO),
     "empty product": ("(Prod (multiset-of))", ONE),
     "conjugate twice": (f"(Conj (Conj {COMPLEX_C}))", c),
+    "δ of equals": (f'(Prod (multiset-of {REAL_R} (Delta {INDEX_K} {INDEX_K} "mod n")))', r),
     "minus minus": (f'(At (T "u") (vec-of (Neg (Neg {INDEX_K}))))', at(u, k)),
     "minus an index form": (f'(At (T "u") (vec-of (Neg {SHIFTED})))', at(u, affine([(k, -1)], -1))),
     "minus a step": (f'(At (T "u") (vec-of (Neg {SHIFTED})))', at(u, affine([(k, -1)], -1))),
