@@ -66,6 +66,7 @@ def test_masked_softmax(data: st.DataObject) -> None:
         np.testing.assert_allclose(pullback(logarithms, "s")(s, k), k[:, None] * p, rtol=1e-15, atol=1e-15)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
 def test_causal_attention(backend: str) -> None:
     """Logits of a thousand that differ by little: value, gradient and Hessian-vector product of each library."""
