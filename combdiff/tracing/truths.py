@@ -14,7 +14,6 @@ import math
 import numbers
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from combdiff.ir import (
     mul,
     opposite,
 )
+from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.indices import Condition, Index, Magnitude

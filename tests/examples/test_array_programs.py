@@ -1,4 +1,4 @@
-"""The programs of benchmarks/arrays.py at small sizes: NumPy runs the same functions, and its differences the slopes."""
+"""The programs of benchmarks/arrays.py at small sizes: NumPy runs the same functions; its differences are the slopes."""
 
 from __future__ import annotations
 
