@@ -1,4 +1,4 @@
-"""The programs of benchmarks/arrays.py at small sizes: NumPy runs the same functions; its differences are the slopes."""
+"""The programs of benchmarks/arrays.py at small sizes: as NumPy runs them, with the slopes of its differences."""
 
 from __future__ import annotations
 
