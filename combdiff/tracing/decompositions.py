@@ -22,6 +22,7 @@ from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import MATRIX_TABLE, Conj, Cyclic, Lambda, Primitive, Symmetric, Term, apply, axes_of, describe
 from combdiff.kernels import for_numpy
 from combdiff.tracing.context import TracedValue, current
+from combdiff.tracing.functions import flag
 from combdiff.tracing.linalg import matrix_array, refusing, square
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.values import lift, wrap
@@ -124,11 +125,11 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """
     if not isinstance(a, TracedValue):
         return on_arrays("svd", np.linalg.svd, a, full_matrices=full_matrices, compute_uv=compute_uv)
-    if not compute_uv:
+    if not flag(compute_uv, "compute_uv"):
         return svdvals(a)
     matrix = _whole("svdvals", a)
     rows, columns = axes_of(matrix)[-2:]
-    if full_matrices and rows != columns:
+    if flag(full_matrices, "full_matrices") and rows != columns:
         raise UnsupportedError(
             "np.linalg.svd of a matrix that is not square gives vectors without derivatives, unless it is told "
             "full_matrices=False",
