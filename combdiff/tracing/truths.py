@@ -21,22 +21,35 @@ import numpy as np
 
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
+    MINUS_ONE,
+    ONE,
     OPPOSITES,
+    ZERO,
     Add,
     Apply,
+    Coordinate,
+    Cyclic,
+    Guard,
     Lambda,
+    Mul,
+    Number,
+    Relation,
     Term,
     add,
+    affine,
     apply,
     describe,
     dtype_of,
     function,
+    indicator,
     is_complex,
     mul,
+    opposite,
+    unequal,
 )
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
-from combdiff.tracing.indices import Condition, Index, Magnitude
+from combdiff.tracing.indices import Condition, Index, Magnitude, equality
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays, python_number
 from combdiff.tracing.values import Value, combined, lift, wrap
 
@@ -116,9 +129,62 @@ def guarded(guards: Term, value: Term) -> Term:
 def compared(name: str, left: object, right: object) -> Truth:
     """The relation of that name between the elements of two values. Raises TypeMismatchError for complex ones."""
     terms = [_real(lift(side)) for side in (left, right)]
-    holds = elementwise(lambda a, b: function(name, a, b), *terms)
-    fails = elementwise(lambda a, b: function(OPPOSITES[name], a, b), *terms)
+    holds = elementwise(lambda a, b: _related(name, a, b), *terms)
+    fails = elementwise(lambda a, b: _related(OPPOSITES[name], a, b), *terms)
     return Truth(holds, current("a comparison"), fails)
+
+
+def _related(name: str, left: Term, right: Term) -> Term:
+    """A relation of two numbers; of what their indices alone decide, a condition on those, as in i <= j."""
+    left, right = (_opened(side) if dtype_of(side) is int else side for side in (left, right))
+    forms = _index_form(left), _index_form(right)
+    if forms[0] is not None and forms[1] is not None and (left.free or right.free):
+        return _of_indices(name, forms[0], forms[1])
+    for guard in (left, right):
+        if isinstance(guard, Guard) and not isinstance(guard, Relation):
+            one, zero = (function(name, *(n if side is guard else side for side in (left, right))) for n in (ONE, ZERO))
+            if isinstance(one, Number) and isinstance(zero, Number):
+                return _of_guard(guard, one, zero)
+    return function(name, left, right)
+
+
+def _of_guard(guard: Term, one: Number, zero: Number) -> Term:
+    """What is `one` where a condition holds and `zero` elsewhere, both of them 1 or 0."""
+    if one is zero:
+        return one
+    outside = opposite(guard)
+    return guard if one is ONE else add(ONE, mul(MINUS_ONE, guard)) if outside is None else outside
+
+
+def _index_form(term: Term) -> Term | None:
+    """The index expression that a whole number is: i + 1 of a counted axis; None for other numbers."""
+    match term:
+        case Number(int() as whole, 0):
+            return affine([], whole)
+        case Coordinate(dtype=kind) if kind is int:
+            return None if any(isinstance(var.type, Cyclic) for var in term.free) else term.form
+        case Mul((Number(int() as factor, 0), other)):
+            return None if (form := _index_form(other)) is None else affine([(form, factor)])
+        case Add():
+            forms = [_index_form(part) for part in term.terms]
+            return None if None in forms else affine([(form, 1) for form in forms if form is not None])
+    return None
+
+
+def _of_indices(name: str, left: Term, right: Term) -> Term:
+    room = affine([(right, 1), (left, -1)])
+    match name:
+        case "less":
+            return indicator(affine([(room, 1)], -1))
+        case "less_equal":
+            return indicator(room)
+        case "not_less":
+            return indicator(affine([(room, -1)]))
+        case "not_less_equal":
+            return indicator(affine([(room, -1)], -1))
+        case "equal":
+            return equality(left, right)
+    return unequal(room)
 
 
 def _real(term: Term) -> Term:
