@@ -26,6 +26,7 @@ from combdiff.ir import eigvecsh as eigvecsh_of
 from combdiff.ir import expm as expm_of
 from combdiff.ir import sqrtm as sqrtm_of
 from combdiff.tracing.context import TracedValue, current
+from combdiff.tracing.functions import flag
 from combdiff.tracing.linalg import matrix_array, refusing, square
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.values import lift, wrap
@@ -128,11 +129,11 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """
     if not isinstance(a, TracedValue):
         return on_arrays("svd", np.linalg.svd, a, full_matrices=full_matrices, compute_uv=compute_uv)
-    if not compute_uv:
+    if not flag(compute_uv, "compute_uv"):
         return svdvals(a)
     matrix = _whole("svdvals", a)
     rows, columns = axes_of(matrix)[-2:]
-    if full_matrices and rows != columns:
+    if flag(full_matrices, "full_matrices") and rows != columns:
         raise UnsupportedError(
             "np.linalg.svd of a matrix that is not square gives vectors without derivatives, unless it is told "
             "full_matrices=False",

@@ -11,19 +11,23 @@ Invariant: the term's only free names are sizes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import Any
 
 from combdiff.errors import Location, TraceError, shown
 from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled_parts
+from combdiff.records import dataclass
 from combdiff.tracing.annotations import parameters_of, size_names_in
 from combdiff.tracing.arrays import expanded
 from combdiff.tracing.context import Trace, TracedValue, tracing
 from combdiff.tracing.currying import returned_function
 from combdiff.tracing.indices import Index
 from combdiff.tracing.values import NamedFunction, Value, lift, wrap
+
+NOTATION = re.compile(r"mod|(sum|Σ)_\w+")  # not names in what is printed: k mod n, sum_i
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ def trace_function(function: Callable[..., object]) -> Traced:
         written = _result(returned, function.__name__, location)
         parts = settled_parts(written)
         body = parts[written]
-        names = {parts[term]: name for term, (_, name) in trace.locals.items() if term in parts}
+        own = ((term, name) for term, (_, name) in trace.locals.items() if not NOTATION.fullmatch(name))
+        names = {parts[term]: name for term, name in own if term in parts}
         constants = {variable.name: array for variable, array in trace.constants.items()}
         term = Lambda((*parameters, *trace.constants, *inner), body)
         return Traced(

@@ -44,6 +44,7 @@ def weighed(choice: Callable[[Any], Any]) -> cd.Program:
     return cd.program(total)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_choice_is_numpys_and_so_are_its_derivatives(name: str) -> None:
     f = weighed(CHOICES[name])
@@ -150,3 +151,18 @@ def test_an_infinity_is_chosen_like_any_number(backend: str) -> None:
         expected = np.where(A > 0, A, -np.inf), np.array([0.6, 0.3]), A.sum(), others
         for found, right in zip(masked(convert(backend, A) if backend else A), expected, strict=True):
             np.testing.assert_allclose(back(found) if backend else found, right, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
+def test_no_order_of_products_takes_a_condition_apart_from_what_it_guards(mode: str) -> None:
+    @cd.program
+    def f(x: cd.Space("n"), w: cd.Space("n")):
+        return np.sum(w * np.where(x[:, None] > x[None], np.log(x[:, None] - x[None]), 0).sum(axis=1))
+
+    x, w, step = np.array([0.3, 1.4, 0.9]), np.array([1.0, -2.0, 0.5]), 1e-6
+    slope = cd.grad(f, "x")
+    columns = [(slope(x + step * e, w) - slope(x - step * e, w)) / (2 * step) for e in np.eye(3)]
+    for simplify in (False, True):
+        hessian = cd.hessian(f, "x", mode=mode, simplify=simplify)
+        np.testing.assert_allclose(hessian(x, w), np.transpose(columns), atol=1e-6)
+        assert "matrix-matrix" not in hessian.source(n=3)  # the sums on the diagonal are taken there alone
