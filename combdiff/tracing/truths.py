@@ -20,7 +20,6 @@ import numpy as np
 
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
-    MINUS_ONE,
     ONE,
     OPPOSITES,
     ZERO,
@@ -28,11 +27,9 @@ from combdiff.ir import (
     Apply,
     Coordinate,
     Cyclic,
-    Guard,
     Lambda,
     Mul,
     Number,
-    Relation,
     Term,
     add,
     affine,
@@ -135,25 +132,18 @@ def compared(name: str, left: object, right: object) -> Truth:
 
 
 def _related(name: str, left: Term, right: Term) -> Term:
-    """A relation of two numbers; of what their indices alone decide, a condition on those, as in i <= j."""
+    """A relation; of what indices decide it is a condition on them: [[i ≥ j] > 0] = [i ≥ j], [i < 2] = [i ≤ 1]."""
     left, right = (_opened(side) if dtype_of(side) is int else side for side in (left, right))
     forms = _index_form(left), _index_form(right)
     if forms[0] is not None and forms[1] is not None and (left.free or right.free):
         return _of_indices(name, forms[0], forms[1])
-    for guard in (left, right):
-        if isinstance(guard, Guard) and not isinstance(guard, Relation):
-            one, zero = (function(name, *(n if side is guard else side for side in (left, right))) for n in (ONE, ZERO))
-            if isinstance(one, Number) and isinstance(zero, Number):
-                return _of_guard(guard, one, zero)
+    for n, side in enumerate((left, right)):
+        mask, number = _opened(side), (right, left)[n]
+        without = opposite(mask)
+        if without is not None and isinstance(number, Number):
+            related = [function(name, *((each, number) if not n else (number, each))) for each in (ONE, ZERO)]
+            return add(mul(mask, related[0]), mul(without, related[1]))
     return function(name, left, right)
-
-
-def _of_guard(guard: Term, one: Number, zero: Number) -> Term:
-    """What is `one` where a condition holds and `zero` elsewhere, both of them 1 or 0."""
-    if one is zero:
-        return one
-    outside = opposite(guard)
-    return guard if one is ONE else add(ONE, mul(MINUS_ONE, guard)) if outside is None else outside
 
 
 def _index_form(term: Term) -> Term | None:

@@ -59,7 +59,7 @@ def array(space: cd.Space, seed: int = 0) -> Any:
 ALGEBRA = [name for name, row in MATRIX_TABLE.items() if row.natural]  # the others are in test_decompositions.py
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("name", ALGEBRA)
 def test_derivatives_of_every_row(name: str, dtype: type) -> None:
@@ -433,7 +433,7 @@ def test_values_and_gradients_by_every_route(program: cd.Program) -> None:
         cd.testing.check_grad(program, parameter.name, **arrays)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_second_derivatives(program: cd.Program) -> None:
     """The Hessian-vector product, raw and simplified, against central differences of the gradient."""
@@ -585,6 +585,7 @@ def test_a_product_with_an_inverse_is_a_solution() -> None:
     close(wanted(X, v)[1], np.linalg.solve(X, v))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_other_libraries(backend: str) -> None:
     @cd.program

@@ -20,8 +20,8 @@ from combdiff.planning.planning import size_names
 from combdiff.runtime.execution import plan
 
 RNG = np.random.default_rng(7)
-MANY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-FEW = settings(MANY, max_examples=10)
+MANY = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(MANY, max_examples=5)
 N = fusion.LEAST + 17  # points, some more than whole blocks
 
 
