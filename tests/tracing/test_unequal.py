@@ -249,6 +249,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
+@pytest.mark.filterwarnings("ignore::combdiff.errors.BudgetWarning")
 @settings(max_examples=3, deadline=None)
 @given(cases(), st.integers(0, 2**31), st.booleans())
 def test_every_route_agrees(case: tuple[bool, str, str, str], seed: int, nested: bool) -> None:
