@@ -726,8 +726,8 @@ class _Stabilising(Rewriting):
         assert found is not None
         at: dict[Var, Term] = dict(zip(found[0], above.arguments if isinstance(above, Apply) else (), strict=True))
         parts: list[Exponent] = []
-        for entry in found[1]:
-            one = plus(left, times(substituted(entry.exponent, at), factor))
+        for each in found[1]:
+            one = plus(left, times(substituted(each.exponent, at), factor))
             inside = self._left_over(one, conditions, depth - 1)
             if inside is None:
                 return None
