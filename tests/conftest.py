@@ -1,15 +1,17 @@
 """What several test files need, and how Hypothesis draws its examples: the same in every run, so that what fails can
 be repeated.
 
-Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so.
+Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so. Those marked
+`thorough` are left out by `make test`, and so are all cases but n of a test marked `sample(n)`.
 
 `pytest --hypothesis-profile=explore` draws new ones; `--hypothesis-profile=thousand` a thousand for each fuzz test.
 """
 
+import gc
 import importlib.util
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -34,14 +36,45 @@ providers._get_local_constants = providers.Constants
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 
+# Terms are many small objects that live long: looking for cycles among them at every turn takes a tenth of the time.
+gc.set_threshold(50_000, 20, 50)
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips what needs a package that is not installed."""
+    """Marks as thorough what is beyond a test's sample, and skips what needs a package that is not installed."""
+    cases: dict[str, list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if isinstance(item, pytest.Function) and "sample" in marks and "needs" not in marks:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for alike in cases.values():
+        (n,) = next(alike[0].iter_markers("sample")).args
+        for item in set(alike).difference(sample(alike, n)):
+            item.add_marker("thorough")
     installed = {name: importlib.util.find_spec(name) is not None for name in EXTRAS}
     for item in items:
         for mark in item.iter_markers("needs"):
             (name,) = mark.args
             if not installed[name]:
                 item.add_marker(pytest.mark.skip(reason=f"{EXTRAS[name]} is not installed"))
+
+
+def sample(cases: Sequence[pytest.Function], n: int) -> list[pytest.Function]:
+    """So many of a test's cases, from all over the list, each with the most values that no case before it has.
+
+    Of cases that are pairs of a program and a library, every library comes once before one comes twice.
+    """
+    golden = (5**0.5 - 1) / 2  # multiples of it, modulo 1, lie evenly however many are taken
+    left = sorted(range(len(cases)), key=lambda k: k * golden % 1)
+    chosen: list[pytest.Function] = []
+    seen: Counter[tuple[str, int]] = Counter()
+    while left and len(chosen) < n:
+        best = min(left, key=lambda k: sum(seen[value] for value in cases[k].callspec.indices.items()))
+        left.remove(best)
+        chosen.append(cases[best])
+        seen.update(cases[best].callspec.indices.items())
+    return chosen
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -52,6 +52,7 @@ CASES: dict[str, tuple[bool, Callable[[Any], Any]]] = {  # whether the matrix is
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name: str, dtype: type) -> None:

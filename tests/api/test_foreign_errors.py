@@ -129,6 +129,7 @@ def test_arguments_of_calls() -> None:
         outcome(lambda: cd.testing.check_grad(square, x=value, y=1.0))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "transform", [cd.grad, cd.jacobian, cd.hessian, cd.simplify, cd.pullback, cd.pushforward, cd.hvp]
 )

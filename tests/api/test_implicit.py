@@ -111,6 +111,7 @@ def close(found: Any, expected: Any, tolerance: float) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * scale)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_every_route_gives_the_value(name: str) -> None:
     program, arrays = CASES[name]
@@ -121,6 +122,7 @@ def test_every_route_gives_the_value(name: str) -> None:
     close(reference(simple, arrays), expected, 1e-9)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_every_route_gives_the_gradient(name: str) -> None:
     """By every captured argument: raw and simplified, planned and interpreted, and central differences."""
@@ -135,6 +137,7 @@ def test_every_route_gives_the_gradient(name: str) -> None:
         close(reference(raw, arrays), expected, 1e-7)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_every_route_gives_the_second_derivative(name: str) -> None:
     """The Hessian-vector product by all arguments at once, against central differences of the gradient."""
@@ -149,6 +152,7 @@ def test_every_route_gives_the_second_derivative(name: str) -> None:
         close(cd.hvp(program, names, simplify=simplify)(**given), expected, 1e-6)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["layer", "ridge"])
 def test_hessians_agree_with_their_products(name: str) -> None:
     """The linear system of the second derivative is solved for all columns at once."""
@@ -160,6 +164,7 @@ def test_hessians_agree_with_their_products(name: str) -> None:
         close(cd.hessian(program, wrt, mode=mode)(**arrays) @ vector, product, 1e-9)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["layer", "complex", "matrix"])
 def test_pushforward_and_pullback_are_adjoint(name: str) -> None:
     program, arrays = CASES[name]

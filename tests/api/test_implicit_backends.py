@@ -27,6 +27,7 @@ def backend(request: pytest.FixtureRequest) -> Any:
     jax.config.update("jax_enable_x64", before)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_numpys(backend: str, name: str) -> None:
     program, arrays = CASES[name]
@@ -40,6 +41,7 @@ def test_values_and_gradients_are_numpys(backend: str, name: str) -> None:
     close(back(compiled(**given)), gradient(**arrays), 1e-9)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["layer", "complex"])
 def test_second_derivatives_are_numpys(backend: str, name: str) -> None:
     program, arrays = CASES[name]

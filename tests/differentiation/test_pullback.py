@@ -209,6 +209,7 @@ CHECKED: dict[str, tuple[Term, tuple[Var, ...]]] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CHECKED)
 def test_pullbacks_agree_with_central_differences(name: str) -> None:
     body, wrt = CHECKED[name]

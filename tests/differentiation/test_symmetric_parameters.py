@@ -98,6 +98,7 @@ def test_the_gradient_lies_in_the_space_whatever_the_spelling(kind: str, data: s
     cd.testing.check_grad(other, "A", **values)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["symmetric", "amplitudes", "hermitian", "weights", "odd complex"])
 def test_second_derivatives_act_on_the_space(kind: str) -> None:
     space, values = SPACES[kind], arrays(SPACES[kind])
@@ -124,6 +125,7 @@ def test_second_derivatives_act_on_the_space(kind: str) -> None:
             np.testing.assert_allclose(found, product, atol=1e-10)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", ["symmetric", "antisymmetric", "hermitian", "skew-hermitian", "weights", "on a cycle"])
 @pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
 def test_a_jacobian_is_that_along_the_space(kind: str, mode: str) -> None:

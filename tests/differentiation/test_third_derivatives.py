@@ -103,6 +103,7 @@ def test_third_derivatives_by_one_variable(mode: str, simplified: bool) -> None:
         close(found, found.transpose(order), 1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_third_derivatives_by_several_variables(mode: str) -> None:
     H = hessian(coupled, ("x", "y"), mode)
@@ -117,6 +118,7 @@ def test_third_derivatives_by_several_variables(mode: str) -> None:
     close(jacobian(H["x", "y"], "y", mode)(A, x, y), found[0][1][1], 1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_complex_third_derivatives_are_pairs_of_pairs(mode: str) -> None:
     """∂³f/∂z∂z̄∂z, ∂z∂z̄∂z̄, ∂z∂z∂z and ∂z∂z∂z̄; the other four of a real f are their conjugates."""
@@ -134,6 +136,7 @@ def test_complex_third_derivatives_are_pairs_of_pairs(mode: str) -> None:
         close(zzz, zzz.transpose(order), 1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_unsimplified_complex_third_derivatives(mode: str) -> None:
     z = complexes(2)
@@ -142,6 +145,7 @@ def test_unsimplified_complex_third_derivatives(mode: str) -> None:
     close(by_reference(raw, z), raw(z), 1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_third_derivatives_by_complex_and_real_variables(mode: str) -> None:
     z, x = complexes(2), RNG.normal(size=2)
@@ -156,6 +160,7 @@ def test_third_derivatives_by_complex_and_real_variables(mode: str) -> None:
     close(found, both(by_z, by_x))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_fourth_derivatives(mode: str) -> None:
     @cd.program
@@ -181,6 +186,7 @@ def test_jacobians_of_several_results(mode: str) -> None:
     assert str(jacobian(pair, "x")) == "(A, x) ↦ ((a, d) ↦ A[a,d] cos(x[d]), d ↦ exp(x[d]) (1 + x[d]))"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_named_maps_and_equations_of_complex_numbers(mode: str) -> None:
     """What is linear in the unit by a law of its own: a named map, and the solution of an equation."""

@@ -176,6 +176,7 @@ def arrays_of(program: cd.Program, seed: int = 0) -> dict[str, Any]:
     return arrays
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("program", CORPUS, ids=lambda program: program.name)
 def test_every_route_agrees_with_central_differences(program: cd.Program) -> None:
     assert check_routes(program, **arrays_of(program)) < 2e-5
@@ -241,6 +242,7 @@ def test_what_is_constant_is_zero_and_says_so() -> None:
     assert str(cd.grad(constant, "x")) == "(x, y) ↦ d<k ↦ 0"
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("program", CORPUS, ids=lambda program: program.name)
 def test_prints_read_back(program: cd.Program) -> None:
     """The program and its gradients, at a narrow and at a wide line."""

@@ -156,6 +156,7 @@ def test_every_example_is_tested() -> None:
     assert sorted(SHOWN) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=mark) for n in SHOWN for mark in [NEEDS.get(n, ())]])
 def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     printed, place = (hartree_fock() if name == "hartree_fock" else printed_by(name, tmp_path, monkeypatch)), 0
@@ -215,6 +216,7 @@ def test_an_evaluation_of_gradbench_is_compared_and_timed(tmp_path: Path) -> Non
     assert [row.split()[:2] for row in rows] == [["lse", "n=1000"], ["lse", "n=100000"]]
 
 
+@pytest.mark.thorough
 def test_the_startup_benchmark_prints_its_table(tmp_path: Path) -> None:
     rows = run("benchmarks/startup.py", tmp_path, "1").splitlines()
     assert len(rows) == 5

@@ -49,6 +49,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-6) -> bool:
     return bool(np.max(abs(found - expected)) <= tolerance * max(1.0, np.max(abs(expected))))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("mesh", "bound"), list(product((1, 2, 3, 4), (0, 1, 2, 5))))
 def test_gradient_and_hessian_on_every_small_mesh(mesh: int, bound: int) -> None:
     rng = np.random.default_rng(10 * mesh + bound)
@@ -66,6 +67,7 @@ def test_gradient_and_hessian_on_every_small_mesh(mesh: int, bound: int) -> None
     assert close(hvp(spread, wrt="U")(w, S, U, V), difference)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("mesh", "bound"), [(1, 1), (2, 3), (3, 1)])
 def test_gradient_means_the_same_to_the_reference(mesh: int, bound: int) -> None:
     sizes = {"N": 1, "n": 2, "K": mesh, "B": bound}
@@ -113,6 +115,7 @@ def whole_spread(
     return h * cd.sum(lambda n, i, j, k, a, b, c: w[a, b, c] * local[n, i, j, k, a, b, c]) - (r * r).sum()
 
 
+@pytest.mark.thorough
 def test_whole_spread_on_three_cyclic_axes_within_the_default_budget() -> None:
     sizes = {"N": 2, "n": 2, "K1": 1, "K2": 2, "K3": 3, "B1": 1, "B2": 0, "B3": 1}
     arrays = random_arrays(whole_spread.parameters, np.random.default_rng(0), sizes)

@@ -160,6 +160,7 @@ def second(f: cd.Program, wrt: str, arrays: tuple[Any, ...]) -> Any:
 TURNS = [(name, mode) for n, name in enumerate(CASES) for mode in ("auto", MODES[n % 3])]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("name", "mode"), TURNS)
 def test_every_mode_agrees_with_central_differences_of_the_gradient(name: str, mode: str) -> None:
     f, wrt, arrays = CASES[name]
@@ -172,6 +173,7 @@ def by_reference(f: cd.Program, arrays: tuple[Any, ...]) -> Any:
     return evaluate(f.term.body, values, bind_sizes({var: np.shape(value) for var, value in values.items()}))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("mode", MODES[:3])
 @pytest.mark.parametrize("name", ["logistic", "factorisation", "network", "springs", "smooth network"])
 def test_unsimplified_hessians_agree_on_the_reference_and_on_arrays(name: str, mode: str) -> None:
@@ -204,6 +206,7 @@ def test_the_structure_is_found(name: str) -> None:
     assert str(hessian(f, wrt).compressed().structure) == STRUCTURES[name]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", CASES)
 def test_the_cores_make_up_the_dense_hessian(name: str) -> None:
     f, wrt, arrays = CASES[name]
@@ -229,6 +232,7 @@ def test_the_core_of_a_factorisation_is_small() -> None:
     assert hessian(f, wrt).compressed()(*arrays).shape == (2, 3, 3)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", CASES)
 def test_diagonals_and_products(name: str) -> None:
     f, wrt, arrays = CASES[name]
@@ -341,6 +345,7 @@ def wirtinger(arrays: tuple[Any, ...], row: str, column: str) -> tuple[Any, Any]
     return direct, mirrored.conj()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_complex_hessians_are_pairs(mode: str) -> None:
     arrays = complex_arrays()
@@ -351,6 +356,7 @@ def test_complex_hessians_are_pairs(mode: str) -> None:
     np.testing.assert_allclose(found[1], found[1].T, atol=1e-10)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_blocks_of_complex_and_real_variables(mode: str) -> None:
     arrays = complex_arrays()
@@ -360,6 +366,7 @@ def test_blocks_of_complex_and_real_variables(mode: str) -> None:
             np.testing.assert_allclose(block, expected, atol=1e-5)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("wrt", ["z", ("z", "x"), ("x", "z")])
 def test_complex_systems(wrt: Any) -> None:
     arrays = complex_arrays()
@@ -395,6 +402,7 @@ def test_cross_country_multiplies_the_vectors_first() -> None:
     assert source.count("matrix-matrix") == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_third_derivatives(mode: str) -> None:
     for name in ("logistic", "separable", *(["smooth network"] if mode == "cross-country" else [])):

@@ -107,6 +107,7 @@ def matrix_of(H: Hessian, arrays: tuple[Any, ...], wrt: tuple[str, ...]) -> np.n
     return np.stack([operator @ unit for unit in np.eye(operator.shape[0])], axis=1)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("no_matrix")
 def test_coupled_variables_are_eliminated(name: str) -> None:
@@ -120,6 +121,7 @@ def test_coupled_variables_are_eliminated(name: str) -> None:
     np.testing.assert_allclose(packed(solution), expected, rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_the_dense_system_has_the_same_solution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     f, wrt, arrays = CASES[name]
@@ -143,6 +145,7 @@ def test_the_result_equals_numpys_for_the_dense_hessian() -> None:
     assert str(H.compressed().structure[2]) == "H_VV[i,j,k,l] = core5[j,l] δ[i,k]"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("no_matrix")
 def test_several_right_hand_sides(name: str) -> None:

@@ -63,6 +63,7 @@ def arrays_of(f: Any, n: int) -> list[Any]:
     return [2 + rng.random([sizes[axis.size] for axis in p.type.axes]) for p in f.parameters]
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 9])
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.name)
 def test_values_and_derivatives_are_those_of_the_interpreter(f: Any, n: int) -> None:
@@ -88,6 +89,7 @@ def test_no_mask_is_made(f: Any) -> None:
         assert "np.where" not in source, source
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:

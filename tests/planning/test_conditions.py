@@ -59,6 +59,7 @@ def arrays(size: int) -> dict[str, Any]:
     return {"x": rng.normal(size=size), "P": rng.uniform(0.1, 1, size=(size, size))}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 @pytest.mark.parametrize("simplify", [True, False])
@@ -86,6 +87,7 @@ def test_the_reference_agrees(f: Any, simplify: bool) -> None:
     np.testing.assert_allclose(found, gradient(**given), rtol=1e-10)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Dask computes later, where none are held back
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)

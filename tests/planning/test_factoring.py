@@ -82,6 +82,7 @@ def test_a_long_sum_in_a_product_is_broken() -> None:
     ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("program", "wrt", "shapes"),
     [

@@ -70,6 +70,7 @@ def derivatives(f: Any) -> list[Any]:
     return [f, *(cd.grad(f, wrt=name, simplify=s) for name in names for s in (True, False)), cd.hvp(f)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", SIZES, ids=lambda f: f.name)
 def test_values_and_derivatives_are_those_of_the_interpreter(f: Any) -> None:
     for program in derivatives(f):
@@ -81,6 +82,7 @@ def test_values_and_derivatives_are_those_of_the_interpreter(f: Any) -> None:
     cd.testing.check_grad(f, "x", **dict(zip((p.name for p in f.parameters), arrays_of(f, 2)[0], strict=True)))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", SIZES, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:

@@ -61,6 +61,7 @@ CASES: dict[cd.Program, Callable[..., np.ndarray]] = {
 # --- Hermitian products ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("without", [[], ["scipy.linalg.blas"]])
 @pytest.mark.parametrize("sign", [1, -1, 0])
 @pytest.mark.parametrize("shape", [(300, 100), (70, 130), (64, 64), (1, 64), (0, 80)])
@@ -134,6 +135,7 @@ def measured(call: Callable[[], Any]) -> tuple[Any, int]:
     return result, most
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("without", [[], ["scipy.linalg.blas"]])
 @pytest.mark.parametrize("n", [200, 300])
 def test_a_hessian_takes_at_most_twice_its_own_memory(

@@ -52,6 +52,7 @@ def arrays(f: Any) -> dict[str, Any]:
     return made
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", [images, signals, padded, rings, functions], ids=lambda f: f.name)
 def test_gradients_agree_on_every_route(f: Any) -> None:
     given = arrays(f)

@@ -117,6 +117,7 @@ def given(program: Any, f: Any, arrays: list[Any], n: int) -> list[Any]:
     return found
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_values_and_derivatives_of_every_size(f: Any) -> None:
     for program in derivatives(f):
@@ -125,6 +126,7 @@ def test_values_and_derivatives_of_every_size(f: Any) -> None:
             np.testing.assert_allclose(program(*arrays), meaning(program, arrays, n), atol=1e-9)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:
@@ -158,6 +160,7 @@ def test_products_within_bounds_take_little_memory(n: int) -> None:
     np.testing.assert_allclose(lower(A, x), np.cumsum(x))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.filterwarnings("ignore:invalid value")  # of Dask, which computes logarithms of all elements
 @pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
 def test_elements_beside_a_bound_are_not_read(backend: str) -> None:

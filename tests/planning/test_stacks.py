@@ -50,6 +50,7 @@ def equations() -> list[str]:
     return found
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("equation", equations())
 @pytest.mark.parametrize("backend", ["numpy", "jax", TORCH])
 def test_products_in_every_order(equation: str, backend: str) -> None:

@@ -43,6 +43,7 @@ def arrays_of(f: Any, n: int) -> list[Any]:
     return [rng.random([extent(axis, sizes) for axis in p.type.axes]) for p in f.parameters]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_derivatives_are_those_of_the_interpreter_at_all_sizes(f: Any) -> None:
     for program in (cd.grad(f), cd.grad(f, simplify=False), cd.grad(f, wrt="y"), cd.hvp(f)):
@@ -55,6 +56,7 @@ def test_derivatives_are_those_of_the_interpreter_at_all_sizes(f: Any) -> None:
     cd.testing.check_grad(f, "x", **dict(zip((p.name for p in f.parameters), arrays_of(f, 4), strict=True)))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:

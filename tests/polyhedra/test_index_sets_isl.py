@@ -52,6 +52,7 @@ def ranges(variables: list[Var]) -> list[str]:
     return [f"{low} <= {v.name.replace('.', '_')} < {high}" for v, low, high in ends]
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("seed", range(120))
 def test_what_the_solver_leaves_is_the_index_set(seed: int) -> None:
     choose = random.Random(seed)

@@ -79,6 +79,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("program", "wrt", "sizes"), CASES)
 def test_every_route_gives_the_value_and_the_central_differences(program: Any, wrt: Any, sizes: dict[str, int]) -> None:
     arrays = random_arrays(program.parameters, np.random.default_rng(0), sizes)
@@ -199,6 +200,7 @@ def test_later_networks_read_what_has_a_name() -> None:
     assert str(cd.grad(commutator, "z")).count("H[") == 2  # of H z, and of H (H z)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_what_reads_it_has_the_same_value(n: int) -> None:
     rng = np.random.default_rng(n)

@@ -25,6 +25,7 @@ def nodes(program: cd.Program) -> int:
     return sum(1 for _ in subterms(program.term))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("make", [numbers, vectors, perceptron])
 def test_size_and_simplifications_grow_linearly(make: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     met: list[int] = []
@@ -51,6 +52,7 @@ def test_size_and_simplifications_grow_linearly(make: Chain, monkeypatch: pytest
     assert largest[2] <= 1.3 * largest[1], largest  # no single simplification grows with the depth
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("make", [numbers, vectors, perceptron])
 def test_a_gradient_of_8_layers_agrees_with_central_differences(make: Chain) -> None:
     program = make(8)

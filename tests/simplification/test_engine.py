@@ -28,6 +28,7 @@ graph.register(egglog.i64(3))
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "code",
     [

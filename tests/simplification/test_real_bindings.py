@@ -41,6 +41,7 @@ def derived(transform: Callable[..., Any], program: cd.Program, simplify: bool) 
     return transform(program, "z", simplify=simplify)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", [rayleigh, boltzmann], ids=["rayleigh", "boltzmann"])
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_derivatives_agree_with_raw_ones_and_with_differences(program: cd.Program, n: int) -> None:

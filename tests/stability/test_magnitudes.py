@@ -115,6 +115,7 @@ def test_sums_of_squares_of_any_size(name: str, point: list[float], size: float,
             near(program(*arguments), expected)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("library", BACKENDS)
 @pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
 def test_on_every_library(library: str, size: float) -> None:

@@ -151,6 +151,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("definition", "others"), DEFINITIONS, ids=lambda d: getattr(d, "__name__", ""))
 def test_at_large_arguments(definition: Callable[..., Any], others: tuple[str, ...]) -> None:
     f = programmed(definition, others)

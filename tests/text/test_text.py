@@ -57,12 +57,14 @@ def printed(program: Program) -> str:
 # --- the thesis ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_the_appendix_by_central_differences(case: Case) -> None:
     expression, derivative = derivation(case.text).steps
     assert largest_error(expression, derivative, named(case.text)) <= TOLERANCE
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_the_appendix_against_its_own_answers(case: Case) -> None:
     """With all axes of length 3, as in the thesis, where some answers leave axes apart that belong together."""
@@ -378,6 +380,7 @@ def doubled(levels: int, step: str) -> str:
     return f"declare x 1 expression {text} derivative wrt x"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("joint", "part"),
     [

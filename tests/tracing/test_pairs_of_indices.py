@@ -56,6 +56,7 @@ def test_gradients_on_every_route(f: Any, given: dict[str, Any]) -> None:
     np.testing.assert_allclose(curved, (ends[0] - ends[1]) / (2 * step), atol=1e-6)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("f", "given"), CASES)
 def test_gradients_on_other_backends(f: Any, given: dict[str, Any], backend: str) -> None:

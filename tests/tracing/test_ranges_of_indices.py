@@ -94,6 +94,7 @@ CASES: list[tuple[Any, dict[str, Any], Callable[..., Any]]] = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("f", "arrays", "expected"), CASES, ids=lambda value: getattr(value, "name", ""))
 def test_a_range_that_is_given_wins(f: cd.Program, arrays: dict[str, Any], expected: Callable[..., Any]) -> None:
     np.testing.assert_allclose(f(**arrays), expected(**arrays))

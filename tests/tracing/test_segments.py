@@ -66,6 +66,7 @@ def test_every_route_agrees_with_numpy(f: Any) -> None:
     cd.testing.check_routes(f, **arrays)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [messages, surprise], ids=lambda f: f.name)
 def test_hessians_are_differences_of_gradients(f: Any) -> None:
     _, arrays = CASES[f]
@@ -78,6 +79,7 @@ def test_hessians_are_differences_of_gradients(f: Any) -> None:
     np.testing.assert_allclose(np.tensordot(dense, vector, vector.ndim), expected, atol=1e-8)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:

@@ -62,6 +62,7 @@ def unit(k: int, count: int = len(SPECIAL_FUNCTIONS)) -> Any:
     return np.eye(count)[k]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("k", range(len(SPECIAL_FUNCTIONS)), ids=[row.name for row in SPECIAL_FUNCTIONS])
 def test_two_derivatives(derived: tuple[Any, Any], k: int) -> None:
     row, (gradient, product) = SPECIAL_FUNCTIONS[k], derived

@@ -273,6 +273,7 @@ def test_every_route_agrees(case: tuple[bool, str, str, str], seed: int, nested:
     close(along, (ahead - behind) / 2e-6, 1e-4)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("simplify", [True, False])
 @pytest.mark.parametrize(
@@ -311,6 +312,7 @@ def test_complex_gradients_and_hessians() -> None:
         close(2 * (mixed.conj() @ direction + (plain @ direction).conj()), change, 1e-4)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Dask computes later, where none are held back
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
