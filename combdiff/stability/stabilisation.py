@@ -62,7 +62,7 @@ from combdiff.ir import (
     subterms,
     total,
 )
-from combdiff.simplification import canonical, closed, normalise
+from combdiff.simplification import canonical, closed, normalise, order_key
 from combdiff.stability.bindings import Rewriting
 from combdiff.stability.positivity import is_nonnegative, is_positive
 from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times
@@ -756,7 +756,9 @@ def _covers(whole: Scalar, part: Scalar) -> bool:
 
 
 def _term(exponent: Exponent) -> Term:
-    return add(*(mul(Number(exact(factor)), atom) for atom, factor in exponent.items()))
+    """The sum; its order is that of the terms, so that equal exponents are one term, whatever made them."""
+    parts = sorted(exponent.items(), key=lambda part: order_key(part[0]))
+    return add(*(mul(Number(exact(factor)), atom) for atom, factor in parts))
 
 
 def _indices(*terms: Term) -> frozenset[Var]:
