@@ -18,7 +18,7 @@ FUNCTION_LINES = 60
 # The floors of the house, from the ground up: a room imports rooms of lower floors alone. Rooms that stand on one line
 # are independent of each other.
 FLOORS = (
-    "errors status",
+    "errors records status",
     "ir",
     "polyhedra kernels pictures",
     "simplification dialects",
@@ -199,6 +199,17 @@ def test_importing_all_of_combdiff_imports_nothing_heavy() -> None:
 def test_only_execution_imports_opt_einsum() -> None:
     users = [name for name, found in imports().items() if any(each.split(".")[0] == "opt_einsum" for each in found)]
     assert users == ["combdiff.runtime.execution"]
+
+
+def test_dataclasses_are_those_that_are_soon_imported() -> None:
+    pythons = [
+        name
+        for name, found in nodes().items()
+        for node in found
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
+        if any(alias.name == "dataclass" for alias in node.names)
+    ]
+    assert sorted(pythons) == ["combdiff.errors", "combdiff.records", "combdiff.records"]
 
 
 def test_nothing_catches_every_exception() -> None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from combdiff.ir import Lambda, Names, Term, Tuple, Var, canonical_names, lambda_, letters_of, readable
 from combdiff.printing import latex, text
+from combdiff.records import dataclass
 from combdiff.simplification import (
     MET,
     Event,

@@ -30,7 +30,6 @@ Invariant: nothing is differentiated here; `derive` is `program.jacobian` of wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from combdiff.api.programs import Program, finished
 from combdiff.api.transforms import jacobian, simplify
@@ -51,6 +50,7 @@ from combdiff.ir import (
     type_of,
     values_of,
 )
+from combdiff.records import dataclass
 from combdiff.simplification import groups, one_warning, symbols
 from combdiff.text import Span, Text, TextError, Wrt, infer, is_calculus, quoted, read_print, translate
 from combdiff.text import read as read_text

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -44,6 +44,7 @@ from combdiff.pictures import Picture
 from combdiff.planning import CostTable
 from combdiff.polyhedra import Access, Lookup, check, doubtful_accesses, lookups
 from combdiff.printing import combinator_text, diagram, latex, matrix_latex, matrix_text, sheet, text
+from combdiff.records import dataclass
 from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
 from combdiff.simplification import declared, one_warning, restored, simplify_body
 from combdiff.tracing import inline, is_traced, trace_function

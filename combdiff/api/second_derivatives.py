@@ -13,7 +13,7 @@ Invariant: what the structure gives is what the dense matrix gives.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from math import prod
 from typing import Any
@@ -55,6 +55,7 @@ from combdiff.ir import (
     split,
 )
 from combdiff.planning import BY_STRUCTURE, refuse_beyond
+from combdiff.records import dataclass
 from combdiff.runtime import bind_sizes
 from combdiff.simplification import one_warning, rule_paths
 
@@ -424,7 +425,7 @@ def hessian(
             blocks = hessian_body(gradient().term.body, points, mode)
         return blocks if names_several(wrt) else let(split(blocks)[0], split(blocks)[1].children[0].children[0])
 
-    term, raw = cheapest(f, [body(each) for each in modes_of(mode, f.term.body)], simplify, rule_paths(rules))
+    term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
     several = names_several(wrt)
     own = tuple(names)
     return Hessian(

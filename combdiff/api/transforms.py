@@ -211,7 +211,7 @@ def jacobian(
         found = derivative(value)
         return let(known, found)
 
-    term, raw = cheapest(f, [body(each) for each in modes_of(mode, f.term.body)], simplify, rule_paths(rules))
+    term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
     return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses, raw, rule_paths(rules), f.inner)
 
 

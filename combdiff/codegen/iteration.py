@@ -14,11 +14,11 @@ Invariant: a result is an array of its own, and holds for no steps as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from combdiff.dialects import NumPyDialect, parenthesised, tuple_text
 from combdiff.ir import Domain
 from combdiff.planning import Iteration, IterationResult, Plan, Words
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ Invariant: what a block has made is dropped before the next one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from combdiff.codegen.iteration import results_of
 from combdiff.dialects import NumPyDialect, parenthesised, tuple_text
 from combdiff.planning import Plan, Words
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ Invariant: reduce(eliminate(term, points)) equals term up to the order of factor
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from combdiff.differentiation.univariate import (
     Adjoint,
@@ -60,6 +59,7 @@ from combdiff.ir import (
     mul,
     type_of,
 )
+from combdiff.records import dataclass
 
 # --- combinator forms of the map x ↦ term --------------------------------------------------------------------------
 

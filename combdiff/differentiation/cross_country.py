@@ -19,7 +19,7 @@ Invariant: the edges left over are the derivative, whatever the order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.differentiation.pullback import pull, reached
 from combdiff.differentiation.wirtinger import WirtingerMap, by_pullback, unit
@@ -53,6 +53,7 @@ from combdiff.ir import (
     total,
     type_of,
 )
+from combdiff.records import dataclass
 from combdiff.simplification import (
     Addend,
     addends,

@@ -12,7 +12,7 @@ Invariant: a block's axes are those of the result, then those of the variable of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from combdiff.differentiation.cross_country import eliminate
@@ -23,7 +23,6 @@ from combdiff.ir import (
     ONE,
     Action,
     Names,
-    Relation,
     Space,
     Term,
     Tuple,
@@ -43,27 +42,20 @@ from combdiff.ir import (
     on_axes,
     plain_subgroup,
     split,
-    subterms,
     type_of,
 )
+from combdiff.records import dataclass
 
 MODES = ("forward", "reverse", "cross-country")
 Bindings = list[tuple[Var, Term]]
 
 
-def modes_of(mode: str, body: Term) -> tuple[str, ...]:
-    """The modes to try for a mode by name: itself, or all of them for "auto".
-
-    Cross-country elimination names partial derivatives, and so takes a comparison apart from what it guards: where
-    numbers are compared, "auto" leaves it out.
-    """
+def modes_of(mode: str) -> tuple[str, ...]:
+    """The modes to try for a mode by name: itself, or all of them for "auto"."""
     if not isinstance(mode, str) or mode not in ("auto", *MODES):
         known = ", ".join(f'"{name}"' for name in ("auto", *MODES))
         raise DifferentiationError(f"unknown mode {shown(mode)}", hint=f"use one of {known}")
-    if mode != "auto":
-        return (mode,)
-    compares = any(isinstance(part, Relation) for part in subterms(body))
-    return tuple(each for each in MODES if not (compares and each == "cross-country"))
+    return MODES if mode == "auto" else (mode,)
 
 
 @dataclass(frozen=True)

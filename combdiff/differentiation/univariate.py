@@ -10,7 +10,6 @@ Invariant: calling a primitive on a term gives the term it stands for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 
 from combdiff.errors import UnsupportedError
@@ -51,6 +50,7 @@ from combdiff.ir import (
     total,
     type_of,
 )
+from combdiff.records import dataclass
 
 Indices = tuple[Var, ...]
 

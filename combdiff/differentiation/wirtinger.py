@@ -13,7 +13,7 @@ Invariant: a `WirtingerMap` map k ↦ holomorphic·k + antiholomorphic·k̄ has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from combdiff.ir import (
@@ -44,6 +44,7 @@ from combdiff.ir import (
     total,
     type_of,
 )
+from combdiff.records import dataclass
 
 IMAGINARY_UNIT = Number(0, 1)
 HALF = Number(Fraction(1, 2))

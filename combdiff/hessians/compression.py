@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -53,6 +53,7 @@ from combdiff.ir import (
     substitute,
     type_of,
 )
+from combdiff.records import dataclass
 from combdiff.simplification import (
     Addend,
     addends,

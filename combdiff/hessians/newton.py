@@ -13,7 +13,7 @@ if it satisfies the system.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 from combdiff.errors import SingularError
 from combdiff.hessians.compression import CoreProduct, Structure
 from combdiff.hessians.real_systems import Array, real_pair, solved
+from combdiff.records import dataclass
 
 Labels = tuple[int, ...]
 Operand = tuple[Array, Labels]

@@ -11,12 +11,12 @@ Invariant: the columns of the basis are orthonormal, and span the Space.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from combdiff.ir import Action, Cyclic, Space
+from combdiff.records import dataclass
 
 Array = np.ndarray[Any, Any]
 

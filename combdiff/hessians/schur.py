@@ -15,7 +15,6 @@ Invariant: a solution satisfies the whole system to rounding errors; where it do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
@@ -26,6 +25,7 @@ from combdiff.hessians.compression import Structure
 from combdiff.hessians.newton import Operator, Pair, PivotError, Solver, expanded, refined
 from combdiff.hessians.real_systems import Array, apart, packed, real_block, solved, unpacked
 from combdiff.planning import refuse_beyond
+from combdiff.records import dataclass
 
 NUMBER = 8  # bytes
 Block = tuple[Structure, ...]  # one, or the pair of zz̄ and zz

@@ -9,7 +9,6 @@ Invariant: outside the pattern every element is 0, whatever the arguments are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from combdiff.hessians.compression import CoreProduct, Structure
 from combdiff.ir import Cyclic, Range, extent, first_index
 from combdiff.pictures import Picture, blocks
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

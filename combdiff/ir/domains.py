@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 from combdiff.errors import SpaceError, shown
 from combdiff.ir.sizes import Size, canonical, size_value
+from combdiff.records import dataclass
 
 _SUM = re.compile(r"[\w\s*+-]*[+*-][\w\s*+-]*")  # of names and numbers: "n - 1"
 MOST_INDICES = 2**62  # of an axis: arrays count in 64 bits

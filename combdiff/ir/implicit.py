@@ -13,10 +13,9 @@ variables. It gives a value of that type too, a real number for argmin.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.ir.domains import Space
 from combdiff.ir.terms import Lambda, Term, Var
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, repr=False)

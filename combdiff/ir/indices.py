@@ -9,7 +9,6 @@ object; the form of an `Unequal` begins with a positive coefficient, so that i â
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -18,6 +17,7 @@ from combdiff.ir.domains import Cyclic, Domain, Function, Real, Space, Symmetric
 from combdiff.ir.relations import Relation
 from combdiff.ir.sizes import size_parts
 from combdiff.ir.terms import ONE, ZERO, Number, Term, Var, tidy
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, repr=False)

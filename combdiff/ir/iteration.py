@@ -14,10 +14,11 @@ tuple: the next states in order, then what else the steps give. All else it need
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir.domains import Range
 from combdiff.ir.terms import Lambda, Let, Term, Tuple, Var
+from combdiff.records import dataclass
 
 BEFORE, AFTER, LAST = "before", "after", "last"
 

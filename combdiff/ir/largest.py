@@ -14,10 +14,10 @@ Invariant: they are real numbers; a condition is a δ or an indicator, or a real
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from combdiff.ir.indices import Guard
 from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Term, Var, add, mul
+from combdiff.records import dataclass
 
 NOTHING = Number(float("-inf"))  # the largest of no numbers
 

@@ -17,12 +17,13 @@ Invariant: each row has a derivative; a test compares every one with central dif
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
 
 from combdiff.ir.domains import Domain
 from combdiff.ir.terms import MINUS_ONE, Apply, Number, Primitive, Term, Var, add, conj, mul, negate, remembered, total
+from combdiff.records import dataclass
 
 T = TypeVar("T")
 HALF, MINUS_HALF = Number(Fraction(1, 2)), Number(Fraction(-1, 2))

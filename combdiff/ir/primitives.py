@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ from combdiff.ir import numerics
 from combdiff.ir.indices import Coordinate, unequal
 from combdiff.ir.relations import OPPOSITES, SIGNS, relation
 from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
+from combdiff.records import dataclass
 
 Derivative = Callable[..., Term]
 

@@ -8,10 +8,10 @@ Invariant: the term of what a term was taken apart into has the value of that te
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from combdiff.ir.substitution import Names, substitute
 from combdiff.ir.terms import ONE, Mul, Number, Sum, Term, Var, mul, total
+from combdiff.records import dataclass
 
 
 def factors_of(term: Term) -> tuple[Term, ...]:

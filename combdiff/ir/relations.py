@@ -10,9 +10,8 @@ Invariant: a relation and its opposite add up to 1 for all numbers, those that a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term
+from combdiff.records import dataclass
 
 OPPOSITES = {
     "less": "not_less",

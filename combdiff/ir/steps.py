@@ -7,14 +7,13 @@ Invariant: what is put in place of the index and the states of a step leaves no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.ir.domains import Space, Whole
 from combdiff.ir.inlining import put_back
 from combdiff.ir.iteration import AFTER, BEFORE, Scan
 from combdiff.ir.substitution import Names, apply, substitute
 from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, lambda_, let
 from combdiff.ir.types import type_of
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ Invariant: a binder never binds a name that occurs free around it (`substitution
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property, wraps
 from math import ulp
@@ -26,6 +26,7 @@ from weakref import WeakValueDictionary
 
 from combdiff.errors import UnsupportedError
 from combdiff.ir.domains import Domain, Function, Space, Whole
+from combdiff.records import dataclass
 
 Type = Domain | Space | Function | Whole
 Scalar = int | Fraction | float

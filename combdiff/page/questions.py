@@ -8,10 +8,10 @@ Invariant: a Question is of the right types and within the bounds, whatever JSON
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from combdiff.errors import CombdiffError, shown
+from combdiff.records import dataclass
 
 PARTS = ("derivative", "source", "explanation", "plan", "check")
 MOST_CHARACTERS, MOST_WRT, MOST_SIZES, LARGEST_SIZE = 20_000, 4, 40, 10**12

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,6 +25,7 @@ from anyio import to_thread
 
 from combdiff.page.answers import Answer, answer
 from combdiff.page.questions import Limits, Question
+from combdiff.records import dataclass
 
 STARTING = 60.0  # seconds that a new process may take to import combdiff
 TICK = 0.1  # seconds between two looks at whether the asker has gone

@@ -8,7 +8,9 @@ Lines and letters have the colour of the text around the picture (`currentColor`
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from combdiff.records import dataclass
 
 FONT = 13.0
 LETTER = 0.62 * FONT  # the width of a letter, which is the same for all

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.pictures import Picture, bars
 from combdiff.planning.memory import in_words
 from combdiff.planning.operations import Fill, Parameter
 from combdiff.planning.plan import Plan, cost, peak
 from combdiff.planning.quantities import Quantity, form_of, quantity, symbol
+from combdiff.records import dataclass
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 

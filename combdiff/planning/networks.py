@@ -12,10 +12,12 @@ Invariant: the cost of a tree is that of the contractions that are done, whateve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import prod
 from typing import TypeAlias
+
+from combdiff.records import dataclass
 
 Tree: TypeAlias = "int | tuple[Tree, Tree]"
 Path = Sequence[Sequence[int]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from combdiff.ir import Domain, Lambda, Var, extent
@@ -37,6 +37,7 @@ from combdiff.planning.operations import (
     Sweep,
     SweepBack,
 )
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

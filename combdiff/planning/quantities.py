@@ -14,8 +14,9 @@ Invariant: `form` at the sizes is the number, up to the rounding of divisions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+
+from combdiff.records import dataclass
 
 Powers = tuple[tuple[str, int], ...]
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -17,12 +17,12 @@ size that meets the assumptions. All arithmetic is exact (int, Fraction).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 
 from combdiff.ir import size_parts
 from combdiff.polyhedra.diophantine import Rational, solve
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

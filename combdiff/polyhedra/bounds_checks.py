@@ -15,7 +15,6 @@ Invariant: an access that `check` lets pass reads inside its axis at every index
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, product
 
 from combdiff.errors import IndexingError, Location
@@ -57,6 +56,7 @@ from combdiff.ir import (
 )
 from combdiff.polyhedra.affine import Bounds, Linear, contradictory, eliminate
 from combdiff.polyhedra.linear_forms import in_domain, linear, premises_of, size_linear, symbol
+from combdiff.records import dataclass
 
 MOST_POINTS = 100_000  # loops entered in search of an index; beyond, what holds over the rationals decides
 

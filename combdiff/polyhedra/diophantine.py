@@ -12,11 +12,12 @@ Invariant: all arithmetic is exact (int, Fraction); the solutions are all there 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import lcm
 from typing import TypeVar
+
+from combdiff.records import dataclass
 
 Rational = int | Fraction
 Vector = tuple[int, ...]

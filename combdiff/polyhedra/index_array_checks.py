@@ -12,7 +12,6 @@ Invariant: each integer that a program takes for an index is checked, also in a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -52,6 +51,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.polyhedra.bounds_checks import ends, extent_term, sizes_named
+from combdiff.records import dataclass
 
 Array = np.ndarray[Any, Any]
 

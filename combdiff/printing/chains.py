@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from combdiff.ir import MINUS_ONE, ONE, Number, Space, conj, mul
@@ -31,6 +31,7 @@ from combdiff.printing.documents import (
     Superscript,
 )
 from combdiff.printing.signs import with_sign
+from combdiff.records import dataclass
 
 MARKS = {(False, False): "", (True, True): "†", (True, False): "ᵀ", (False, True): "*"}
 PREFERRED = list(MARKS)

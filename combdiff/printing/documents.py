@@ -11,9 +11,8 @@ Invariant: documents are frozen and hold no terms; every name in them is the one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.ir import Scalar
+from combdiff.records import dataclass
 
 
 class Doc:

@@ -8,7 +8,6 @@ Invariant: coefficient · above / below is the term; equal factors are one, with
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.ir import (
@@ -27,6 +26,7 @@ from combdiff.ir import (
     squared_modulus,
     tidy,
 )
+from combdiff.records import dataclass
 
 Factors = dict[Term, int]
 """Bases with their exponents, in order of first occurrence."""

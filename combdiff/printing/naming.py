@@ -14,10 +14,11 @@ Invariant: variables of overlapping scope are shown with different names; the ch
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 from combdiff.ir import Real, Var, Whole, is_domain
+from combdiff.records import dataclass
 
 LETTERS = "abcdefghijklmnpqrstuvwxyz"  # without o, which reads as 0
 REAL_LETTERS = "xyztsuvwrqp"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import (
     Affine,
@@ -49,6 +49,7 @@ from combdiff.ir import (
     whole_calls,
 )
 from combdiff.printing.recurrences import AtStep, with_recurrences
+from combdiff.records import dataclass
 
 # Lengths count operations and accesses; indices, variables and numbers are free.
 SHORT = 3  # a map shorter than this is written out however often it is used

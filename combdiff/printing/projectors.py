@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from combdiff.ir import (
     MINUS_ONE,
@@ -42,6 +41,7 @@ from combdiff.ir import (
     uses,
     whole_read,
 )
+from combdiff.records import dataclass
 from combdiff.simplification import coefficient_of, weighted
 
 NAMES = {(1, False): "Sym", (-1, False): "Alt", (1, True): "Herm", (-1, True): "SkewHerm"}

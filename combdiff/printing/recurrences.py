@@ -11,7 +11,7 @@ Invariant: a state has one name, and its value before step t, or after a reverse
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import (
     BEFORE,
@@ -34,6 +34,7 @@ from combdiff.ir import (
     size_form,
     type_of,
 )
+from combdiff.records import dataclass
 
 Definitions = list[tuple[Var, Term]]
 

@@ -10,7 +10,7 @@ two wires to one. Two axes that may be exchanged are marked alike.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -33,6 +33,7 @@ from combdiff.printing.documents import (
     Superscript,
 )
 from combdiff.printing.plain import shown
+from combdiff.records import dataclass
 
 Spaces = Mapping[str, Space]
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import pi
 
@@ -46,6 +45,7 @@ from combdiff.printing.documents import (
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
 from combdiff.printing.rendering import Level, Renderer
+from combdiff.records import dataclass
 
 _LETTERS = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
 _NAMES = (

@@ -11,7 +11,7 @@ Invariant: a reader who knows the Spaces of the parameters knows the domain of e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from combdiff.ir import (
     Affine,
@@ -32,6 +32,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.printing.documents import Doc, Literal, Name, Ranging
+from combdiff.records import dataclass
 
 SIGNS: Mapping[type, str] = {Range: "<", Cyclic: "mod", Symmetric: "≤", Real: "∈"}
 

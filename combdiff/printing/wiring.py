@@ -12,12 +12,13 @@ Invariant: nodes, tracks and labels have disjoint places; every end of a node ha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from combdiff.pictures import OPEN, WIRE, Canvas, Picture, cut, width_of
 from combdiff.printing.documents import Sheet
 from combdiff.printing.tensor_networks import Equation, Leg, Spaces, TensorNode, TermNetwork, equations
+from combdiff.records import dataclass
 
 COLUMN, TALL, TRACK, GAP, STUB = 26.0, 34.0, 24.0, 24.0, 20.0
 MARKS = ("#a03a9a", "#2a8f6a", "#b3492b", "#6a6fd1")  # of orbits of axes that may be exchanged

@@ -12,13 +12,13 @@ Invariant: what does not fit is refused before anything is computed, and argumen
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
 import numpy as np
 
 from combdiff.errors import ArgumentError, UnsupportedError, shown
 from combdiff.ir import Domain, Function, Range, Real, Space, Symmetric, Var, extent, names_in, size_parts, size_value
+from combdiff.records import dataclass
 from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 
 PERMUTED = 1 << 12  # elements of an array from which a copy in another order of axes is noticed

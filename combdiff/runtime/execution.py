@@ -16,7 +16,6 @@ import importlib
 import importlib.util
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any
@@ -30,6 +29,7 @@ from combdiff.errors import ArgumentError, ConvergenceError, MemoryLimitError, S
 from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in, without_scipy
 from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, specialise, table
 from combdiff.polyhedra import Access, Lookup, check
+from combdiff.records import dataclass
 from combdiff.runtime.arguments import Prepared, bytes_written_out, described, key, memory_order, prepare, unknown_size
 from combdiff.runtime.libraries import Library, library_named
 from combdiff.runtime.limits import check_available, fitted, parse_limit

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import UnsupportedError, shown
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

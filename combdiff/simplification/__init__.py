@@ -31,12 +31,12 @@ from combdiff.simplification.egraph.replay import MET, Replay, ordered
 from combdiff.simplification.egraph.vocabulary import domain_key
 from combdiff.simplification.laws.declarations import declared, restored
 from combdiff.simplification.laws.loading import RuleFile, built_in_files, load, rule_paths
-from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, calls, law_names
+from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, calls, law_names, run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import bind_again, bind_common
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
-from combdiff.simplification.normal_form.delta_solver import plain_conditions, solve
+from combdiff.simplification.normal_form.delta_solver import on_diagonals, plain_conditions, solve
 from combdiff.simplification.normal_form.expansion import (
     Addend,
     addends,
@@ -93,6 +93,7 @@ __all__ = [
     "law_names",
     "load",
     "normalise",
+    "on_diagonals",
     "one_warning",
     "order_key",
     "ordered",
@@ -103,6 +104,7 @@ __all__ = [
     "recording",
     "restored",
     "rule_paths",
+    "run_text",
     "simplify_body",
     "solve",
     "stopped",

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 from combdiff.ir import TABLE, Term
+from combdiff.records import dataclass
 from combdiff.simplification.egraph.budget import current, gathered, stopped
 from combdiff.simplification.egraph.context import Known
 from combdiff.simplification.egraph.provenance import Event, Found, Solved, is_recording, note, recording

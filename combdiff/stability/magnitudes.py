@@ -15,7 +15,7 @@ Invariant: the value is unchanged where the program has one without over- or und
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from math import ceil
 from typing import TypeGuard
@@ -57,6 +57,7 @@ from combdiff.ir import (
     subterms,
     total,
 )
+from combdiff.records import dataclass
 from combdiff.stability.bindings import Rewriting
 from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times
 

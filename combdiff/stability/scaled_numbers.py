@@ -9,9 +9,9 @@ Invariant: the factors of equal terms are added up, and none is 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from combdiff.ir import ONE, Number, Scalar, Term, Var, function, mul, substitute
+from combdiff.records import dataclass
 
 Exponent = Mapping[Term, Scalar]
 """A sum as multiples of terms; the term 1 has what is a number."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from math import isinf, log, prod
@@ -62,6 +62,7 @@ from combdiff.ir import (
     subterms,
     total,
 )
+from combdiff.records import dataclass
 from combdiff.simplification import canonical, closed, normalise, order_key
 from combdiff.stability.bindings import Rewriting
 from combdiff.stability.positivity import is_nonnegative, is_positive

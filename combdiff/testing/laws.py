@@ -16,7 +16,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
@@ -42,6 +42,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.printing import text
+from combdiff.records import dataclass
 from combdiff.simplification import (
     Codec,
     Command,
@@ -54,6 +55,7 @@ from combdiff.simplification import (
     law_names,
     load,
     order_key,
+    run_text,
     symbols,
 )
 from combdiff.testing.arrays import random_array
@@ -131,7 +133,7 @@ class _Checker:
         self.egraph = bindings().EGraph()
         self.early: dict[int, Verdict] = {}
         self._run_commands(command for command in commands if not law_names([command]) and not _states(command))
-        self._run(function_facts())
+        run_text(self.egraph, function_facts())
         tested = set(map(id, (command for file in wanted for command in file.commands)))
         later: list[tuple[RuleFile, Command]] = []
         for file in files:
@@ -145,10 +147,6 @@ class _Checker:
         for file, command in later:  # what rests on facts that come after it
             if not self._taken(file, command):
                 self._run_commands([command])
-
-    def _run(self, program: str) -> list[Any]:
-        outputs: list[Any] = attempt(lambda: self.egraph.run_program(*self.egraph.parse_program(program)))
-        return outputs
 
     def _run_commands(self, commands: Iterable[Command]) -> None:
         attempt(lambda: self.egraph.run_program(*commands))
@@ -204,7 +202,7 @@ class _Checker:
 
         With a `giver` the instances are of that law, which asserts what this one asks; values are substituted in them.
         """
-        self._run("(push)")
+        run_text(self.egraph, "(push)")
         try:
             codec, domain = Codec(), rng.choice(DOMAINS)
             ruleset = _ruleset(command)
@@ -212,21 +210,23 @@ class _Checker:
                 self._run_commands([giver, *(c for c in self.rules if _ruleset(c) == "substitution")])
             numbers = range(count * INSTANCES, (count + 1) * INSTANCES)
             seeds = [line for n in numbers for line in Instance(law, codec, domain, rng, n).written()]
-            self._run(codec.tensor_laws())
-            self._run("\n".join(seeds))
-            self._run("(run-schedule (repeat 2 (run facts) (run laws)))")  # so that a term is read as it is afterwards
+            run_text(self.egraph, codec.tensor_laws())
+            run_text(self.egraph, "\n".join(seeds))
+            run_text(
+                self.egraph, "(run-schedule (repeat 2 (run facts) (run laws)))"
+            )  # so that a term is read as it is afterwards
             sides = {term for terms in Meaning(self.egraph, codec).classes() for term in terms}
             if command is not giver and not (giver and ruleset == "substitution"):
                 self._run_commands([command])
             schedule = f"(run-schedule (repeat 3 (repeat 2 (run facts)) (run laws) (run {ruleset})\n"
             schedule += "  (repeat 4 (run substitution))))"
-            (ran,) = self._run(schedule)
+            (ran,) = run_text(self.egraph, schedule)
             matches = int(ran.report.num_matches_per_rule.get(name, 0))
             meaning, points = Meaning(self.egraph, codec), np.random.default_rng(rng.randrange(2**32))
             problem = difference(meaning, sides, points) or false_fact(meaning, asserted(command), points)
             return matches, problem
         finally:
-            self._run("(pop)")
+            run_text(self.egraph, "(pop)")
 
     def _fact(self, file: RuleFile, command: Command) -> Verdict | None:
         """The verdict on a fact or equation that a file states; None for one that is judged with its primitive."""
@@ -236,7 +236,7 @@ class _Checker:
         if any(row.name in about for row in file.rows):
             return None
         rng = np.random.default_rng(self.seed)
-        self._run("(push)")
+        run_text(self.egraph, "(push)")
         try:
             self._run_commands([command])
             meaning = Meaning(self.egraph, Codec())
@@ -247,7 +247,7 @@ class _Checker:
                 tested = action.expr.name in _TRUTHS
                 problem = false_fact(meaning, {action.expr.name}, rng) if tested else ""
         finally:
-            self._run("(pop)")
+            run_text(self.egraph, "(pop)")
         status = "false" if problem else "holds" if tested else "untested"
         problem = problem or ("" if tested else "its sides have no meaning without a term that they are parts of")
         return Verdict(said, file.source.place(command), status, int(tested), problem)

@@ -12,7 +12,7 @@ Invariant: each route is compared with the reference interpreter, never with ano
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from combdiff.api import Program, pullback, simplify
 from combdiff.errors import UnsupportedError
 from combdiff.ir import Lambda, Space, Var, evaluate, type_of
+from combdiff.records import dataclass
 from combdiff.testing.arrays import check_arguments, largest, named_sizes, random_array
 from combdiff.testing.differences import finite_difference_pullback
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,6 +48,7 @@ from combdiff.printing import (
     Subscripted,
     Superscript,
 )
+from combdiff.records import dataclass
 from combdiff.text.grammar import lark_parser, refuse_large
 from combdiff.text.places import Span, TextError, quoted
 

@@ -12,9 +12,10 @@ Invariant: afterwards every node has a shape, and equal axes carry one size name
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
+from combdiff.records import dataclass
 from combdiff.text.places import TextError, quoted
 from combdiff.text.syntax import (
     EinsteinProduct,

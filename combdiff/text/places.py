@@ -10,9 +10,8 @@ Invariant: what a message quotes of a text is one short line of printable charac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.errors import CombdiffError
+from combdiff.records import dataclass
 
 BEFORE, AFTER = 48, 40  # characters of the line shown on the two sides of a place
 MOST_QUOTED = 40

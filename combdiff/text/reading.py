@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations, pairwise, permutations
@@ -98,6 +98,7 @@ from combdiff.printing import (
     Subscripted,
     Superscript,
 )
+from combdiff.records import dataclass
 from combdiff.text.formulas import Formula, formula
 from combdiff.text.grammar import declarations_of, is_calculus
 from combdiff.text.places import TextError

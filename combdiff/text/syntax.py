@@ -10,9 +10,10 @@ Invariant: trees are immutable and at most `MOST_DEPTH` deep; two nodes are the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.ir import Scalar
+from combdiff.records import dataclass
 from combdiff.text.places import Span
 
 MOST_DEPTH = 1000

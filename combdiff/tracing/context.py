@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -48,6 +47,7 @@ from combdiff.ir import (
     base_name,
     substitute,
 )
+from combdiff.records import dataclass
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, TypeGuard
 
@@ -40,6 +39,7 @@ from combdiff.ir import (
     unequal,
 )
 from combdiff.ir import delta as delta_term
+from combdiff.records import dataclass
 from combdiff.tracing.arrays import FIRST
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number

@@ -12,12 +12,13 @@ Invariant: the term's only free names are sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import Any
 
 from combdiff.errors import Location, TraceError, shown
 from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled_parts
+from combdiff.records import dataclass
 from combdiff.tracing.annotations import parameters_of, size_names_in
 from combdiff.tracing.arrays import expanded
 from combdiff.tracing.context import Trace, TracedValue, tracing

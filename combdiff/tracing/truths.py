@@ -14,7 +14,6 @@ import math
 import numbers
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from combdiff.ir import (
     is_complex,
     mul,
 )
+from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.indices import Condition, Index, Magnitude

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn, TypeGuard
@@ -51,6 +50,7 @@ from combdiff.ir import (
 )
 from combdiff.ir import conj as conj_term
 from combdiff.ir import number as number_term
+from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
 from combdiff.tracing.indices import Condition, Index, Magnitude, with_rests

@@ -159,7 +159,7 @@ def fired(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
                 found[name] = found.get(name, 0) + matches
         return outputs
 
-    monkeypatch.setattr(saturation, "_run", run)
+    monkeypatch.setattr(saturation, "run_text", run)
     return found
 
 
@@ -412,10 +412,10 @@ def extracted(written: str, meaning: Term) -> Term:
     codec = Codec()
     with saturation.session(()) as egraph:
         codec.written(add(meaning, r, s, c, at(u, k)))
-        saturation._run(egraph, codec.tensor_laws())
-        saturation._run(egraph, f"(let $found {written})")
+        saturation.run_text(egraph, codec.tensor_laws())
+        saturation.run_text(egraph, f"(let $found {written})")
         for _ in range(3):
-            saturation._run(egraph, STEP)
+            saturation.run_text(egraph, STEP)
         best: Term = Extractor(read(egraph, codec), codec).best[egraph.lookup_function("$found", [])][1]
     return best
 
@@ -735,10 +735,10 @@ def test_extraction_finds_the_cheapest_of_a_tiny_egraph(name: str) -> None:
     codec = Codec()
     with saturation.session(()) as egraph:
         parts, start = codec.written(TINY[name])
-        saturation._run(egraph, codec.tensor_laws())
-        saturation._run(egraph, f"{parts}\n(let $root {start})")
+        saturation.run_text(egraph, codec.tensor_laws())
+        saturation.run_text(egraph, f"{parts}\n(let $root {start})")
         for _ in range(2):
-            saturation._run(egraph, STEP)
+            saturation.run_text(egraph, STEP)
         classes = read(egraph, codec)
         root = egraph.lookup_function("$root", [])
         extractor = Extractor(classes, codec)
@@ -761,7 +761,7 @@ def test_encoding_and_decoding_keep_the_value(data: st.DataObject) -> None:
     codec = Codec()
     with saturation.session(()) as egraph:
         parts, start = codec.written(saturation.apart(result, saturation.Names(result)))
-        saturation._run(egraph, f"{parts}\n(let $root {start})")
+        saturation.run_text(egraph, f"{parts}\n(let $root {start})")
         best = Extractor(read(egraph, codec), codec).best[egraph.lookup_function("$root", [])][1]
     expected = evaluate(result, case.environment, case.sizes)
     assert evaluate(best, case.environment, case.sizes) == pytest.approx(expected, rel=1e-9, abs=1e-9)

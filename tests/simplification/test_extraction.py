@@ -87,9 +87,9 @@ def test_no_term_of_a_small_e_graph_is_cheaper(term: Term, steps: int) -> None:
     codec = Codec()
     with saturation.session(()) as egraph:
         parts, start = codec.written(saturation.apart(term, Names(term)))
-        saturation._run(egraph, f"{codec.tensor_laws()}\n{parts}\n(let $root {start})")
+        saturation.run_text(egraph, f"{codec.tensor_laws()}\n{parts}\n(let $root {start})")
         for _ in range(steps):
-            saturation._run(egraph, saturation.STEP)
+            saturation.run_text(egraph, saturation.STEP)
         classes = read(egraph, codec)
         extractor = Extractor(classes, codec)
         root = egraph.lookup_function("$root", [])

@@ -133,3 +133,18 @@ def test_what_has_no_truth_value_is_refused(name: str) -> None:
         cd.program(refused)
     assert message in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
+def test_no_order_of_products_takes_a_condition_apart_from_what_it_guards(mode: str) -> None:
+    @cd.program
+    def f(x: cd.Space("n"), w: cd.Space("n")):
+        return np.sum(w * np.where(x[:, None] > x[None], np.log(x[:, None] - x[None]), 0).sum(axis=1))
+
+    x, w, step = np.array([0.3, 1.4, 0.9]), np.array([1.0, -2.0, 0.5]), 1e-6
+    slope = cd.grad(f, "x")
+    columns = [(slope(x + step * e, w) - slope(x - step * e, w)) / (2 * step) for e in np.eye(3)]
+    for simplify in (False, True):
+        hessian = cd.hessian(f, "x", mode=mode, simplify=simplify)
+        np.testing.assert_allclose(hessian(x, w), np.transpose(columns), atol=1e-6)
+        assert "matrix-matrix" not in hessian.source(n=3)  # the sums on the diagonal are taken there alone

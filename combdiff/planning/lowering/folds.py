@@ -12,7 +12,7 @@ Invariant: the value of the product is unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import Cyclic, Names, Var, extent
 from combdiff.planning.extents import extent_form
@@ -22,6 +22,7 @@ from combdiff.planning.lowering.products import Product
 from combdiff.planning.operations import Fold, Position, Read
 from combdiff.planning.views import domain_of
 from combdiff.polyhedra import Linear
+from combdiff.records import dataclass
 
 MOST = 8  # windows that an index is in at most
 

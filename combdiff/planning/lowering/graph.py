@@ -13,7 +13,7 @@ Invariant: steps only refer to earlier steps, and no two steps are the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from combdiff.ir import OPPOSITES, Domain, Term, Var, extent, join
@@ -38,6 +38,7 @@ from combdiff.planning.operations import (
 )
 from combdiff.planning.search import trees
 from combdiff.planning.views import domain_of, index_labels, position
+from combdiff.records import dataclass
 
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
 TOTAL = frozenset(

@@ -9,7 +9,6 @@ Invariant: leaving out the conditions that `needless` finds changes no product, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
@@ -37,6 +36,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.polyhedra import implied, in_domain, linear, plain_congruence, premises_of, tighten
+from combdiff.records import dataclass
 from combdiff.simplification import plain_conditions
 
 Read = tuple[Term, Domain]  # an index expression, and the axis outside of which it reads 0

@@ -10,8 +10,6 @@ Invariant: the program of a step is closed and does not mention the number of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.errors import UnsupportedError
 from combdiff.ir import (
     Function,
@@ -28,6 +26,7 @@ from combdiff.ir import (
     let,
     opened,
 )
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

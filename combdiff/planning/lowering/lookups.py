@@ -11,7 +11,7 @@ Invariant: an index out of its axis is refused before a program runs, so that ea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import Cyclic, Delta, Range, Symmetric, Term, Var
 from combdiff.planning.extents import extent_form, first_form
@@ -31,6 +31,7 @@ from combdiff.planning.operations import (
     Take,
 )
 from combdiff.planning.views import domain_of, mask_of_form
+from combdiff.records import dataclass
 
 
 def take(graph: Graph, value: LabelledStep, indices: Mapping[Var, LabelledStep]) -> LabelledStep:

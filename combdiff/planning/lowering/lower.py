@@ -94,6 +94,7 @@ from combdiff.planning.operations import (
 )
 from combdiff.planning.operations import Read as ReadStep
 from combdiff.planning.views import domain_of
+from combdiff.simplification import on_diagonals
 
 _TWO = Number(2)
 
@@ -395,12 +396,10 @@ class Lowering:
         match term:
             case Number():
                 product.times(SizeFactor(term).conjugate().number if conj else term)
-            case Delta() if term.lookup:
-                product.lookups.append(term)
             case Delta() | Indicator() | Unequal():
-                product.masks.append(term)
+                product.add_condition(term)
             case Mul() if joins:
-                for part in term.factors:
+                for part in on_diagonals(term.factors):
                     self._collect(part, product, conj=conj, taken=taken)
             case Sum() if top or (joins and taken.isdisjoint(term.indices) and not isinstance(term.body, Add)):
                 for index in term.indices:

@@ -16,7 +16,7 @@ a δ of two indices multiplies is written along a diagonal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import (
     ONE,
@@ -43,6 +43,7 @@ from combdiff.planning.lowering.products import Product
 from combdiff.planning.operations import UNIT, DiagonalEmbed, Fill, IndexCondition, Mask, PrefixSum
 from combdiff.planning.views import domain_of, is_renaming, mask, mask_of_form
 from combdiff.polyhedra import Linear, eliminate, linear, premises_of, symbol, term_of
+from combdiff.records import dataclass
 
 _BOUNDED = Range | Symmetric | Cyclic  # domains of indices, beside those of sizes
 _NEVER = Indicator(affine([], -1))

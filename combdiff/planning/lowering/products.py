@@ -2,17 +2,18 @@
 
     Σ_i 2·[i ≥ 1]·x[i - 1]·w[i]     factor 2, masks [i ≥ 1], operands x and w, summed i
 
-Invariant: `reads[n]` belongs to `operands[n]`.
+Invariant: `reads[n]` belongs to `operands[n]`; no condition is there twice.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from combdiff.ir import Delta, IndexGuard, Number, Term, Var
+from combdiff.ir import Delta, IndexGuard, Number, Var
 from combdiff.planning.lowering.graph import LabelledStep
 from combdiff.planning.lowering.guards import Read
 from combdiff.planning.operations import UNIT, SizeFactor
+from combdiff.records import dataclass
 
 
 @dataclass
@@ -30,13 +31,12 @@ class Product:
         """Multiply by a number."""
         self.factor = self.factor.times(SizeFactor(term))
 
-    def add_condition(self, term: Term) -> None:
-        """Multiply by a condition, or the number it turned out to be."""
-        if isinstance(term, Number):
-            self.times(term)
+    def add_condition(self, term: IndexGuard) -> None:
+        """Multiply by a condition; a condition times itself is that condition."""
+        if isinstance(term, Delta) and term.lookup:
+            self.lookups = list(dict.fromkeys((*self.lookups, term)))
         else:
-            assert isinstance(term, IndexGuard)
-            self.masks.append(term)
+            self.masks = list(dict.fromkeys((*self.masks, term)))
 
     def private(self, labels: set[Var]) -> set[Var]:
         """Those of the labels that are summed, and that no operand and no condition of the product has."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from combdiff.dialects import tuple_text
 from combdiff.errors import UnsupportedError
 from combdiff.ir import Function, Lambda, Space, Var
 from combdiff.planning.operations.operation import Occurrence, Operation, Step
 from combdiff.planning.operations.words import Words
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

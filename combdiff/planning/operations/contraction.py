@@ -17,7 +17,6 @@ Invariant: an expression has the value of its step for arrays of every size, 0 a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from combdiff.dialects import LETTERS
@@ -25,6 +24,7 @@ from combdiff.ir import Domain
 from combdiff.planning.operations.leaves import Parameter
 from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

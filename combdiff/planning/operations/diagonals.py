@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

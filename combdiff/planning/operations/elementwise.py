@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy
 
@@ -14,6 +13,7 @@ from combdiff.dialects import parenthesised
 from combdiff.ir import Number
 from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
+from combdiff.records import dataclass
 
 _NEGATIVE = SizeFactor(Number(-1))
 

@@ -9,13 +9,13 @@ Invariant: each index is one of its axis; programs are called only with arrays f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from combdiff.dialects import parenthesised, tuple_text
 from combdiff.ir import Domain
 from combdiff.planning.operations.operation import ITEM_BYTES, IndexArray, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ An `Iteration` holds what it makes for all steps. Where that is too much, a `Swe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from combdiff.ir import Domain, Lambda
 from combdiff.planning.extents import shape
 from combdiff.planning.operations.operation import ITEM_BYTES, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Words
+from combdiff.records import dataclass
 
 OBJECT = 160  # bytes that Python takes for an array or a tuple beside its elements
 TITLES = {

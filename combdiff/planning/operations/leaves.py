@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from combdiff.dialects import literal
 from combdiff.ir import Number
 from combdiff.planning.operations.operation import Occurrence, Operation, Step, View
 from combdiff.planning.operations.words import Words
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

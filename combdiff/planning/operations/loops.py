@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from combdiff.planning.operations.operation import Occurrence, Operation, Step, View
 from combdiff.planning.operations.words import Words
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

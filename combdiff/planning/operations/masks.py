@@ -10,13 +10,13 @@ Invariant: an expression has the value of its step for arrays of every size.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from combdiff.dialects import LETTERS, parenthesised, tuple_text
 from combdiff.planning.operations.contraction import Contract
 from combdiff.planning.operations.operation import IndexArray, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
+from combdiff.records import dataclass
 
 BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for the mask and copies of each
 

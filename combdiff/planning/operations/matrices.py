@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from combdiff.ir import MATRIX_TABLE
 from combdiff.kernels import GRAM_BLOCK, GRAM_SMALL
 from combdiff.planning.operations.operation import Occurrence, Operation, Step
 from combdiff.planning.operations.words import Words
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from combdiff.ir import Domain
 from combdiff.planning.extents import elements, shape
 from combdiff.planning.operations.words import Pattern, Words
+from combdiff.records import dataclass
 
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
 BUFFER = 1 << 13  # elements of an operand that NumPy lays out at a time

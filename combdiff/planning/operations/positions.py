@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.polyhedra import Linear
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ Invariant: an expression has the value of its step for arrays of every size, 0 a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from combdiff.dialects import LETTERS, tuple_text
@@ -20,6 +19,7 @@ from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.planning.operations.wrapped_reads import wrapped_read
 from combdiff.polyhedra import Linear
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from combdiff.dialects import tuple_text
 from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
+from combdiff.records import dataclass
 
 
 def _labels(step: Step, summed: Pattern, whole: Pattern) -> Labels:

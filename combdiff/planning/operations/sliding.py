@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step
 from combdiff.planning.operations.windows import Sliding
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ Invariant: no product takes more memory than `Sliding.elements` and its result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.kernels import CHUNK, block_size
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

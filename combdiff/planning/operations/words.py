@@ -8,12 +8,13 @@ Invariant: what was asked for is noted, so that the source names the sizes, elem
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.dialects import IndexArrays, NumPyDialect, literal, parenthesised, tuple_text
 from combdiff.ir import ONE, Domain, Lambda, Number, Symmetric, conj, mul
 from combdiff.planning.extents import extent_form
 from combdiff.polyhedra import Linear
+from combdiff.records import dataclass
 
 Pattern = tuple[int, ...]
 

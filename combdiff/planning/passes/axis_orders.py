@@ -13,7 +13,7 @@ Invariant: results keep their axes; an array in another order that something els
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import permutations
 
 from combdiff.planning.operations import (
@@ -30,6 +30,7 @@ from combdiff.planning.operations import (
     Step,
 )
 from combdiff.planning.plan import Plan, patterns_of, rewritten, with_patterns
+from combdiff.records import dataclass
 
 START = 16  # elements that are done in the time in which NumPy begins an inner loop
 COPY = 2  # elements that are done in the time in which one is copied to another order

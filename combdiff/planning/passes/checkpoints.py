@@ -14,7 +14,7 @@ Invariant: the plan computes what it did; sums over the index are added up block
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from combdiff.ir import Domain, Lambda, Range, Space, Var, extent
 from combdiff.planning.extents import extent_form
@@ -34,6 +34,7 @@ from combdiff.planning.operations import (
 from combdiff.planning.operations.iterations import advances
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.plan import Plan, peak, pruned
+from combdiff.records import dataclass
 
 SIZE, START = "steps", "start"
 FORWARD, ADVANCE, BACK = "forward", "advance", "back"

@@ -13,12 +13,13 @@ Invariant: a plan gives the same results with and without `correlated`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 
 from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import Contract, Correlate, Pattern, Position, Read, Step
 from combdiff.planning.plan import Plan, rewritten
+from combdiff.records import dataclass
 
 
 def correlated(plan: Plan) -> Plan:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import Domain, join
 from combdiff.planning.extents import elements
 from combdiff.planning.operations import UNIT, Arrange, Combine, Contract, Pattern, SizeFactor, Step
 from combdiff.planning.plan import Plan, flops, rewritten
+from combdiff.records import dataclass
 
 ROUNDS = 4  # sums within sums that are factored
 Label = tuple[str, int]  # ("out", axis of the sum) or ("sum", axis of the common operand)

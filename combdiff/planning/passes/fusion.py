@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import Domain, extent
 from combdiff.planning.extents import extent_form
@@ -39,6 +39,7 @@ from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_
 from combdiff.planning.passes.loops import Region, in_loops, lane_of_blocks
 from combdiff.planning.passes.summands import in_pairs, passes
 from combdiff.planning.plan import Plan, peak
+from combdiff.records import dataclass
 
 LEAST = 1 << 16  # elements of arrays that are worth a loop
 BLOCK = 1 << 14  # elements of a block: with a few of them, what a second-level cache holds

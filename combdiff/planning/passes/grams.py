@@ -13,10 +13,11 @@ Invariant: a plan gives the same results with a Gram step as with the product th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import extent
 from combdiff.planning.operations import ConjugateElements, Contract, Gram, Scale, Step
+from combdiff.records import dataclass
 
 LEAST = 64  # rows and columns from which half a product of complex arrays is worth more than one call of BLAS
 

@@ -12,9 +12,9 @@ numbers that add up to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from combdiff.planning.operations import Step
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ Invariant: the plan computes what it did, each step once, and steps only refer t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from combdiff.ir import Domain, Range
@@ -20,6 +20,7 @@ from combdiff.planning.operations import Block, Collect, IndexCondition, Mask, M
 from combdiff.planning.passes.loop_axis import Lane, lane
 from combdiff.planning.plan import Loop, Plan
 from combdiff.polyhedra import Linear
+from combdiff.records import dataclass
 
 START = "start"
 

@@ -11,7 +11,7 @@ Invariant: no pass changes a value beyond rounding; one that is left out costs t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.dialects import dialect
 from combdiff.planning.operations import Iteration
@@ -25,6 +25,7 @@ from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
 from combdiff.planning.passes.structured import structured
 from combdiff.planning.plan import Plan
+from combdiff.records import dataclass
 from combdiff.status import stage
 
 

@@ -14,7 +14,7 @@ Invariant: a sliced plan computes what the plan does, and its peak is counted li
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from combdiff.planning.operations import Arrange, Read
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.passes.loops import Region, in_loops
 from combdiff.planning.plan import Plan, cost, peak, rounds
+from combdiff.records import dataclass
 
 CANDIDATES = 8  # arrays whose axes are tried, the largest first
 SMALL = 16  # an array that takes a smaller part of the limit than 1 / SMALL may be held whole

@@ -10,10 +10,11 @@ Invariant: the last step is the sum, with its axes and element type.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.ir import Number, join
 from combdiff.planning.operations import UNIT, Combine, Pattern, Scale, SizeFactor, Step
+from combdiff.records import dataclass
 
 NEGATIVE = SizeFactor(Number(-1))
 

@@ -13,10 +13,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from combdiff.errors import ArgumentError, BudgetWarning, shown, user_location
+from combdiff.records import dataclass
 
 MOST_NAMED = 5  # tensors that a warning names
 

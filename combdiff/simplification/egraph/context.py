@@ -8,9 +8,10 @@ Invariant: a context changes which of the equal terms is taken, never the value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.ir import Term, Var
+from combdiff.records import dataclass
 
 Known = Mapping[Var, Term]
 

@@ -13,7 +13,7 @@ Invariant: every reading has the value of the program; it does not depend on has
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from combdiff.ir import (
@@ -35,6 +35,7 @@ from combdiff.ir import (
     substitute,
     type_of,
 )
+from combdiff.records import dataclass
 from combdiff.simplification.egraph.budget import current
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import symbols

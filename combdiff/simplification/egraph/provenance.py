@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.ir import Term, Var
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)

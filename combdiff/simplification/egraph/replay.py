@@ -23,7 +23,7 @@ from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import Extractor, cost, order_key, read
 from combdiff.simplification.egraph.saturation import STEP
 from combdiff.simplification.laws.loading import load
-from combdiff.simplification.laws.syntax import Command, law_names
+from combdiff.simplification.laws.syntax import Command, law_names, run_text, trusted
 
 MET = "an equal term met before"
 MOST_STEPS = 12  # of saturation
@@ -45,7 +45,7 @@ class Replay:
                 self.laws[names[0]] = command
             else:
                 self.egraph.run_program(command)
-        self._run(function_facts())
+        run_text(self.egraph, function_facts())
 
     def steps(self, start: Term, goal: Term) -> Iterator[tuple[str, Term, Term]]:
         """The chain from a term to one that the laws find equal: the law or laws, the term before, the term after."""
@@ -126,32 +126,28 @@ class Replay:
     @contextmanager
     def _session(self, terms: list[Term], names: Iterable[str] | None) -> Iterator[tuple[Codec, Callable[[], Any]]]:
         """The e-graph with terms in it and the laws of those names (all for None), and what runs a step of them."""
-        self._run("(push)")
+        run_text(self.egraph, "(push)")
         try:
             wanted = None if names is None else set(names)
             codec = Codec(Context(self.known))
             written = [codec.written(term) for term in terms]
-            own = self.egraph.parse_program(codec.tensor_laws())
+            own = trusted(codec.tensor_laws())
             self.own = {name: command for command in own for name in law_names([command])}
             laws = {**self.laws, **self.own}
             self.egraph.run_program(*(laws[name] for name in laws if wanted is None or name in wanted))
             self.egraph.run_program(*(command for command in own if not law_names([command])))
             for number, (parts, term) in enumerate(written):
-                self._run(f"{parts}\n(let $term{number} {term})")
-            yield codec, lambda: self._run(STEP)[0].report
+                run_text(self.egraph, f"{parts}\n(let $term{number} {term})")
+            yield codec, lambda: run_text(self.egraph, STEP)[0].report
         finally:
-            self._run("(pop)")
-
-    def _run(self, program: str) -> list[Any]:
-        outputs: list[Any] = self.egraph.run_program(*self.egraph.parse_program(program))
-        return outputs
+            run_text(self.egraph, "(pop)")
 
     def _equal(self) -> bool:
         """Whether the two terms of a session are in one class."""
         return bool(self.egraph.lookup_function("$term0", []) == self.egraph.lookup_function("$term1", []))
 
     def _size(self) -> int:
-        (report,) = self._run("(print-size)")
+        (report,) = run_text(self.egraph, "(print-size)")
         return sum(rows for _, rows in report.sizes)
 
 

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from combdiff.ir import (
     substitute,
     subterms,
 )
+from combdiff.records import dataclass
 from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.budget import Budget, current, stopped
 from combdiff.simplification.egraph.context import NOTHING, Context
@@ -44,7 +44,7 @@ from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import Classes, Extractor, price, read
 from combdiff.simplification.egraph.provenance import Found, note
 from combdiff.simplification.laws.loading import load
-from combdiff.simplification.laws.syntax import attempt
+from combdiff.simplification.laws.syntax import run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
 
@@ -65,15 +65,9 @@ def _base_egraph(rules: Iterable[str | Path], functions: bool) -> Any:
         egraph = bindings().EGraph()
         for file in files:
             egraph.run_program(*file.commands)
-        _run(egraph, function_facts())
+        run_text(egraph, function_facts())
         cache[key] = egraph
     return cache[key]
-
-
-def _run(egraph: Any, text: str) -> list[Any]:
-    """Run a program; what its commands report."""
-    outputs: list[Any] = attempt(lambda: egraph.run_program(*egraph.parse_program(text)))
-    return outputs
 
 
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
@@ -134,11 +128,11 @@ def has_functions(term: Term) -> bool:
 def session(rules: Iterable[str], functions: bool = True) -> Iterator[Any]:
     """An e-graph with all laws, or with those for terms without functions, as it was again afterwards."""
     egraph = _base_egraph(rules, functions)
-    _run(egraph, "(push)")
+    run_text(egraph, "(push)")
     try:
         yield egraph
     finally:
-        _run(egraph, "(pop)")
+        run_text(egraph, "(pop)")
 
 
 def apart(term: Term, names: Names) -> Term:
@@ -199,15 +193,15 @@ class Saturation:
         self.root_classes: list[Any] = []
         self._extractors: dict[frozenset[Var], Extractor] = {}
         starts = [self.codec.written(term) for term in self.written]
-        _run(egraph, self.codec.unsigned_laws())
+        run_text(egraph, self.codec.unsigned_laws())
         for root, (parts, start) in zip(self.roots, starts, strict=True):
-            _run(egraph, f"{parts}\n(let {root} {start})")
+            run_text(egraph, f"{parts}\n(let {root} {start})")
         for definition in definitions:
-            _run(egraph, definition.law(self.codec, self.roots))
+            run_text(egraph, definition.law(self.codec, self.roots))
         self.started = time.monotonic()
         if signs := self.codec.sign_laws():  # −1 is taken out of each product with such a tensor before its δ's meet Σ
             self._saturate()
-            _run(egraph, signs)
+            run_text(egraph, signs)
 
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
@@ -236,7 +230,7 @@ class Saturation:
         """Apply the laws until nothing changes; the budget that stopped it first, empty if none did."""
         size, growth = self._size(), 1.0
         while not (limit := self._limit(size * growth)):
-            (ran,) = _run(self.egraph, STEP)
+            (ran,) = run_text(self.egraph, STEP)
             if not ran.report.updated:  # equal sizes do not say so: a node may be added where two classes become one
                 break
             before, size = size, self._size()
@@ -245,13 +239,13 @@ class Saturation:
 
     def _size(self) -> int:
         """The number of rows of all tables."""
-        (report,) = _run(self.egraph, "(print-size)")
+        (report,) = run_text(self.egraph, "(print-size)")
         return sum(rows for _, rows in report.sizes)
 
     def unite(self, number: int, term: Term) -> None:
         """Put a term into the class of a root that it is equal to."""
         parts, written = self.codec.written(term)
-        _run(self.egraph, f"{parts}\n(union {self.roots[number]} {written})")
+        run_text(self.egraph, f"{parts}\n(union {self.roots[number]} {written})")
 
     def look(self) -> None:
         """Take the classes as they are now for those that are read."""

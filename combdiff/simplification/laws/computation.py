@@ -13,9 +13,10 @@ Invariant: no law of a user computes a number of more than `MOST_BITS` bits, or 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from combdiff.records import dataclass
 from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.laws.syntax import Command, Expr, Source, calls
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from types import ModuleType
 from typing import Any, TypeVar
@@ -45,6 +45,7 @@ from combdiff.ir import (
     tidy,
     without_scipy,
 )
+from combdiff.records import dataclass
 from combdiff.simplification.laws.syntax import Command, Expr, Source, calls
 
 T = TypeVar("T")

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from combdiff.errors import Location, RuleError
+from combdiff.records import dataclass
 from combdiff.simplification.egglog_bindings import bindings
 
 Command = Any  # of egglog.bindings, which is imported where it is used
@@ -34,6 +34,7 @@ MOST_NESTED = 60
 MOST_DIGITS = 300
 MOST_LAWS = 500
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()]|[^\s()";]+')
+_BEGINS = re.compile(r"\n(?=\()")
 _PLACE = re.compile(r"In (\d+):(\d+)-(?:(\d+):)?(\d+)(?: of [^\n]*?)?: ")
 
 
@@ -46,13 +47,18 @@ class Source:
 
     def place(self, node: Any) -> Location:
         """Where a command or expression stands."""
-        before = self.text.encode()[: _span(node).i].decode()
+        span, text = _span(node), self.text.encode()
+        begins = text.index(
+            span.file.contents.encode()
+        )  # of our own files a command is a text by itself: see `trusted`
+        before = text[: begins + span.i].decode()
         return Location(self.name, before.count("\n") + 1, len(before) - before.rfind("\n"))
 
     def written(self, node: Any) -> str:
         """The text of a command or expression."""
         span = _span(node)
-        return self.text.encode()[span.i : span.j].decode()
+        contents: bytes = span.file.contents.encode()
+        return contents[span.i : span.j].decode()
 
     def error(self, node: Any, problem: str, hint: str = "") -> RuleError:
         """The error that a node is not what it should be."""
@@ -72,9 +78,15 @@ def _span(node: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class _Empty:
+    contents: str = ""
+
+
+@dataclass(frozen=True)
 class _Nowhere:
     i: int = 0
     j: int = 0
+    file: _Empty = _Empty()
 
 
 _MAIN = ("rewrite", "rule", "action", "expr", "schedule", "command")
@@ -105,6 +117,23 @@ def parse(source: Source) -> list[Command]:
     if len(laws) > MOST_LAWS:
         raise source.error(laws[MOST_LAWS], f"the file has {len(laws)} laws; {MOST_LAWS} are read")
     return list(commands)
+
+
+def trusted(text: str) -> list[Command]:
+    """The commands of a text of our own, in which each begins a line, read one at a time.
+
+    egglog copies the text that it reads once for each part of it, so the time would be quadratic in its length.
+    """
+    egraph = bindings().EGraph()
+    parts = _BEGINS.split(text)
+    commands: list[Command] = attempt(lambda: [command for part in parts for command in egraph.parse_program(part)])
+    return commands
+
+
+def run_text(egraph: Any, text: str) -> list[Any]:
+    """Run a text of our own (see `trusted`); what its commands report."""
+    outputs: list[Any] = attempt(lambda: egraph.run_program(*trusted(text)))
+    return outputs
 
 
 def _bound(source: Source) -> None:

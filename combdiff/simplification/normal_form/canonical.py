@@ -17,7 +17,6 @@ Invariant: the value of the term is unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -56,6 +55,7 @@ from combdiff.ir import (
     type_of,
     unequal,
 )
+from combdiff.records import dataclass
 from combdiff.simplification.normal_form.reindexings import moves
 
 Key = Any  # nested tuples of strings, numbers and keys, comparable among themselves

@@ -114,6 +114,20 @@ def _plainly(product: SummedProduct) -> SummedProduct:
     return product
 
 
+def on_diagonals(factors: Sequence[Term]) -> tuple[Term, ...]:
+    """The factors, in which one of two indices that a δ sets equal stands for both: δ(a, d)·f(a, d) is δ(a, d)·f(d, d).
+
+    A Σ in f is then over the elements of the diagonal alone, and conditions in it guard what stands beside them.
+    """
+    for plain in [f for f in factors if isinstance(f, Delta) and _is_plain(f)]:
+        rest = [other for other in factors if other is not plain]
+        left, right = plain.left, plain.right
+        assert isinstance(left, Var)
+        if all(any(index in other.free for other in rest) for index in (left, right)):
+            factors = [plain, *(substitute(other, {left: right}) for other in rest)]
+    return tuple(factors)
+
+
 def _looked_up_once(product: SummedProduct) -> SummedProduct:
     """The product, in which an integer that an array holds is compared with one index form alone, each guard once.
 

@@ -12,7 +12,6 @@ Invariant: a form named back is the term, up to the names of bound indices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from combdiff.ir import (
     Affine,
@@ -29,6 +28,7 @@ from combdiff.ir import (
     substitute,
     subterms,
 )
+from combdiff.records import dataclass
 
 ORIGIN, POINT = Affine((), 0), Range(1)
 

@@ -12,7 +12,7 @@ Invariant: the value is the average of the tensor over the group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from combdiff.ir import (
@@ -43,6 +43,7 @@ from combdiff.ir import (
     representatives,
     type_of,
 )
+from combdiff.records import dataclass
 from combdiff.simplification.normal_form.canonical import canonical, form_key
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.contraction import normalise

@@ -12,7 +12,7 @@ Invariant: a part sums over an index, and all of its factors are connected throu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -41,6 +41,7 @@ from combdiff.ir import (
     remembered,
     subterms,
 )
+from combdiff.records import dataclass
 from combdiff.simplification.egraph.extraction import contraction_cost, index_variables
 
 MOST_FACTORS = 7  # of a network whose parts are looked at
