@@ -388,8 +388,9 @@ def _keep(array: Any, conditions: Any) -> Any:
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
     """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
     boxes = _boxes(sizes, conditions)
-    if len(boxes) == 1 and [part.stop - part.start for part in boxes[0][0]] == list(sizes):
-        return _selected(function, arrays, patterns, out, *boxes[0], hosts)
+    if len(boxes) == 1 and boxes[0][0] == tuple(slice(0, size, 1) for size in sizes):
+        ((box, bounds),) = boxes
+        return _selected(function, arrays, patterns, out, box, bounds, hosts)
     result = np.zeros([sizes[label] for label in out], np.result_type(*arrays))
     for box, bounds in boxes:
         pairs = zip(arrays, patterns, strict=True)
