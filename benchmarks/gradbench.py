@@ -20,9 +20,6 @@ Of GradBench's others `ht` is not stated here, `saddle` and `particle` have loop
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,17 +27,12 @@ from functools import partial
 from math import log, pi
 from typing import Any
 
-THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-THREADS |= {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "JAX_ENABLE_X64": "1"}
-if __name__ == "__main__" and any(os.environ.get(name) != value for name, value in THREADS.items()):
-    # libraries read them as they are imported
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **THREADS})
+import jax
+import jax.numpy as jnp
+import numpy as np
+import side_by_side
 
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-
-import combdiff as cd  # noqa: E402
+import combdiff as cd
 
 Arrays = tuple[Any, ...]
 
@@ -418,18 +410,6 @@ EVALUATIONS = {
 # --- checking and timing ---------------------------------------------------------------------------------------------
 
 
-def leaves(value: Any) -> list[Any]:
-    """The arrays in tuples of tuples."""
-    return [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple | list) else [value]
-
-
-def agree(ours: Any, theirs: Any) -> None:
-    """Raises AssertionError unless the arrays agree to 1e-8 of the largest."""
-    for one, two in zip(leaves(ours), leaves(theirs), strict=True):
-        expected = np.asarray(two)
-        np.testing.assert_allclose(one, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
-
-
 def row(name: str, sizes: Mapping[str, int], repeats: int) -> str:
     """The times of one evaluation at some sizes, after the results are compared."""
     evaluation = EVALUATIONS[name]
@@ -439,21 +419,14 @@ def row(name: str, sizes: Mapping[str, int], repeats: int) -> str:
     expected = jax.block_until_ready(jitted(*on_device))
     begun = time.perf_counter()
     ours = evaluation.ours(**sizes)
-    agree(ours(*arguments), expected)
+    side_by_side.agree(ours(*arguments), expected)
     derived = time.perf_counter() - begun
     calls = {"ours": partial(ours, *arguments), "jax": lambda: jax.block_until_ready(jitted(*on_device))}
     if evaluation.by_hand:
         by_hand = evaluation.by_hand(**sizes)
-        agree(by_hand(*arguments), expected)
+        side_by_side.agree(by_hand(*arguments), expected)
         calls["hand"] = partial(by_hand, *arguments)
-    times: dict[str, list[float]] = {each: [] for each in calls}
-    for _ in range(repeats):
-        for each, call in calls.items():
-            call()  # what ran before has left its data in the caches
-            begun = time.perf_counter()
-            call()
-            times[each].append(time.perf_counter() - begun)
-    middle = {each: 1e3 * statistics.median(found) for each, found in times.items()}
+    middle = side_by_side.medians(calls, repeats)
     shown = ", ".join(f"{key}={value}" for key, value in sizes.items())
     hand = f"{middle['hand']:>9.3f}" if "hand" in middle else " " * 9
     ratios = f"{middle['ours'] / middle['jax']:>7.2f}" + (

@@ -32,7 +32,7 @@ def progress(shown: bool = True) -> None:
     for the process.
     """
     global _allowed
-    _allowed = bool(shown)
+    _allowed = shown is not False
 
 
 class _Line:

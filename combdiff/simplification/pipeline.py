@@ -18,7 +18,6 @@ from typing import Any
 from combdiff.ir import (
     ZERO,
     Apply,
-    Delta,
     Implicit,
     Lambda,
     Mul,
@@ -75,6 +74,7 @@ from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
+from combdiff.simplification.normal_form.expansion import offers_delta
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
@@ -449,10 +449,10 @@ def _is_constant(factor: Term, parameters: tuple[Var, ...]) -> bool:
 
 
 def _is_light(term: Term) -> bool:
-    """Whether a value needs no array of its own, or holds a δ that its uses may take up."""
-    parts = list(subterms(term))
-    if any(isinstance(part, Delta) for part in parts):
+    """Whether a value needs no array of its own, or offers a δ to its uses."""
+    if offers_delta(term.body if isinstance(term, Lambda) else term):
         return True
+    parts = list(subterms(term))
     in_field = is_field(term)
     most = MOST_LIGHT if isinstance(term, Lambda) else MOST_LIGHT_NUMBER
     return symbols(term) <= most and not any(_is_heavy(part, in_field) for part in parts)

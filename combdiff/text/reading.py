@@ -20,7 +20,7 @@ from itertools import combinations, pairwise, permutations
 from math import inf, nan, pi
 from typing import Any
 
-from combdiff.errors import SpaceError
+from combdiff.errors import SpaceError, shown
 from combdiff.ir import (
     MATRIX_TABLE,
     MINUS_ONE,
@@ -100,10 +100,13 @@ from combdiff.printing import (
 )
 from combdiff.records import dataclass
 from combdiff.text.formulas import Formula, formula
-from combdiff.text.grammar import declarations_of, is_calculus
+from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
 from combdiff.text.places import TextError
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
+DELTAS = ("δ", "delta")
+OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in matrix notation alone
+CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", "solve", "root", "argmin"}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 SIZES = "nmkpqrs"
 MOST_GUESSED = 8  # vectors without a Space of which some are tried as scalars
@@ -121,8 +124,11 @@ class Printed:
 def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Printed:
     """The program of a print, in index notation or matrix notation; `spaces` gives the Spaces of names.
 
-    Raises TextError, with line and column, for a text that is not of the language or does not tell all domains.
+    Raises TextError, with line and column, for a text that is not of the language or does not tell all domains, and
+    SpaceError for what is no Space.
     """
+    refuse_large(text)
+    _check_spaces(spaces)
     declared, rest = declarations(text)
     known = {**(spaces or {}), **declared}
     try:
@@ -133,6 +139,20 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
         return found
     except RecursionError:
         raise TextError("the text is too deeply nested", text) from None
+
+
+def _check_spaces(spaces: object) -> None:
+    hint = 'give the Space of each name: {"x": cd.Space("n")}'
+    if spaces is not None and not isinstance(spaces, Mapping):
+        raise SpaceError(f"the Spaces of names are {shown(spaces)}", hint=hint)
+    for name, space in (spaces or {}).items():
+        if not isinstance(name, str) or not isinstance(space, Space | Map):
+            raise SpaceError(f"the Space of {shown(name)} is {shown(space)}", hint=hint)
+
+
+def _is_field(tensor: NamedTensor) -> bool:
+    """Whether the places at which a tensor has values are real numbers: f(t), where others are read at A[i]."""
+    return any(isinstance(cell.domain, Real) for cell in tensor.cells or ())
 
 
 def _with_scalars(text: str, known: dict[str, Space | Map]) -> Printed | None:
@@ -709,11 +729,12 @@ class _Reader:
             given = self._given(doc, name.name, symbol.arguments, doc.arguments, scope)
             var = Var(name.name, symbol)
             return self._lifted(doc, symbol.arguments, symbol.result, given, lambda terms: Apply(var, terms))
-        if isinstance(symbol, NamedTensor):
+        row = FUNCTIONS.get(name.name, name.name)
+        if isinstance(symbol, NamedTensor) and (row not in CALLED or _is_field(symbol)):
             return self.elements(doc, self.tensor(symbol, len(doc.arguments)), scope)
-        if name.name in ("δ", "delta"):
+        if row in DELTAS:
             return self._delta(doc, scope)
-        return self._function(doc, FUNCTIONS.get(name.name, name.name), doc.arguments, scope)
+        return self._function(doc, row, doc.arguments, scope)
 
     def _given(
         self, doc: Doc, name: str, spaces: Sequence[Space], arguments: Sequence[Doc], scope: Scope

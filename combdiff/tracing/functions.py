@@ -63,11 +63,11 @@ def sum_(operand: Any = None, /, axis: Any = None, keepdims: Any = None, **domai
     or array `axis` and `keepdims` are NumPy's. Raises IndexingError for an index of unknown or unequal domain.
     """
     if is_traced(operand):
-        return wrap(arrays.sum_axes(lift(operand), axis, _flag(keepdims)))
+        return wrap(arrays.sum_axes(lift(operand), axis, flag(keepdims)))
     if operand is None:
         raise _no_lambda("cd.sum")
     if not callable(operand):
-        return on_arrays("sum", np.sum, operand, axis=axis, keepdims=_flag(keepdims))
+        return on_arrays("sum", np.sum, operand, axis=axis, keepdims=flag(keepdims))
     for name, given in (("axis", axis), ("keepdims", keepdims)):  # an index may be called so
         if given is not None:
             domains[name] = given
@@ -81,10 +81,11 @@ def sum_(operand: Any = None, /, axis: Any = None, keepdims: Any = None, **domai
     return wrap(total(indices, body))
 
 
-def _flag(keepdims: object) -> bool:
-    if keepdims is not None and not isinstance(keepdims, bool | np.bool_):
-        raise TypeMismatchError(f"keepdims is {shown(keepdims)}", hint="write True or False")
-    return bool(keepdims)
+def flag(value: object, name: str = "keepdims") -> bool:
+    """An option that is True or False, or None for False. Raises TypeMismatchError for anything else."""
+    if value is not None and not isinstance(value, bool | np.bool_):
+        raise TypeMismatchError(f"{name} is {shown(value)}", hint="write True or False")
+    return bool(value)
 
 
 def _no_lambda(caller: str) -> TraceError:

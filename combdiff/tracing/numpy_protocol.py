@@ -109,7 +109,7 @@ def on_arrays(name: str, function: Callable[..., Any], *arguments: object, **opt
     """NumPy's function. Raises TypeMismatchError where NumPy does not take the arguments."""
     try:
         return function(*arguments, **options)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise TypeMismatchError(
             f"cd.{name} of {', '.join(map(shown, arguments))}: {error}", hint="give numbers, arrays or traced values"
         ) from None

@@ -11,6 +11,7 @@ Invariant: the term's only free names are sizes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from types import FunctionType
@@ -25,6 +26,8 @@ from combdiff.tracing.context import Trace, TracedValue, tracing
 from combdiff.tracing.currying import returned_function
 from combdiff.tracing.indices import Index
 from combdiff.tracing.values import NamedFunction, Value, lift, wrap
+
+NOTATION = re.compile(r"mod|(sum|Σ)_\w+")  # not names in what is printed: k mod n, sum_i
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ def trace_function(function: Callable[..., object]) -> Traced:
         written = _result(returned, function.__name__, location)
         parts = settled_parts(written)
         body = parts[written]
-        names = {parts[term]: name for term, (_, name) in trace.locals.items() if term in parts}
+        own = ((term, name) for term, (_, name) in trace.locals.items() if not NOTATION.fullmatch(name))
+        names = {parts[term]: name for term, name in own if term in parts}
         constants = {variable.name: array for variable, array in trace.constants.items()}
         term = Lambda((*parameters, *trace.constants, *inner), body)
         return Traced(

@@ -22,7 +22,7 @@ import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError, shown
 from combdiff.ir import Lambda, Primitive, Term, axes_of, describe
 from combdiff.tracing.context import current
-from combdiff.tracing.functions import abstracted, is_traced
+from combdiff.tracing.functions import abstracted, flag, is_traced
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
 from combdiff.tracing.values import Value, lift, wrap
 
@@ -61,7 +61,7 @@ def _reduction(name: str, own: str, said: str, numpy_function: Callable[..., Any
             return on_arrays(own, numpy_function, a, axis=axis, keepdims=keepdims, **domains)
         if domains:
             raise TypeMismatchError(f"{own} has no option {min(domains)!r}", hint="it takes axis and keepdims")
-        return wrap(_reduced(name, said, lift(a), axis, bool(keepdims)))
+        return wrap(_reduced(name, said, lift(a), axis, flag(keepdims)))
 
     reduction.__name__ = reduction.__qualname__ = own
     reduction.__doc__ = doc

@@ -20,10 +20,13 @@ import numpy as np
 
 from combdiff.errors import TraceError, TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
+    ONE,
     OPPOSITES,
+    ZERO,
     Add,
     Apply,
     Lambda,
+    Number,
     Term,
     add,
     apply,
@@ -32,6 +35,7 @@ from combdiff.ir import (
     function,
     is_complex,
     mul,
+    opposite,
 )
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
@@ -116,9 +120,20 @@ def guarded(guards: Term, value: Term) -> Term:
 def compared(name: str, left: object, right: object) -> Truth:
     """The relation of that name between the elements of two values. Raises TypeMismatchError for complex ones."""
     terms = [_real(lift(side)) for side in (left, right)]
-    holds = elementwise(lambda a, b: function(name, a, b), *terms)
-    fails = elementwise(lambda a, b: function(OPPOSITES[name], a, b), *terms)
+    holds = elementwise(lambda a, b: _related(name, a, b), *terms)
+    fails = elementwise(lambda a, b: _related(OPPOSITES[name], a, b), *terms)
     return Truth(holds, current("a comparison"), fails)
+
+
+def _related(name: str, left: Term, right: Term) -> Term:
+    """A relation; of a mask and a number it is a mask: [[i ≥ j] > 0] = [i ≥ j]."""
+    for n, side in enumerate((left, right)):
+        mask, number = _opened(side), (right, left)[n]
+        without = opposite(mask)
+        if without is not None and isinstance(number, Number):
+            related = [function(name, *((each, number) if not n else (number, each))) for each in (ONE, ZERO)]
+            return add(mul(mask, related[0]), mul(without, related[1]))
+    return function(name, left, right)
 
 
 def _real(term: Term) -> Term:

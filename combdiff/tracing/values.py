@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn, TypeGuard
@@ -102,6 +102,12 @@ class Value(NumpyAware):
             f"len of {describe(self.live())} is asked for, whose first axis is {show_domain(self.space.axes[0])}",
             hint="use x.shape[0], a number of the program, or declare the axis with a number",
         )
+
+    def __iter__(self) -> Iterator[object]:
+        """The parts along the first axis, as in NumPy. Raises TraceError where its size is only named."""
+        if self.space.axes and isinstance(self._size(self.space.axes[0]), int):
+            return (self[n] for n in range(len(self)))
+        return super().__iter__()
 
     def __repr__(self) -> str:
         return f"<{self.kind} {describe(self.term)}: {self.space!r}>"

@@ -37,7 +37,7 @@ from combdiff.ir import (
 )
 from combdiff.tracing import functions as cd
 from combdiff.tracing.decompositions import matrix_norm
-from combdiff.tracing.numpy_protocol import HANDLERS, METHODS
+from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
 from combdiff.tracing.values import Value, combined, lift, wrap
 
 Axis = int | Sequence[int] | None
@@ -359,21 +359,47 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> Value:
     return wrap(term)
 
 
-def logsumexp(a: Any, /, axis: Axis = None, keepdims: bool = False) -> Any:
-    """log Σ exp(a) along axes, as `scipy.special.logsumexp`; no exponential overflows."""
-    if not cd.is_traced(a):
-        high = np.max(a, axis=axis, keepdims=True)
-        found = np.log(np.sum(np.exp(a - high), axis=axis, keepdims=True)) + high
-        return found if keepdims else np.squeeze(found, axis=axis)
-    return cd.log(wrap(arrays.sum_axes(lift(cd.exp(a)), axis, keepdims)))
+def logsumexp(a: Any, /, axis: Axis = None, keepdims: bool = False, **domains: object) -> Any:
+    """log Σ exp(a) along axes, as `scipy.special.logsumexp`, or over the indices of a lambda; no exponential overflows.
+
+    `domains` is as in `cd.sum`. Raises TypeMismatchError for what is neither a tensor, an array nor a lambda.
+    """
+    value = _elements("logsumexp", a, domains)
+    if not cd.is_traced(value):
+        return on_arrays("logsumexp", _logsumexp_of_array, value, axis, keepdims)
+    return cd.log(wrap(arrays.sum_axes(lift(cd.exp(value)), axis, cd.flag(keepdims))))
 
 
-def softmax(x: Any, /, axis: Axis = None) -> Any:
-    """exp(x) / Σ exp(x) along axes, as `scipy.special.softmax`; no exponential overflows."""
-    if not cd.is_traced(x):
-        return np.exp(x - logsumexp(x, axis=axis, keepdims=True))
-    shares = cd.exp(x)
+def softmax(x: Any, /, axis: Axis = None, **domains: object) -> Any:
+    """exp(x) / Σ exp(x) along axes, as `scipy.special.softmax`; no exponential overflows.
+
+    x may be a lambda, and `domains` is as in `cd.tensor`. Raises TypeMismatchError for what is neither a tensor, an
+    array nor a lambda.
+    """
+    value = _elements("softmax", x, domains)
+    if not cd.is_traced(value):
+        return on_arrays("softmax", lambda array: np.exp(array - _logsumexp_of_array(array, axis, True)), value)
+    shares = cd.exp(value)
     return shares / wrap(arrays.sum_axes(lift(shares), axis, True))
+
+
+def _elements(caller: str, given: Any, domains: dict[str, object]) -> Any:
+    """A tensor as it is, and that of the elements which a lambda gives; domains are those of a lambda's indices."""
+    if callable(given) and not cd.is_traced(given):
+        return cd.tensor(given, **domains)
+    if domains:
+        name = next(iter(domains))
+        raise TypeMismatchError(
+            f"cd.{caller} of a tensor has no option {name}",
+            hint=f"domains are given for the indices of a lambda: cd.{caller}(lambda {name}: …, {name}=5)",
+        )
+    return given
+
+
+def _logsumexp_of_array(array: Any, axis: Axis, keepdims: bool) -> Any:
+    high = np.max(array, axis=axis, keepdims=True)
+    found = np.log(np.sum(np.exp(array - high), axis=axis, keepdims=True)) + high
+    return found if keepdims else np.squeeze(found, axis=axis)
 
 
 def _norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:

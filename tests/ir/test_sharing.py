@@ -257,7 +257,7 @@ def assert_normal(body: Term) -> None:
     assert len(set(forms)) == len(forms)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(guarded=False))
 def test_the_normal_form_of_random_programs(case: Case) -> None:
     """It has the value of the program and is normal; sharing it again keeps the value."""

@@ -365,6 +365,7 @@ def test_hostile_texts_end_in_a_short_error_soon(text: str, message: str) -> Non
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.thorough
 def test_long_sums_and_deep_expressions_are_differentiated() -> None:
     wide = "declare x 1 expression " + " + ".join(f"sin({n} + x)" for n in range(200)) + " derivative wrt x"
     assert largest_error(*derivation(wide).steps, ("x",)) <= TOLERANCE
@@ -380,7 +381,7 @@ def doubled(levels: int, step: str) -> str:
     return f"declare x 1 expression {text} derivative wrt x"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("joint", "part"),
     [

@@ -199,3 +199,25 @@ def test_what_does_not_fit_is_refused_by_its_own_sentence(name: str) -> None:
         program(operation)
     assert message in caught.value.message
     assert __file__ in str(caught.value)
+
+
+def test_sums_of_exponentials_take_a_lambda() -> None:
+    @cd.program
+    def f(A: cd.Space("n", "m"), x: cd.Space("m")):
+        shares = cd.softmax(lambda i, j: A[i, j] * x[j], axis=1)
+        return cd.logsumexp(lambda i, j: A[i, j] * x[j]) + cd.logsumexp(lambda k: k * 1.0, k=4) + cd.sum(shares * A)
+
+    @cd.program
+    def same(A: cd.Space("n", "m"), x: cd.Space("m")):
+        shares = cd.softmax(A * x, axis=1)
+        return cd.logsumexp(A * x) + cd.logsumexp(np.arange(4.0)) + cd.sum(shares * A)
+
+    A, x = np.cos(np.arange(6.0)).reshape(2, 3), np.array([300.0, -4.0, 900.0])
+    assert f(A, x) == pytest.approx(same(A, x))
+    np.testing.assert_allclose(cd.grad(f, "x")(A, x), cd.grad(same, "x")(A, x))
+
+
+@pytest.mark.parametrize("name", ["softmax", "logsumexp"])
+def test_the_domain_of_no_index_is_refused(name: str) -> None:
+    with pytest.raises(cd.CombdiffError, match=f"cd.{name} of a tensor has no option i"):
+        getattr(cd, name)(np.ones(3), i=3)

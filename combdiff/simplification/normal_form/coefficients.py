@@ -33,7 +33,7 @@ from combdiff.ir import (
 from combdiff.polyhedra import doubtful_accesses
 from combdiff.simplification.egraph.extraction import order_key, symbols
 from combdiff.simplification.normal_form.contraction import normalise
-from combdiff.simplification.normal_form.expansion import addends, holds_delta
+from combdiff.simplification.normal_form.expansion import addends, offers_delta
 
 MOST_REPEATED = 10  # symbols up to which a coefficient is repeated rather than bound
 
@@ -48,12 +48,12 @@ class Coefficients:
     def apart(self, value: Term, name: Var) -> Term:
         """The value with the long coefficients of its δ's bound, under names like the one given."""
         body = value.body if isinstance(value, Lambda) else value
-        if symbols(body) <= MOST_REPEATED or not holds_delta(body):
+        if symbols(body) <= MOST_REPEATED or not offers_delta(body):
             return value
         before = len(self.bound)
         products: dict[frozenset[Term], list[Term]] = {}
         for factors in addends(body, self.names):
-            guards = frozenset(factor for factor in factors if isinstance(factor, Guard) or holds_delta(factor))
+            guards = frozenset(factor for factor in factors if isinstance(factor, Guard) or offers_delta(factor))
             products.setdefault(guards, []).append(mul(*(factor for factor in factors if factor not in guards)))
         new = add(
             *(self._product(sorted(guards, key=order_key), add(*rest), name) for guards, rest in products.items())
@@ -63,7 +63,7 @@ class Coefficients:
         )
 
     def _product(self, guards: Sequence[Term], coefficient: Term, name: Var) -> Term:
-        if any(map(holds_delta, guards)) and symbols(coefficient) > MOST_REPEATED:
+        if symbols(coefficient) > MOST_REPEATED:
             coefficient = self._named(coefficient, guards, name)
         return mul(*guards, coefficient)
 

@@ -35,6 +35,7 @@ from combdiff.ir import (
     conj,
     dtype_of,
     factors_of,
+    free_indices,
     mul,
     negate,
     substitute,
@@ -127,6 +128,15 @@ def common_factors(parts: Sequence[Addend]) -> tuple[list[Term], list[Addend]]:
 def holds_delta(term: Term) -> bool:
     """Whether a δ occurs anywhere in a term."""
     return any(isinstance(part, Delta) for part in subterms(term))
+
+
+def offers_delta(term: Term) -> bool:
+    """Whether a δ occurs in a term that a Σ around it may take: one of an index that is free there.
+
+    Σ_k δ(k, idx[i])·x[k], an element that is looked up, has none.
+    """
+    found = (part for part in subterms(term) if isinstance(part, Delta))
+    return any(not term.free.isdisjoint(free_indices(part.lookup[0] if part.lookup else part)) for part in found)
 
 
 def _product(factors: Iterable[Term], names: Names) -> list[Addend]:

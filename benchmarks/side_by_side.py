@@ -1,0 +1,50 @@
+"""How combdiff and others are timed in one process: one thread, results compared first, calls that alternate, medians.
+
+Importing it starts a script of this folder anew where the libraries have read another number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+THREADS |= {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "JAX_ENABLE_X64": "1"}
+
+if (
+    getattr(sys.modules["__main__"], "__file__", None)
+    and Path(sys.modules["__main__"].__file__ or "").resolve().parent == Path(__file__).resolve().parent
+    and any(os.environ.get(name) != value for name, value in THREADS.items())
+):
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **THREADS})
+
+import numpy as np  # noqa: E402
+
+
+def leaves(value: Any) -> list[Any]:
+    """The arrays in tuples of tuples."""
+    return [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple | list) else [value]
+
+
+def agree(ours: Any, theirs: Any) -> None:
+    """Raises AssertionError unless the arrays agree to 1e-8 of the largest."""
+    for one, two in zip(leaves(ours), leaves(theirs), strict=True):
+        expected = np.asarray(two)
+        np.testing.assert_allclose(one, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+
+
+def medians(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """The middle of the times of calls that alternate, in milliseconds."""
+    times: dict[str, list[float]] = {each: [] for each in calls}
+    for _ in range(repeats):
+        for each, call in calls.items():
+            call()  # what ran before has left its data in the caches
+            begun = time.perf_counter()
+            call()
+            times[each].append(time.perf_counter() - begun)
+    return {each: 1e3 * statistics.median(found) for each, found in times.items()}

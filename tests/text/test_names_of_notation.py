@@ -1,0 +1,34 @@
+"""What is named like a word of the notation reads back: `exp(exp)` is the function of the tensor."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+SPACES = {"x": cd.Space("n"), "tr": cd.Space("n", "n")}
+X, MATRIX = np.cos(np.arange(3.0)), np.sin(np.arange(9.0)).reshape(3, 3) + 3 * np.eye(3)
+
+
+@cd.program
+def named(x: cd.Space("n"), tr: cd.Space("n", "n")):
+    exp = np.tanh(tr @ x)
+    diag = exp[:, None] * tr
+    delta = np.exp(exp) * x
+    mod = np.log(1 + delta**2)
+    sum_i = np.linalg.inv(diag) @ mod
+    det = np.linalg.det(diag) * np.trace(diag) * np.sum(np.exp(mod) * np.diag(diag))
+    return sum_i @ sum_i + det
+
+
+@pytest.mark.parametrize("program", [named, cd.grad(named, "x", simplify=False), cd.grad(named, "tr")])
+@pytest.mark.parametrize("notation", [str, cd.Program.matrix])
+def test_a_name_is_no_function(program: cd.Program, notation: Callable[[cd.Program], str]) -> None:
+    np.testing.assert_allclose(cd.read(notation(program), SPACES)(X, MATRIX), program(X, MATRIX), rtol=1e-9)
+
+
+def test_local_names_that_only_notation_has_are_not_taken() -> None:
+    assert "exp" in str(named)
+    assert "mod" not in str(named)
+    assert "sum_i" not in str(named)
