@@ -24,6 +24,7 @@ from combdiff.ir import (
     Cyclic,
     Lambda,
     Names,
+    Primitive,
     Range,
     Real,
     Space,
@@ -37,6 +38,7 @@ from combdiff.ir import (
     evaluate,
     extent,
     image_under,
+    is_domain,
     items_of,
     lambda_,
     let,
@@ -64,6 +66,31 @@ def checked(before: Term, after: Term) -> Term:
                     hint="a law is false: cd.testing.check_rules() tries those of a file; simplify=False applies none",
                 )
     return after
+
+
+def seems_zero(sum_: Sum, definitions: Mapping[Var, Term]) -> bool:
+    """Whether a Σ over definitions is 0 at random points while its terms are not; no where it cannot be evaluated."""
+    needed = _needed(sum_, definitions)
+    terms = Sum(sum_.indices, Primitive("abs", (sum_.body,)))
+    found = [_at_random(term, needed) for term in (sum_, terms)]
+    pairs = [(value, size) for value, size in zip(*found, strict=True) if value is not None and size is not None]
+    return any(size for _, size in pairs) and all(abs(value) <= CLOSE * abs(size) for value, size in pairs)
+
+
+def _needed(term: Term, definitions: Mapping[Var, Term]) -> list[tuple[Var, Term]]:
+    """The definitions that a term is made of, in their order."""
+    names = set(term.free)
+    for var, value in reversed(definitions.items()):
+        if var in names:
+            names |= value.free
+    return [(var, value) for var, value in definitions.items() if var in names]
+
+
+def _at_random(term: Term, definitions: list[tuple[Var, Term]]) -> list[complex | None]:
+    """Values of a number over its indices at a random point: at the first of each, and at the last."""
+    indices = sorted((v for v in term.free if is_domain(v.type)), key=lambda v: v.name)
+    whole = lambda_(tuple(indices), term) if indices else term
+    return list(_fingerprints(let(definitions, whole), whole))
 
 
 def _fingerprints(body: Term, beside: Term) -> Iterator[complex | None]:

@@ -78,10 +78,12 @@ from combdiff.simplification.normal_form.expansion import offers_delta
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
+from combdiff.simplification.vanishing import without_vanishing_sums
 from combdiff.status import stage, working
 
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front"
+VANISHED = "sums that are 0 by what their names stand for"
 WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
@@ -118,14 +120,24 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         settled.add(_form(found, known))
         return found
 
-    body = share(body)
-    note(lambda: State(SHARED, averaged_again(body)))
-    for _ in range(MOST_PASSES):
-        body = read_bound(_pass(body, simplified, averaged_again))
-        note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
-        known = _of_matrices(body)
-        if settled.issuperset(_form(value, known) for value in values_of(body)):
-            break
+    def saturated(body: Term) -> Term:
+        body = share(body)
+        note(lambda: State(SHARED, averaged_again(body)))
+        for _ in range(MOST_PASSES):
+            body = read_bound(_pass(body, simplified, averaged_again))
+            note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
+            known = _of_matrices(body)
+            if settled.issuperset(_form(value, known) for value in values_of(body)):
+                break
+        return body
+
+    body = saturated(body)
+    stage("looking for sums that vanish")
+    with unrecorded(), gathered():
+        found = without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules))
+    if found is not body:
+        note(lambda: State(VANISHED, averaged_again(found)))
+        body = saturated(found)
     stage("taking common factors in front")
     body = _in_front(body)
     note(lambda: State(IN_FRONT, averaged_again(body)))
@@ -134,10 +146,14 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         note(lambda: State(PROJECTED, body))
     if not written_out:
         return body
-    with unrecorded(), gathered():  # the laws that are tried on the way are no steps, and what they leave is no loss
-        body = without_short_definitions(body, lambda: ProgramClasses(body, rules, _of_matrices(body)))
+    body = _written_out(body, rules)
     note(lambda: State(WRITTEN_OUT, body))
     return body
+
+
+def _written_out(body: Term, rules: tuple[str, ...]) -> Term:
+    with unrecorded(), gathered():  # the laws that are tried on the way are no steps, and what they leave is no loss
+        return without_short_definitions(body, lambda: ProgramClasses(body, rules, _of_matrices(body)))
 
 
 def outline(body: Term) -> Term:

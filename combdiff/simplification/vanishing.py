@@ -1,0 +1,91 @@
+"""Sums that vanish by what their names stand for.
+
+    z̄[i,j] = p[i,j] (Σ_k y[i,k]) / (Σ_k p[i,k]) − y[i,j]   in   … Σ_j z̄[i,j] …     →     … 0 …
+
+The laws see a definition by its name alone, where it is used. What a softmax or a variance does not depend on (a number
+that is added to all of its arguments) has such a Σ for its derivative. A Σ that is not 0 shows it at a random point
+(see `fingerprints`), so that the laws are asked of the few others alone, with the definitions written out.
+
+Invariant: a Σ is left out only where the laws find it to be 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from combdiff.ir import (
+    ZERO,
+    Add,
+    Apply,
+    Lambda,
+    Sum,
+    Term,
+    Var,
+    factors_of,
+    is_domain,
+    items_of,
+    joined,
+    lambda_,
+    let,
+    put_back,
+    split,
+    subterms,
+    values_of,
+)
+from combdiff.simplification.egraph.extraction import symbols
+from combdiff.simplification.fingerprints import seems_zero
+
+MOST_SHORT = 8  # symbols of a definition that is written out beside the sums that read it: Σ_j p[i,j]
+
+
+def without_vanishing_sums(body: Term, simplified: Callable[[Term], Term]) -> Term:
+    """A let program with 0 for every Σ over definitions that `simplified` finds to be 0 where they are written out."""
+    definitions = dict(split(body)[0])
+    sums = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
+    zeros: dict[Term, Term] = {}
+    for node in sums:
+        leading = _leading_to_sums(node.body, definitions)
+        read = {var for each in leading for var in definitions[each].free}
+        opened: dict[Var, Term] = {}
+        for var in definitions:
+            if var in leading or (var in read and symbols(definitions[var]) <= MOST_SHORT):
+                opened[var] = put_back(definitions[var], opened)
+        if leading and seems_zero(node, definitions) and _elements(simplified(_tensor(put_back(node, opened)))) is ZERO:
+            zeros[node] = ZERO
+    return _with(body, zeros) if zeros else body
+
+
+def _leading_to_sums(product: Term, definitions: Mapping[Var, Term]) -> set[Var]:
+    """The definitions among the factors of a product that are sums, or have such factors; these too."""
+    found: set[Var] = set()
+    for factor in factors_of(product):
+        var = factor.function if isinstance(factor, Apply) else None
+        if isinstance(var, Var) and isinstance(value := definitions.get(var), Lambda):
+            inside = _leading_to_sums(value.body, definitions)
+            if inside or any(isinstance(each, Add) for each in factors_of(value.body)):
+                found |= {*inside, var}
+    return found
+
+
+def _tensor(term: Term) -> Term:
+    """A number over its free indices as a tensor."""
+    indices = sorted((var for var in term.free if is_domain(var.type)), key=lambda var: var.name)
+    return lambda_(tuple(indices), term) if indices else term
+
+
+def _elements(body: Term) -> Term:
+    tensor = split(body)[1]
+    return tensor.body if isinstance(tensor, Lambda) else tensor
+
+
+def _with(body: Term, replacement: Mapping[Term, Term]) -> Term:
+    done: dict[Term, Term] = dict(replacement)
+
+    def run(term: Term) -> Term:
+        if term not in done:
+            children = tuple(map(run, term.children))
+            done[term] = term if children == term.children else term.with_children(children)
+        return done[term]
+
+    bindings, result = split(body)
+    return let([(var, run(value)) for var, value in bindings], joined(result, map(run, items_of(result))))
