@@ -325,6 +325,15 @@ def chain(x: Vector):
     return (cd.exp(cd.sin(x) * 2) + cd.cos(x)).sum()
 
 
+def stacked(x: Matrix, mu: cd.Space("k", "n"), L: cd.Space("k", "n", "n")):
+    far = cd.tensor(lambda i, k, a: cd.exp(x[i, a] - mu[k, a]))
+    return cd.tensor(lambda k, b, i: cd.sum(lambda a: L[k, a, b] * far[i, k, a]))
+
+
+def workspace(plan: Plan) -> int:
+    return sum(step.workspace for step in cost(plan))
+
+
 def flops(plan: Plan) -> int:
     return sum(step.flops for step in cost(plan))
 
@@ -335,6 +344,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "scaling": (scaled, {"m": 1000, "n": 10}, flops),
     "layouts": (contracted, {"n": 20}, peak),
     "masked products": (lower, {"n": 100}, flops),
+    "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
     "structured": (gram, {"m": 1000, "n": 100}, flops),
     "fusion": (chain, {"n": 10**6}, peak),

@@ -112,7 +112,7 @@ from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
-from combdiff.ir.sizes import Size, names_in, resized, size_parts, size_sum, size_value
+from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
@@ -309,6 +309,7 @@ __all__ = [
     "show_index",
     "size_form",
     "size_of_axis",
+    "size_of_parts",
     "size_parts",
     "size_sum",
     "size_value",

@@ -29,6 +29,7 @@ from combdiff.planning.operations import (
     InnerCost,
     Iteration,
     IterationResult,
+    MaskedContract,
     Occurrence,
     Pattern,
     Scale,
@@ -184,6 +185,26 @@ def pruned(plan: Plan) -> Plan:
     )
     hints = {number[n]: name for n, name in plan.hints.items() if n in number}
     return replace(plan, steps=steps, results=tuple(number[n] for n in plan.results), hints=hints)
+
+
+def patterns_of(step: Step) -> list[Pattern]:
+    """The label or axis number along each axis of each operand, for operations that have such patterns."""
+    match step.operation:
+        case Contract(left=left, right=right):
+            return [left, right]
+        case Combine(patterns=patterns) | ElementwiseStep(patterns=patterns) | MaskedContract(patterns=patterns):
+            return list(patterns)
+    return []
+
+
+def with_patterns(step: Step, patterns: list[Pattern]) -> Step:
+    """The step with other patterns."""
+    match step.operation:
+        case Contract():
+            return replace(step, operation=replace(step.operation, left=patterns[0], right=patterns[1]))
+        case Combine() | ElementwiseStep() | MaskedContract():
+            return replace(step, operation=replace(step.operation, patterns=tuple(patterns)))
+    return step
 
 
 # --- costs ---------------------------------------------------------------------------------------------------------

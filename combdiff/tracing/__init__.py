@@ -9,7 +9,8 @@ In: a decorated function. Out: a `Traced` term.
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
 on), `truths` (comparisons of them), `functions`, `special_functions`, `reductions`, `orders` (sorted, the largest's
-place), `whole_arrays`, `compositions` (a few words of those), `linalg` and `decompositions` (what a program calls),
+place), `creation` (ones, unit
+matrices), `whole_arrays`, `compositions` (a few words of those), `linalg` and `decompositions` (what a program calls),
 `solutions` (roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`, `recording` (a
 decorated function).
 
@@ -17,6 +18,7 @@ Invariant: a `Traced` term is closed but for size names, well typed, and binds e
 """
 
 from combdiff.tracing import compositions as _compositions  # noqa: F401  (rows of a table)
+from combdiff.tracing.creation import arange, eye, full, linspace, ones, zeros
 from combdiff.tracing.decompositions import (
     cholesky,
     eigh,
@@ -108,6 +110,7 @@ from combdiff.tracing.whole_arrays import clip, constant, logsumexp, softmax
 __all__ = [
     "abs",
     "adj",
+    "arange",
     "arccos",
     "arcsin",
     "arcsinh",
@@ -139,7 +142,9 @@ __all__ = [
     "exp",
     "expit",
     "expm",
+    "eye",
     "floor",
+    "full",
     "gamma",
     "gammaln",
     "hypot",
@@ -156,6 +161,7 @@ __all__ = [
     "j0",
     "j1",
     "jv",
+    "linspace",
     "log",
     "log_expit",
     "log_ndtr",
@@ -171,6 +177,7 @@ __all__ = [
     "minimum",
     "ndtr",
     "ndtri",
+    "ones",
     "pinv",
     "polygamma",
     "primitive",
@@ -202,4 +209,5 @@ __all__ = [
     "where",
     "xlog1py",
     "xlogy",
+    "zeros",
 ]

@@ -1,6 +1,5 @@
 """Hessians against central differences, the reference and each other: modes, blocks, structure, systems, bad input."""
 
-import warnings
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
@@ -123,10 +122,8 @@ CASES = cases()
 
 @cache
 def hessian(*given: Any, **options: Any) -> cd.Hessian:
-    """Several tests look at one Hessian; it is derived once. Two networks meet the budget on the way."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cd.BudgetWarning)
-        return cd.hessian(*given, **options)
+    """Several tests look at one Hessian; it is derived once."""
+    return cd.hessian(*given, **options)
 
 
 gradient = lru_cache(maxsize=None)(cd.grad)

@@ -211,6 +211,23 @@ def test_the_hessian_of_logistic_regression_is_a_product_of_three() -> None:
     assert re.search(r"^-?Xᵀ·diag\(.*\)·X$", hessian(logistic, "w").matrix(), re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("tr(A)*x", "tr(A)·x"),
+        ("det(X)*tr(inv(X))", "det(X)·tr(X⁻¹)"),
+        ("sum(diag(A).*x)", "xᵀ·diag(A)"),
+        ("sum((A*x).^3)", "𝟏ᵀ·(A·x)^∘3"),
+        ("sum(x.^2.*y)", "xᵀ·diag(y)·x"),
+    ],
+)
+def test_traces_and_sums_of_powers_are_written_as_such(text: str, shown: str) -> None:
+    program = cd.read(text)
+    assert program.matrix() == shown
+    agrees(program)
+    agrees(cd.read(shown))
+
+
 def test_named_maps_keep_their_names() -> None:
     @cd.program
     def step(R: cd.Function(Vector), x: Vector, p: Vector, α: cd.Space()) -> Any:
