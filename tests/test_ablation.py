@@ -19,7 +19,7 @@ import combdiff as cd
 from combdiff.differentiation import derivation
 from combdiff.ir import Lambda, Term, average, inline_all
 from combdiff.ir.domains import Real
-from combdiff.planning import planning
+from combdiff.planning import checkpointed, planning, sliced
 from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, peak
 from combdiff.printing.plain import text
@@ -31,7 +31,7 @@ from combdiff.simplification.laws.loading import RuleFile, load
 from combdiff.simplification.laws.syntax import Source, parse
 from combdiff.simplification.normal_form import contraction
 
-Vector, Matrix = cd.Space("n"), cd.Space("n", "n")
+Number, Vector, Matrix = cd.Space(), cd.Space("n"), cd.Space("n", "n")
 Even = cd.Space("n", "n", symmetry=["S[i,j] = S[j,i]"])
 Hermitian = cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"])
 Complex = cd.Space("n", dtype=complex)
@@ -354,6 +354,19 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
 def planned(case: Callable[..., Any], sizes: dict[str, int]) -> Plan:
     plan = planning.make_plan(stable(cd.program(case).term), sizes, find_path)
     return passes.specialise(plan, "numpy")
+
+
+def states(u: cd.Space("T"), x: Number):
+    return cd.scan(lambda state, v: (cd.sin(state) * v, None), x, u)[0]
+
+
+def test_checkpoints_keep_a_limit_that_blocks_of_an_axis_do_not() -> None:
+    plan = planning.make_plan(stable(cd.grad(cd.program(states), "x").term), {"T": 2000}, find_path)
+    limit = peak(plan) // 4
+    assert sliced(plan, limit)[0] is None
+    found, _ = checkpointed(plan, limit)
+    assert found is not None
+    assert peak(found) <= limit
 
 
 def test_every_pass_has_a_case() -> None:
