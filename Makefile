@@ -21,8 +21,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make demo       Hartree-Fock: derive the gradient, compare it with PySCF, minimise the energy'
-	@echo 'make test       the test suite: six to twelve minutes on two cores, 0.9 GB in .venv'
-	@echo 'make test-all   with PyTorch, PySCF, scikit-learn and Matplotlib, too: seven to thirteen minutes, 2 GB'
+	@echo 'make test       the test suite: about four minutes on two cores, 0.9 GB in .venv'
+	@echo 'make test-all   all of it, with PyTorch, PySCF, scikit-learn and Matplotlib, too: a quarter of an hour, 2 GB'
 	@echo 'make test-page  the page that `combdiff serve` shows, in a headless Chromium'
 	@echo 'make docs       the site of the documents, in site/'
 	@echo 'make mutants    whether the tests find 34 breaks made by hand: about fifteen minutes'
@@ -36,11 +36,11 @@ demo: $(VENV)/.demo
 	$(RUN) examples/hartree_fock.py
 
 test: $(VENV)/.test
-	@echo '== the test suite: six to twelve minutes on two cores; each line ends with the part that is done'
+	@echo '== the test suite: about four minutes on two cores; each line ends with the part that is done'
 	$(RUN) -m pytest -m 'not thorough' $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test-all
-	@echo '== the test suite with every library: seven to thirteen minutes on two cores'
+	@echo '== the whole test suite with every library: a quarter of an hour on two cores'
 	$(RUN) -m pytest $(PYTEST_ARGS)
 
 examples: $(VENV)/.demo

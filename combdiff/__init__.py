@@ -29,12 +29,12 @@ _PUBLIC = {
     "simplification": "budget",
     "status": "progress",
     "text": "TextError",
-    "tracing": "abs adj arccos arcsin arcsinh arctan arctan2 arctanh argmin argsort betaln ceil cholesky clip conj"
-    " constant cos cosh delta det digamma eigh eigvalsh eigvecsh einsum erf erfc erfcx erfinv exp expit expm floor"
-    " gamma gammaln hypot i0 i0e i1 i1e imag inv iv ive j0 j1 jv log log_expit log_ndtr logaddexp logdet logit"
-    " logsumexp lstsq matrix_power max maximum min minimum ndtr ndtri pinv polygamma primitive prod qr real"
-    " relu root scan sign sin sinc sinh softmax solve sort sqrt sqrtm sum svd svdvals tan tanh tensor trace trunc"
-    " where xlog1py xlogy",
+    "tracing": "abs adj arange arccos arcsin arcsinh arctan arctan2 arctanh argmin argsort betaln ceil cholesky clip"
+    " conj constant cos cosh delta det digamma eigh eigvalsh eigvecsh einsum erf erfc erfcx erfinv exp"
+    " expit expm eye floor full gamma gammaln hypot i0 i0e i1 i1e imag inv iv ive j0 j1 jv linspace log"
+    " log_expit log_ndtr logaddexp logdet logit logsumexp lstsq matrix_power max maximum min minimum ndtr"
+    " ndtri ones pinv polygamma primitive prod qr real relu root scan sign sin sinc sinh softmax solve"
+    " sort sqrt sqrtm sum svd svdvals tan tanh tensor trace trunc where xlog1py xlogy zeros",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 _MODULES = {"interop": "combdiff.api.interop", "testing": "combdiff.testing"}

@@ -14,8 +14,11 @@ from fractions import Fraction
 from pathlib import Path
 from types import CodeType, FrameType
 
+import numpy as np
+
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARY = str(Path(functools.__file__).parent)
+_NUMPY = str(Path(np.__file__).parent)
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,9 @@ def _name_within(scope: Mapping[str, object], value: object) -> str | None:
 
 
 def _is_users(file: str) -> bool:
-    """Whether a file is neither combdiff's own nor Python's (whose `functools` may call combdiff back)."""
+    """Whether a file is none of combdiff's, and none of NumPy's or Python's, which call it back (`functools`)."""
     in_library = file.startswith(_LIBRARY) and "site-packages" not in file
-    return not file.startswith(_PACKAGE) and not in_library
+    return not file.startswith((_PACKAGE, _NUMPY)) and not in_library
 
 
 def shown(value: object) -> str:

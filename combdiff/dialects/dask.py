@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.dialects.numpy import NumPyDialect
 from combdiff.ir import MATRIX_TABLE, TABLE
-from combdiff.kernels import matrix_helpers, texts
+from combdiff.kernels import texts
 
 
 class DaskDialect(NumPyDialect):
@@ -34,7 +34,7 @@ class DaskDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Contractions in chunks; reads at positions that need the whole array as one."""
-        return {**texts("dask"), **matrix_helpers("np"), **self.solvers()}
+        return {**texts("dask"), **texts("numerics"), **self.solvers()}
 
     def largest(self, operand: str, axes: str) -> str:
         """Dask refuses the largest of no elements."""
@@ -105,7 +105,7 @@ class DaskDialect(NumPyDialect):
 
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """With the inverse: a system needs both of its arrays whole."""
-        return f'(_whole(lambda block: _inverse(block, "{name}"), {matrix}, {matrix}.shape) @ {right})'
+        return f'(_whole(lambda block: _inverse(np, block, "{name}"), {matrix}, {matrix}.shape) @ {right})'
 
     def called(self, text: str) -> str:
         """The result of a callable that the user gave."""

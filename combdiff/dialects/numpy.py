@@ -17,7 +17,7 @@ from math import factorial
 
 from combdiff.errors import UnsupportedError
 from combdiff.ir import MATRIX_TABLE, OWN, SCIPY, TABLE, Number
-from combdiff.kernels import matrix_helpers, texts
+from combdiff.kernels import texts
 
 # Powers that are written as something cheaper.
 _POWERS = {
@@ -84,7 +84,7 @@ class NumPyDialect:
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
-        return {**matrix_helpers(self.np), **texts("bands"), **texts("numpy"), **texts("schedules")}
+        return {**texts("numerics"), **texts("bands"), **texts("numpy"), **texts("schedules")}
 
     def solvers(self) -> Mapping[str, str]:
         """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
@@ -191,7 +191,7 @@ class NumPyDialect:
         if name in WORDS:
             return WORDS[name].format(*texts, np=self.np)
         if TABLE[name].numpy.startswith(OWN):
-            return f"_{TABLE[name].numpy.removeprefix(OWN)}({', '.join(texts)})"
+            return f"_{TABLE[name].numpy.removeprefix(OWN)}({self.np}, {', '.join(texts)})"
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"{self.np}.{TABLE[name].numpy}({', '.join((*texts, *map(str, TABLE[name].fixed)))})"
@@ -221,7 +221,7 @@ class NumPyDialect:
 
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """The inverse of a matrix times a vector or matrix; an error calls the matrix by name."""
-        return f'_linear_solve({matrix}, {right}, "{name}")'
+        return f'_linear_solve({self.np}, {matrix}, {right}, "{name}")'
 
     def number(self, text: str) -> str:
         """A function of Python numbers as a Python number."""
@@ -266,7 +266,7 @@ class CuPyDialect(NumPyDialect):
         found = dict(texts("numpy", self.np))
         for lacking in (", writeable=False", f'@{self.np}.errstate(invalid="ignore")\n'):
             found = {name: text.replace(lacking, "") for name, text in found.items()}
-        return {**found, **matrix_helpers(self.np), **self.solvers(), **texts("cupy")}
+        return {**found, **texts("numerics"), **self.solvers(), **texts("cupy")}
 
 
 class JaxDialect(NumPyDialect):
@@ -290,7 +290,7 @@ class JaxDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        return {**matrix_helpers(self.np), **self.solvers(), **texts("jax")}
+        return {**texts("numerics"), **self.solvers(), **texts("jax")}
 
     def real_type(self, arrays: Sequence[tuple[str, bool]], scalars: Sequence[tuple[str, bool]]) -> str:
         """JAX's own promotion: a number of a weak type is as wide as its numbers are, not as what stands beside it."""

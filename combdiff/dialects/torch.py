@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from combdiff.dialects.numpy import WORDS, NumPyDialect
 from combdiff.ir import OWN, SCIPY, TABLE
-from combdiff.kernels import matrix_helpers, texts
+from combdiff.kernels import texts
 
 _TORCH = {
     "real": "torch.real({0})",
@@ -75,10 +75,7 @@ class TorchDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index tensors."""
-        matrices = matrix_helpers(self.np)
-        eye = "dtype=torch.bool, device=matrix.device"
-        adjugate = {"_adjugate": matrices["_adjugate"].replace("dtype=bool", eye)}
-        return {**matrices, **adjugate, **self.solvers(), **texts("torch"), **texts("schedules")}
+        return {**texts("numerics"), **self.solvers(), **texts("torch"), **texts("schedules")}
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""
@@ -171,7 +168,7 @@ class TorchDialect(NumPyDialect):
         if name in WORDS:
             return WORDS[name].format(*texts, np="torch")
         if TABLE[name].numpy.startswith(OWN):
-            return f"_{TABLE[name].numpy.removeprefix(OWN)}({', '.join(texts)})"
+            return f"_{TABLE[name].numpy.removeprefix(OWN)}({self.np}, {', '.join(texts)})"
         if TABLE[name].numpy.startswith(SCIPY):
             return self.special_function(TABLE[name].numpy.removeprefix(SCIPY), texts, numbers)
         return f"torch.{TABLE[name].numpy}({', '.join(texts)})"

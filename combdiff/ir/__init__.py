@@ -7,27 +7,12 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 In the order in which data meets them: `sizes` (numbers and names), `domains` (index ranges, Spaces and their
 symmetries), `terms`, `relations` (numbers compared), `indices` (affine forms, δ, conditions), `primitives`,
 `special_functions`, `matrix_functions`, `decompositions` and `reductions` (the flat tables, with derivatives),
-`numerics` (functions that NumPy lacks), `implicit` (what solves an equation), `iteration` (steps done over and over),
-`largest` (what sums of exponentials are shifted by), `types` (every term has one), `cycles`, `substitution`, `groups`
+`implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
+shifted by), `types` (every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart), `groups`
 (of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps`
 (of scans, taken apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once),
 `outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive
 loops).
-In the order in which data meets them: `domains` (index ranges, Spaces and their symmetries), `terms`, `relations`
-(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions` and
-`decompositions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks), `implicit` (what solves
-an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are shifted by), `types`
-(every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart), `groups` (of symmetries, as
-products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of scans, taken
-apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`,
-`readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
-(numbers compared), `indices` (affine forms, δ, conditions), `primitives`, `special_functions`, `matrix_functions`,
-`decompositions` and `reductions` (the flat tables, with derivatives), `numerics` (functions that NumPy lacks),
-`implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
-shifted by), `types` (every term has one), `cycles`, `substitution`, `groups` (of symmetries, as products), `averages`
-(over them), `moduli`, `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `slices` (of what
-scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability` (names of bound
-variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -105,24 +90,6 @@ from combdiff.ir.let_form import (
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, is_primary, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus
-from combdiff.ir.numerics import (
-    adjugate,
-    cholesky,
-    eigvalsh,
-    eigvecsh,
-    expm,
-    inverse,
-    linear_solve,
-    logdet_positive,
-    products_of_others,
-    qr_r,
-    sinc_slope,
-    sqrtm,
-    svd_left,
-    svd_right,
-    svdvals,
-    wrapped,
-)
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import (
     HALF,
@@ -145,7 +112,7 @@ from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
-from combdiff.ir.sizes import Size, names_in, resized, size_parts, size_sum, size_value
+from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
@@ -256,7 +223,6 @@ __all__ = [
     "Whole",
     "access_name",
     "add",
-    "adjugate",
     "affine",
     "affine_parts",
     "apply",
@@ -270,7 +236,6 @@ __all__ = [
     "base_name",
     "bind_heavy",
     "canonical_names",
-    "cholesky",
     "conj",
     "conjugating_action",
     "connected",
@@ -279,12 +244,9 @@ __all__ = [
     "describe",
     "divide",
     "dtype_of",
-    "eigvalsh",
-    "eigvecsh",
     "element",
     "evaluate",
     "exact",
-    "expm",
     "extent",
     "factors_of",
     "first_index",
@@ -296,7 +258,6 @@ __all__ = [
     "image_under",
     "indicator",
     "inline_all",
-    "inverse",
     "is_access",
     "is_call",
     "is_complex",
@@ -316,8 +277,6 @@ __all__ = [
     "lambda_",
     "let",
     "letters_of",
-    "linear_solve",
-    "logdet_positive",
     "masked",
     "matrices_in",
     "mean_of",
@@ -335,9 +294,7 @@ __all__ = [
     "plain_subgroup",
     "power",
     "power_of",
-    "products_of_others",
     "put_back",
-    "qr_r",
     "readable",
     "register",
     "relation",
@@ -350,22 +307,18 @@ __all__ = [
     "share",
     "show_axis",
     "show_index",
-    "sinc_slope",
     "size_form",
     "size_of_axis",
+    "size_of_parts",
     "size_parts",
     "size_sum",
     "size_value",
     "split",
-    "sqrtm",
     "square",
     "squared_modulus",
     "subgroup_factors",
     "substitute",
     "subterms",
-    "svd_left",
-    "svd_right",
-    "svdvals",
     "tidy",
     "total",
     "type_of",
@@ -377,5 +330,4 @@ __all__ = [
     "whole_read",
     "with_symbol",
     "without_scipy",
-    "wrapped",
 ]

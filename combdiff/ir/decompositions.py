@@ -193,7 +193,7 @@ def _pinv_conjugate(at: Point, out: Out, k: Term, m: Term) -> Term:
 DECOMPOSITIONS = (
     MatrixRow(
         "cholesky",
-        '_cholesky({0}, "{0}")',
+        '_cholesky({np}, {0}, "{0}")',
         r"\operatorname{chol}",
         domain="X positive definite",
         cost=Fraction(1, 3),
@@ -203,7 +203,7 @@ DECOMPOSITIONS = (
     ),
     MatrixRow(
         "eigvalsh",
-        "_eigvalsh({0})",
+        "_eigvalsh({np}, {0})",
         r"\operatorname{eigvalsh}",
         domain="distinct eigenvalues",
         cost=Fraction(4, 3),
@@ -215,7 +215,7 @@ DECOMPOSITIONS = (
     ),
     MatrixRow(
         "eigvecsh",
-        "_eigvecsh({0})",
+        "_eigvecsh({np}, {0})",
         r"\operatorname{eigvecsh}",
         domain="distinct eigenvalues",
         cost=Fraction(9),
@@ -225,7 +225,7 @@ DECOMPOSITIONS = (
     ),
     MatrixRow(
         "svdvals",
-        "_svdvals({0})",
+        "_svdvals({np}, {0})",
         r"\operatorname{svdvals}",
         partial=_half(_singular_value),
         conjugate_partial=_half(_conjugated(_singular_value)),
@@ -239,7 +239,7 @@ DECOMPOSITIONS = (
     ),
     MatrixRow(
         "svd_left",
-        "_svd_left({0})",
+        "_svd_left({np}, {0})",
         r"\operatorname{svd\_left}",
         partial=_sum(_left_within, _left_beyond, _phase),
         conjugate_partial=_sum(_left_conjugate_within, _phase_conjugate),
@@ -251,7 +251,7 @@ DECOMPOSITIONS = (
     ),
     MatrixRow(
         "svd_right",
-        "_svd_right({0})",
+        "_svd_right({np}, {0})",
         r"\operatorname{svd\_right}",
         partial=_right,
         conjugate_partial=_right_conjugate,
@@ -264,7 +264,7 @@ DECOMPOSITIONS = (
     ),
     MatrixRow(
         "qr_r",
-        '_qr_r({0}, "{0}")',
+        '_qr_r({np}, {0}, "{0}")',
         r"\operatorname{qr\_r}",
         partial=_qr,
         conjugate_partial=_qr_conjugate,
@@ -297,7 +297,14 @@ def _by_block(*_: object) -> Term:
 
 PRIMARY = tuple(
     MatrixRow(
-        name, f"_{name}({{0}})", rf"\operatorname{{{name}}}", _by_block, domain, cost, natural=False, primary=True
+        name,
+        f"_{name}({{np}}, {{0}})",
+        rf"\operatorname{{{name}}}",
+        _by_block,
+        domain,
+        cost,
+        natural=False,
+        primary=True,
     )
     for name, domain, cost in (
         ("expm", "everywhere", Fraction(20)),

@@ -20,7 +20,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,18 +32,6 @@ from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import is_matrix_function
-from combdiff.ir.numerics import (
-    cholesky,
-    eigvalsh,
-    eigvecsh,
-    expm,
-    products_of_others,
-    qr_r,
-    sqrtm,
-    svd_left,
-    svd_right,
-    svdvals,
-)
 from combdiff.ir.primitives import TABLE
 from combdiff.ir.relations import Relation
 from combdiff.ir.substitution import subterms
@@ -64,6 +52,7 @@ from combdiff.ir.terms import (
     remembered,
 )
 from combdiff.ir.types import is_domain, type_of
+from combdiff.kernels import for_numpy
 
 Scope = Mapping[Var, Any]
 
@@ -100,18 +89,11 @@ _MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "amax_ties": lambda arrays: (arrays == np.max(arrays, (-2, -1), keepdims=True)).sum((-2, -1)) * 1.0,
     "amin_ties": lambda arrays: (arrays == np.min(arrays, (-2, -1), keepdims=True)).sum((-2, -1)) * 1.0,
     "signdet": lambda matrices: np.linalg.slogdet(matrices)[0],
-    "cholesky": lambda matrices: cholesky(matrices, "matrix"),
-    "eigvalsh": eigvalsh,
-    "eigvecsh": eigvecsh,
-    "svdvals": svdvals,
-    "svd_left": svd_left,
-    "svd_right": svd_right,
-    "qr_r": lambda matrices: qr_r(matrices, "matrix"),
+    **{name: for_numpy(name) for name in ("eigvalsh", "eigvecsh", "svdvals", "svd_left", "svd_right", "expm", "sqrtm")},
+    **{name: partial(for_numpy(name), name="matrix") for name in ("cholesky", "qr_r")},
     "pinv": np.linalg.pinv,
-    "expm": expm,
-    "sqrtm": sqrtm,
     "prod": lambda arrays: np.prod(arrays, (-2, -1)),
-    "prod_others": products_of_others,
+    "prod_others": for_numpy("products_of_others"),
     "cumprod": lambda arrays: np.cumprod(arrays, -1),
     "argsort": lambda arrays: np.argsort(arrays, -1, stable=True),
     "argmax": lambda arrays: np.argmax(arrays, -1),

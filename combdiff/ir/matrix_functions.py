@@ -154,7 +154,7 @@ _LOGDET = MatrixRow(
 
 
 _ROWS = (
-    MatrixRow("inv", '_inverse({0}, "{0}")', "{}^{-1}", _inv, "X invertible", Fraction(1)),
+    MatrixRow("inv", '_inverse({np}, {0}, "{0}")', "{}^{-1}", _inv, "X invertible", Fraction(1)),
     MatrixRow(
         "det",
         "{np}.linalg.det({0})",
@@ -164,12 +164,12 @@ _ROWS = (
         Fraction(1, 3),
         result="",
     ),
-    MatrixRow("adj", "_adjugate({0})", r"\operatorname{adj}", _adj, "X invertible", Fraction(4, 3)),
+    MatrixRow("adj", "_adjugate({np}, {0})", r"\operatorname{adj}", _adj, "X invertible", Fraction(4, 3)),
     _LOGDET,
     replace(
         _LOGDET,
         name="logdet_positive",
-        numpy='_logdet_positive({0}, "{0}")',
+        numpy='_logdet_positive({np}, {0}, "{0}")',
         latex=r"\log\det",
         domain="X positive definite",
         cost=Fraction(1, 6),

@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import DifferentiationError, UnsupportedError
-from combdiff.ir import numerics
 from combdiff.ir.indices import Coordinate, unequal
 from combdiff.ir.relations import OPPOSITES, SIGNS, relation
 from combdiff.ir.terms import ONE, ZERO, Number, Primitive, Term, add, conj, exact, mul, negate
+from combdiff.kernels import for_numpy
 from combdiff.records import dataclass
 
 Derivative = Callable[..., Term]
 
 SCIPY = "scipy.special."  # before the name of a function that SciPy has
-OWN = "numerics."  # before the name of a function of `ir.numerics`, which emitted source carries with it
+OWN = "numerics."  # before the name of a function of `kernels.numerics`, which emitted source carries with it
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,7 @@ class Row:
     def numerical(self) -> Callable[..., Any]:
         """NumPy's or SciPy's function. Raises UnsupportedError where SciPy is needed and not installed."""
         if self.numpy.startswith(OWN):
-            own: Callable[..., Any] = getattr(numerics, self.numpy.removeprefix(OWN))
-            return own
+            return for_numpy(self.numpy.removeprefix(OWN))
         if not self.numpy.startswith(SCIPY):
             found: Callable[..., Any] = getattr(np, self.numpy)
             return found
@@ -98,7 +97,7 @@ def no_derivative_by_order(name: str) -> Derivative:
     return refused
 
 
-HALF = Number(Fraction(1, 2))
+HALF: Number = Number(Fraction(1, 2))
 
 
 def function(name: str, *arguments: Term) -> Term:

@@ -90,7 +90,7 @@ REDUCTIONS = (
     *_of_extreme("amax"),
     *_of_extreme("amin"),
     _row("prod", "{np}.prod({np}.prod({0}, -1), -1)", r"\prod", lambda at, _, k, m: at("prod_others", k, m), ""),
-    _row("prod_others", "_products_of_others({0})", r"\operatorname{prod\_others}", _two_out, "rc"),
+    _row("prod_others", "_products_of_others({np}, {0})", r"\operatorname{prod\_others}", _two_out, "rc"),
     replace(_row("cumprod", "{np}.cumprod({0}, -1)", r"\operatorname{cumprod}", _running, "rc"), natural=False),
     _order("argsort", "{np}.argsort({0}, stable=True)", "rc"),
     _order("argmax", "{np}.argmax({0}, -1)", "r"),

@@ -22,7 +22,7 @@ from functools import cached_property, wraps
 from math import ulp
 from threading import RLock
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from combdiff.errors import UnsupportedError
 from combdiff.ir.domains import Domain, Function, Space, Whole
@@ -34,21 +34,45 @@ Result = TypeVar("Result")
 
 MOST_BITS = 10_000  # of an exact number, some 3000 digits: Python prints no more than 4300
 
-_interned: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 _interning = RLock()
+
+
+class _Reference(ref[Any]):
+    """A weak reference to a term, under its key among the terms that there are."""
+
+    __slots__ = ("key",)
+    key: tuple[object, ...]
+
+
+_interned: dict[tuple[object, ...], _Reference] = {}
+
+
+def _forget(reference: _Reference) -> None:
+    """Drop the key of a term that is gone, unless an equal term has been made since."""
+    with _interning:
+        if _interned.get(reference.key) is reference:
+            del _interned[reference.key]
 
 
 class _Interning(type):
     """Makes construction return the one object that stands for an equal term."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        key: tuple[object, ...] = ()
         if not kwargs and "identity" not in cls.__dict__:  # the arguments are the identity, but for defaults left out
-            known = _interned.get((cls, *args))
-            if known is not None:
+            reference = _interned.get(key := (cls, *args))
+            if reference is not None and (known := reference()) is not None:
                 return known
         term = super().__call__(*args, **kwargs)
-        with _interning:  # the dictionary's own setdefault lets two threads make one term twice
-            return _interned.setdefault((cls, *term.identity()), term)
+        if len(key) <= len(term.__match_args__):
+            key = cls, *term.identity()
+        with _interning:  # or two threads would make one term twice
+            reference = _interned.get(key)
+            if reference is not None and (known := reference()) is not None:
+                return known
+            made = _interned[key] = _Reference(term, _forget)
+            made.key = key
+        return term
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,6 +154,8 @@ def _part_identity(part: Scalar) -> object:
     """What tells a part of a number from others: 2, 2.0 and a fraction 2/1 are three, 0.0 and −0.0 two."""
     if isinstance(part, float):
         return "float", repr(part)
+    if type(part) is int and part.bit_length() <= MOST_BITS:
+        return part
     if max(part.numerator.bit_length(), part.denominator.bit_length()) > MOST_BITS:
         raise UnsupportedError(
             f"an exact number has more than {digits(MOST_BITS)} digits", hint="write a float, or use other units"
@@ -418,6 +444,8 @@ def _flatten(parts: tuple[Term, ...], kind: type[Term]) -> list[Term]:
 
     So y·y stays a graph of one shared y, and repeated squaring does not multiply terms.
     """
+    if kind not in map(type, parts):
+        return list(parts)
     nested = [part for part in parts if isinstance(part, kind)]
     flat = [inner for part in parts for inner in (part.children if isinstance(part, kind) else (part,))]
     return list(parts) if len(set(nested)) < len(nested) or (nested and len(flat) > MOST_JOINED[kind]) else flat
@@ -467,7 +495,7 @@ def _fold(
         if not isinstance(term, Number):
             rest.append(term)
         elif term is not start:
-            constant = combine(constant, term)
+            constant = term if constant is start and term.exact else combine(constant, term)
             if constant.exact and not type(constant.real) is type(constant.imag) is int:
                 constant = Number(tidy(constant.real), tidy(constant.imag))  # type: ignore[arg-type]
     return constant, rest

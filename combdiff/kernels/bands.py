@@ -1,7 +1,7 @@
 """Convolutions and correlations of emitted NumPy source: windows that slide along an axis, multiplied by blocks.
 
     y[i] = Σ_k x[i + k]·w[k]      i by blocks of 32:  y[32n : 32n + 32] = x[32n : 32n + 31 + len(w)] @ band
-    band[m, i] = w[m − i]         made once per call, its width chosen by `block_size`
+    band[m, i] = w[m − i]         made once per call, its width chosen by `_block_size`
 
 Nothing is copied where rows lie one after the other in memory: all of them slide as one, over the ends of rows too,
 with results there that are left out. Blocks of windows overlap, as rows of matrices for BLAS must not; every second
@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.ir import wrapped as _wrapped
+from combdiff.kernels.numerics import _wrapped
 
 CHUNK = 1 << 17  # elements that are laid out at a time: more fill a cache, of fewer products take one thread
 
 
-def block_size(width: int, inner: int, outer: int, stride: int, count: int) -> int:
+def _block_size(width: int, inner: int, outer: int, stride: int, count: int) -> int:
     """How many windows to multiply at once: for few, products are narrow; for many, the band is wide, and too large."""
 
     def price(size: Any) -> Any:
@@ -54,7 +54,7 @@ def _lay(room: Any, array: Any, axis: Any, start: Any, wrap: Any) -> Any:
     """Write the elements from start on along an axis over zeros, or the array again and again where it wraps."""
     total, size, rest = room.shape[axis], array.shape[axis], (slice(None),) * (array.ndim - 1 - axis)
     if wrap and total > 4 * size:
-        room[...] = _wrapped(array, axis, start, total)
+        room[...] = _wrapped(np, array, axis, start, total)
         return room
     turns = range(start // size, (start + total - 1) // size + 1) if wrap else (0,)
     for first in (turn * size - start for turn in turns):  # where in the room the array begins
@@ -204,7 +204,7 @@ def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weight
         return _short(array.reshape(-1, array.shape[kept]), start, wrap, weights, count).reshape(shape)
     matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
     inner, outer = matrix.shape[1:]
-    block = block_size(width, inner, outer, stride, count)
+    block = _block_size(width, inner, outer, stride, count)
     pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
     total, band = _size(shape[:kept]) * pitch, _band(matrix, block, stride)
     result = np.empty((-(-total // block), block * outer), dtype)
@@ -276,7 +276,7 @@ def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any,
         windows = np.lib.stride_tricks.as_strided(rows, (*other.shape, width), strides, writeable=False)
         return np.einsum(windows, list(range(kept + 2)), other, list(range(kept + 1)), [kept + 1])
     inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
-    block = block_size(width, inner, outer, stride, count)
+    block = _block_size(width, inner, outer, stride, count)
     pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
     total = _size(other.shape[:kept]) * pitch
     factors = np.zeros((-(-total // block), block * outer), other.dtype)

@@ -1,4 +1,4 @@
-"""The positions at which conditions hold as boxes of them, never an array of them all: integers, for every library.
+"""The positions at which conditions hold as boxes of them, never an array of them all, for every library.
 
     Σ_{j ≤ i} A[i, j]·x[j]        A[4:, :4] @ x[:4],  and the same of the two triangles that are left, …
 
@@ -9,7 +9,8 @@ those in which none does are dropped, the others are halved again, down to some 
 selects. There are at most some MOST of these, of about as many boxes in all. The form of a bound is to be at least 0,
 and not 0 where it is `apart` (which may be less).
 
-What is done with arrays within the boxes is in the module of each library: `_keep`, `_within`.
+What is done with arrays within a box is here, too, in words that the libraries share: `xp` is the library, and `arange`
+makes positions where its arrays are. A library's module adds the boxes up: `_keep`, `_within`.
 
 Invariant: every position at which all conditions hold is in a box, and none at which a congruence fails; a bound that
 does not hold throughout a box is told with it.
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from typing import Any
 
 SMALL = 16384  # elements of a box that is not halved any more
@@ -129,7 +131,8 @@ def _classes(sizes: Any, conditions: Any) -> Any:
 def _boxes(sizes: Any, conditions: Any) -> Any:
     """Slices along all labels that have the positions at which conditions hold, and the bounds to be looked at."""
     found = []
-    for offsets, strides, bounds in _classes(sizes, conditions) if 0 not in sizes else ():
+    classes = _classes(sizes, conditions) if 0 not in sizes else []
+    for offsets, strides, bounds in classes:
         counts = [max(0, -(-(n - o) // s)) for n, o, s in zip(sizes, offsets, strides, strict=True)]
         inner = {}
         for bound in bounds:
@@ -140,7 +143,16 @@ def _boxes(sizes: Any, conditions: Any) -> Any:
             lanes = zip(box, offsets, strides, strict=True)
             slices = tuple(slice(o + s * low, o + s * (high - 1) + 1, s) for (low, high), o, s in lanes)
             found.append((slices, tuple(inner[bound] for bound in left)))
+    if len(classes) == len(found) == 1 and found[0][1] and math.prod(classes[0][1]) == 1 and not any(classes[0][0]):
+        return [_widened(found[0], sizes, classes[0][2])]
     return found
+
+
+def _widened(found: Any, sizes: Any, bounds: Any) -> Any:
+    """All positions, with all bounds, in place of a box that is masked anyway and has at least half of them."""
+    many = math.prod(part.stop - part.start for part in found[0])
+    whole = tuple(slice(0, size, 1) for size in sizes), tuple(bounds)
+    return whole if 2 * many >= math.prod(sizes) else found
 
 
 def _by_host(bounds: Any, hosts: Any, out: Any, count: Any) -> Any:
@@ -148,3 +160,53 @@ def _by_host(bounds: Any, hosts: Any, out: Any, count: Any) -> Any:
     used = {label for _, steps, *_ in bounds for label, step in enumerate(steps) if step}
     own = [[b for b in bounds if not used <= set(out) and hosts[b[0]] == n] for n in range(count)]
     return own, [b for b in bounds if not any(b in group for group in own)]
+
+
+def _kept(xp: Any, arange: Any, array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
+    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
+    for _, steps, form, apart in bounds:
+        for axis, label in enumerate(pattern):
+            if steps[label]:
+                places = arange(box[label].start, box[label].stop, box[label].step)
+                form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
+        array = xp.where(form != 0 if apart else form >= 0, array, 0)
+    return array
+
+
+def _kept_parts(xp: Any, arange: Any, array: Any, conditions: Any) -> Any:
+    """The boxes in which conditions hold, each with the array in it."""
+    for box, bounds in _boxes(tuple(array.shape), conditions):
+        yield box, _kept(xp, arange, array[box], bounds, box, range(array.ndim))
+
+
+def _product_parts(
+    selected: Any, function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any
+) -> Any:
+    """Boxes in which conditions hold, each with the function of the arrays in it, `selected` where bounds are left."""
+    for box, bounds in _boxes(sizes, conditions):
+        pairs = zip(arrays, patterns, strict=True)
+        parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
+        found = selected(function, parts, patterns, out, box, bounds, hosts) if bounds else function(*parts)
+        yield tuple(box[label] for label in out), found
+
+
+def _selection(words: Any, function: Any, parts: Any, patterns: Any, out: Any, box: Any, *given: Any) -> Any:
+    """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
+
+    Where a part is infinite or nan beside what meets them, finite numbers stand for it. The words are the library, what
+    makes positions, and whether it looks at values: a result that is finite throughout is done then.
+    """
+    (xp, arange, looks), (bounds, hosts) = words, given
+    own, last = _by_host(bounds, hosts, out, len(parts))
+    groups = list(zip(own, patterns, strict=True))
+    kept = [_kept(xp, arange, part, group, box, p) for part, (group, p) in zip(parts, groups, strict=True)]
+    result = function(*kept)
+    if any(own) and len(parts) > 1 and not (looks and xp.isfinite(result).all()):
+        whole = map(xp.ones_like, parts)
+        ones = [_kept(xp, arange, part, group, box, p) for part, (group, p) in zip(whole, groups, strict=True)]
+        finite = [xp.isfinite(part) for part in kept]
+        clean = function(*(xp.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
+        left, right = (xp.where(well, 0, one) for well, one in zip(finite, ones, strict=True))
+        spoilt = function(left, ones[1]) + function(ones[0], right)
+        result = xp.where(spoilt == 0, clean, result)
+    return _kept(xp, arange, result, last, box, out)

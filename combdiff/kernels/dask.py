@@ -10,6 +10,7 @@ Invariant: nothing is computed before the user asks for it.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import dask.array as da
@@ -19,6 +20,7 @@ from combdiff.kernels.numpy import _gather as _gather_block
 from combdiff.kernels.numpy import _keep as _keep_block
 from combdiff.kernels.numpy import _spread as _spread_block
 from combdiff.kernels.numpy import _within as _within_block
+from combdiff.kernels.positions import _folded, _sums_up_to
 
 
 def _contract(subscripts: Any, left: Any, right: Any) -> Any:
@@ -131,38 +133,14 @@ def _spread(array: Any, along: Any, shape: Any) -> Any:
 
 def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    size = array.shape[axis]
-    if sign > 0:
-        array, bound = da.flip(array, axis), bound + (size - 1)
-    none = da.zeros((*array.shape[:axis], 1, *array.shape[axis + 1 :]), dtype=array.dtype)
-    sums = da.concatenate([none, da.cumsum(array, axis)], axis)
-    places = da.clip(bound + 1, 0, size)
+    sums, places = _sums_up_to(da, array, axis, sign, bound)
     found = sums[(slice(None),) * axis + (places.reshape(-1) if places.ndim else places,)]
     return found.reshape((*sums.shape[:axis], *places.shape, *sums.shape[axis + 1 :]))
 
 
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
     """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
-    if stride < 0:
-        array, stride, start = da.flip(array, 0), -stride, start + stride * (array.shape[0] - 1)
-
-    def placed(first: Any) -> Any:  # the columns from there on that lie side by side
-        part = array[:, first : first + stride]
-        count, width, *rest = part.shape
-        if stride > width:
-            gap = da.zeros((count, stride - width, *rest), dtype=array.dtype)
-            part = da.concatenate([part, gap], 1)
-        place = start + first
-        row = part.reshape((count * stride, *rest))[max(0, -place) : max(0, size - place)]
-        before = min(max(0, place), size)
-        lengths = before, size - before - row.shape[0]
-        ends = [da.zeros((length, *rest), dtype=array.dtype) for length in lengths]
-        return da.concatenate([ends[0], row, ends[1]], 0)
-
-    total = placed(0)
-    for first in range(stride, array.shape[1], stride):
-        total = total + placed(first)
-    return total
+    return _folded(da, functools.partial(da.zeros, dtype=array.dtype), array, stride, start, size)
 
 
 def _keep(array: Any, conditions: Any) -> Any:

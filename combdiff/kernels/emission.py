@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
-STANDARD = ("functools", "itertools")
+STANDARD = ("functools", "itertools", "math")
 
 
 @cache
@@ -36,7 +36,7 @@ def texts(module: str, np: str = "np") -> Mapping[str, str]:
                     taken |= _renamed(texts(path.rpartition(".")[2], np), alias.name, alias.asname or alias.name)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.isupper():
                 numbers[name] = str(eval(compile(ast.Expression(value), module, "eval"), {}))
-            case ast.FunctionDef(name=name, lineno=start, end_lineno=end, decorator_list=decorators):
+            case ast.FunctionDef(name=name, lineno=start, end_lineno=end, decorator_list=decorators) if name[0] == "_":
                 first = min([start, *(decorator.lineno for decorator in decorators)])
                 found[name] = "\n".join(lines[first - 1 : end]) + "\n"
     return {**{name: _plain(text, numbers, np) for name, text in found.items()}, **taken}
@@ -49,11 +49,11 @@ def _renamed(module: Mapping[str, str], name: str, new: str) -> dict[str, str]:
 
 
 def needed(helpers: Mapping[str, str], functions: Iterable[str]) -> dict[str, str]:
-    """Those of the helpers that functions call, and that these call, in the order in which helpers has them."""
+    """Those of the helpers that functions name, and that these name, in the order in which helpers has them."""
     used, todo = set[str](), list(functions)
     while todo:
         text = todo.pop()
-        called = helpers.keys() & set(re.findall(r"\w+(?=\()", text)) - used
+        called = helpers.keys() & set(re.findall(r"\w+", text)) - used
         used |= called
         todo += [helpers[name] for name in called]
     return {name: text for name, text in helpers.items() if name in used}
@@ -66,11 +66,11 @@ def standard_imports(functions: Iterable[str]) -> list[str]:
 
 
 def _plain(text: str, numbers: Mapping[str, str], np: str) -> str:
-    text = re.sub(r"^ *def .*$", lambda line: _untyped(line[0]), text, flags=re.MULTILINE)
+    text = re.sub(r"^ *(?:def .*|\) -> Any:)$", lambda line: _untyped(line[0]), text, flags=re.MULTILINE)
     text = re.sub(r": Any\b|, strict=True", "", text)
     for name, number in numbers.items():
         text = re.sub(rf"\b{name}\b", number, text)
-    return text if np == "np" else text.replace("np.", f"{np}.")
+    return text if np == "np" else re.sub(r"\bnp\b", np, text)
 
 
 def _untyped(head: str) -> str:

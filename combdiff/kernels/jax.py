@@ -15,22 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from combdiff.kernels.boxes import _boxes, _by_host
+from combdiff.kernels.boxes import _kept_parts, _product_parts, _selection
+from combdiff.kernels.positions import _folded, _gathered, _sums_up_to
 
 
 def _gather(array: Any, axes: Any, shape: Any) -> Any:
     """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
     if 0 in shape or 0 in array.shape:
         return jnp.zeros(shape, array.dtype)
-    grid = jnp.indices(shape, sparse=True)
-    inside, index = True, []
-    for size, (start, steps, divisor, wrap) in zip(array.shape, axes, strict=True):
-        position = start + sum(step * t for step, t in zip(steps, grid, strict=True))
-        inside = inside & (position % divisor == 0)
-        position = position // divisor % size if wrap else position // divisor
-        inside = inside & (position >= 0) & (position < size)
-        index.append(jnp.clip(position, 0, size - 1))
-    return jnp.where(inside, array[tuple(index)], array.dtype.type(0))
+    return _gathered(jnp, jnp.arange, array, axes, shape)
 
 
 def _scatter(values: Any, index: Any, size: Any) -> Any:
@@ -41,36 +34,13 @@ def _scatter(values: Any, index: Any, size: Any) -> Any:
 
 def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    size = array.shape[axis]
-    if sign > 0:
-        array, bound = jnp.flip(array, axis), bound + (size - 1)
-    none = jnp.zeros((*array.shape[:axis], 1, *array.shape[axis + 1 :]), dtype=array.dtype)
-    sums = jnp.concatenate([none, jnp.cumsum(array, axis)], axis)
-    return sums[(slice(None),) * axis + (jnp.clip(bound + 1, 0, size),)]
+    sums, places = _sums_up_to(jnp, array, axis, sign, bound)
+    return sums[(slice(None),) * axis + (places,)]
 
 
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
     """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
-    if stride < 0:
-        array, stride, start = jnp.flip(array, 0), -stride, start + stride * (array.shape[0] - 1)
-
-    def placed(first: Any) -> Any:  # the columns from there on that lie side by side
-        part = array[:, first : first + stride]
-        count, width, *rest = part.shape
-        if stride > width:
-            gap = jnp.zeros((count, stride - width, *rest), dtype=array.dtype)
-            part = jnp.concatenate([part, gap], 1)
-        place = start + first
-        row = part.reshape((count * stride, *rest))[max(0, -place) : max(0, size - place)]
-        before = min(max(0, place), size)
-        lengths = before, size - before - row.shape[0]
-        ends = [jnp.zeros((length, *rest), dtype=array.dtype) for length in lengths]
-        return jnp.concatenate([ends[0], row, ends[1]], 0)
-
-    total = placed(0)
-    for first in range(stride, array.shape[1], stride):
-        total = total + placed(first)
-    return total
+    return _folded(jnp, functools.partial(jnp.zeros, dtype=array.dtype), array, stride, start, size)
 
 
 def _spread(array: Any, along: Any, shape: Any) -> Any:
@@ -117,35 +87,6 @@ def _rescaled(array: Any, scale: Any) -> Any:
     return array / scale
 
 
-def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
-    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
-    for _, steps, form, apart in bounds:
-        for axis, label in enumerate(pattern):
-            if steps[label]:
-                places = jnp.arange(box[label].start, box[label].stop, box[label].step)
-                form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
-        array = jnp.where(form != 0 if apart else form >= 0, array, 0)
-    return array
-
-
-def _selected(function: Any, parts: Any, patterns: Any, out: Any, box: Any, bounds: Any, hosts: Any) -> Any:
-    """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
-
-    Where a part is infinite or nan beside what meets them, finite numbers stand for it.
-    """
-    own, last = _by_host(bounds, hosts, out, len(parts))
-    kept = [_kept(part, group, box, pattern) for part, group, pattern in zip(parts, own, patterns, strict=True)]
-    result = function(*kept)
-    if any(own) and len(parts) > 1:
-        whole = [_kept(jnp.ones_like(p), group, box, q) for p, group, q in zip(parts, own, patterns, strict=True)]
-        finite = [jnp.isfinite(part) for part in kept]
-        clean = function(*(jnp.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
-        left, right = (jnp.where(well, 0, ones) for well, ones in zip(finite, whole, strict=True))
-        spoilt = function(left, whole[1]) + function(whole[0], right)
-        result = jnp.where(spoilt == 0, clean, result)
-    return _kept(result, last, box, out)
-
-
 def _part(array: Any, slices: Any) -> Any:
     """An array with zeros beside the slices of it."""
     return jnp.zeros_like(array).at[slices].set(array[slices])
@@ -155,19 +96,16 @@ def _part(array: Any, slices: Any) -> Any:
 def _keep(array: Any, conditions: Any) -> Any:
     """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
     result = jnp.zeros_like(array)
-    for box, bounds in _boxes(tuple(array.shape), conditions):
-        result = result.at[box].add(_kept(array[box], bounds, box, range(array.ndim)))
+    for box, part in _kept_parts(jnp, jnp.arange, array, conditions):
+        result = result.at[box].add(part)
     return result
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2, 3, 4, 5, 6))
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
     """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
-    product = functools.partial(jnp.einsum, function)
+    selected, product = functools.partial(_selection, (jnp, jnp.arange, False)), functools.partial(jnp.einsum, function)
     result = jnp.zeros([sizes[label] for label in out], jnp.result_type(*arrays))
-    for box, bounds in _boxes(sizes, conditions):
-        pairs = zip(arrays, patterns, strict=True)
-        parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
-        part = _selected(product, parts, patterns, out, box, bounds, hosts) if bounds else product(*parts)
-        result = result.at[tuple(box[label] for label in out)].add(part)
+    for box, part in _product_parts(selected, product, arrays, patterns, out, sizes, conditions, hosts):
+        result = result.at[box].add(part)
     return result

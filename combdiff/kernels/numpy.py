@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.ir import adjugate as _adjugate
-from combdiff.ir import wrapped as _wrapped
-from combdiff.kernels.boxes import _boxes, _by_host
+from combdiff.kernels.boxes import _kept_parts, _product_parts, _selection
+from combdiff.kernels.numerics import _adjugate, _wrapped
+from combdiff.kernels.positions import _gathered, _sums_up_to
 
 GRAM_BLOCK = 2**20  # elements that `_gram` weights at a time
 GRAM_SMALL = 2**15  # and of arrays that it weights as a whole
@@ -39,7 +39,7 @@ def _view(array: Any, axes: Any, shape: Any) -> Any:
         high = start + sum(max(0, step * (n - 1)) for step, n in zip(steps, shape, strict=True))
         if low < 0 or high >= size:
             if wrap and size:
-                array = _wrapped(array, axis, low, high + 1 - low)
+                array = _wrapped(np, array, axis, low, high + 1 - low)
             else:
                 first, total = max(low, 0), high + 1 - low
                 inner = array[(slice(None),) * axis + (slice(first, max(high + 1, first)),)]
@@ -59,15 +59,7 @@ def _gather(array: Any, axes: Any, shape: Any) -> Any:
     """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
     if 0 in shape or 0 in array.shape:
         return np.zeros(shape, array.dtype)
-    grid = np.indices(shape, sparse=True)
-    inside, index = True, []
-    for size, (start, steps, divisor, wrap) in zip(array.shape, axes, strict=True):
-        position = start + sum(step * t for step, t in zip(steps, grid, strict=True))
-        inside = inside & (position % divisor == 0)
-        position = position // divisor % size if wrap else position // divisor
-        inside = inside & (position >= 0) & (position < size)
-        index.append(np.clip(position, 0, size - 1))
-    return np.where(inside, array[tuple(index)], array.dtype.type(0))
+    return _gathered(np, np.arange, array, axes, shape)
 
 
 def _place(array: Any, axes: Any, shape: Any) -> Any:
@@ -98,12 +90,8 @@ def _scatter(values: Any, index: Any, size: Any) -> Any:
 
 def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    size = array.shape[axis]
-    if sign > 0:
-        array, bound = np.flip(array, axis), bound + (size - 1)
-    none = np.zeros((*array.shape[:axis], 1, *array.shape[axis + 1 :]), dtype=array.dtype)
-    sums = np.concatenate([none, np.cumsum(array, axis)], axis)
-    return sums[(slice(None),) * axis + (np.clip(bound + 1, 0, size),)]
+    sums, places = _sums_up_to(np, array, axis, sign, bound)
+    return sums[(slice(None),) * axis + (places,)]
 
 
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
@@ -273,10 +261,10 @@ def _det_times_inverse(matrix: Any) -> Any:
     try:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
-        return _adjugate(matrix)
+        return _adjugate(np, matrix)
     sizes = [np.abs(each).max((-2, -1), initial=0) * matrix.shape[-1] for each in (matrix, inverse)]
     if not np.all(sizes[0] * sizes[1] * np.finfo(inverse.dtype).eps ** 0.5 < 0.01):
-        return _adjugate(matrix)
+        return _adjugate(np, matrix)
     return np.linalg.det(matrix)[..., None, None] * inverse
 
 
@@ -340,36 +328,6 @@ def _rescaled(array: Any, scale: Any) -> Any:
     return array if (scale == 1).all() else array / scale
 
 
-def _kept(array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
-    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
-    for _, steps, form, apart in bounds:
-        for axis, label in enumerate(pattern):
-            if steps[label]:
-                places = np.arange(box[label].start, box[label].stop, box[label].step)
-                form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
-        array = np.where(form != 0 if apart else form >= 0, array, 0)
-    return array
-
-
-@np.errstate(invalid="ignore")
-def _selected(function: Any, parts: Any, patterns: Any, out: Any, box: Any, bounds: Any, hosts: Any) -> Any:
-    """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
-
-    Where a part is infinite or nan beside what meets them, finite numbers stand for it.
-    """
-    own, last = _by_host(bounds, hosts, out, len(parts))
-    kept = [_kept(part, group, box, pattern) for part, group, pattern in zip(parts, own, patterns, strict=True)]
-    result = function(*kept)
-    if any(own) and len(parts) > 1 and not np.isfinite(result).all():
-        whole = [_kept(np.ones_like(p), group, box, q) for p, group, q in zip(parts, own, patterns, strict=True)]
-        finite = [np.isfinite(part) for part in kept]
-        clean = function(*(np.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
-        left, right = (np.where(well, 0, ones) for well, ones in zip(finite, whole, strict=True))
-        spoilt = function(left, whole[1]) + function(whole[0], right)
-        result = np.where(spoilt == 0, clean, result)
-    return _kept(result, last, box, out)
-
-
 def _part(array: Any, slices: Any) -> Any:
     """An array with zeros beside the slices of it."""
     result = np.zeros_like(array)
@@ -380,17 +338,24 @@ def _part(array: Any, slices: Any) -> Any:
 def _keep(array: Any, conditions: Any) -> Any:
     """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
     result = np.zeros_like(array)
-    for box, bounds in _boxes(tuple(array.shape), conditions):
-        result[box] += _kept(array[box], bounds, box, range(array.ndim))
+    for box, part in _kept_parts(np, np.arange, array, conditions):
+        result[box] += part
     return result
+
+
+@np.errstate(invalid="ignore")
+def _selected(*given: Any) -> Any:
+    """The function of parts over a box, of what meets bounds alone."""
+    return _selection((np, np.arange, True), *given)
 
 
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
     """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
-    result = np.zeros([sizes[label] for label in out], np.result_type(*arrays))
-    for box, bounds in _boxes(sizes, conditions):
-        pairs = zip(arrays, patterns, strict=True)
-        parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
-        part = _selected(function, parts, patterns, out, box, bounds, hosts) if bounds else function(*parts)
-        result[tuple(box[label] for label in out)] += part
-    return result
+    shape, result = tuple(sizes[label] for label in out), None
+    for box, part in _product_parts(_selected, function, arrays, patterns, out, sizes, conditions, hosts):
+        if result is None and len(arrays) == 2 and part.shape == shape != ():
+            result = part  # an array of its own, as a product is
+            continue
+        result = np.zeros(shape, np.result_type(*arrays)) if result is None else result
+        result[box] += part
+    return np.zeros(shape, np.result_type(*arrays)) if result is None else result

@@ -218,12 +218,11 @@ def _towards(index: Var, edge: Edge) -> tuple[Var, Chain]:
 
 
 def _inner(vectors: list[Chain]) -> Chain:
-    """Σ_i of the product of vectors at i: 𝟏ᵀ·u, uᵀ·v, ‖u‖², uᵀ·diag(v)·u, (u ⊙ v)ᵀ·w."""
-    if len(vectors) < 2:
-        (vector,) = vectors or [of_atom(ONES)]
-        return dot(of_atom(ONES), vector)
+    """Σ_i of the product of vectors at i: 𝟏ᵀ·u, uᵀ·v, ‖u‖², 𝟏ᵀ·u^∘3, uᵀ·diag(v)·u, (u ⊙ v)ᵀ·w."""
     if len(vectors) == 2:
         return dot(*vectors)
+    if all(vector == vectors[0] for vector in vectors):
+        return dot(of_atom(ONES), elementwise(vectors or [of_atom(ONES)]))
     for n, one in enumerate(vectors):
         twin = next((m for m in range(n + 1, len(vectors)) if one.conjugated == vectors[m]), None)
         if twin is not None:

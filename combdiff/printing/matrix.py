@@ -210,6 +210,8 @@ class _Notation:
         value = self._factor(base, own)
         if not own:
             contraction.place(value, own, exponent)
+        elif exponent == 1 and isinstance(base, Apply) and base.arguments == own * 2 and not _is_map(base.function):
+            contraction.place(self.tensor(base.function), own * 2)  # so that Σ_i A[i,i] is a trace
         elif 0 < exponent <= MOST_REPEATED:
             for _ in range(exponent):
                 contraction.place(value, own)

@@ -13,6 +13,10 @@ place), `whole_arrays`, `compositions` (a few words of those), `layouts`, `signa
 names), `refusals` (what is not taken, and why), `linalg` and `decompositions` (what a program calls), `solutions`
 (roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`, `recording` (a decorated
 function).
+place), `creation` (ones, unit
+matrices), `whole_arrays`, `compositions` (a few words of those), `linalg` and `decompositions` (what a program calls),
+`solutions` (roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`, `recording` (a
+decorated function).
 
 Invariant: a `Traced` term is closed but for size names, well typed, and binds every name once.
 """
@@ -22,6 +26,7 @@ from combdiff.tracing import layouts as _layouts  # noqa: F401
 from combdiff.tracing import refusals as _refusals  # noqa: F401
 from combdiff.tracing import signals as _signals  # noqa: F401
 from combdiff.tracing import statistics as _statistics  # noqa: F401
+from combdiff.tracing.creation import arange, eye, full, linspace, ones, zeros
 from combdiff.tracing.decompositions import (
     cholesky,
     eigh,
@@ -113,6 +118,7 @@ from combdiff.tracing.whole_arrays import clip, constant, logsumexp, softmax
 __all__ = [
     "abs",
     "adj",
+    "arange",
     "arccos",
     "arcsin",
     "arcsinh",
@@ -144,7 +150,9 @@ __all__ = [
     "exp",
     "expit",
     "expm",
+    "eye",
     "floor",
+    "full",
     "gamma",
     "gammaln",
     "hypot",
@@ -161,6 +169,7 @@ __all__ = [
     "j0",
     "j1",
     "jv",
+    "linspace",
     "log",
     "log_expit",
     "log_ndtr",
@@ -176,6 +185,7 @@ __all__ = [
     "minimum",
     "ndtr",
     "ndtri",
+    "ones",
     "pinv",
     "polygamma",
     "primitive",
@@ -207,4 +217,5 @@ __all__ = [
     "where",
     "xlog1py",
     "xlogy",
+    "zeros",
 ]

@@ -20,11 +20,7 @@ import numpy as np
 import combdiff.tracing.arrays as arrays
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import MATRIX_TABLE, Conj, Cyclic, Lambda, Primitive, Range, Symmetric, Term, apply, axes_of, describe
-from combdiff.ir import cholesky as cholesky_of
-from combdiff.ir import eigvalsh as eigvalsh_of
-from combdiff.ir import eigvecsh as eigvecsh_of
-from combdiff.ir import expm as expm_of
-from combdiff.ir import sqrtm as sqrtm_of
+from combdiff.kernels import for_numpy
 from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.functions import flag
 from combdiff.tracing.linalg import matrix_array, refusing, square
@@ -84,7 +80,7 @@ def cholesky(a: Any, /) -> Any:
     if isinstance(a, TracedValue):
         return _of("cholesky", a)
     with refusing("cholesky"):
-        return cholesky_of(matrix_array("cholesky", a), "A")
+        return for_numpy("cholesky")(matrix_array("cholesky", a), "A")
 
 
 def eigvalsh(a: Any, /) -> Any:
@@ -95,7 +91,7 @@ def eigvalsh(a: Any, /) -> Any:
     if isinstance(a, TracedValue):
         return _of("eigvalsh", a)
     with refusing("eigvalsh"):
-        return eigvalsh_of(matrix_array("eigvalsh", a))
+        return for_numpy("eigvalsh")(matrix_array("eigvalsh", a))
 
 
 def eigvecsh(a: Any, /) -> Any:
@@ -106,7 +102,7 @@ def eigvecsh(a: Any, /) -> Any:
     if isinstance(a, TracedValue):
         return _of("eigvecsh", a)
     with refusing("eigvecsh"):
-        return eigvecsh_of(matrix_array("eigvecsh", a))
+        return for_numpy("eigvecsh")(matrix_array("eigvecsh", a))
 
 
 def eigh(a: Any, /) -> Any:
@@ -185,7 +181,7 @@ def expm(a: Any, /) -> Any:
     """The exponential Σ Aᵏ/k! of a square matrix, or of each in a stack. Not element by element, which is `cd.exp`."""
     if isinstance(a, TracedValue):
         return _of("expm", a)
-    return expm_of(matrix_array("expm", a))
+    return for_numpy("expm")(matrix_array("expm", a))
 
 
 def sqrtm(a: Any, /) -> Any:
@@ -196,7 +192,7 @@ def sqrtm(a: Any, /) -> Any:
     if isinstance(a, TracedValue):
         return _of("sqrtm", a)
     with refusing("sqrtm"):
-        return sqrtm_of(matrix_array("sqrtm", a))
+        return for_numpy("sqrtm")(matrix_array("sqrtm", a))
 
 
 def lstsq(a: Any, b: Any, /) -> Any:

@@ -20,7 +20,8 @@ import numpy as np
 
 import combdiff.tracing.arrays as arrays
 from combdiff.errors import ArgumentError, SingularError, TypeMismatchError, UnsupportedError, shown
-from combdiff.ir import Lambda, Primitive, Term, adjugate, axes_of, delta, describe, logdet_positive, type_of
+from combdiff.ir import Lambda, Primitive, Term, axes_of, delta, describe, type_of
+from combdiff.kernels import for_numpy
 from combdiff.tracing.context import TracedValue, current, show_domain
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.values import lift, wrap
@@ -100,7 +101,7 @@ inv = _function(
 det = _function("det", np.linalg.det, "The determinant of a square matrix, or of each in a stack.")
 adj = _function(
     "adj",
-    adjugate,
+    for_numpy("adjugate"),
     "The adjugate (transposed cofactors) of a square matrix, or of each in a stack, of singular matrices too.\n\n"
     "adj(A) A = det(A) 1. Its derivatives hold for invertible matrices.",
 )
@@ -117,7 +118,7 @@ def logdet(a: Any, /, *, positive: bool = False) -> Any:
         return wrap(Primitive(name, (square("logdet", lift(a)),)))
     matrix = matrix_array("logdet", a)
     with refusing("logdet"):
-        return logdet_positive(matrix, "A") if positive else np.linalg.slogdet(matrix)[1]
+        return for_numpy("logdet_positive")(matrix, "A") if positive else np.linalg.slogdet(matrix)[1]
 
 
 _signdet = _function("signdet", lambda matrix: np.linalg.slogdet(matrix)[0], "det A / |det A|, 0 for singular A.")

@@ -25,22 +25,28 @@ from combdiff.ir import (
     ZERO,
     Add,
     Apply,
+    Coordinate,
+    Cyclic,
     Lambda,
+    Mul,
     Number,
     Term,
     add,
+    affine,
     apply,
     describe,
     dtype_of,
     function,
+    indicator,
     is_complex,
     mul,
     opposite,
+    unequal,
 )
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
-from combdiff.tracing.indices import Condition, Index, Magnitude
+from combdiff.tracing.indices import Condition, Index, Magnitude, equality
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays, python_number
 from combdiff.tracing.values import Value, combined, lift, wrap
 
@@ -126,7 +132,11 @@ def compared(name: str, left: object, right: object) -> Truth:
 
 
 def _related(name: str, left: Term, right: Term) -> Term:
-    """A relation; of a mask and a number it is a mask: [[i ≥ j] > 0] = [i ≥ j]."""
+    """A relation; of what indices decide it is a condition on them: [[i ≥ j] > 0] = [i ≥ j], [i < 2] = [i ≤ 1]."""
+    left, right = (_opened(side) if dtype_of(side) is int else side for side in (left, right))
+    forms = _index_form(left), _index_form(right)
+    if forms[0] is not None and forms[1] is not None and (left.free or right.free):
+        return _of_indices(name, forms[0], forms[1])
     for n, side in enumerate((left, right)):
         mask, number = _opened(side), (right, left)[n]
         without = opposite(mask)
@@ -134,6 +144,37 @@ def _related(name: str, left: Term, right: Term) -> Term:
             related = [function(name, *((each, number) if not n else (number, each))) for each in (ONE, ZERO)]
             return add(mul(mask, related[0]), mul(without, related[1]))
     return function(name, left, right)
+
+
+def _index_form(term: Term) -> Term | None:
+    """The index expression that a whole number is: i + 1 of a counted axis; None for other numbers."""
+    match term:
+        case Number(int() as whole, 0):
+            return affine([], whole)
+        case Coordinate(dtype=kind) if kind is int:
+            return None if any(isinstance(var.type, Cyclic) for var in term.free) else term.form
+        case Mul((Number(int() as factor, 0), other)):
+            return None if (form := _index_form(other)) is None else affine([(form, factor)])
+        case Add():
+            forms = [_index_form(part) for part in term.terms]
+            return None if None in forms else affine([(form, 1) for form in forms if form is not None])
+    return None
+
+
+def _of_indices(name: str, left: Term, right: Term) -> Term:
+    room = affine([(right, 1), (left, -1)])
+    match name:
+        case "less":
+            return indicator(affine([(room, 1)], -1))
+        case "less_equal":
+            return indicator(room)
+        case "not_less":
+            return indicator(affine([(room, -1)]))
+        case "not_less_equal":
+            return indicator(affine([(room, -1)], -1))
+        case "equal":
+            return equality(left, right)
+    return unequal(room)
 
 
 def _real(term: Term) -> Term:

@@ -30,6 +30,7 @@ from combdiff.ir import (
     Space,
     Term,
     Var,
+    Whole,
     add,
     affine,
     affine_parts,
@@ -102,6 +103,24 @@ class Value(NumpyAware):
             f"len of {describe(self.live())} is asked for, whose first axis is {show_domain(self.space.axes[0])}",
             hint="use x.shape[0], a number of the program, or declare the axis with a number",
         )
+
+    def __index__(self) -> int:
+        self._refuse_size("a whole number is")
+        return super().__index__()
+
+    def __array__(self, *options: object, **more: object) -> NoReturn:
+        self._refuse_size("an array is")
+        super().__array__(*options, **more)
+
+    def _refuse_size(self, asked: str) -> None:
+        """The error that fits where what Python asks for the number of is a size such as `x.shape[0]`."""
+        if self.term.free and all(isinstance(var.type, Whole) for var in self.term.free):
+            names = ", ".join(sorted(var.name for var in self.term.free))
+            raise TraceError(
+                f"{asked} made of the size {names}, which is only named while the program is traced",
+                hint="write cd.arange, cd.ones, cd.zeros, cd.full, cd.eye or cd.linspace for NumPy's function of that "
+                "name, or declare the axis with a number",
+            )
 
     def __iter__(self) -> Iterator[object]:
         """The parts along the first axis, as in NumPy. Raises TraceError where its size is only named."""

@@ -22,20 +22,14 @@ import combdiff.tracing.arrays as arrays
 import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
-    Coordinate,
-    Cyclic,
-    Domain,
     Range,
-    Real,
-    Symmetric,
     Term,
-    Var,
-    Whole,
     axes_of,
     describe,
     is_complex,
 )
 from combdiff.tracing import functions as cd
+from combdiff.tracing.creation import shape_of
 from combdiff.tracing.decompositions import matrix_norm, svdvals
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
 from combdiff.tracing.values import Value, combined, lift, wrap
@@ -86,46 +80,14 @@ def _squeeze(a: Any, axis: Axis = None) -> Value:
 
 def _reshape(a: Any, /, shape: Any, order: str = "C") -> Value:
     if order == "F":
-        return _reshape(wrap(lift(a)).T, _shape(shape)[::-1]).T
+        return _reshape(wrap(lift(a)).T, shape_of(shape)[::-1]).T
     if order not in ("C", "A"):
         raise UnsupportedError(f"reshape in the order {order!r}", hint="the orders are 'C' and 'F'")
-    return wrap(rearranging.reshaped(lift(a), _shape(shape)))
+    return wrap(rearranging.reshaped(lift(a), shape_of(shape)))
 
 
 def _reshape_method(a: Any, *shape: Any, order: str = "C") -> Value:
     return _reshape(a, shape[0] if len(shape) == 1 else shape, order)
-
-
-def _shape(shape: Any) -> list[Domain | int]:
-    """A shape as axes."""
-    given = list(shape) if isinstance(shape, tuple | list) else [shape]
-    return [_axis(size) for size in given]
-
-
-def _axis(size: Any) -> Domain | int:
-    """An axis of that size; the size of a named axis, stands for that axis."""
-    if isinstance(size, Range | Cyclic | Symmetric | Real):
-        return size
-    if isinstance(size, str):
-        return Range(size)
-    if isinstance(size, Value):
-        term = size.term
-        size_name = term.form if isinstance(term, Coordinate) else None
-        return (
-            Range(size_name.name)
-            if isinstance(size_name, Var) and isinstance(size_name.type, Whole)
-            else _no_size(size)
-        )
-    try:
-        return operator.index(size)
-    except TypeError:
-        raise TypeMismatchError(
-            f"{shown(size)} is no size of an axis", hint="sizes are whole numbers or names"
-        ) from None
-
-
-def _no_size(size: Value) -> NoReturn:
-    raise UnsupportedError(f"{size!r} is used as a size", hint="give the name of an axis, or a number")
 
 
 def _ravel(a: Any, order: str = "C") -> Value:
@@ -133,7 +95,7 @@ def _ravel(a: Any, order: str = "C") -> Value:
 
 
 def _broadcast_to(array: Any, shape: Any) -> Value:
-    axes = _shape(shape)
+    axes = shape_of(shape)
     return wrap(rearranging.broadcasted(lift(array), tuple(Range(a) if isinstance(a, int) else a for a in axes)))
 
 

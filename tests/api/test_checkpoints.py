@@ -66,6 +66,7 @@ def measured(call: Any, arguments: tuple[Any, ...]) -> tuple[list[Any], int]:
         tracemalloc.stop()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["network", "pendulum"])
 def test_every_limit_gives_the_same_within_itself_and_the_least_is_told(name: str) -> None:
     f, arguments = derivative(name), ARGUMENTS[name]
@@ -83,6 +84,7 @@ def test_every_limit_gives_the_same_within_itself_and_the_least_is_told(name: st
         f.compile(memory_limit=least - 1)(*arguments)
 
 
+@pytest.mark.thorough
 def test_a_hundred_thousand_steps_fit_in_300_kilobytes() -> None:
     f = cd.grad(pendulum, "g")
     table = f.cost(T=100_000, memory_limit="300KB")

@@ -52,7 +52,7 @@ CASES: dict[str, tuple[bool, Callable[[Any], Any]]] = {  # whether the matrix is
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name: str, dtype: type) -> None:
@@ -96,6 +96,7 @@ def nuclear(A: TALL[float]):
     return np.linalg.norm(A, "nuc")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [lambda A: cd.sum(cd.log(np.diag(cd.cholesky(A)))), CASES["eigvalsh"][1]])
 def test_second_derivatives(number: Callable[[Any], Any]) -> None:
     @cd.program
@@ -151,6 +152,7 @@ def penalised(W: cd.Space("m", "n"), x: V):
     return ((W @ x) ** 2).sum() + np.linalg.norm(W, 2) + np.linalg.norm(W, "nuc") / 3
 
 
+@pytest.mark.thorough
 def test_evidence_of_a_gaussian_process() -> None:
     A, y = array(float, 5, 5), array(float, 5)
     K = A @ A.T + np.eye(5)
@@ -163,6 +165,7 @@ def test_evidence_of_a_gaussian_process() -> None:
         evidence(-K, y)
 
 
+@pytest.mark.thorough
 def test_principal_components_and_penalties() -> None:
     rng = np.random.default_rng(2)
     X, W, x = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=3)
@@ -170,6 +173,7 @@ def test_principal_components_and_penalties() -> None:
     assert cd.testing.check_grad(penalised, "W", W=W, x=x) < 1e-6
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", ["jax", TORCH, "dask"])
 def test_libraries(backend: str) -> None:
     @cd.program

@@ -83,7 +83,7 @@ def explained(name: str) -> Explanation:
     return checked(DERIVATIVES[name]())
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_every_step_holds_and_the_steps_are_a_chain(name: str) -> None:
     assert explained(name).steps
@@ -108,6 +108,7 @@ def test_hartree_fock_is_explained_by_the_symmetries_of_its_integrals() -> None:
     assert any(law.startswith("J: J[p,q,r,s]") for law in found)
 
 
+@pytest.mark.thorough
 def test_what_value_and_gradient_share_is_explained() -> None:
     found = laws(explained("coulomb and value"))
     assert found[-1] == "what the results have in common computed once"

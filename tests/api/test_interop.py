@@ -91,6 +91,7 @@ def test_vjp_of_a_complex_function_is_that_of_jax(jax: Any) -> None:
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_several_results_and_second_derivatives_in_jax(jax: Any) -> None:
     mine = interop.jax_function(pair)
     x = jax.numpy.asarray(X)

@@ -262,7 +262,7 @@ def scalars(body: Term) -> list[Term]:
     return [value.body if isinstance(value, Lambda) else value for value in values]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("given_nodes", [1, 60, 400])
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=programs())

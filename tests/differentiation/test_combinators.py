@@ -112,7 +112,7 @@ def test_a_captured_factor_that_binds_the_same_name_comes_back() -> None:
     np.testing.assert_allclose(evaluate(back, arrays, {"n": 3}), evaluate(term, arrays, {"n": 3}), rtol=1e-13)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_reduction_undoes_elimination_in_value(case: Case) -> None:
     """On random programs, binding by binding, with respect to every parameter and binding at once."""

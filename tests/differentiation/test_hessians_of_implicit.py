@@ -22,6 +22,7 @@ def of_minimum(A: M, b: V):
     return (x * b).sum()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [of_root, of_minimum], ids=["root", "argmin"])
 def test_the_hessian_by_a_matrix_is_that_of_central_differences(f: cd.Program) -> None:
     rng, h = np.random.default_rng(0), 1e-5

@@ -408,6 +408,7 @@ def _pushed_size(body: Term) -> int:
     return size(let((*split(body)[0], *forward), tangent))
 
 
+@pytest.mark.thorough
 def test_the_simplified_derivative_of_a_chain_grows_linearly() -> None:
     sizes = {layers: size(simplify_body(closed(chain(layers), (x, A), ONE))) for layers in (3, 6, 12)}
     assert sizes[12] - sizes[6] < 2.1 * (sizes[6] - sizes[3])
@@ -445,7 +446,7 @@ def test_no_binder_of_a_raw_derivative_hides_a_name(name: str) -> None:
     assert not overshadowed(gradient, frozenset(var.name for var in gradient.free))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_no_binder_of_a_derivative_shadows_another(case: Case) -> None:
     body = share(case.term.body)

@@ -37,7 +37,7 @@ SPACES = {
     "swapped": S(cd.Symmetric("b"), cd.Symmetric("b"), symmetry=["w[a,b] = w[b,-a]"]),
 }
 SIZES = {"n": 3, "m": 2, "b": 1}
-QUICK = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def objective(space: Space, actions: tuple[Action, ...], quartic: bool) -> cd.Program:
@@ -98,7 +98,7 @@ def test_the_gradient_lies_in_the_space_whatever_the_spelling(kind: str, data: s
     cd.testing.check_grad(other, "A", **values)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["symmetric", "amplitudes", "hermitian", "weights", "odd complex"])
 def test_second_derivatives_act_on_the_space(kind: str) -> None:
     space, values = SPACES[kind], arrays(SPACES[kind])
@@ -155,6 +155,7 @@ def test_a_jacobian_is_that_along_the_space(kind: str, mode: str) -> None:
     np.testing.assert_allclose(found, slopes, atol=1e-8)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["symmetric", "antisymmetric", "hermitian"])
 def test_a_newton_step_stays_in_the_space(kind: str) -> None:
     space, values = SPACES[kind], arrays(SPACES[kind])

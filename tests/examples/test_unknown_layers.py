@@ -33,6 +33,7 @@ def network(layers: int) -> cd.Program:
     return energy
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("layers", [1, 4])
 def test_every_index_of_a_derivative_is_bound(layers: int) -> None:
     """Indices that the e-graph has named do not lose their Σ where a call has one inside."""

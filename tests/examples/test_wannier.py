@@ -49,7 +49,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-6) -> bool:
     return bool(np.max(abs(found - expected)) <= tolerance * max(1.0, np.max(abs(expected))))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("mesh", "bound"), list(product((1, 2, 3, 4), (0, 1, 2, 5))))
 def test_gradient_and_hessian_on_every_small_mesh(mesh: int, bound: int) -> None:
     rng = np.random.default_rng(10 * mesh + bound)
@@ -170,6 +170,7 @@ def test_weights_of_cubic_cells_are_those_of_their_shells() -> None:
         assert np.allclose(np.einsum("b,bi,bj->ij", weights, vectors, vectors), np.eye(3))
 
 
+@pytest.mark.thorough
 def test_the_gauge_moves_on_the_unitary_matrices_against_the_gradient() -> None:
     page = example()
     near, projections = page.model()

@@ -105,7 +105,7 @@ def test_messages(term: Term, message: str) -> None:
         type_of(term)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs())
 def test_every_part_of_a_well_typed_program_has_a_type(case: Case) -> None:
     for node in subterms(case.term):

@@ -299,7 +299,7 @@ def test_the_real_line_has_no_arrays() -> None:
 # --- the generator of random programs
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(programs())
 def test_random_programs_are_well_typed_and_finite(case: Case) -> None:
     space = type_of(case.term.body)
@@ -310,7 +310,7 @@ def test_random_programs_are_well_typed_and_finite(case: Case) -> None:
     assert space.dtype is complex or not np.iscomplexobj(value)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(programs(result="scalar", guarded=False))
 def test_random_scalar_programs_are_real(case: Case) -> None:
     assert case.scalar
@@ -318,7 +318,7 @@ def test_random_scalar_programs_are_real(case: Case) -> None:
     assert isinstance(value, float | int)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(programs(result="tensor"))
 def test_random_tensor_programs_have_one_or_two_axes(case: Case) -> None:
     assert evaluate(case.term.body, case.environment, case.sizes).ndim in (1, 2)

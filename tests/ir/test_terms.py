@@ -321,7 +321,7 @@ def _bound(term: Term) -> list[Var]:
     return sorted({v for node in subterms(term) for v in node.bound if isinstance(v.type, Range)}, key=lambda v: v.name)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data(), programs())
 def test_substitution_commutes_with_evaluation(data: st.DataObject, case: Case) -> None:
     """⟦t[v := e]⟧ρ = ⟦t⟧ρ[v = ⟦e⟧ρ], where e mentions names that t binds."""
@@ -359,7 +359,7 @@ def _replacements(draw: st.DrawFn, target: Var, names: list[Var], environment: d
     return lambda_(indices, term)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs())
 def test_rebuilding_through_the_constructors_keeps_the_value(case: Case) -> None:
     """`with_children` folds (add, mul, total, …); folding never changes a value or a type."""
@@ -372,7 +372,7 @@ def test_rebuilding_through_the_constructors_keeps_the_value(case: Case) -> None
     assert type_of(term).axes == type_of(case.term.body).axes
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs())
 def test_programs_survive_pickling(case: Case) -> None:
     assert pickle.loads(pickle.dumps(case.term)) is case.term

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.kernels import matrix_helpers, texts
+from combdiff.kernels import texts
 
 
 @pytest.fixture(scope="module")
 def helpers() -> dict[str, Any]:
     namespace: dict[str, Any] = {"np": np}
-    for text in (*texts("bands").values(), matrix_helpers("np")["_wrapped"]):
+    for text in (*texts("bands").values(), texts("numerics")["_wrapped"]):
         exec(text, namespace)
     return namespace
 

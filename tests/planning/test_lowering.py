@@ -26,7 +26,7 @@ from combdiff.planning.search import EXACT, trees
 from combdiff.runtime.execution import find_paths, plan, run, source
 
 RNG = np.random.default_rng(7)
-MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def index(name: str, domain: Domain | int | str = "N") -> Var:
@@ -265,6 +265,7 @@ def label_sets() -> st.SearchStrategy[Network]:
     )
 
 
+@pytest.mark.thorough
 @MANY
 @given(label_sets())
 def test_no_proposed_order_is_cheaper_than_ours(network: Network) -> None:

@@ -147,6 +147,7 @@ def test_einsums_of_every_shape_agree_with_numpy(equation: str, size: int) -> No
     np.testing.assert_allclose(cd.program(scope["f"])(*arrays), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_orders_of_large_networks_are_never_worse_than_any_proposal() -> None:
     for name, net in corpus((12, 20), 1):
         best = cost_of(net, trees(net, find_paths)[0])[0]

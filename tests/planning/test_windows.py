@@ -29,6 +29,7 @@ def gradients() -> dict[Any, Any]:
     return {(f.name, name): cd.grad(f, wrt=name) for f in (forwards, backwards) for name in "xwv"}
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("width", "count"), list(itertools.product((0, 1, 2, 17, 40), (0, 1, 2, 33, 150))))
 def test_correlations_at_all_sizes(gradients: dict[Any, Any], width: int, count: int) -> None:
     rng = np.random.default_rng(0)

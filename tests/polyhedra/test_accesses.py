@@ -108,7 +108,7 @@ def test_guards_are_understood() -> None:
         f(np.ones(4))
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_refused_exactly_where_a_loop_finds_an_index_that_leaves(data: st.DataObject) -> None:
     sizes = [data.draw(st.integers(0, 4)) for _ in range(2)]

@@ -24,8 +24,8 @@ from combdiff.polyhedra.affine import (
 )
 from combdiff.polyhedra.diophantine import hermite, modular_solve, smith, solve
 
-exhaustive = settings(max_examples=200, deadline=None)
-quick = settings(exhaustive, max_examples=50)
+exhaustive = settings(max_examples=60, deadline=None)
+quick = settings(exhaustive, max_examples=20)
 NAMES = "ijkl"
 
 

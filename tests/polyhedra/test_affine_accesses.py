@@ -99,7 +99,7 @@ def gradient(body: Term, point: Var, *, simplify: bool) -> Term:
     return simplify_body(raw) if simplify else share(raw)
 
 
-@settings(max_examples=20, **QUICK)
+@settings(max_examples=8, **QUICK)
 @given(accesses(), st.integers(0, 99))
 def test_derivatives_of_random_accesses_to_second_order(case: Access, seed: int) -> None:
     """Gradient and Hessian-vector product of Σ sin(x[Aα + c]) y[α], interpreted and executed, against loops."""

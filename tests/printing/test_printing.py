@@ -552,7 +552,7 @@ def is_balanced(shown: str) -> bool:
     return not waiting
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs(depth=4))
 def test_every_program_prints_with_balanced_brackets(case: Case) -> None:
     for shown in (text(case.term), latex(case.term)):
@@ -570,7 +570,7 @@ def unbroken(shown: str) -> str:
     return "".join(shown.split())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs(depth=4), st.integers(20, 200))
 def test_breaking_lines_changes_no_sign(case: Case, width: int) -> None:
     assert unbroken(text(case.term, width)) == unbroken(text(case.term, 100_000))
@@ -587,7 +587,7 @@ def test_a_minus_before_a_broken_sum_stands_before_each_term() -> None:
     assert all(line.lstrip().startswith("-") for line in shown.splitlines()[1:])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(programs())
 def test_every_part_of_a_program_prints_alone(case: Case) -> None:
     for part in parts_of([case.term]):
@@ -595,7 +595,7 @@ def test_every_part_of_a_program_prints_alone(case: Case) -> None:
         assert is_balanced(latex(part))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(programs(guarded=False))
 def test_the_outline_has_the_value_of_the_program(case: Case) -> None:
     parts = outline(case.term)
@@ -604,7 +604,7 @@ def test_the_outline_has_the_value_of_the_program(case: Case) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(programs(result="scalar", guarded=False))
 def test_a_monomial_has_the_value_of_its_term(case: Case) -> None:
     def product(factors: dict[Term, int]) -> Term:
@@ -648,6 +648,7 @@ sys.stdout.buffer.write("\\n".join(shown(term) for term in terms for shown in (t
 """
 
 
+@pytest.mark.thorough
 def test_printing_is_the_same_under_every_hash_seed() -> None:
     def printed(seed: int) -> bytes:
         command = [sys.executable, "-c", PRINT_ALL, str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "printing")]
@@ -672,7 +673,7 @@ def test_latex_on_one_line_is_read_by_mathtext() -> None:
 
 
 @pytest.mark.needs("matplotlib")
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(programs())
 def test_latex_of_random_programs_is_read_by_mathtext(case: Case) -> None:
     shown = latex(case.term).removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}")

@@ -24,7 +24,7 @@ from combdiff.ir.interpreter import evaluate
 from combdiff.ir.terms import Apply, Lambda, Mul, Number, Primitive, Var, lambda_, let, mul
 from combdiff.runtime.execution import run, source
 
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 RNG = np.random.default_rng(5)
 
 Symmetric = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])
@@ -111,6 +111,7 @@ def test_single_precision_stays_single(name: str, case: Case) -> None:
     assert np.asarray(found).dtype in (np.float32, np.complex64)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_derivatives_agree(name: str) -> None:
     J, C = integrals(4), orbitals(4, 2)

@@ -31,6 +31,7 @@ def peak(function: Callable[[], Any]) -> int:
     return most
 
 
+@pytest.mark.thorough
 def test_a_contraction_over_chunks_takes_no_more_memory() -> None:
     N, D, parts = 64, 6, (4, 2)
     A, B = RNG.normal(size=(2, N, D, D, D, D))
@@ -60,6 +61,7 @@ def test_chunks_of_a_gradient() -> None:
         np.testing.assert_allclose(gradient.compute(), expected[1])
 
 
+@pytest.mark.thorough
 def test_sums_over_chunks_are_added_in_a_tree() -> None:
     """With 64 chunks along the summed axis the longest chain of additions is as deep as a tree of them."""
 

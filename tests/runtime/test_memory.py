@@ -21,7 +21,7 @@ from combdiff.runtime.execution import Runner, plan, run
 from combdiff.runtime.limits import parse_limit
 
 RNG = np.random.default_rng(3)
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @cd.program

@@ -112,7 +112,7 @@ def renamed(access: Term, renaming: dict[Var, Var]) -> Term:
 # --- one object for equal networks ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, **GIVEN)
+@settings(max_examples=20, **GIVEN)
 @given(st.data())
 def test_names_order_and_symmetric_forms_do_not_matter(data: st.DataObject) -> None:
     network = data.draw(networks())
@@ -152,7 +152,7 @@ def richer(draw: st.DrawFn) -> Sum:
     return Sum(used, mul(*factors))
 
 
-@settings(max_examples=70, **GIVEN)
+@settings(max_examples=25, **GIVEN)
 @given(st.data())
 def test_renamed_networks_of_sums_and_functions_are_one(data: st.DataObject) -> None:
     """The value is kept, and renaming and reordering do not change the object."""
@@ -171,7 +171,7 @@ def test_renamed_networks_of_sums_and_functions_are_one(data: st.DataObject) -> 
     assert canonical(Sum(tuple(indices), body), forms) is one
 
 
-@settings(max_examples=30, **GIVEN)
+@settings(max_examples=12, **GIVEN)
 @given(networks())
 def test_the_value_is_unchanged(network: Sum) -> None:
     rng = np.random.default_rng(1)
@@ -204,7 +204,7 @@ def _written(access: Term, place: dict[Var, int]) -> tuple[Any, ...]:
     return inner.function.name, isinstance(access, Conj), tuple(place.get(a, -1) for a in inner.arguments)  # type: ignore
 
 
-@settings(max_examples=50, **GIVEN)
+@settings(max_examples=20, **GIVEN)
 @given(networks(most=4, accesses=3), networks(most=4, accesses=3))
 def test_different_networks_have_different_forms(one: Sum, other: Sum) -> None:
     """Two random networks are one object exactly when brute force finds a common way to write them."""
@@ -219,7 +219,7 @@ def test_different_networks_have_different_forms(one: Sum, other: Sum) -> None:
     assert (first is second or first is negate(second)) == bool(common)
 
 
-@settings(max_examples=40, **GIVEN)
+@settings(max_examples=15, **GIVEN)
 @given(st.data())
 def test_networks_of_one_tensor_are_told_apart(data: st.DataObject) -> None:
     """Small graphs as products of S, five indices: equal exactly when they are isomorphic."""
@@ -438,7 +438,7 @@ def test_renaming_of_cyclic_sums() -> None:
     assert three is not one
 
 
-@settings(max_examples=25, **GIVEN)
+@settings(max_examples=12, **GIVEN)
 @given(st.data())
 def test_shifts_and_reflections_of_cyclic_sums_do_not_matter(data: st.DataObject) -> None:
     """A bound cyclic index may start anywhere and run either way; a symmetric one may be negated."""
@@ -471,7 +471,7 @@ def test_shifts_and_reflections_of_cyclic_sums_do_not_matter(data: st.DataObject
     assert evaluate(one, arrays, sizes) == pytest.approx(evaluate(network, arrays, sizes))
 
 
-@settings(max_examples=25, **GIVEN)
+@settings(max_examples=12, **GIVEN)
 @given(st.data())
 def test_unimodular_changes_of_cyclic_sums_do_not_matter(data: st.DataObject) -> None:
     """Indices of one cycle may be added to one another: Σ_{k,l} u[k] v[k + l] = Σ_{k,l} u[k − l] v[k]."""

@@ -162,6 +162,7 @@ def light(A: cd.Space("n", "n"), x: cd.Space("n")):
     return y @ y
 
 
+@pytest.mark.thorough
 def test_a_heavy_tensor_of_the_program_keeps_its_name_in_the_gradient() -> None:
     """A light one is no name."""
     named = cd.grad(localisation, wrt="U")

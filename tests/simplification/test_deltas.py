@@ -112,6 +112,7 @@ def test_no_sum_holds_a_delta_that_it_can_take(f: cd.Program, given: dict[str, i
         assert list(waiting(program.term)) == []
 
 
+@pytest.mark.thorough
 def test_bundle_adjustment_is_derived_as_by_hand() -> None:
     with warnings.catch_warnings(), cd.budget(nodes=1000):  # a small one: it is derived faster, and no worse in value
         warnings.simplefilter("ignore", cd.BudgetWarning)

@@ -67,6 +67,7 @@ def test_a_gradient_of_8_layers_agrees_with_central_differences(make: Chain) -> 
     assert np.allclose(cd.grad(program)(**arrays), plain, rtol=1e-9, atol=1e-9 * np.max(abs(plain)))
 
 
+@pytest.mark.thorough
 def test_a_chain_of_tensors_meets_no_recursion_limit() -> None:
     """Twenty-five with 220 frames, as 150 with Python's thousand, in a thread: its stack begins empty."""
     with ThreadPoolExecutor(1) as pool:

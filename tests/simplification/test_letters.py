@@ -49,7 +49,7 @@ def written(name: str, letters: str) -> Any:
     return cd.program(scope["f"])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_equal_programs_have_equal_derivatives(name: str) -> None:
     first = written(name, LETTERS[0])

@@ -129,6 +129,7 @@ def test_side_conditions_see_symmetries_types_and_domains(rule_file: Any) -> Non
             assert vanishes == (space in chosen or space is odd), (condition, space)
 
 
+@pytest.mark.thorough
 def test_rules_reach_every_transform(rule_file: Any) -> None:
     """log(exp(x)) = x, which no built-in law says."""
     rules = [rule_file(LISP[1])]
@@ -246,6 +247,7 @@ def test_on_arrays_a_primitive_is_what_it_computes(activations: str) -> None:
     np.testing.assert_array_equal(cd.primitive("exp")(X), np.exp(X))
 
 
+@pytest.mark.thorough
 def test_a_pickled_program_brings_its_primitives(activations: str) -> None:
     softplus = cd.primitive("softplus", [activations])
 

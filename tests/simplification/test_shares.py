@@ -56,7 +56,7 @@ CASES: dict[str, tuple[cd.Program, tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_cores_of_extreme_arguments(name: str) -> None:
     f, arrays = CASES[name]

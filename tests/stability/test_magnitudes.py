@@ -101,8 +101,9 @@ POINTS = st.permutations([1.0, -2.5, 0.5, 3.25])
 SHRINKS = st.sampled_from([1.0, 1e-3, 1e-12])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(POINTS, SIZES, SHRINKS)
 def test_sums_of_squares_of_any_size(name: str, point: list[float], size: float, shrink: float) -> None:
     x = np.array(point) * size

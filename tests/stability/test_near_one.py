@@ -53,7 +53,7 @@ pulled = cache(cd.pullback)
 SMALL = st.builds(lambda sign, power: sign * 10.0**power, st.sampled_from([-1, 1]), st.floats(-300, -0.31))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(SMALL, min_size=1, max_size=4).map(np.array))
 def test_near_one_no_digit_is_lost(x: Any) -> None:
     for f, value, slope in FORMS:

@@ -81,6 +81,7 @@ def sigmoid_slope(x: Any) -> Any:
     return special.expit(x) * special.expit(-x)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("x", EXTREME, ids=str)
 def test_log_sum_exp(x: Any) -> None:
     finite(log_sum_exp(x), special.logsumexp(x))
@@ -94,6 +95,7 @@ def test_log_sum_exp(x: Any) -> None:
     finite(cd.hvp(log_sum_exp)(x, vector), softmax_jacobian(x) @ vector)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("x", EXTREME, ids=str)
 def test_softplus(x: Any) -> None:
     finite(softplus(x), np.logaddexp(0, x).sum())
@@ -102,6 +104,7 @@ def test_softplus(x: Any) -> None:
         finite(cd.hessian(softplus, simplify=simplified)(x), np.diag(sigmoid_slope(x)))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("program", [sigmoids, other_sigmoids], ids=lambda p: p.name)
 @pytest.mark.parametrize("x", EXTREME, ids=str)
 def test_sigmoids(program: cd.Program, x: Any) -> None:
@@ -110,6 +113,7 @@ def test_sigmoids(program: cd.Program, x: Any) -> None:
         finite(cd.jacobian(program, simplify=simplified)(x), np.diag(sigmoid_slope(x)))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("x", EXTREME, ids=str)
 def test_softmax(x: Any) -> None:
     finite(softmax(x), special.softmax(x))
@@ -120,6 +124,7 @@ def test_softmax(x: Any) -> None:
     finite(cd.pushforward(softmax)(x, k), softmax_jacobian(x) @ k)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("x", EXTREME, ids=str)
 def test_softmax_cross_entropy(x: Any) -> None:
     y = np.zeros(len(x))

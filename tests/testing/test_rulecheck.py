@@ -23,6 +23,7 @@ README = (Path(__file__).parents[2] / "rules" / "README.md").read_text(encoding=
 pytestmark = pytest.mark.usefixtures("primitive_table")
 
 
+@pytest.mark.thorough
 def test_all_built_in_laws_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """On other instances than those on which some are broken below, a dozen of each; .ci/run tries all of them."""
     monkeypatch.setattr(laws, "GRAPHS", 1)
@@ -68,6 +69,7 @@ FALSE = [
 ]
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("law", FALSE)
 def test_a_false_law_is_found(law: str, rule_file: Any) -> None:
     path = rule_file(law[:-1] + ' :name "the false law")')
@@ -92,6 +94,7 @@ TRUE = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("law", TRUE)
 def test_a_true_law_holds(law: str, rule_file: Any) -> None:
     found = cd.testing.check_rules(rule_file(law))

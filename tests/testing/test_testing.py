@@ -85,7 +85,7 @@ def test_random_arrays_have_the_symmetry_exactly(space: Space, rng: np.random.Ge
     assert broken_symmetry(array, space, 0.0) is None
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.data(), st.sampled_from(SPACES))
 def test_strategy_arrays_have_the_symmetry_exactly(data: st.DataObject, space: Space) -> None:
     array = data.draw(tensors(space, **SIZES))

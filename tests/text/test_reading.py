@@ -21,7 +21,7 @@ WIDTHS = st.integers(20, 200)
 # --- every program -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(programs(), WIDTHS)
 def test_a_program_reads_back(case: Case, width: int) -> None:
     found = assert_reads_back(case.term, case.environment, case.sizes, width)
@@ -30,7 +30,7 @@ def test_a_program_reads_back(case: Case, width: int) -> None:
     assert str(cd.read(str(again), spaces)) == str(again)
 
 
-@settings(max_examples=15, phases=[Phase.generate])
+@settings(max_examples=8, phases=[Phase.generate])
 @given(programs(result="scalar"), WIDTHS, st.booleans())
 def test_a_gradient_reads_back(case: Case, width: int, simplified: bool) -> None:
     for parameter in case.term.parameters:

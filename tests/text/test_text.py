@@ -365,6 +365,7 @@ def test_hostile_texts_end_in_a_short_error_soon(text: str, message: str) -> Non
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.thorough
 def test_long_sums_and_deep_expressions_are_differentiated() -> None:
     wide = "declare x 1 expression " + " + ".join(f"sin({n} + x)" for n in range(200)) + " derivative wrt x"
     assert largest_error(*derivation(wide).steps, ("x",)) <= TOLERANCE
@@ -380,7 +381,7 @@ def doubled(levels: int, step: str) -> str:
     return f"declare x 1 expression {text} derivative wrt x"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("joint", "part"),
     [
@@ -407,6 +408,7 @@ def test_long_chains_are_differentiated_in_linear_size(joint: str, part: str) ->
     assert sizes[1] <= 6 * sizes[0]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("step", ["({0} *(i,i->i) {0})", "sin({0} + {0} *(i,i->i) {0})"])
 def test_repeated_parts_stay_shared(step: str) -> None:
     levels = (2, 4, 6) if step.startswith("sin") else (5, 10)

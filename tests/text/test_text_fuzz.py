@@ -106,7 +106,7 @@ def agrees(expression: Program, derivative: Program, name: str) -> None:
 
 
 FUZZ = settings(
-    max_examples=max(150, settings().max_examples),
+    max_examples=max(60, settings().max_examples),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -125,6 +125,6 @@ def test_mutated_texts(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_characters(text: str) -> None:
     checks_or_is_refused(f"declare x 1 expression {text}")

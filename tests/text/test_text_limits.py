@@ -21,7 +21,7 @@ from combdiff.text.places import TextError
 ROOT = Path(combdiff.__file__).parent.parent
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("exponent", ["x", "(sin({}+x))"])
 def test_chains_of_hundreds_of_powers_are_differentiated_in_linear_size(exponent: str) -> None:
     sizes = []

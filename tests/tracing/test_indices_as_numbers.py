@@ -37,6 +37,7 @@ def test_rests_of_divisions_read_elements_and_count() -> None:
     assert cd.testing.check_grad(rests, "x", x=X) < 1e-7
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", [TORCH, "jax", "dask"])
 def test_other_libraries_count_alike(backend: str) -> None:
     np.testing.assert_allclose(back(numbers(convert(backend, X))), numbers(X), rtol=1e-6)

@@ -41,7 +41,7 @@ def _program(body: Callable[[Any, Any], Any]) -> cd.Program:
     return cd.program(f)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*PRODUCTS, *ORDERS])
 def test_values_and_derivatives_are_those_of_numpy_and_jax(name: str) -> None:
     import jax
@@ -59,6 +59,7 @@ def test_values_and_derivatives_are_those_of_numpy_and_jax(name: str) -> None:
             np.testing.assert_allclose(product(x, way), jax.jvp(expected, (x,), (way,))[1], atol=1e-11)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", [TORCH, "jax", "dask"])
 def test_other_libraries_agree(backend: str) -> None:
     @cd.program

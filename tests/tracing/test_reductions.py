@@ -60,6 +60,7 @@ def test_k_means_is_written_over_indices_and_over_arrays() -> None:
     assert "amin(t)[i]" in str(kmeans)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", [TORCH, "jax", "dask"])
 def test_other_libraries_agree(backend: str) -> None:
     gradient = cd.grad(extremes)

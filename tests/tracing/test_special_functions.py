@@ -78,6 +78,7 @@ def test_two_derivatives(derived: tuple[Any, Any], k: int) -> None:
     np.testing.assert_allclose(found, (ahead - behind) / (2 * STEP), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", ["jax", TORCH, "dask"])
 def test_libraries(backend: str) -> None:
     """All functions that a library has, and so their derivatives."""

@@ -32,6 +32,7 @@ def _program(body: Callable[[Any], Any], *axes: Any) -> cd.Program:
     return cd.program(f)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_derivatives(name: str) -> None:
     f = _program(CASES[name])
@@ -41,6 +42,7 @@ def test_values_and_derivatives(name: str) -> None:
     np.testing.assert_allclose(cd.grad(f)(A), cd.grad(fixed)(A), atol=1e-12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", [TORCH, "jax", "dask"])
 def test_other_libraries_agree(backend: str) -> None:
     gradient = cd.grad(_program(lambda A: sum(case(A) for name, case in CASES.items() if name != "total variation")))

@@ -77,6 +77,7 @@ def test_one_condition_for_each_pair_of_three_indices() -> None:
     assert str(f) == "x ↦ Σ_{i,j≠i,k≠j,k≠i} x[i] x[j]² x[k]³"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("f", [lennard_jones, coulomb_of_points, contrastive, neighbours], ids=lambda f: f.name)
 def test_no_half_is_left(f: Any) -> None:
     wrt = "y" if f is neighbours else f.parameters[0].name
@@ -249,7 +250,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::combdiff.errors.BudgetWarning")
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(cases(), st.integers(0, 2**31), st.booleans())
 def test_every_route_agrees(case: tuple[bool, str, str, str], seed: int, nested: bool) -> None:
     around, condition, body, other = case
@@ -273,7 +274,7 @@ def test_every_route_agrees(case: tuple[bool, str, str, str], seed: int, nested:
     close(along, (ahead - behind) / 2e-6, 1e-4)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("simplify", [True, False])
 @pytest.mark.parametrize(
@@ -297,6 +298,7 @@ def vortices(z: Plane):
     )
 
 
+@pytest.mark.thorough
 def test_complex_gradients_and_hessians() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=4) + 1j * rng.normal(size=4)
@@ -312,7 +314,7 @@ def test_complex_gradients_and_hessians() -> None:
         close(2 * (mixed.conj() @ direction + (plain @ direction).conj()), change, 1e-4)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Dask computes later, where none are held back
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(

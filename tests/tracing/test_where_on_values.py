@@ -135,6 +135,24 @@ def test_what_has_no_truth_value_is_refused(name: str) -> None:
     assert caught.value.hint
 
 
+@pytest.mark.parametrize("backend", ["", "jax", TORCH, "dask"])
+def test_an_infinity_is_chosen_like_any_number(backend: str) -> None:
+    @cd.program
+    def masked(A: cd.Space("m", "n")):
+        return (
+            np.where(A > 0, A, -np.inf),
+            np.where(A > 0, A, np.inf).min(axis=1),
+            cd.sum(lambda i, j: cd.where(A[i, j] > 3, np.inf, A[i, j])),
+            np.where(A > 0, 2 * A, -1e300 * 1e300 * A),
+        )
+
+    with np.errstate(invalid="ignore"):
+        others = np.where(A > 0, 2 * A, np.inf * -A)
+        expected = np.where(A > 0, A, -np.inf), np.array([0.6, 0.3]), A.sum(), others
+        for found, right in zip(masked(convert(backend, A) if backend else A), expected, strict=True):
+            np.testing.assert_allclose(back(found) if backend else found, right, rtol=1e-6)
+
+
 @pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
 def test_no_order_of_products_takes_a_condition_apart_from_what_it_guards(mode: str) -> None:
     @cd.program

@@ -352,6 +352,10 @@ class Lowering:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
         read_looked_up(self.graph, product, self.value)
+        if not isfinite(abs(product.factor.number.value())):  # what guards chooses from it: ∞·0 is no number
+            product.operands.append(self._constant(product.factor.number))
+            product.reads.append(())
+            product.factor = SizeFactor(ONE, product.factor.extents)
         tests = choose_inside(self.graph, product)
         apply_masks(self.graph, product, self.names)
         deposit = look_up(self.graph, product, self.value)
@@ -365,8 +369,6 @@ class Lowering:
         if deposit:
             factor, found = deposit.of(self.graph, factor, found, product.summed)
         found = chosen(self.graph, found, tests)
-        if product.masks and not isfinite(abs(factor.number.value())):  # ∞·0 is no number
-            factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:

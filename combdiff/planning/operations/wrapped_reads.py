@@ -1,7 +1,7 @@
 """Expressions for reads around a cycle: rolls, or index arrays for the axes that wrap and slices for the others.
 
     u[p, (i + 1) mod n]       becomes    np.roll(u, -1, 1)
-    u[(i + start) mod n]      becomes    _wrapped(u, 0, start, block)      of a block: a slice, or two that are joined
+    u[(i + start) mod n]      becomes    _wrapped(np, u, 0, start, block)      of a block: a slice, or two joined
     S[p, k, (k + b) mod K]    becomes    i1 = np.arange(K)
                                          i2 = (i1[:, None] + np.arange(-B, B + 1)) % K
                                          S[:, i1[:, None], i2]
@@ -101,7 +101,9 @@ def _sliced(words: Words, read: Positions, operand: str, step: Step) -> str | No
         if position.along() is None or length != extent_form(source[axis]):
             if not position.wrap:
                 return None
-            operand = f"_wrapped({operand}, {axis}, {words.form(position.start)}, {words.form(length)})"
+            operand = (
+                f"_wrapped({words.dialect.np}, {operand}, {axis}, {words.form(position.start)}, {words.form(length)})"
+            )
     return words.dialect.transposed(operand, [used.index([label]) for label in range(len(used))])
 
 

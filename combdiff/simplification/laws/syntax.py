@@ -13,7 +13,9 @@ Invariant: reading a file runs nothing that is written in it.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from combdiff.errors import Location, RuleError
@@ -35,6 +37,7 @@ MOST_DIGITS = 300
 MOST_LAWS = 500
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()]|[^\s()";]+')
 _BEGINS = re.compile(r"\n(?=\()")
+_local = threading.local()
 _PLACE = re.compile(r"In (\d+):(\d+)-(?:(\d+):)?(\d+)(?: of [^\n]*?)?: ")
 
 
@@ -124,10 +127,21 @@ def trusted(text: str) -> list[Command]:
 
     egglog copies the text that it reads once for each part of it, so the time would be quadratic in its length.
     """
-    egraph = bindings().EGraph()
-    parts = _BEGINS.split(text)
-    commands: list[Command] = attempt(lambda: [command for part in parts for command in egraph.parse_program(part)])
+    commands: list[Command] = attempt(lambda: [command for part in _BEGINS.split(text) for command in _parsed(part)])
     return commands
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> tuple[Command, ...]:
+    """The commands of a short text: those of the schedule, and of tensors of one name, come again and again."""
+    return tuple(_parser().parse_program(text))
+
+
+def _parser() -> Any:
+    """An e-graph of this thread that reads texts alone: nothing is run in it."""
+    if not hasattr(_local, "parser"):
+        _local.parser = bindings().EGraph()
+    return _local.parser
 
 
 def run_text(egraph: Any, text: str) -> list[Any]:

@@ -1,0 +1,96 @@
+"""The kernels as functions: on each library what they are on NumPy, which other tests compare with plain loops."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from combdiff.kernels import for_numpy, numerics
+from combdiff.kernels import numpy as reference
+
+LIBRARIES = [
+    pytest.param("jax", "jax.numpy", id="jax"),
+    pytest.param("torch", "torch", id="torch", marks=pytest.mark.needs("torch")),
+    pytest.param("dask", "dask.array", id="dask"),
+]
+RNG = np.random.default_rng(0)
+MATRIX = RNG.normal(size=(5, 4))
+HOLED = np.where(np.eye(5, 4, dtype=bool), np.inf, MATRIX)
+BOUNDS = (((1, -1), 0, 0), ((1, 2), 1, 2))  # i ≥ j, i + 2 j + 1 even
+CASES: dict[str, tuple[Any, ...]] = {
+    "_gather": (MATRIX, ((1, (2, 0), 1, 1), (-1, (1, 1), 2, 0)), (3, 6)),
+    "_scatter": (MATRIX, np.array([2, 0, 2, 1, 2]), 3),
+    "_running": (MATRIX, 1, -1, np.array([0, 2, 7, -3])),
+    "_fold": (MATRIX, -2, 3, 12),
+    "_spread": (MATRIX, [0, 1, 0], (5, 4, 5)),
+    "_keep": (MATRIX, BOUNDS),
+    "_part": (MATRIX, (slice(1, None), slice(None, 2))),
+    "_magnitude": (MATRIX * 1e200, (0,), 2),
+}
+SPD = MATRIX.T @ MATRIX + np.eye(4)
+NUMERICS: dict[str, tuple[Any, ...]] = {
+    "inverse": (SPD, "A"),
+    "linear_solve": (SPD, MATRIX.T, "A"),
+    "adjugate": (np.outer(SPD[0], SPD[1])[:3, :3] + np.diag([1.0, 2.0, 0.0]),),
+    "logdet_positive": (SPD, "A"),
+    "cholesky": (SPD, "A"),
+    "eigvalsh": (SPD,),
+    "svdvals": (MATRIX.T,),
+    "qr_r": (MATRIX, "A"),
+    "expm": (SPD,),
+    "sqrtm": (SPD,),
+    "products_of_others": (MATRIX,),
+    "sinc_slope": (2, MATRIX),
+    "wrapped": (MATRIX, 0, 3, 30),
+}
+
+
+def kernels(library: str) -> ModuleType:
+    pytest.importorskip(library)
+    return importlib.import_module(f"combdiff.kernels.{library}")
+
+
+def given(words: ModuleType, arguments: tuple[Any, ...]) -> list[Any]:
+    """The arguments, arrays as those of a library."""
+    make = getattr(words, "as_tensor", None) or words.asarray
+    return [make(each) if isinstance(each, np.ndarray) else each for each in arguments]
+
+
+@pytest.fixture(autouse=True)
+def double_precision() -> Any:
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize(("library", "words"), LIBRARIES)
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_of_the_libraries(name: str, library: str, words: str) -> None:
+    found = getattr(kernels(library), name)(*given(importlib.import_module(words), CASES[name]))
+    expected = getattr(reference, name)(*CASES[name])
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("library", "words"), LIBRARIES)
+def test_products_within_conditions(library: str, words: str) -> None:
+    """Σ_j A[i, j]·x[j] over the j at which conditions hold, where infinite elements stand beside them."""
+    arrays = given(importlib.import_module(words), (HOLED, RNG.normal(size=4)))
+    rest = ((0, 1), (1,)), (0,), (5, 4), (((1, -1), -1, 0),), (0,)
+    numpy = lambda a, b: np.einsum("ab,b->a", a, b)  # noqa: E731
+    functions = {"jax": "ab,b->a", "torch": lambda a, b: a @ b, "dask": numpy}
+    found = kernels(library)._within(functions[library], tuple(arrays), *rest)
+    expected = np.tril(MATRIX, -1) @ np.asarray(arrays[1])
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+    np.testing.assert_allclose(reference._within(numpy, (HOLED, np.asarray(arrays[1])), *rest), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
+@pytest.mark.parametrize("name", NUMERICS)
+def test_numerical_functions(name: str, library: str, words: str) -> None:
+    xp = pytest.importorskip(words)
+    found = getattr(numerics, f"_{name}")(xp, *given(xp, NUMERICS[name]))
+    np.testing.assert_allclose(np.asarray(found), for_numpy(name)(*NUMERICS[name]), rtol=1e-9, atol=1e-12)
