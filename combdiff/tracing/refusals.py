@@ -62,7 +62,10 @@ _LINALG: dict[tuple[str, str], tuple[str, ...]] = {
         "eigenvalues of a matrix that is not symmetric are complex, and collide",
         "np.linalg.eigh of symmetric matrices; det, trace and matrix powers of others",
     ): ("eig", "eigvals"),
+    ("it is a whole number that jumps", "compute it outside of the program"): ("matrix_rank",),
 }
+
+_FOURIER = ("fast transforms are not among the operations of plans", "multiply by the matrix exp(-2j π k l / n)")
 
 
 def _all_reasons() -> dict[Any, tuple[str, str]]:
@@ -71,6 +74,7 @@ def _all_reasons() -> dict[Any, tuple[str, str]]:
     for table, module in ((_REASONS, np), (_LINALG, np.linalg)):
         for said, names in table.items():
             found.update({getattr(module, name, name): said for name in names})
+    found.update({getattr(np.fft, name): _FOURIER for name in np.fft.__all__ if "fft" in name})
     return found
 
 

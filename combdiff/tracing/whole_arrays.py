@@ -14,7 +14,7 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -551,13 +551,6 @@ def _cbrt(x: Any) -> Any:
     return cd.sign(x) * cd.abs(x) ** (wrap(lift(1)) / 3)
 
 
-def _refused(name: str, reason: str, hint: str) -> Any:
-    def refuse(*_: object, **__: object) -> NoReturn:
-        raise UnsupportedError(f"{name} is not supported in a program: {reason}", hint=hint)
-
-    return refuse
-
-
 HANDLERS.update(
     {
         np.swapaxes: _swapaxes,
@@ -613,9 +606,6 @@ HANDLERS.update(
         np.cbrt: _cbrt,
         np.angle: lambda z: cd.arctan2(cd.imag(z), cd.real(z)),
         np.heaviside: _heaviside,
-        np.linalg.matrix_rank: _refused(
-            "np.linalg.matrix_rank", "it is a whole number that jumps", "compute it outside of the program"
-        ),
     }
 )
 METHODS.update({"reshape": _reshape_method, "flatten": _ravel, "copy": lambda a, order="C": wrap(lift(a))})
