@@ -27,12 +27,14 @@ from combdiff.planning.operations import (
     ElementwiseStep,
     Fill,
     InnerCost,
+    Iota,
     Iteration,
     IterationResult,
     MaskedContract,
     Occurrence,
     Pattern,
     Scale,
+    SolveEquation,
     Step,
     Sweep,
     SweepBack,
@@ -120,7 +122,8 @@ class Plan:
         for step in self.steps:
             arithmetic = isinstance(step.operation, Scale | Combine | ConjugateElements | ElementwiseStep | Contract)
             made = arithmetic and not step.axes and all(found[m] for m in step.operands)
-            found.append(made or isinstance(step.operation, Fill))
+            size = isinstance(step.operation, Iota) and not step.axes
+            found.append(made or size or isinstance(step.operation, Fill))
         return tuple(found)
 
     def is_filled(self, n: int) -> bool:
@@ -233,7 +236,7 @@ def occurrence(plan: Plan, n: int) -> Occurrence:
 def repeated(step: Step) -> tuple[Lambda | str, ...]:
     """The plans within a plan that a step does over and over."""
     match step.operation:
-        case Iteration(system=system):
+        case Iteration(system=system) | SolveEquation(system=system):
             return (system,)
         case Sweep(body=body):
             return (body,)
