@@ -53,7 +53,8 @@ def page() -> str:
                 "## Taken",
                 f"With NumPy's meaning and keywords, of {len(taken)} names:",
                 listed(taken),
-                f"Of functions of elements also the methods {', '.join(f'`{m}`' for m in sorted(UFUNC_METHODS))}, as in "
+                f"Of functions of elements also the methods {', '.join(f'`{m}`' for m in sorted(UFUNC_METHODS))}, "
+                "as in "
                 "`np.add.reduce(A, axis=1)`. What happens\nat ties, zeros and branch points stands in "
                 "[a table](arrays.md#where-a-function-has-no-derivative).",
                 "## Refused",
