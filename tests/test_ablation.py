@@ -244,6 +244,11 @@ def smeared(x: Vector, A: Matrix, B: Matrix, C: Matrix):
     return t @ t
 
 
+def log_shares(x: Matrix, y: Matrix):
+    z = x - x.max(axis=1, keepdims=True)
+    return (y * (z - np.log(np.exp(z).sum(axis=1, keepdims=True)))).sum()
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
@@ -256,6 +261,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
     "signs turned": (saturation, "_turned", lambda term: term, ORBITALS),
     "factors cancelled": (contraction, "_cancelled", lambda factors: factors, inverse_sinh),
+    "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
     "numbers out of linear calls": (pipeline, "_without_factor", lambda call: call, implicit),

@@ -68,7 +68,7 @@ def checked(before: Term, after: Term) -> Term:
     return after
 
 
-def seems_zero(sum_: Sum, definitions: Mapping[Var, Term]) -> bool:
+def seems_zero(sum_: Sum, definitions: dict[Var, Term]) -> bool:
     """Whether a Σ over definitions is 0 at random points while its terms are not; no where it cannot be evaluated."""
     needed = _needed(sum_, definitions)
     terms = Sum(sum_.indices, Primitive("abs", (sum_.body,)))
@@ -77,7 +77,7 @@ def seems_zero(sum_: Sum, definitions: Mapping[Var, Term]) -> bool:
     return any(size for _, size in pairs) and all(abs(value) <= CLOSE * abs(size) for value, size in pairs)
 
 
-def _needed(term: Term, definitions: Mapping[Var, Term]) -> list[tuple[Var, Term]]:
+def _needed(term: Term, definitions: dict[Var, Term]) -> list[tuple[Var, Term]]:
     """The definitions that a term is made of, in their order."""
     names = set(term.free)
     for var, value in reversed(definitions.items()):

@@ -38,8 +38,8 @@ from combdiff.simplification.fingerprints import seems_zero
 MOST_SHORT = 8  # symbols of a definition that is written out beside the sums that read it: Σ_j p[i,j]
 
 
-def without_vanishing_sums(body: Term, simplified: Callable[[Term], Term]) -> Term:
-    """A let program with 0 for every Σ over definitions that `simplified` finds to be 0 where they are written out."""
+def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
+    """A let program with 0 for every Σ over definitions that `settled` finds to be 0 where they are written out."""
     definitions = dict(split(body)[0])
     sums = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
     zeros: dict[Term, Term] = {}
@@ -50,7 +50,7 @@ def without_vanishing_sums(body: Term, simplified: Callable[[Term], Term]) -> Te
         for var in definitions:
             if var in leading or (var in read and symbols(definitions[var]) <= MOST_SHORT):
                 opened[var] = put_back(definitions[var], opened)
-        if leading and seems_zero(node, definitions) and _elements(simplified(_tensor(put_back(node, opened)))) is ZERO:
+        if leading and seems_zero(node, definitions) and _elements(settled(_tensor(put_back(node, opened)))) is ZERO:
             zeros[node] = ZERO
     return _with(body, zeros) if zeros else body
 

@@ -1,0 +1,46 @@
+"""Sums that are 0 by what their names stand for: what a softmax is shifted by has no part in a gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import combdiff as cd
+
+RANDOM = np.random.default_rng(8)
+
+
+@cd.program
+def cross_entropy(W: cd.Space("d", "k"), X: cd.Space("n", "d"), Y: cd.Space("n", "k")):
+    z = X @ W
+    z = z - z.max(axis=1, keepdims=True)
+    return -(Y * (z - np.log(np.exp(z).sum(axis=1, keepdims=True)))).sum()
+
+
+@cd.program
+def attention(Q: cd.Space("t", "k"), K: cd.Space("t", "k"), V: cd.Space("t", "v")):
+    s = np.where(np.tril(cd.ones(("t", "t"))) > 0, Q @ K.T, -np.inf)
+    p = np.exp(s - s.max(axis=-1, keepdims=True))
+    return ((p / p.sum(axis=-1, keepdims=True) @ V) ** 2).sum()
+
+
+@cd.program
+def mean_of_differences(x: cd.Space("n"), w: cd.Space("n")):
+    return (w * (x - x.mean()) ** 3).sum()
+
+
+def test_the_largest_that_a_softmax_is_shifted_by_has_no_derivative() -> None:
+    gradient = cd.grad(cross_entropy, wrt="W")
+    assert "amax_ties" not in str(gradient)
+    arguments = {"W": RANDOM.normal(size=(3, 4)), "X": RANDOM.normal(size=(5, 3)), "Y": np.eye(4)[[0, 1, 3, 2, 2]]}
+    assert cd.testing.check_grad(cross_entropy, "W", **arguments) < 1e-6
+    gradient = cd.grad(attention, wrt="Q")
+    assert "amax_ties" not in str(gradient)
+    arguments = {name: RANDOM.normal(size=(4, 3)) for name in "QKV"}
+    assert cd.testing.check_grad(attention, "Q", **arguments) < 1e-6
+
+
+def test_a_sum_that_is_not_zero_stays() -> None:
+    gradient = cd.grad(mean_of_differences, wrt="x")
+    assert "/ n" in str(gradient)
+    arguments = {"x": RANDOM.normal(size=5), "w": RANDOM.normal(size=5)}
+    assert cd.testing.check_grad(mean_of_differences, "x", **arguments) < 1e-6
