@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from typing import Any
 
 SMALL = 16384  # elements of a box that is not halved any more
@@ -130,7 +131,8 @@ def _classes(sizes: Any, conditions: Any) -> Any:
 def _boxes(sizes: Any, conditions: Any) -> Any:
     """Slices along all labels that have the positions at which conditions hold, and the bounds to be looked at."""
     found = []
-    for offsets, strides, bounds in _classes(sizes, conditions) if 0 not in sizes else ():
+    classes = _classes(sizes, conditions) if 0 not in sizes else []
+    for offsets, strides, bounds in classes:
         counts = [max(0, -(-(n - o) // s)) for n, o, s in zip(sizes, offsets, strides, strict=True)]
         inner = {}
         for bound in bounds:
@@ -141,7 +143,16 @@ def _boxes(sizes: Any, conditions: Any) -> Any:
             lanes = zip(box, offsets, strides, strict=True)
             slices = tuple(slice(o + s * low, o + s * (high - 1) + 1, s) for (low, high), o, s in lanes)
             found.append((slices, tuple(inner[bound] for bound in left)))
+    if len(classes) == len(found) == 1 and found[0][1] and math.prod(classes[0][1]) == 1 and not any(classes[0][0]):
+        return [_widened(found[0], sizes, classes[0][2])]
     return found
+
+
+def _widened(found: Any, sizes: Any, bounds: Any) -> Any:
+    """All positions, with all bounds, in place of a box that is masked anyway and has at least half of them."""
+    many = math.prod(part.stop - part.start for part in found[0])
+    whole = tuple(slice(0, size, 1) for size in sizes), tuple(bounds)
+    return whole if 2 * many >= math.prod(sizes) else found
 
 
 def _by_host(bounds: Any, hosts: Any, out: Any, count: Any) -> Any:

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
-STANDARD = ("functools", "itertools")
+STANDARD = ("functools", "itertools", "math")
 
 
 @cache

@@ -351,7 +351,11 @@ def _selected(*given: Any) -> Any:
 
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
     """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
-    result = np.zeros([sizes[label] for label in out], np.result_type(*arrays))
+    shape, result = tuple(sizes[label] for label in out), None
     for box, part in _product_parts(_selected, function, arrays, patterns, out, sizes, conditions, hosts):
+        if result is None and len(arrays) == 2 and part.shape == shape != ():
+            result = part  # an array of its own, as a product is
+            continue
+        result = np.zeros(shape, np.result_type(*arrays)) if result is None else result
         result[box] += part
-    return result
+    return np.zeros(shape, np.result_type(*arrays)) if result is None else result

@@ -27,11 +27,14 @@ from combdiff.planning.operations import (
     ElementwiseStep,
     Fill,
     InnerCost,
+    Iota,
     Iteration,
     IterationResult,
+    MaskedContract,
     Occurrence,
     Pattern,
     Scale,
+    SolveEquation,
     Step,
     Sweep,
     SweepBack,
@@ -119,7 +122,8 @@ class Plan:
         for step in self.steps:
             arithmetic = isinstance(step.operation, Scale | Combine | ConjugateElements | ElementwiseStep | Contract)
             made = arithmetic and not step.axes and all(found[m] for m in step.operands)
-            found.append(made or isinstance(step.operation, Fill))
+            size = isinstance(step.operation, Iota) and not step.axes
+            found.append(made or size or isinstance(step.operation, Fill))
         return tuple(found)
 
     def is_filled(self, n: int) -> bool:
@@ -186,6 +190,26 @@ def pruned(plan: Plan) -> Plan:
     return replace(plan, steps=steps, results=tuple(number[n] for n in plan.results), hints=hints)
 
 
+def patterns_of(step: Step) -> list[Pattern]:
+    """The label or axis number along each axis of each operand, for operations that have such patterns."""
+    match step.operation:
+        case Contract(left=left, right=right):
+            return [left, right]
+        case Combine(patterns=patterns) | ElementwiseStep(patterns=patterns) | MaskedContract(patterns=patterns):
+            return list(patterns)
+    return []
+
+
+def with_patterns(step: Step, patterns: list[Pattern]) -> Step:
+    """The step with other patterns."""
+    match step.operation:
+        case Contract():
+            return replace(step, operation=replace(step.operation, left=patterns[0], right=patterns[1]))
+        case Combine() | ElementwiseStep() | MaskedContract():
+            return replace(step, operation=replace(step.operation, patterns=tuple(patterns)))
+    return step
+
+
 # --- costs ---------------------------------------------------------------------------------------------------------
 
 
@@ -212,7 +236,7 @@ def occurrence(plan: Plan, n: int) -> Occurrence:
 def repeated(step: Step) -> tuple[Lambda | str, ...]:
     """The plans within a plan that a step does over and over."""
     match step.operation:
-        case Iteration(system=system):
+        case Iteration(system=system) | SolveEquation(system=system):
             return (system,)
         case Sweep(body=body):
             return (body,)

@@ -40,16 +40,13 @@ from combdiff.planning.networks import PathFinder
 from combdiff.planning.operations import (
     Arrange,
     Choice,
-    Combine,
-    Contract,
-    ElementwiseStep,
     Iteration,
     Pattern,
     SolveEquation,
     Step,
 )
 from combdiff.planning.passes.pipeline import PLANNING, rewritten_by
-from combdiff.planning.plan import Layout, Plan, flops, pruned
+from combdiff.planning.plan import Layout, Plan, flops, patterns_of, pruned, with_patterns
 from combdiff.simplification import without_deltas
 from combdiff.status import stage
 
@@ -242,23 +239,3 @@ def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:
             patterns[position] = tuple(inverse[axis] for axis in range(len(inverse)))
             operands[position] = chosen.get(below.operands[0], below.operands[0])
     return replace(with_patterns(step, patterns), operands=tuple(operands))
-
-
-def patterns_of(step: Step) -> list[Pattern]:
-    """The label or axis number along each axis of each operand, for operations that have such patterns."""
-    match step.operation:
-        case Contract(left=left, right=right):
-            return [left, right]
-        case Combine(patterns=patterns) | ElementwiseStep(patterns=patterns):
-            return list(patterns)
-    return []
-
-
-def with_patterns(step: Step, patterns: list[Pattern]) -> Step:
-    """The step with other patterns."""
-    match step.operation:
-        case Contract():
-            return replace(step, operation=replace(step.operation, left=patterns[0], right=patterns[1]))
-        case Combine() | ElementwiseStep():
-            return replace(step, operation=replace(step.operation, patterns=tuple(patterns)))
-    return step

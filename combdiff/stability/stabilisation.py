@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import combinations
 from math import isinf, log, prod
 
 from combdiff.ir import (
@@ -62,13 +63,14 @@ from combdiff.ir import (
     total,
 )
 from combdiff.records import dataclass
-from combdiff.simplification import canonical, closed, normalise
+from combdiff.simplification import canonical, closed, normalise, order_key
 from combdiff.stability.bindings import Rewriting
 from combdiff.stability.positivity import is_nonnegative, is_positive
 from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times
 
 LARGEST = 20  # of a number that counts as bounded
 MOST_TERMS = 64  # of a sum over a common denominator
+MOST_FACTORS = 6  # beside a quotient, among which those are looked for that cancel with it
 MOST_PEAKS = 3  # one within another, to see that an exponent is bounded
 
 _Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
@@ -149,11 +151,14 @@ class _Stabilising(Rewriting):
         self._peaks: dict[Var, tuple[tuple[Var, ...], tuple[_Entry, ...]]] = {}
         self._grows: dict[Term, bool] = {}
         self._asks: dict[Term, bool] = {}
+        self._quotients: dict[Term, bool] = {}
+        self._dividing: dict[Term, bool] = {}
         self._logarithmic: dict[Term, bool] = {}
         self._values: dict[Term, Term] = {}
         self._scaled: dict[Term, ScaledNumber] = {}
         self._pairs: dict[Var, ScaledNumber] = {}
         self._fractions: dict[Term, _Fraction | None] = {}
+        self._settled: dict[Term, frozenset[Term] | None] = {}
         self._weights = frozenset(self._named_weights(self.scope, program))
 
     # --- what kind a term is
@@ -182,7 +187,7 @@ class _Stabilising(Rewriting):
     def asks(self, term: Term) -> bool:
         """Whether a term holds a logarithm, a quotient or a root of exponentials, or a product with one."""
         if term not in self._asks:
-            own = self._is_divided(term) or self._is_logarithm(term) or self._divides(term)
+            own = self._is_divided(term) or self._is_logarithm(term) or self._has_quotient(term)
             self._asks[term] = own or any(map(self.asks, term.children))
         return self._asks[term]
 
@@ -213,21 +218,66 @@ class _Stabilising(Rewriting):
             self._logarithmic[term] = self._is_logarithm(term) or held
         return self._logarithmic[term]
 
-    def _divides(self, term: Term) -> bool:
-        """Whether sums and products have a quotient of exponentials, which may cancel what is beside it."""
+    def _has_quotient(self, term: Term) -> bool:
+        """Whether sums and products have a quotient of exponentials."""
+        if term not in self._quotients:
+            self._quotients[term] = self._is_quotient(term) or any(map(self._has_quotient, self._inside(term)))
+        return self._quotients[term]
+
+    def _is_quotient(self, term: Term) -> bool:
+        return self._is_divided(term) or (
+            isinstance(term, Primitive) and term.name == "exp" and self._is_logarithmic(term.arguments[0])
+        )
+
+    def _inside(self, term: Term) -> tuple[Term, ...]:
+        """What sums, products, powers and bindings of exponentials are made of."""
         match term:
-            case Primitive(name="exp", arguments=(exponent,)):
-                return self._is_logarithmic(exponent)
-            case Primitive():
-                return self._is_divided(term) or (
-                    term.name == "power" and self.grows(term) and self._divides(term.arguments[0])
-                )
             case Mul() | Add() | Sum():
-                return any(map(self._divides, term.children))
+                return term.children
+            case Primitive(name="power") if self.grows(term):
+                return (term.arguments[0],)
             case Apply() | Var():
                 found = self.read(term)
-                return found is not None and self.grows(found[1]) and self._divides(found[1])
-        return False
+                return (found[1],) if found is not None and self.grows(found[1]) else ()
+        return ()
+
+    def _divides(self, term: Term) -> bool:
+        """Whether sums and products have a quotient of exponentials that may cancel what is beside it.
+
+        exp(x[i]) / Σ exp(x) does not: nothing is left in it that could.
+        """
+        if not self._has_quotient(term):
+            return False
+        if isinstance(term, Mul) and self._settled_by(term) is not None:
+            return False
+        if term not in self._dividing:
+            inside = self._inside(term)
+            common = isinstance(term, Add) and all(self._fraction(part) is not None for part in inside)
+            self._dividing[term] = common or self._is_quotient(term) or any(map(self._divides, inside))
+        return self._dividing[term]
+
+    def _settled_by(self, term: Mul) -> frozenset[Term] | None:
+        """The fewest factors, all quotients among them, that are bounded with nothing left to cancel; None for none.
+
+        Of exp(q)·exp(x[i]) / Σ exp(x), the last two: exp(q) is as large as it is, whatever stands beside it.
+        """
+        if term not in self._settled:
+            self._settled[term] = self._find_settled(term)
+        return self._settled[term]
+
+    def _find_settled(self, term: Mul) -> frozenset[Term] | None:
+        growing = [f for f in term.factors if self.grows(f)]
+        quotients = [f for f in growing if self._divides(f)]
+        others = [f for f in growing if f not in quotients]
+        if not quotients or len(others) > MOST_FACTORS:
+            return None if quotients else frozenset()
+        conditions = [f for f in term.factors if f not in growing]
+        for count in range(len(others) + 1):
+            for chosen in combinations(others, count):
+                number = self.scaled(mul(*conditions, *quotients, *chosen))
+                if self._is_settled(number):
+                    return frozenset((*quotients, *chosen))
+        return None
 
     # --- weights of sums of exponentials
 
@@ -247,7 +297,8 @@ class _Stabilising(Rewriting):
         if isinstance(term, Mul):
             found.update(_head(f) for f in term.factors if not self.grows(f) and not self._is_positive(f))
         inside = self.read(term)
-        for child in (inside[1],) if inside else term.children if isinstance(term, Mul | Add | Sum | Primitive) else ():
+        roots = isinstance(term, Primitive) and term.name not in _EXPONENTIAL
+        for child in (inside[1],) if inside else term.children if isinstance(term, Mul | Add | Sum) or roots else ():
             self._collect_weights(child, found, seen)
 
     def _conditions(self, rest: Term) -> list[Term]:
@@ -288,6 +339,9 @@ class _Stabilising(Rewriting):
             return Lambda(term.parameters, self.value(term.body))
         if self._is_logarithm(term):
             return self._logarithm(term.children[0])
+        if isinstance(term, Mul) and (apart := self._apart(term)):
+            inside = mul(*(f for f in term.factors if f not in apart))
+            return mul(*(self.value(f) for f in term.factors if f in apart), self.value(inside))
         if self._is_cancelled(term):
             return self._written(self.scaled(term))
         children = tuple(map(self.value, term.children))
@@ -296,10 +350,16 @@ class _Stabilising(Rewriting):
     def _is_cancelled(self, term: Term) -> bool:
         """Whether exponents cancel in a term that would overflow without."""
         if isinstance(term, Mul):
-            return self._divides(term) and any(self.grows(f) and not self._stays(self.scaled(f)) for f in term.factors)
+            growing = [f for f in term.factors if self.grows(f)]
+            return any(map(self._divides, growing)) and not all(self._stays(self.scaled(f)) for f in growing)
         return self._is_divided(term) or (
             isinstance(term, Primitive) and term.name == "exp" and self.grows(term) and self._divides(term)
         )
+
+    def _apart(self, term: Mul) -> frozenset[Term]:
+        """The factors that grow beside quotients which are settled without them."""
+        settled = self._settled_by(term)
+        return frozenset(f for f in term.factors if settled and self.grows(f) and f not in settled)
 
     def _logarithm(self, argument: Term) -> Term:
         """log of what exponentials make; of a sum of positive terms by logaddexp, which is exact near 0."""
@@ -631,8 +691,24 @@ class _Stabilising(Rewriting):
         """Whether the exponent of a number is bounded where the number is not 0."""
         return self._is_bounded(number.exponent, self._conditions(number.rest))
 
-    def _is_bounded(self, exponent: Exponent, conditions: Sequence[Term], depth: int = MOST_PEAKS) -> bool:
+    def _is_bounded(self, exponent: Exponent, conditions: Sequence[Term]) -> bool:
         """Whether an exponent is at most a small number by its form, where conditions hold."""
+        return self._left_over(exponent, conditions) is not None
+
+    def _is_settled(self, number: ScaledNumber) -> bool:
+        """Whether a number is bounded, and no shift is left in its exponent that a factor could cancel."""
+        found = self._left_over(number.exponent, self._conditions(number.rest))
+        return found is not None and not any(
+            factor < 0 and self._peak_of(atom) for left in found for atom, factor in left.items()
+        )
+
+    def _left_over(
+        self, exponent: Exponent, conditions: Sequence[Term], depth: int = MOST_PEAKS
+    ) -> list[Exponent] | None:
+        """What is left of a bounded exponent once shifts have cancelled what they are the largest of; None if large.
+
+        One for each of the terms that a shift left above is the largest of.
+        """
         left = dict(exponent)
         for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
             while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left, conditions)) is not None:
@@ -640,18 +716,24 @@ class _Stabilising(Rewriting):
                     break
                 left = dict(plus(left, plus(times(entry, -1), {peak: 1})))
                 if left.get(peak, 0) > 0:
-                    return False
+                    return None
         if self._is_low(left):
-            return True
+            return [left]
         above = next((atom for atom, factor in left.items() if factor > 0 and self._peak_of(atom)), None)
         if above is None or not depth:
-            return False
+            return None
         factor = left.pop(above)
         found = self._peak_of(above)
         assert found is not None
         at: dict[Var, Term] = dict(zip(found[0], above.arguments if isinstance(above, Apply) else (), strict=True))
-        each = (plus(left, times(substituted(entry.exponent, at), factor)) for entry in found[1])
-        return all(self._is_bounded(one, conditions, depth - 1) for one in each)
+        parts: list[Exponent] = []
+        for each in found[1]:
+            one = plus(left, times(substituted(each.exponent, at), factor))
+            inside = self._left_over(one, conditions, depth - 1)
+            if inside is None:
+                return None
+            parts += inside
+        return parts
 
     def _is_low(self, exponent: Exponent) -> bool:
         """Whether no term is positive, but for a small number; a shift that has 0 among its terms is not negative."""
@@ -675,7 +757,9 @@ def _covers(whole: Scalar, part: Scalar) -> bool:
 
 
 def _term(exponent: Exponent) -> Term:
-    return add(*(mul(Number(exact(factor)), atom) for atom, factor in exponent.items()))
+    """The sum; its order is that of the terms, so that equal exponents are one term, whatever made them."""
+    parts = sorted(exponent.items(), key=lambda part: order_key(part[0]))
+    return add(*(mul(Number(exact(factor)), atom) for atom, factor in parts))
 
 
 def _indices(*terms: Term) -> frozenset[Var]:

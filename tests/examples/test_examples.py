@@ -17,6 +17,20 @@ ROOT = Path(__file__).parents[2]
 
 # Parts of lines that an example must print, in this order.
 SHOWN = {
+    "kalman": [
+        "state[t + 1] = p[0] (state[t] + t2[t] (y[t] - state[t]))",
+        "its gradient:",
+        "state3[T] = 0",
+        "evidence 1228.1 at the start, 721.2 at the end",
+        "a = 0.95, q = 0.09, r = 0.52",
+        "the gradient is that of central differences",
+    ],
+    "lstm_text": ["step   1: 2.717 nats a letter", "step 300: 0.001", "'peter piper picked a peck of pickled pep'"],
+    "shooting": [
+        "state3[T] = 2 t",
+        "cost 11.060 at the start, 1.14",
+        "the pendulum swings to -80° first, and ends at 175°",
+    ],
     "pendulum": [
         "state[t<T + 1] = state[t] + 0.02 v[t]",
         "its gradient:",

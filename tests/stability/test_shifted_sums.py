@@ -131,3 +131,17 @@ def test_planning_is_linear() -> None:
 
     sizes = [gated(steps) for steps in (2, 4, 8)]
     assert sizes[2] - sizes[1] <= 2.2 * (sizes[1] - sizes[0])
+
+
+@cd.program
+def weighted_shares(q: ROWS, x: ROWS):
+    return cd.sum(lambda i: cd.exp(q[i]) * cd.softmax(x)[i])
+
+
+def test_a_factor_that_shares_no_exponent_with_a_quotient_stays_as_it_is() -> None:
+    assert "np.exp(q)" in weighted_shares.source()
+    q, x = np.array([0.3, 1.0, -2.0]), np.array([1000.0, -1000.0, 999.0])
+    share = np.exp(x - x.max()) / np.exp(x - x.max()).sum()
+    assert weighted_shares(q, x) == pytest.approx(np.exp(q) @ share, rel=1e-14)
+    expected = share * (np.exp(q) - np.exp(q) @ share)
+    np.testing.assert_allclose(cd.grad(weighted_shares, "x")(q, x), expected, rtol=1e-13, atol=1e-300)

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from math import isfinite
 
 from combdiff.ir import Relation, Term
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import Arrange, ElementwiseStep, Fill, Read, SizeFactor
+from combdiff.planning.operations import Arrange, ElementwiseStep, Read
 
 Lower = Callable[[Term], LabelledStep]
 
@@ -35,8 +33,6 @@ def choose_inside(graph: Graph, product: Product) -> list[LabelledStep]:
     pairs = list(zip(product.operands, product.reads, strict=True))
     tests = [value for value, _ in pairs if _is_truth(graph, value.step)]
     rest = [pair for pair in pairs if pair[0] not in tests]
-    if tests and not isfinite(abs(product.factor.number.value())):
-        rest = [(_scaled(graph, product, [value for value, _ in rest]), ())]  # chosen too: ∞·0 is no number
     if not tests or not rest:
         return []
     product.operands, product.reads = [value for value, _ in rest], [known for _, known in rest]
@@ -46,15 +42,6 @@ def choose_inside(graph: Graph, product: Product) -> list[LabelledStep]:
         for n in hosts or [_widened(graph, product, test)]:
             product.operands[n] = _chosen(graph, product.operands[n], test)
     return [test for test in tests if test not in inner]
-
-
-def _scaled(graph: Graph, product: Product, operands: list[LabelledStep]) -> LabelledStep:
-    """The number of a product times its operands."""
-    number, product.factor = product.factor.number, SizeFactor(extents=product.factor.extents)
-    if not operands:
-        return graph.labelled(Fill(number), (), (), complex if number.imag else float)
-    value = joined(graph, operands, {label for value in operands for label in value.labels})
-    return graph.scale(value, SizeFactor(number))
 
 
 def chosen(graph: Graph, value: LabelledStep, tests: list[LabelledStep]) -> LabelledStep:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from combdiff.dialects import tuple_text
 from combdiff.errors import UnsupportedError
 from combdiff.ir import Function, Lambda, Space, Var
-from combdiff.planning.operations.operation import Occurrence, Operation, Step
+from combdiff.planning.operations.operation import ITEM_BYTES, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
@@ -30,6 +31,9 @@ class NamedCall(Operation):
         return words.dialect.called(f"{function}.pullback({self.position}, {arguments}, {operands[-1]})")
 
 
+JACOBIANS = 4  # matrices of the size of the Jacobian that a solver holds beside what the equation takes
+
+
 @dataclass(frozen=True)
 class SolveEquation(Operation):
     """The solution of an equation, by a solver: `system` gives the equation and its Jacobian (see `systems`).
@@ -47,8 +51,11 @@ class SolveEquation(Operation):
         return space.order if isinstance(space, Space) else 0
 
     def workspace(self, at: Occurrence) -> int:
-        """Copies of what is given."""
-        return 3 * sum(at.given) * at.item
+        """The equation, its Jacobian as a matrix of real numbers, its inverse and what a search keeps; right sides."""
+        twice = 2 if at.step.kind is complex else 1
+        extents = at.shape[len(at.shape) - self.order :]
+        matrix = ITEM_BYTES[float] * (twice * prod(extents)) ** 2
+        return at.inner[0].peak + JACOBIANS * matrix + 3 * sum(at.given) * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of a solver with the function of the system; on NumPy's arrays, where the library has no solvers."""

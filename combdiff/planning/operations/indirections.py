@@ -74,8 +74,8 @@ class Scatter(Operation):
         return at.given[0]
 
     def workspace(self, at: Occurrence) -> int:
-        """The elements and indices laid out in a row."""
-        return 3 * sum(at.given) * at.item
+        """The elements laid out in a row, and the indices, counted on a cycle or from another first one."""
+        return at.given[0] * at.item + 2 * at.given[1] * ITEM_BYTES[int]
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A helper."""

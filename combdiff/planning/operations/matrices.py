@@ -7,9 +7,27 @@ from math import prod
 
 from combdiff.ir import MATRIX_TABLE
 from combdiff.kernels import GRAM_BLOCK, GRAM_SMALL
-from combdiff.planning.operations.operation import Occurrence, Operation, Step
+from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
+
+# Arrays of the size of all matrices, and of one row of each, that a function holds meanwhile. Three for those not here.
+HELD: dict[str, tuple[float, int]] = {
+    **dict.fromkeys(("inv", "det", "logdet", "signdet", "amax", "amin", "prod"), (0, 1)),
+    **dict.fromkeys(("argsort", "argmax", "argmin"), (1, 0)),
+    **dict.fromkeys(("amax_ties", "amin_ties"), (3.125, 1)),  # numbers, and truth values of one byte
+    **dict.fromkeys(("eigvecsh", "svd_left", "svd_right"), (1, 1)),
+    **dict.fromkeys(("eigvalsh", "svdvals"), (2, 1)),
+    "logdet_positive": (3, 1),
+    "cumprod": (0, 0),
+    "adj": (1, 4),
+    "cholesky": (1, 0),
+    "qr_r": (2, 2),
+    "prod_others": (2, 4),
+    "pinv": (4, 1),
+    "sqrtm": (5, 0),
+    "expm": (8, 0),
+}
 
 
 @dataclass(frozen=True)
@@ -29,8 +47,13 @@ class MatrixFunctionStep(Operation):
         return max(1, prod(extents) * extents[-1] * share.numerator // share.denominator)
 
     def workspace(self, at: Occurrence) -> int:
-        """Copies that LAPACK works on."""
-        return 3 * sum(at.given) * at.item
+        """What is made of all matrices meanwhile, and the copies of one that LAPACK works on, each matrix in turn."""
+        copies, rows = HELD.get(self.name, (3, 0))
+        shape, elements = at.shape_of(0), sum(at.given)
+        by_lapack = 3 * prod(shape[-2:]) if MATRIX_TABLE[self.name].cost else 0
+        whole = max(elements, at.elements)  # a factor of a wide matrix has more elements than the matrix
+        made = int(copies * whole) + rows * (whole // max(1, min(shape[-2:])))
+        return (made + by_lapack + min(BUFFER, elements)) * max(at.item, ITEM_BYTES[at.operands[0].kind])
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own."""

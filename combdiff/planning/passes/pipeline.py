@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from combdiff.dialects import dialect
 from combdiff.planning.operations import Iteration
+from combdiff.planning.passes.axis_orders import in_good_order
 from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.factoring import factored
 from combdiff.planning.passes.fusion import fused
@@ -46,6 +47,7 @@ PLANNING = (
 )
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
 NATIVE = (
+    Pass("axis orders", "arrays are made in the order of axes in which products read them", in_good_order),
     Pass("correlations", "windows that slide along an axis are multiplied by blocks", correlated),
     Pass("structured", "arrays are written along diagonals last, and XᵀSX is done by one triangle", structured),
     FUSION,

@@ -13,7 +13,7 @@ Invariant: a sliced plan computes what the plan does, and its peak is counted li
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TypeVar
@@ -29,6 +29,7 @@ from combdiff.records import dataclass
 CANDIDATES = 8  # arrays whose axes are tried, the largest first
 SMALL = 16  # an array that takes a smaller part of the limit than 1 / SMALL may be held whole
 COPIES = 32  # steps that are done once more at most
+MOST_SIZES = 8  # sizes of arrays that are tried as the largest to be held whole
 
 _Found = TypeVar("_Found")
 
@@ -52,12 +53,24 @@ class _Twice(Exception):
 def sliced(plan: Plan, limit: int) -> tuple[Plan | None, int]:
     """The plan with the largest blocks whose peak is at most `limit` bytes, and the least peak that slicing reaches.
 
-    The plan is None where no slicing keeps to the limit.
+    The plan is None where no slicing keeps to the limit. What arrays are small enough to be held whole follows from
+    the limit; where that leads to none, every size that arrays have is tried, so that the least peak is no matter of
+    the limit that was asked for.
     """
+    if (whole := peak(plan)) <= limit:
+        return plan, whole
+    best, least = _sliced(plan, limit, (limit // SMALL, 0))
+    if best is None:
+        sizes = sorted({weight for weight in _weights(plan) if weight}, reverse=True)[:MOST_SIZES]
+        best, other = _sliced(plan, limit, sizes)
+        least = min(least, other)
+    return best, min(least, whole)
+
+
+def _sliced(plan: Plan, limit: int, smalls: Sequence[int]) -> tuple[Plan | None, int]:
+    """The plan with the largest blocks, and the least peak, where arrays of at most some size are held whole."""
     best, least = None, peak(plan)
-    if least <= limit:
-        return plan, least
-    for (step, axis), small in product(_candidates(plan), (limit // SMALL, 0)):
+    for (step, axis), small in product(_candidates(plan), smalls):
         try:
             smallest = _split_with_copies(plan, step, axis, small)
         except _Refused:

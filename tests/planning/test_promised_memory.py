@@ -1,0 +1,135 @@
+"""The memory that a plan promises is what it takes: for every function of matrices, and programs of all kinds."""
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir import MATRIX_TABLE, Lambda, Primitive, Space, Var
+from combdiff.planning.plan import peak
+from combdiff.runtime.execution import Runner, plan
+
+OWN = 8192  # the interpreter's own objects
+BY_LAPACK = 3  # matrices that LAPACK works on, which tracemalloc does not see
+BUFFER = 8192  # elements that NumPy lays out at a time where it must
+RNG = np.random.default_rng(5)
+Vector, Matrix, Wide = Space("n"), Space("n", "n"), Space("n", "m")
+
+
+def measured(call: Callable[[], Any]) -> tuple[Any, int]:
+    call()
+    tracemalloc.start()
+    result = call()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return result, most
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # products of many numbers overflow
+@pytest.mark.sample(9)
+@pytest.mark.parametrize("name", MATRIX_TABLE)
+def test_functions_of_matrices_hold_what_is_promised(name: str) -> None:
+    row = MATRIX_TABLE[name]
+    kinds = (float,) if row.real_only or name.startswith("arg") else (float, complex)
+    shapes = [(40, 40), (20, 40, 40), (80, 6, 6), *([] if row.square else [(150, 60)])]
+    for kind, shape in ((kind, shape) for kind in kinds for shape in shapes):
+        array = RNG.normal(size=shape) + (1j * RNG.normal(size=shape) if kind is complex else 0)
+        if row.square:
+            array = np.swapaxes(array, -1, -2).conj() @ array + np.eye(shape[-1])
+        var = Var("X", Space(*shape, dtype=kind))
+        program = Lambda((var,), Primitive(name, (var,)))
+        promised, run = peak(plan(program, {})), Runner(program, {})
+        _, most = measured(lambda run=run, array=array: run([array]))
+        assert most <= promised + OWN, (shape, kind)
+        unseen = (BY_LAPACK * shape[-1] * shape[-2] + BUFFER) * array.itemsize
+        if name in ("expm", "sqrtm", "prod_others", "amax_ties", "cholesky", "eigvecsh", "inv"):
+            assert promised <= 1.35 * most + unseen, (shape, kind)
+
+
+Programs = dict[str, tuple[Callable[..., Any], dict[str, Space]]]
+Square = {"A": Matrix, "x": Vector}
+Circle = Space(cd.Cyclic("n"))
+PROGRAMS: Programs = {
+    "product": (lambda A, x: np.tanh(A @ x), {"A": Wide, "x": Space("m")}),
+    "gram": (lambda A: A.T @ A, {"A": Wide}),
+    "softmax": (lambda A: cd.softmax(A, axis=1), {"A": Wide}),
+    "choice": (lambda A: np.where(A > 1, np.log(A), A), {"A": Wide}),
+    "triangle": (lambda A, x: cd.tensor(lambda i: cd.sum(lambda j: cd.where(j <= i, A[i, j] * x[j], 0))), Square),
+    "running": (lambda A: np.cumsum(A, axis=1) * A, {"A": Wide}),
+    "running product": (lambda A: np.cumprod(A, axis=1), {"A": Wide}),
+    "largest": (lambda A: np.max(A, axis=1), {"A": Wide}),
+    "norms": (lambda A: np.linalg.norm(A, axis=1), {"A": Wide}),
+    "solve": (lambda A, x: np.linalg.solve(A, x), Square),
+    "gather": (lambda A, at: A[at], {"A": Wide, "at": Space("k", dtype=int)}),
+    "diagonal": (lambda x: np.diag(x), {"x": Vector}),
+    "circle": (
+        lambda x, y: cd.tensor(lambda i: cd.sum(lambda j: x[i - j] * y[j]), i=cd.Cyclic("n")),
+        {"x": Circle, "y": Circle},
+    ),
+    "pairs": (lambda x: cd.tensor(lambda i: cd.sum(lambda j: cd.exp(-((x[i] - x[j]) ** 2)))), {"x": Vector}),
+    "slices": (lambda A: A[1:, 1:] - A[:-1, :-1], {"A": Wide}),
+    "scan": (lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), None), x, length=20)[0], Square),
+    "root": (lambda x: cd.root(lambda y: y**3 + y - x, x), {"x": Vector}),
+    "minimum": (lambda x: cd.argmin(lambda y: cd.sum((y**2 - x) ** 2) + y @ y, x), {"x": Vector}),
+}
+SIZES = {"n": 90, "m": 70, "k": 160}
+
+
+def arrays(parameters: tuple[Var, ...]) -> list[Any]:
+    found = []
+    for parameter in parameters:
+        assert isinstance(parameter.type, Space)
+        shape = [SIZES[str(getattr(axis, "size", axis))] for axis in parameter.type.axes]
+        if parameter.type.dtype is int:
+            found.append(RNG.integers(0, SIZES["m"], size=shape))
+        else:
+            square = len(shape) == 2 and shape[0] == shape[1]
+            found.append(
+                RNG.uniform(0.5, 1.5, size=shape) / (100 if square else 1) + (np.eye(shape[0]) if square else 0)
+            )
+    return found
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_hold_what_is_promised_and_keep_to_limits(name: str) -> None:
+    body, spaces = PROGRAMS[name]
+    names = ", ".join(spaces)
+    traced = eval(f"lambda {names}: body({names})", {"body": body})
+    traced.__annotations__ = spaces
+    traced.__name__ = "traced"
+    program = cd.program(traced)
+    values = arrays(program.term.parameters)
+    for f in (program, cd.pullback(program)):
+        given = values if f is program else [*values, RNG.uniform(0.5, 1.5, size=np.shape(program(*values)))]
+        sizes = {size: value for size, value in SIZES.items() if any(size in str(space) for space in spaces.values())}
+        promised = f.cost(**sizes).peak_bytes
+        expected, most = measured(lambda f=f, given=given: f(*given))
+        assert most <= promised + OWN
+        with pytest.raises(cd.MemoryLimitError) as caught:
+            f.compile(memory_limit=1)(*given)
+        least = int(caught.value.hint.rpartition("=")[2])
+        assert least <= promised
+        for limit in (least, (least + promised) // 2):
+            limited = f.compile(memory_limit=limit)
+            found, most = measured(lambda limited=limited, given=given: limited(*given))
+            assert most <= limit + OWN
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_least_limit_is_no_matter_of_the_limit_asked_for() -> None:
+    @cd.program
+    def factor(A: Matrix):
+        return np.linalg.cholesky(A @ A.T)
+
+    pulled = cd.pullback(factor)
+    A, k = np.eye(40) + RNG.uniform(size=(40, 40)) / 100, np.ones((40, 40))
+    hints = set()
+    for limit in (1, 10**4, 10**5):
+        with pytest.raises(cd.MemoryLimitError) as caught:
+            pulled.compile(memory_limit=limit)(A, k)
+        hints.add(caught.value.hint)
+    assert len(hints) == 1
