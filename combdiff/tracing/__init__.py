@@ -70,7 +70,7 @@ from combdiff.tracing.functions import (
     trunc,
 )
 from combdiff.tracing.inlining import called, inline, renamed_sizes
-from combdiff.tracing.iteration import scan
+from combdiff.tracing.iteration import scan, while_loop
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.orders import argsort, sort
 from combdiff.tracing.recording import trace_function
@@ -207,6 +207,7 @@ __all__ = [
     "trace_function",
     "trunc",
     "where",
+    "while_loop",
     "xlog1py",
     "xlogy",
     "zeros",
