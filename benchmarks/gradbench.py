@@ -11,10 +11,12 @@
     ba       reprojection by a camera with radial distortion, all observations: the Jacobian's blocks for each
     ode      y[0]' = x[0], y[i]' = x[i] y[i − 1], RK4 from 0 to 2: gradient of the last y by x, by scan
     lstm     two layers with gates by element, c steps: gradient by weights and other parameters, by scan
+    particle a charge that two others push, by Euler's steps until it is down: derivative of how far it comes, by where
+             one of them stands, through a loop with a condition
 
 Inputs are seeded. Each result is compared with JAX's to a relative 1e-8 before anything is timed; then calls alternate,
 in one process with one thread; printed are medians in milliseconds, and our time as a multiple of the others'.
-Of GradBench's others `ht` is not stated here, `saddle` and `particle` have loops until something has converged.
+Of GradBench's others `ht` and `saddle` are not stated here, nor is the search of the best place in `particle`.
 """
 
 from __future__ import annotations
@@ -342,6 +344,37 @@ def lstm_theirs(c: int, b: int) -> Callable[..., Any]:
     return jax.grad(lstm, (0, 1))
 
 
+# --- particle --------------------------------------------------------------------------------------------------------
+
+
+def flight(xp: Any, loop: Callable[..., Any], w: Any) -> Any:
+    """The square of where the particle crosses the ground, on the line of its last step."""
+
+    def pushed(state: Any) -> Any:
+        x, y, u, v = state
+        a, b = x - 10, y - 10 + w
+        near, far = (a**2 + b**2) ** 1.5, (a**2 + y**2) ** 1.5
+        return x + 0.1 * u, y + 0.1 * v, u + 0.1 * (a / near + a / far), v + 0.1 * (b / near + y / far)
+
+    x, y, u, v = loop(lambda state: state[1] > 0, pushed, (0.0, 8.0, 0.75, 0.0))
+    return (x - u * y / v) ** 2
+
+
+def particle_ours(limit: int) -> Callable[..., Any]:
+    @cd.program
+    def particle(w: cd.Space()):
+        return flight(np, partial(cd.while_loop, limit=limit), w)
+
+    return cd.jacobian(particle, "w", "forward")
+
+
+def particle_theirs(limit: int) -> Callable[..., Any]:
+    def loop(condition: Any, step: Any, init: Any) -> Any:
+        return jax.lax.while_loop(condition, step, tuple(map(jnp.asarray, init)))
+
+    return jax.jacfwd(partial(flight, jnp, loop))
+
+
 EVALUATIONS = {
     "lse": Evaluation(
         lambda n: (R(0).normal(size=n),),
@@ -404,6 +437,7 @@ EVALUATIONS = {
         ({"c": 256, "b": 14}, {"c": 1024, "b": 14}),
         ({"c": 4096, "b": 14},),
     ),
+    "particle": Evaluation(lambda limit: (np.array(0.0),), particle_ours, particle_theirs, ({"limit": 360},)),
 }
 
 

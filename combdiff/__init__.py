@@ -34,7 +34,8 @@ _PUBLIC = {
     " expit expm eye floor full gamma gammaln hypot i0 i0e i1 i1e imag inv iv ive j0 j1 jv linspace log"
     " log_expit log_ndtr logaddexp logdet logit logsumexp lstsq matrix_power max maximum min minimum ndtr"
     " ndtri ones pinv polygamma primitive prod qr real relu root scan sign sin sinc sinh softmax solve"
-    " sort sqrt sqrtm sum svd svdvals tan tanh tensor trace trunc where xlog1py xlogy zeros",
+    " sort sqrt sqrtm sum svd svdvals tan tanh tensor trace trunc where while_loop xlog1py"
+    " xlogy zeros",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 _MODULES = {"interop": "combdiff.api.interop", "testing": "combdiff.testing"}

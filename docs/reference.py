@@ -12,7 +12,7 @@ import combdiff as cd
 PAGE = Path(__file__).parent / "reference.md"
 FIRST = {
     "Programs and their derivatives": "program Program grad value_and_grad jacobian hessian Hessian hvp pullback"
-    " pushforward simplify scan",
+    " pushforward simplify scan while_loop",
     "Spaces": "Space Range Cyclic Symmetric Real Function",
     "Texts and pictures": "read derive parse Picture",
 }

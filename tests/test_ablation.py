@@ -12,11 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import combdiff as cd
 from combdiff.differentiation import derivation
 from combdiff.ir import Lambda, Term, average, inline_all
+from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, planning, sliced
 from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, peak
@@ -27,11 +29,14 @@ from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.laws.loading import RuleFile, load
 from combdiff.simplification.laws.syntax import Source, parse
+from combdiff.simplification.normal_form import contraction
 
 Number, Vector, Matrix = cd.Space(), cd.Space("n"), cd.Space("n", "n")
 Even = cd.Space("n", "n", symmetry=["S[i,j] = S[j,i]"])
 Hermitian = cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"])
 Complex = cd.Space("n", dtype=complex)
+LINE = Real()
+Wave = cd.Space(LINE, dtype=complex)
 Integrals = cd.Space("n", "n", "n", "n", symmetry=["J[p,q,r,s] = J[r,q,p,s]", "J[p,q,r,s] = J[q,p,r,s]"])
 
 
@@ -206,29 +211,71 @@ def determinant(x: cd.Space("m", "n"), S: Even):
     return cd.logdet(x @ S @ x.T)
 
 
-NORMAL_FORM: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
+def shifted(x: Vector, a: Vector, A: Even):
+    return ((x - a) @ A @ (x - a)) ** 2
+
+
+ORBITALS = cd.read("C (n, m), S symmetric (n, n), E symmetric (m, m), h symmetric (n, n)\ntr(Cᵀ·h·C) - tr(E·(Cᵀ·S·C))")
+
+
+def inverse_sinh(x: cd.Space(), a: cd.Space()):
+    return cd.log(x + cd.sqrt(x**2 + a))
+
+
+def fourth_power(x: Matrix):
+    return cd.trace(x @ x @ x @ x)
+
+
+def spectrum(x: Wave):
+    def transformed(f, sign):
+        return cd.tensor(lambda k: cd.sum(lambda t: cd.exp(sign * 2j * np.pi * k * t) * f[t], t=LINE), k=LINE)
+
+    back = transformed(transformed(x, -1), 1)
+    return cd.sum(lambda t: cd.real(cd.conj(back[t]) * back[t]), t=LINE)
+
+
+def implicit(x: Vector, A: Matrix):
+    y = cd.root(lambda y: A @ y + cd.sin(y) - 2 * x, x)
+    return cd.sum(y**2) / 4
+
+
+def smeared(x: Vector, A: Matrix, B: Matrix, C: Matrix):
+    t = cd.tensor(lambda i: cd.sum(lambda j, k, p: A[i, j] * B[j, k] * C[k, p] * x[p]))
+    return t @ t
+
+
+NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
-    "symmetries of tensors": (Codec, "unsigned_laws", lambda self: "", diagonal),
+    "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),
     "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, pairs),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
     "common parts of results": (derivation, "bind_common", lambda body: body, coulomb),
+    "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
+    "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
+    "signs turned": (saturation, "_turned", lambda term: term, ORBITALS),
+    "factors cancelled": (contraction, "_cancelled", lambda factors: factors, inverse_sinh),
+    "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
+    "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
+    "numbers out of linear calls": (pipeline, "_without_factor", lambda call: call, implicit),
 }
 
 
-def shown(case: Callable[..., Any]) -> str:
+def shown(case: Any) -> str:
     transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
-    return str(transform(cd.program(case), "x"))
+    return cd.grad(ORBITALS, "C").matrix() if case is ORBITALS else str(transform(cd.program(case), "x"))
 
 
 @pytest.mark.usefixtures("own_egraphs")
 @pytest.mark.parametrize("name", NORMAL_FORM)
 def test_steps_of_the_normal_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a step the case is longer, or what it computes once has no name."""
     where, what, instead, case = NORMAL_FORM[name]
     expected = shown(case)
     monkeypatch.setattr(where, what, instead)
-    assert len(shown(case)) > len(expected)
+    found = shown(case)
+    assert len(found) > len(expected) or found.count(" = ") < expected.count(" = ")
 
 
 @pytest.mark.usefixtures("own_egraphs")

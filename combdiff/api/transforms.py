@@ -65,7 +65,6 @@ from combdiff.simplification import (
     simplify_body,
     stopped,
     symbols,
-    with_matrix_symmetries,
 )
 
 BYTES = 8  # of a number
@@ -253,7 +252,7 @@ def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
 def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
     """The program simplified by equality saturation, with more rule files if given."""
     _check_program(f)
-    body = with_matrix_symmetries(simplify_body(f.term.body, rule_paths(rules)))
+    body = simplify_body(f.term.body, rule_paths(rules))
     term = readable(Lambda(f.term.parameters, body), letters_of(f.term))
     return replace(f, term=term, raw=f.term.body, rules=rule_paths(rules))
 

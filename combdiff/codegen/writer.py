@@ -121,7 +121,6 @@ class _Writer:
         self.sizes = {size: starts.get(size) or self._size_name(size, around) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
         self.reuse = Reuse(plan)
-        self.readers = _readers(plan)
         self.index_arrays = IndexArrays(self._fresh)
         self.words = self._words()
         if around:
@@ -469,7 +468,7 @@ class _Writer:
         """Whether only exponentials read a step, alone or in sums with positive factors: they are 0 where it is −∞."""
         if n in self.plan.results:
             return False
-        for m in self.readers.get(n, ()):
+        for m, _ in self.plan.readers[n]:
             operation = self.plan.steps[m].operation
             ends = isinstance(operation, ReduceMax) or getattr(operation, "name", "") in ("exp", "logaddexp")
             match operation:
@@ -500,15 +499,6 @@ class _Writer:
             if isinstance(steps[n].operation, ElementwiseStep) or not found.isdisjoint(steps[n].operands):
                 found.add(n)
         return {n for n in found if not isinstance(steps[n].operation, Read | Arrange)}
-
-
-def _readers(plan: Plan) -> Mapping[int, list[int]]:
-    """The steps that read each step."""
-    found: dict[int, list[int]] = {}
-    for n, step in enumerate(plan.steps):
-        for m in step.operands:
-            found.setdefault(m, []).append(n)
-    return found
 
 
 def _arranged(layout: Layout, results: list[str]) -> str:

@@ -26,6 +26,7 @@ _TORCH = {
     "expm1": "torch.expm1({0})",
     "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",
     "sign": "torch.sgn({0})",
+    "rint": "torch.round({0})",
     "power": "torch.pow({0}, {1})",
 }
 
@@ -38,6 +39,7 @@ _SPECIAL = {
         )
     },
     "log_expit": "torch.nn.functional.logsigmoid({0})",
+    "gamma": "torch.exp(torch.lgamma({0})) * torch.where({0} < 0, 1 - 2 * torch.remainder(torch.floor({0}), 2), 1)",
     "j0": "torch.special.bessel_j0({0})",
     "j1": "torch.special.bessel_j1({0})",
     "polygamma": "torch.special.polygamma({0}, {1})",
@@ -46,7 +48,9 @@ _SPECIAL = {
     "betaln": "torch.lgamma({0}) + torch.lgamma({1}) - torch.lgamma({0} + {1})",
 }  # SciPy's special functions
 
-_OF_TENSORS = ("logaddexp", "hypot", "arctan2", "xlogy", "xlog1py", "betaln")  # which take no numbers
+_OF_TENSORS = (  # which take no numbers
+    *("logaddexp", "hypot", "arctan2", "xlogy", "xlog1py", "betaln", "fmod", "floor_divide", "remainder"),
+)
 
 
 class TorchDialect(NumPyDialect):

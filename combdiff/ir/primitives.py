@@ -363,7 +363,31 @@ _ROWS += (
         "(x, y) ≠ 0",
         real_only=True,
     ),
-    *map(_step_function, ("floor", "ceil", "trunc")),
+    *map(_step_function, ("floor", "ceil", "trunc", "rint")),
+    Row(
+        "remainder",
+        "remainder",
+        r"\operatorname{remainder}",
+        (lambda x, y: ONE, lambda x, y: negate(function("floor_divide", x, y))),
+        "x / y is not whole",
+        real_only=True,
+    ),
+    Row(
+        "fmod",
+        "fmod",
+        r"\operatorname{fmod}",
+        (lambda x, y: ONE, lambda x, y: negate(function("trunc", divide(x, y)))),
+        "x / y is not whole",
+        real_only=True,
+    ),
+    Row(
+        "floor_divide",
+        "floor_divide",
+        r"\operatorname{floor\_divide}",
+        (zero, zero),
+        "x / y is not whole",
+        real_only=True,
+    ),
 )
 
 

@@ -10,7 +10,7 @@ Invariant: a plan is immutable, every step is needed for a result, and steps onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -103,6 +103,19 @@ class Plan:
             last[:first] = [end if first <= use < end else use for use in last[:first]]
         return tuple(last)
 
+    @cached_property
+    def readers(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For each step the steps that have it as an operand, each with its position among the operands."""
+        found: list[list[tuple[int, int]]] = [[] for _ in self.steps]
+        for n, step in enumerate(self.steps):
+            for position, operand in enumerate(step.operands):
+                found[operand].append((n, position))
+        return tuple(map(tuple, found))
+
+    def is_read_once(self, n: int) -> bool:
+        """Whether a step is one operand of one step, or one result, and nothing else."""
+        return len(self.readers[n]) + self.results.count(n) == 1
+
     @property
     def given_sizes(self) -> dict[str, int]:
         """The named sizes of the program, without those of blocks."""
@@ -168,6 +181,35 @@ class Plan:
             operands = ", ".join(map(str, step.operands))
             lines.append(f"{n:>4}  {spent.operation:<22}{operands:<14}{shown:<22}{spent.flops:>12}{spent.bytes:>12}")
         return "\n".join([*lines, f"peak memory {peak(self)} bytes, arguments not counted"])
+
+
+class Rewriting:
+    """A plan that becomes another, step by step: the new steps, and the number among them of each old one done so far.
+
+    What the old plan knows of its steps, such as who reads them, a pass asks of `old`.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.old = plan
+        self.steps: list[Step] = []
+        self.number: list[int] = []
+
+    def add(self, step: Step) -> int:
+        """The number of a new step, whose operands are new ones."""
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def moved(self, step: Step) -> Step:
+        """An old step that reads the new ones."""
+        return replace(step, operands=tuple(self.number[m] for m in step.operands))
+
+
+def step_by_step(plan: Plan, rewrite: Callable[[Rewriting, Step], int]) -> Plan:
+    """The plan in which each step is what `rewrite` adds for it and gives the number of, without what nothing needs."""
+    new = Rewriting(plan)
+    for step in plan.steps:
+        new.number.append(rewrite(new, step))
+    return rewritten(plan, new.steps, new.number)
 
 
 def rewritten(plan: Plan, steps: Iterable[Step], number: Mapping[int, int] | Sequence[int]) -> Plan:

@@ -50,7 +50,7 @@ from combdiff.simplification.normal_form.expansion import (
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.quotients import with_shares
 from combdiff.simplification.normal_form.symmetries import with_symmetries
-from combdiff.simplification.pipeline import is_real, outline, simplify_body, with_matrix_symmetries
+from combdiff.simplification.pipeline import is_real, outline, simplify_body
 
 __all__ = [
     "MET",
@@ -111,7 +111,6 @@ __all__ = [
     "symbols",
     "volume",
     "weighted",
-    "with_matrix_symmetries",
     "with_shares",
     "with_symmetries",
     "without_deltas",

@@ -247,21 +247,6 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
     return share(let(kept, joined(result, items)))
 
 
-def with_matrix_symmetries(body: Term) -> Term:
-    """A normal form in which what matrix functions are functions of is told the symmetries of its value."""
-    bindings, result = split(body)
-    held = matrices_in(body)
-    renamed: dict[Var, Term] = {}
-    kept: list[tuple[Var, Term]] = []
-    for var, value in bindings:
-        value = substitute(value, renamed)
-        new = with_symmetries(var, value) if var in held else var
-        if new is not var:
-            renamed[var] = new
-        kept.append((new, value))
-    return let(kept, substitute(result, renamed))
-
-
 def _item_changed(
     kept: Sequence[tuple[Var, Term]],
     result: Term,

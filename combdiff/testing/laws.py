@@ -490,7 +490,7 @@ def _must_be_known(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: 
     """What is asked of tensors, domains and the tables: as it is declared."""
     said = f"({relation} {' '.join(map(json.dumps, inputs))})"
     tables = {f'(part "{name}")' for name in ("real", "imag")} | set(function_facts().splitlines())
-    known = tables | set(meaning.codec.unsigned_laws().splitlines())
+    known = tables | set(meaning.codec.tensor_laws().splitlines())
     return "" if said in known else f"{said} is asserted, which is not so of all that are called so"
 
 

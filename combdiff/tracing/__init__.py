@@ -9,6 +9,10 @@ In: a decorated function. Out: a `Traced` term.
 In the order in which data meets them: `annotations`, `context` (the trace under way), `arrays` (whole tensors as
 terms), `rearranging` (cut, joined, laid out anew), `numpy_protocol`, `indices`, `reading`, `values` (what operators act
 on), `truths` (comparisons of them), `functions`, `special_functions`, `reductions`, `orders` (sorted, the largest's
+place), `whole_arrays`, `compositions` (a few words of those), `layouts`, `signals` and `statistics` (more of NumPy's
+names), `refusals` (what is not taken, and why), `linalg` and `decompositions` (what a program calls), `solutions`
+(roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`, `recording` (a decorated
+function).
 place), `creation` (ones, unit
 matrices), `whole_arrays`, `compositions` (a few words of those), `linalg` and `decompositions` (what a program calls),
 `solutions` (roots and minima), `iteration` (scans), `inlining` (programs in programs), `currying`, `recording` (a
@@ -18,6 +22,10 @@ Invariant: a `Traced` term is closed but for size names, well typed, and binds e
 """
 
 from combdiff.tracing import compositions as _compositions  # noqa: F401  (rows of a table)
+from combdiff.tracing import layouts as _layouts  # noqa: F401
+from combdiff.tracing import refusals as _refusals  # noqa: F401
+from combdiff.tracing import signals as _signals  # noqa: F401
+from combdiff.tracing import statistics as _statistics  # noqa: F401
 from combdiff.tracing.creation import arange, eye, full, linspace, ones, zeros
 from combdiff.tracing.decompositions import (
     cholesky,
@@ -70,7 +78,7 @@ from combdiff.tracing.functions import (
     trunc,
 )
 from combdiff.tracing.inlining import called, inline, renamed_sizes
-from combdiff.tracing.iteration import scan
+from combdiff.tracing.iteration import scan, while_loop
 from combdiff.tracing.linalg import adj, det, inv, logdet, matrix_power, solve, trace
 from combdiff.tracing.orders import argsort, sort
 from combdiff.tracing.recording import trace_function
@@ -207,6 +215,7 @@ __all__ = [
     "trace_function",
     "trunc",
     "where",
+    "while_loop",
     "xlog1py",
     "xlogy",
     "zeros",

@@ -299,7 +299,11 @@ class TracedValue:
         self._refuse("Python loops over or unpacks", "write cd.sum(lambda i: …) or cd.tensor(lambda i: …)")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        self._refuse("NumPy asks for the numbers of", "use cd functions, or NumPy's own of the same name")
+        self._refuse(
+            "NumPy asks for the numbers of",
+            "use cd functions, or NumPy's own of the same name; for np.array([a, b]) write np.stack([a, b]), and leave "
+            "np.asarray and np.vectorize out",
+        )
 
     def __format__(self, form: str) -> str:
         if form:

@@ -40,6 +40,7 @@ from combdiff.ir import (
 )
 from combdiff.tracing.arrays import tabulate
 from combdiff.tracing.context import current
+from combdiff.tracing.functions import flag
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.rearranging import broadcasted
 from combdiff.tracing.values import Value, lift, wrap
@@ -94,7 +95,9 @@ def _domains(shape: Any) -> list[Domain]:
     axes = shape_of(shape)
     for axis in axes:
         if isinstance(axis, int) and axis < 0:
-            raise TypeMismatchError(f"a tensor with {axis} elements along an axis", hint="sizes are numbers from 0 on")
+            raise TypeMismatchError(
+                f"a tensor with {shown(axis)} elements along an axis", hint="sizes are numbers from 0 on"
+            )
     return [Range(axis) if isinstance(axis, int) else axis for axis in axes]
 
 
@@ -115,11 +118,17 @@ def _offset(value: Any, function: str) -> int:
 
 
 def _only_known(name: str, dtype: Any, order: str = "C", device: object = None) -> None:
-    if order != "C":
+    if not (isinstance(order, str) and order == "C"):
         raise UnsupportedError(f"{name} in the order {shown(order)}", hint="leave it out: programs have no memory")
     if device is not None:
         raise UnsupportedError(f"{name} on the device {shown(device)}", hint="a program runs where its arguments are")
-    if dtype is not None and np.dtype(dtype).kind not in "biuf":
+    try:
+        kind = np.dtype(dtype).kind  # of None, float
+    except (TypeError, ValueError, SyntaxError):
+        raise TypeMismatchError(
+            f"{name} of {shown(dtype)}, which is no type of elements", hint="leave it out"
+        ) from None
+    if kind not in "biuf":
         raise UnsupportedError(f"{name} of {shown(dtype)}", hint="multiply by 1j for complex numbers")
 
 
@@ -166,11 +175,13 @@ def arange(start: Any, stop: Any = None, step: int = 1, dtype: Any = None, *, de
     first, last = (0, start) if stop is None else (start, stop)
     begin, end, step = _end(first), _end(last), _offset(step, "arange")
     if isinstance(begin, int) and isinstance(end, int) and step:
-        size: Size = len(range(begin, end, step))
+        size: Size = max(0, -((begin - end) // step))  # as len(range(…)) of numbers of any size
     elif abs(step) == 1:
         size = size_sum((end, step), (begin, -step))
     else:
-        raise UnsupportedError(f"arange with steps of {step}", hint="with sizes that are only named, steps are 1 or -1")
+        raise UnsupportedError(
+            f"arange with steps of {shown(step)}", hint="with sizes that are only named, steps are 1 or -1"
+        )
     (index,) = current("arange").fresh_indices([Range(size)])
     return wrap(tabulate([index], Coordinate(affine([(size_form(begin), 1), (index, step)]), int)))
 
@@ -184,10 +195,10 @@ def linspace(
     """
     _only_known("linspace", dtype, device=device)
     (axis,) = _domains([num])
-    size = wrap(size_of_axis(axis))
+    first, last, size = wrap(lift(start)), wrap(lift(stop)), wrap(size_of_axis(axis))
     (index,) = current("linspace").fresh_indices([axis])
     counted = wrap(tabulate([index], Coordinate(index, int)))
-    return start + (stop - start) * counted / (size - 1 if endpoint else size)
+    return first + (last - first) * counted / (size - 1 if flag(endpoint, "endpoint") else size)
 
 
 def _tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 
 import combdiff.tracing.arrays as arrays
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
-from combdiff.ir import MATRIX_TABLE, Conj, Cyclic, Lambda, Primitive, Symmetric, Term, apply, axes_of, describe
+from combdiff.ir import MATRIX_TABLE, Conj, Cyclic, Lambda, Primitive, Range, Symmetric, Term, apply, axes_of, describe
 from combdiff.kernels import for_numpy
 from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.functions import flag
@@ -111,17 +111,21 @@ def eigh(a: Any, /) -> Any:
 
 
 def svdvals(a: Any, /) -> Any:
-    """The singular values of a matrix, or of each in a stack, in descending order: as many as it has columns."""
+    """The singular values of a matrix, or of each in a stack, in descending order.
+
+    There are as many as the matrix has columns, or rows where these are fewer by numbers.
+    """
     if isinstance(a, TracedValue):
-        return _of("svdvals", a)
+        return _of("svdvals", wrap(_adjoint(lift(a))) if _is_wide(lift(a)) else a)
     return on_arrays("svdvals", lambda array: np.linalg.svd(np.asarray(array), compute_uv=False), a)
 
 
 def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """The singular value decomposition of a matrix, or of each in a stack: (U, S, Vh) with A = U diag(S) Vh.
 
-    There are as many singular values as the matrix has columns; of one with fewer rows the last ones and their columns
-    of U are 0. `full_matrices=True` is refused for traced values that are not square.
+    There are as many singular values as the matrix has columns, or rows where these are fewer by numbers; of sizes that
+    are names the last ones and their columns of U may be 0. `full_matrices=True` is refused for traced values that are
+    not square.
     """
     if not isinstance(a, TracedValue):
         return on_arrays("svd", np.linalg.svd, a, full_matrices=full_matrices, compute_uv=compute_uv)
@@ -135,7 +139,16 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
             "full_matrices=False",
             hint="write np.linalg.svd(A, full_matrices=False)",
         )
+    if _is_wide(matrix):
+        left, values, right = svd(wrap(_adjoint(matrix)))
+        return Svd(wrap(_adjoint(lift(right))), values, wrap(_adjoint(lift(left))))
     return Svd(_of("svd_left", a), _of("svdvals", a), wrap(_adjoint(Primitive("svd_right", (matrix,)))))
+
+
+def _is_wide(matrix: Term) -> bool:
+    """Whether numbers say that a matrix has fewer rows than columns."""
+    sizes = [axis.size for axis in axes_of(matrix)[-2:] if isinstance(axis, Range)]
+    return len(sizes) == 2 and isinstance(sizes[0], int) and isinstance(sizes[1], int) and sizes[0] < sizes[1]
 
 
 def _adjoint(matrix: Term) -> Term:
@@ -223,6 +236,7 @@ HANDLERS.update(
         np.linalg.eigh: _lower(eigh),
         np.linalg.eigvalsh: _lower(eigvalsh),
         np.linalg.svd: _numpy_svd,
+        np.linalg.svdvals: svdvals,
         np.linalg.qr: qr,
         np.linalg.pinv: pinv,
         np.linalg.lstsq: _numpy_lstsq,

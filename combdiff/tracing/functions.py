@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError, shown
+from combdiff.errors import IndexingError, RuleError, TraceError, TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
     TABLE,
     Affine,
@@ -350,21 +350,56 @@ def _dot(a: Any, b: Any) -> Value:
     return wrap(arrays.contract([left, right], labels, rows + columns, "np.dot"))
 
 
-def _sum(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
-    return wrap(arrays.sum_axes(lift(a), axis, keepdims))
+def _sum(
+    a: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None, initial: Any = 0, where: Any = None
+) -> Value:
+    """np.sum; `where` leaves elements out, and `initial` is added."""
+    check_dtype("np.sum", dtype)
+    found = wrap(arrays.sum_axes(lift(a) if where is None else lift(_only(where, a)), axis, keepdims))
+    return found + initial if isinstance(initial, TracedValue) or initial else found
 
 
-def mean(a: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Value:
+def _only(where: Any, a: Any) -> Any:
+    return HANDLERS[np.where](where, a, 0)
+
+
+def check_dtype(what: str, dtype: Any) -> None:
+    """Raises UnsupportedError for an element type other than NumPy's own of that function."""
+    if dtype is not None and np.dtype(dtype) not in (np.dtype(float), np.dtype(complex)):
+        raise UnsupportedError(
+            f"{what} with dtype={shown(dtype)} in a program",
+            hint="leave it out: the arrays of a call decide; np.trunc cuts to whole numbers",
+        )
+
+
+def mean(a: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None, where: Any = None) -> Value:
     """np.mean: the sum by the number of elements."""
-    return wrap(arrays.sum_axes(lift(a), axis, keepdims)) / wrap(arrays.count(lift(a), axis))
+    if where is not None:
+        counted = _only(where, HANDLERS[np.ones_like](a))
+        return _sum(a, axis, keepdims, dtype=dtype, where=where) / _sum(counted, axis, keepdims)
+    return _sum(a, axis, keepdims, dtype=dtype) / wrap(arrays.count(lift(a), axis))
 
 
 def _outer(a: Any, b: Any) -> Value:
-    left, right = lift(a), lift(b)
-    for vector in (left, right):
-        if len(axes_of(vector)) != 1:
-            raise TypeMismatchError(f"np.outer takes vectors, but {describe(vector)} has order {len(axes_of(vector))}")
-    return wrap(arrays.contract([left, right], ["i", "j"], "ij", "np.outer"))
+    vectors = [each if axes_of(each) and len(axes_of(each)) == 1 else _flat(each) for each in (lift(a), lift(b))]
+    return wrap(arrays.contract(vectors, ["i", "j"], "ij", "np.outer"))
+
+
+def _flat(term: Term) -> Term:
+    return lift(HANDLERS[np.reshape](wrap(term), -1))
+
+
+def _einsum(
+    subscripts: Any,
+    *operands: Any,
+    optimize: Any = None,
+    dtype: Any = None,
+    order: Any = None,
+    casting: Any = None,
+) -> Any:
+    """np.einsum; the order of contraction is ours whatever `optimize` says."""
+    check_dtype("np.einsum", dtype)
+    return einsum(subscripts, *operands)
 
 
 HANDLERS.update(
@@ -377,7 +412,7 @@ HANDLERS.update(
         np.size: lambda a: _as_value(a).size,
         np.ndim: lambda a: _as_value(a).ndim,
         np.shape: lambda a: _as_value(a).shape,
-        np.einsum: einsum,
+        np.einsum: _einsum,
         np.transpose: _transpose,
         np.dot: _dot,
         np.outer: _outer,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from math import nan
 from typing import Any
 
 from combdiff.errors import TraceError, TypeMismatchError, shown
@@ -41,6 +42,8 @@ from combdiff.ir import (
 )
 from combdiff.tracing.arrays import element, expanded
 from combdiff.tracing.context import Trace, as_domain, current, show_domain, show_space
+from combdiff.tracing.indices import Condition
+from combdiff.tracing.truths import Truth, where
 from combdiff.tracing.values import Value, lift, wrap
 
 Step = Callable[[Any, Any], object]
@@ -78,6 +81,54 @@ def scan(step: Step, init: object, xs: object = None, length: int | str | None =
     iteration = _Iteration(trace, index, states, tuple(map(expanded, following)), starts, outputs)
     last = iter([wrap(term) for term in iteration.last()])
     return _like(init, last), _like(out, iter([wrap(term) for term in iteration.collected()]))
+
+
+def while_loop(
+    condition: Callable[[Any], object], step: Callable[[Any], object], init: object, limit: int | str
+) -> Any:
+    """The carry after step(carry) → next carry has been done as long as condition(carry) holds, at most `limit` times.
+
+    `init` is a tensor or number of the program, or a tuple of them, and the condition one comparison of numbers, as in
+    `carry[0] > 0`. `limit` is a number or the name of a size; it is how many steps are computed, of which those after
+    the last one change nothing, so that derivatives of both modes are those of the steps that are done. The count does
+    not change with the arguments where a derivative is taken: the derivative by what is compared is 0. Where the
+    condition holds still after `limit` steps, the result and its derivatives are nan. Raises TraceError where condition
+    or step is no function or the condition gives no comparison, and TypeMismatchError as `scan` does.
+    """
+    current("cd.while_loop")
+    for name, given in (("condition", condition), ("step", step)):
+        if not callable(given) or isinstance(given, Value):
+            raise TraceError(
+                f"cd.while_loop takes a function of the carry as its {name}, not {shown(given)}",
+                hint="write cd.while_loop(lambda x: x > 1, lambda x: x / 2, x0, limit=100)",
+            )
+
+    def bounded(carry: Any, _: Any) -> tuple[Any, None]:
+        holds, after = _comparison(condition(carry)), step(carry)
+        if _form(after) != _form(carry):
+            raise TypeMismatchError(
+                f"the step of cd.while_loop gives a carry {_form(after)}, but takes one {_form(carry)}",
+                hint="return the next carry put together as init is",
+            )
+        pairs = zip(_leaves(after), _leaves(carry), strict=True)
+        return _like(carry, iter([where(holds, new, old) for new, old in pairs])), None
+
+    bounded.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what the states are called
+        [inspect.Parameter(_carry_name(step), inspect.Parameter.POSITIONAL_ONLY)]
+    )
+    last, _ = scan(bounded, init, length=limit)
+    known = where(_comparison(condition(last)), nan, 1)  # a factor, so that derivatives are nan, too
+    return _like(last, iter([known * leaf for leaf in _leaves(last)]))
+
+
+def _comparison(given: object) -> object:
+    """What a condition gives. Raises TraceError unless it is one comparison."""
+    if not isinstance(given, bool | Condition | Truth) or (isinstance(given, Truth) and given.space.axes):
+        raise TraceError(
+            f"the condition of cd.while_loop gives {shown(given)}",
+            hint="compare numbers, such as `x > 0`; of a tensor compare a sum or its largest element",
+        )
+    return given
 
 
 # --- tuples of tensors ---------------------------------------------------------------------------------------------
@@ -142,13 +193,18 @@ def _steps(inputs: tuple[Term, ...], length: int | str | None) -> Range:
 
 def _names(step: Step, starts: tuple[Term, ...]) -> list[str]:
     """What the states are called: the carry as the step calls it, the parts of a tuple as they are called before."""
-    try:
-        carry = next(iter(inspect.signature(step).parameters), "x")
-    except (TypeError, ValueError):  # a callable that Python knows no signature of
-        carry = "x"
+    carry = _carry_name(step)
     if len(starts) == 1:
         return [carry]
     return [start.name if isinstance(start, Var) else f"{carry}{n}" for n, start in enumerate(starts)]
+
+
+def _carry_name(step: Callable[..., Any]) -> str:
+    """What a step calls the carry."""
+    try:
+        return next(iter(inspect.signature(step).parameters), "x")
+    except (TypeError, ValueError):  # a callable that Python knows no signature of
+        return "x"
 
 
 def _state(name: str, start: Term, trace: Trace) -> Var:

@@ -207,6 +207,12 @@ def trace(x: Any, /) -> Any:
     return wrap(arrays.contract([term], ["zz" + rest], rest, "a trace"))
 
 
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    if not offset and (axis1, axis2) == (0, 1):
+        return trace(a)
+    return HANDLERS[np.diagonal](a, offset, axis1, axis2).sum(-1)
+
+
 def _slogdet(a: Any) -> tuple[Any, Any]:
     return _signdet(a), logdet(a)
 
@@ -218,6 +224,6 @@ HANDLERS.update(
         np.linalg.slogdet: _slogdet,
         np.linalg.solve: solve,
         np.linalg.matrix_power: matrix_power,
-        np.trace: trace,
+        np.trace: _trace,
     }
 )

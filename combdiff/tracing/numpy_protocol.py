@@ -41,6 +41,12 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
 SCIPY_HANDLERS: dict[str, Callable[..., Any]] = {}
 """Functions of scipy.special by name: SciPy need not be there, and is not imported to know its functions."""
 
+UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
+"""Methods of NumPy's functions of elements, as in np.add.reduce: they are given the function first."""
+
+REFUSED: dict[Any, tuple[str, str]] = {}
+"""Why a function is not taken, and what to write in its place."""
+
 METHODS: dict[str, Callable[..., Any]] = {}
 """Methods of arrays that take other arguments than NumPy's function of the same name, or have none."""
 
@@ -50,10 +56,14 @@ class NumpyAware(TracedValue):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
         if method != "__call__":
-            raise UnsupportedError(
-                f"np.{ufunc.__name__}.{method} is not supported in a program",
-                hint="write the sum with cd.sum(lambda i: …)",
-            )
+            handler = UFUNC_METHODS.get(method)
+            if handler is None:
+                raise UnsupportedError(
+                    f"np.{ufunc.__name__}.{method} is not supported in a program: it changes an array in place or cuts "
+                    "it at places that are data",
+                    hint="build the new tensor with cd.tensor(lambda i: …), the sums of segments with cd.delta",
+                )
+            return answer(f"np.{ufunc.__name__}.{method}", handler, ufunc, *inputs, **options)
         return _answer(ufunc, [_without_arrays(value) for value in inputs], options)
 
     def __array_function__(
@@ -81,11 +91,19 @@ def _answer(function: Any, arguments: Sequence[object], options: Mapping[str, ob
     if handler is None and name.startswith("scipy.special."):
         handler = SCIPY_HANDLERS.get(function.__name__)
     if handler is None:
-        raise UnsupportedError(
-            f"{name} is not supported in a program",
-            hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
-        )
+        raise refusal(name, function)
     return answer(name, handler, *arguments, **options)
+
+
+def refusal(name: str, function: Any) -> UnsupportedError:
+    """The error for what is not taken, which says why and what to write in its place."""
+    if function in REFUSED:
+        reason, hint = REFUSED[function]
+        return UnsupportedError(f"{name} is not supported in a program: {reason}", hint=hint)
+    return UnsupportedError(
+        f"{name} is not supported in a program",
+        hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
+    )
 
 
 def _name_of(function: Any) -> str:
@@ -98,6 +116,11 @@ def _name_of(function: Any) -> str:
 
 def answer(name: str, handler: Callable[..., Any], /, *arguments: object, **options: object) -> Any:
     """What the function in NumPy's or a method's place gives. Raises UnsupportedError for options it does not take."""
+    options = {key: value for key, value in options.items() if not (key == "out" and value in (None, (None,)))}
+    if options.get("where", True) is not True and "where" not in inspect.signature(handler).parameters:
+        raise UnsupportedError(
+            f"{name} with where= leaves elements of the result undefined", hint="write np.where(mask, f(x), other)"
+        )
     try:
         inspect.signature(handler).bind(*arguments, **options)
     except TypeError as mismatch:

@@ -22,7 +22,7 @@ from combdiff.errors import IndexingError, TypeMismatchError, UnsupportedError, 
 from combdiff.ir import Primitive, Term, axes_of, delta, describe, mul, total
 from combdiff.tracing.context import current
 from combdiff.tracing.functions import is_traced
-from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
+from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays, python_number
 from combdiff.tracing.reductions import along_rows
 from combdiff.tracing.values import Value, lift, wrap
 
@@ -40,10 +40,12 @@ def argsort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
 def sort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
     """The elements along an axis in ascending order: `a` read at `argsort(a)`, by which it is differentiated.
 
-    Raises UnsupportedError for axis=None, and TypeMismatchError for complex numbers.
+    axis=None sorts all elements as one axis. Raises TypeMismatchError for complex numbers.
     """
     if not is_traced(a):
         return on_arrays("sort", np.sort, a, axis)
+    if axis is None:
+        a, axis = HANDLERS[np.reshape](a, -1), 0
     term, place = _along(a, axis, "sort")
     return _taken(term, along_rows("argsort", term, place, "sort"), place)
 
@@ -112,7 +114,10 @@ def _place_of(name: str) -> Callable[..., Value]:
 
 def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """By linear interpolation between the elements, as NumPy without a method."""
-    if not isinstance(q, int | float | Fraction) or not 0 <= q <= 1:
+    if isinstance(q, list | tuple | np.ndarray):
+        parts = [_quantile(a, each, axis, keepdims=keepdims) for each in q]
+        return wrap(rearranging.stack([lift(part) for part in parts], 0, "a quantile"))
+    if not isinstance(q := python_number(q), int | float | Fraction) or not 0 <= q <= 1:
         raise UnsupportedError(
             f"np.quantile of {shown(q)} in a program: it is a number from 0 to 1", hint="take one quantile at a time"
         )
@@ -140,7 +145,9 @@ HANDLERS.update(
         np.argmax: _place_of("argmax"),
         np.argmin: _place_of("argmin"),
         np.quantile: _quantile,
-        np.percentile: lambda a, q, axis=None, *, keepdims=False: _quantile(a, q / 100, axis, keepdims=keepdims),
+        np.percentile: lambda a, q, axis=None, *, keepdims=False: _quantile(
+            a, np.asarray(q) / 100 if isinstance(q, list | tuple) else q / 100, axis, keepdims=keepdims
+        ),
         np.median: lambda a, axis=None, *, keepdims=False: _quantile(a, Fraction(1, 2), axis, keepdims=keepdims),
     }
 )

@@ -120,6 +120,8 @@ def _looked_up(entry: object) -> Term | None:
             raise IndexingError(f"a tensor is read with {shown(entry)}", hint="all rows have one length") from None
     if not isinstance(entry, np.ndarray) or not entry.ndim:
         return integer_value(entry)
+    if entry.dtype.kind == "b" and entry.ndim == 1:
+        entry = np.flatnonzero(entry)  # a mask that is known
     if entry.dtype.kind not in "iu":
         raise UnsupportedError(
             f"a tensor is read with an array of {entry.dtype}",

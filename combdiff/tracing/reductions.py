@@ -12,6 +12,7 @@ Invariant: value and shape are NumPy's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 
 import combdiff.tracing.arrays as arrays
 import combdiff.tracing.rearranging as rearranging
-from combdiff.errors import TypeMismatchError, shown
+from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import Lambda, Primitive, Term, axes_of, describe
 from combdiff.tracing.context import current
 from combdiff.tracing.functions import abstracted, flag, is_traced
@@ -107,15 +108,27 @@ def _cumprod(a: Any, axis: int | None = None) -> Value:
     return wrap(along_rows("cumprod", term, axis or 0, "cumprod"))
 
 
-def _method(reduction: Callable[..., Any]) -> Callable[..., Value]:
-    def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-        found: Value = reduction(a, axis, keepdims)
-        return found
+def _method(name: str, reduction: Callable[..., Any]) -> Callable[..., Value]:
+    def reduce(
+        a: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None, dtype: Any = None
+    ) -> Any:
+        empty = _EMPTY[name]
+        if dtype is not None and np.dtype(dtype) != float:
+            raise UnsupportedError(f"np.{name} with dtype={shown(dtype)} in a program", hint="leave it out")
+        if where is not None:
+            a = HANDLERS[np.where](where, a, empty)
+        found = reduction(a, axis, keepdims)
+        if initial is None:
+            return found
+        return (
+            found * initial if name == "prod" else HANDLERS[np.maximum if name == "max" else np.minimum](found, initial)
+        )
 
     return reduce
 
 
+_EMPTY = {"max": -math.inf, "min": math.inf, "prod": 1}
 for _function, _reducing in ((np.max, max), (np.amax, max), (np.min, min), (np.amin, min), (np.prod, prod)):
-    HANDLERS[_function] = _method(_reducing)
-METHODS.update({"max": _method(max), "min": _method(min)})
+    HANDLERS[_function] = _method(_function.__name__.removeprefix("a"), _reducing)
+METHODS.update({"max": _method("max", max), "min": _method("min", min)})
 HANDLERS[np.cumprod] = _cumprod

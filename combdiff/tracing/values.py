@@ -55,7 +55,7 @@ from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
 from combdiff.tracing.indices import Condition, Index, Magnitude, with_rests
-from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number
+from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number, refusal
 from combdiff.tracing.reading import read
 
 WHERE_HINT = "conditions are comparisons, joined with parentheses: (x > 0) & (y < 1)"
@@ -163,7 +163,9 @@ class Value(NumpyAware):
 
     def __pow__(self, other: object, modulus: object = None) -> Value:
         if modulus is not None:
-            self._no_division_with_rest(modulus)
+            raise UnsupportedError(
+                f"pow of a {self.kind} with a modulus is not supported in a program", hint="write (x**n) % m"
+            )
         return combined(power_of, self, other)
 
     def __rpow__(self, other: object) -> Value:
@@ -188,6 +190,17 @@ class Value(NumpyAware):
     def T(self) -> Value:
         """The tensor with its axes reversed."""
         return wrap(arrays.transpose(self.live()))
+
+    @property
+    def mT(self) -> Value:
+        """The last two axes exchanged."""
+        found: Value = HANDLERS[np.matrix_transpose](self)
+        return found
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the elements as they are computed: of 64 bits, whatever the arguments of a call have."""
+        return np.dtype(self.space.dtype)
 
     @property
     def size(self) -> int | Value:
@@ -215,10 +228,7 @@ class Value(NumpyAware):
             )
         handler = METHODS.get(name) or HANDLERS.get(getattr(np, name, None))
         if handler is None:
-            raise UnsupportedError(
-                f"{describe(self.live())}.{name} is not supported in a program",
-                hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
-            )
+            raise refusal(f"{describe(self.live())}.{name}", getattr(np, name, name))
         return partial(answer, f"{describe(self.live())}.{name}", handler, self)
 
     def conj(self) -> Value:
@@ -256,11 +266,23 @@ class Value(NumpyAware):
     def __ne__(self, other: object) -> Any:
         return HANDLERS[np.not_equal](self, other)
 
-    def _no_division_with_rest(self, other: object) -> NoReturn:
-        raise UnsupportedError(f"// and % of a {self.kind} are not supported: they have no useful derivative")
+    def __floordiv__(self, other: object) -> Value:
+        return combined(partial(function, "floor_divide"), self, other)
 
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _no_division_with_rest
-    __divmod__ = __rdivmod__ = _no_division_with_rest
+    def __rfloordiv__(self, other: object) -> Value:
+        return combined(partial(function, "floor_divide"), other, self)
+
+    def __mod__(self, other: object) -> Value:
+        return combined(partial(function, "remainder"), self, other)
+
+    def __rmod__(self, other: object) -> Value:
+        return combined(partial(function, "remainder"), other, self)
+
+    def __divmod__(self, other: object) -> tuple[Value, Value]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> tuple[Value, Value]:
+        return other // self, other % self
 
     def _no_bits(self, *_: object) -> Any:
         raise UnsupportedError(f"the bits of a {self.kind} are asked for (&, |, ^, ~, <<, >>)", hint=WHERE_HINT)
@@ -268,10 +290,17 @@ class Value(NumpyAware):
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _no_bits
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_bits
 
-    def _no_rounding(self, *_: object) -> NoReturn:
-        raise UnsupportedError(f"a {self.kind} is rounded", hint="round outside of the program, or leave it out")
+    def __round__(self, digits: int = 0) -> Any:
+        return HANDLERS[np.round](self, digits)
 
-    __round__ = __floor__ = __ceil__ = __trunc__ = _no_rounding
+    def __floor__(self) -> Value:
+        return combined(partial(function, "floor"), self)
+
+    def __ceil__(self) -> Value:
+        return combined(partial(function, "ceil"), self)
+
+    def __trunc__(self) -> Value:
+        return combined(partial(function, "trunc"), self)
 
     def __call__(self, *_: object) -> NoReturn:
         name = describe(self.term)

@@ -14,7 +14,7 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from combdiff.ir import (
 )
 from combdiff.tracing import functions as cd
 from combdiff.tracing.creation import shape_of
-from combdiff.tracing.decompositions import matrix_norm
+from combdiff.tracing.decompositions import matrix_norm, svdvals
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
 from combdiff.tracing.values import Value, combined, lift, wrap
 
@@ -79,8 +79,10 @@ def _squeeze(a: Any, axis: Axis = None) -> Value:
 
 
 def _reshape(a: Any, /, shape: Any, order: str = "C") -> Value:
-    if order != "C":
-        raise UnsupportedError(f"reshape in the order {order!r}", hint="transpose first: A.T.reshape(…)")
+    if order == "F":
+        return _reshape(wrap(lift(a)).T, shape_of(shape)[::-1]).T
+    if order not in ("C", "A"):
+        raise UnsupportedError(f"reshape in the order {order!r}", hint="the orders are 'C' and 'F'")
     return wrap(rearranging.reshaped(lift(a), shape_of(shape)))
 
 
@@ -181,12 +183,21 @@ def _flip(m: Any, axis: Axis = None) -> Value:
     return wrap(rearranging.flip(lift(m), axis))
 
 
-def _roll(a: Any, shift: int, axis: int | None = None) -> Value:
-    term, shift = lift(a), _whole(shift, "the shift of a roll")
+def _roll(a: Any, shift: Any, axis: Axis = None) -> Value:
+    term = lift(a)
     if axis is None:
         flat = rearranging.reshaped(term, [-1])
-        return wrap(rearranging.reshaped(rearranging.roll(flat, shift, 0), axes_of(term)))
-    return wrap(rearranging.roll(term, shift, rearranging.axis_of(term, axis, "a roll")))
+        turned = rearranging.roll(flat, _whole(shift, "the shift of a roll"), 0)
+        return wrap(rearranging.reshaped(turned, axes_of(term)))
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    shifts = list(shift) if isinstance(shift, tuple | list) else [shift] * len(axes)
+    axes = axes * len(shifts) if len(axes) == 1 else axes
+    if len(shifts) != len(axes):
+        raise TypeMismatchError(f"np.roll has {len(shifts)} shifts for {len(axes)} axes")
+    for one, place in zip(shifts, axes, strict=True):
+        shift = _whole(one, "the shift of a roll")
+        term = rearranging.roll(term, shift, rearranging.axis_of(term, place, "a roll"))
+    return wrap(term)
 
 
 def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
@@ -199,8 +210,6 @@ def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
 
 
 def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Value:
-    if mode != "constant":
-        raise UnsupportedError(f"np.pad with mode {mode!r}", hint="concatenate the parts that are to stand there")
     term = lift(array)
     try:
         widths = np.broadcast_to(np.asarray(pad_width), (len(axes_of(term)), 2)).tolist()
@@ -209,7 +218,16 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
             f"np.pad of {describe(term)} with the widths {shown(pad_width)}", hint="give a pair for each axis"
         ) from None
     pairs = [(_whole(a, "a width of np.pad", 0), _whole(b, "a width of np.pad", 0)) for a, b in widths]
-    return wrap(rearranging.padded(term, pairs, lift(constant_values)))
+    if mode == "constant":
+        return wrap(rearranging.padded(term, pairs, lift(constant_values)))
+    if mode not in ("edge", "reflect", "symmetric", "wrap", "empty"):
+        raise UnsupportedError(f"np.pad with mode {mode!r}", hint="concatenate the parts that are to stand there")
+    for axis, pair in enumerate(pairs):
+        size = rearranging.length(axes_of(term)[axis], f"np.pad with mode {mode!r}")
+        if any(pair):
+            places = np.pad(np.arange(size), pair, mode=mode)  # type: ignore[call-overload]
+            term = lift(_take(wrap(term), places, axis))
+    return wrap(term)
 
 
 def _tile(A: Any, reps: Any) -> Value:
@@ -225,7 +243,12 @@ def _tile(A: Any, reps: Any) -> Value:
     return wrap(term)
 
 
-def _repeat(a: Any, repeats: int, axis: int | None = None) -> Value:
+def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Value:
+    if isinstance(repeats, tuple | list | np.ndarray) and np.ndim(repeats):
+        value = _ravel(a) if axis is None else wrap(lift(a))
+        place = rearranging.axis_of(value.term, axis or 0, "repeat")
+        size = rearranging.length(value.space.axes[place], "np.repeat of different numbers of copies")
+        return _take(value, np.repeat(np.arange(size), repeats), place)
     repeats = _whole(repeats, "the number of copies in np.repeat", 0)
     term = rearranging.reshaped(lift(a), [-1]) if axis is None else lift(a)
     place = rearranging.axis_of(term, axis or 0, "repeat")
@@ -308,17 +331,29 @@ def _std(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> 
     return found
 
 
-def _cumsum(a: Any, axis: int | None = None) -> Value:
+def _cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Value:
+    cd.check_dtype("np.cumsum", dtype)
     term = rearranging.reshaped(lift(a), [-1]) if axis is None and len(axes_of(lift(a))) != 1 else lift(a)
     return wrap(rearranging.running(term, rearranging.axis_of(term, axis or 0, "cumsum")))
 
 
-def _diff(a: Any, n: int = 1, axis: int = -1) -> Value:
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Value:
     term = lift(a)
     place = rearranging.axis_of(term, axis, "diff")
+    ends = [None if end is None else _end(term, place, end) for end in (prepend, append)]
+    if any(end is not None for end in ends):
+        parts = [part for part in (ends[0], wrap(term), ends[1]) if part is not None]
+        term = lift(_concatenate(parts, place))
     for _ in range(_whole(n, "the number of differences", 0)):
         term = rearranging.differences(term, place)
     return wrap(term)
+
+
+def _end(term: Term, axis: int, value: Any) -> Value:
+    """What stands before or behind a tensor along an axis: a number once."""
+    end = lift(np.asarray(value) if isinstance(value, list | tuple) else value)
+    shape = axes_of(term)
+    return wrap(end) if axes_of(end) else _broadcast_to(wrap(end), (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
 def logsumexp(a: Any, /, axis: Axis = None, keepdims: bool = False, **domains: object) -> Any:
@@ -365,22 +400,56 @@ def _logsumexp_of_array(array: Any, axis: Axis, keepdims: bool) -> Any:
 
 
 def _norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The Euclidean norm of a vector, Frobenius' of a matrix, along axes; `ord` 1 and 2 of vectors.
+    """The norm of vectors along an axis, or of matrices along two, with NumPy's `ord`; Frobenius' of all elements.
 
-    Of matrices, the last two axes, `ord` is "nuc" (the sum of the singular values) and 2 (the largest), too.
+    Of matrices: "fro", "nuc" (the sum of the singular values), ±2 (the largest and smallest), ±1 and ±inf (the largest
+    and smallest sum of a column or row). Of vectors: ±inf, and Σ |x|^p for other numbers, 0 refused.
     """
     value = wrap(lift(x))
-    vectors = (axis is not None and isinstance(axis, int)) or value.ndim == 1
-    if ord == 1 and vectors:
-        return wrap(arrays.sum_axes(lift(cd.abs(value)), axis, keepdims))
-    if ord in ("nuc", 2) and not vectors and (axis in (None, (-2, -1)) and (value.ndim == 2 or axis)):
-        norm = matrix_norm(value, ord)
-        return norm[..., None, None] if keepdims else norm
-    if ord not in (None, "fro", 2) or (ord == 2 and not vectors) or (ord == "fro" and vectors):
-        raise UnsupportedError(f"np.linalg.norm with ord={shown(ord)}", hint="write it with cd functions")
-    square = cd.real(value * value.conj()) if is_complex(value.term) else value * value
-    found: Value = cd.sqrt(wrap(arrays.sum_axes(lift(square), axis, keepdims)))
-    return found
+    axes = list(range(value.ndim)) if axis is None else arrays.positions(axis, value.ndim)
+    if ord is None:
+        square = cd.real(value * value.conj()) if is_complex(value.term) else value * value
+        found: Value = cd.sqrt(wrap(arrays.sum_axes(lift(square), axis, keepdims)))
+        return found
+    if len(axes) == 1:
+        return _vector_norm(value, ord, axes[0], keepdims)
+    if len(axes) != 2:
+        raise TypeMismatchError(f"np.linalg.norm with ord={shown(ord)} takes one axis or two, not {len(axes)}")
+    return _matrix_norm(value, ord, (axes[0], axes[1]), keepdims)
+
+
+def _vector_norm(value: Value, ord: Any, axis: int, keepdims: bool) -> Any:
+    if ord == 2:
+        return _norm(value, None, axis, keepdims)
+    away: Any = cd.abs(value)
+    if ord in (math.inf, -math.inf):
+        return HANDLERS[np.max if ord > 0 else np.min](away, axis, keepdims)
+    if ord == 1:
+        return away.sum(axis, keepdims)
+    if not isinstance(ord, int | float) or not ord:
+        raise UnsupportedError(
+            f"np.linalg.norm of a vector with ord={shown(ord)}",
+            hint="ord is a number that is not 0, or ±inf; np.count_nonzero counts",
+        )
+    return ((away**ord).sum(axis, keepdims)) ** (wrap(lift(1)) / ord)
+
+
+def _matrix_norm(value: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+    if ord == "fro":
+        return _norm(value, None, axes, keepdims)
+    if ord in ("nuc", 2):
+        norm: Any = matrix_norm(_moveaxis(value, axes, (-2, -1)), ord)
+    elif ord == -2:
+        norm = HANDLERS[np.min](svdvals(_moveaxis(value, axes, (-2, -1))), -1)
+    elif ord in (1, -1, math.inf, -math.inf):
+        summed, kept = axes if abs(ord) == 1 else axes[::-1]
+        sums = cd.abs(value).sum(summed)
+        norm = HANDLERS[np.max if ord > 0 else np.min](sums, kept - (kept > summed))
+    else:
+        raise UnsupportedError(
+            f"np.linalg.norm of a matrix with ord={shown(ord)}", hint="ord is 'fro', 'nuc', ±1, ±2 or ±inf"
+        )
+    return _expand_dims(norm, axes) if keepdims else norm
 
 
 # --- products ------------------------------------------------------------------------------------------------------
@@ -435,7 +504,9 @@ def _cross(a: Any, b: Any, axis: int = -1) -> Value:
     one, other = (_moveaxis(v, axis, 0) for v in (a, b))
     for value in (one, other):
         if rearranging.length(value.space.axes[0], "np.cross") != 3:
-            raise UnsupportedError("np.cross takes vectors of 3 elements")
+            raise UnsupportedError(
+                "np.cross takes vectors of 3 elements", hint="of 2 elements it is x[0] * y[1] - x[1] * y[0]"
+            )
     parts = [one[(n + 1) % 3] * other[(n + 2) % 3] - one[(n + 2) % 3] * other[(n + 1) % 3] for n in range(3)]
     return _stack(parts, axis)
 
@@ -478,13 +549,6 @@ def _heaviside(x: Any, at_zero: Any) -> Value:
 
 def _cbrt(x: Any) -> Any:
     return cd.sign(x) * cd.abs(x) ** (wrap(lift(1)) / 3)
-
-
-def _refused(name: str, reason: str, hint: str) -> Any:
-    def refuse(*_: object, **__: object) -> NoReturn:
-        raise UnsupportedError(f"{name} is not supported in a program: {reason}", hint=hint)
-
-    return refuse
 
 
 HANDLERS.update(
@@ -542,9 +606,6 @@ HANDLERS.update(
         np.cbrt: _cbrt,
         np.angle: lambda z: cd.arctan2(cd.imag(z), cd.real(z)),
         np.heaviside: _heaviside,
-        np.linalg.matrix_rank: _refused(
-            "np.linalg.matrix_rank", "it is a whole number that jumps", "compute it outside of the program"
-        ),
     }
 )
-METHODS.update({"reshape": _reshape_method, "flatten": _ravel, "copy": lambda a: wrap(lift(a))})
+METHODS.update({"reshape": _reshape_method, "flatten": _ravel, "copy": lambda a, order="C": wrap(lift(a))})

@@ -37,6 +37,12 @@ def test_what_a_page_links_to_is_there(page: Path) -> None:
     assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
 
 
+def test_the_table_of_numpys_functions_is_that_of_the_script() -> None:
+    expected = runpy.run_path(str(ROOT / "docs" / "numpy_functions.py"))["page"]()
+    assert (ROOT / "docs" / "guide" / "numpy.md").read_text(encoding="utf-8") == expected, "docs/numpy_functions.py"
+    assert "linalg.matrix_rank" in expected
+
+
 def test_the_reference_is_that_of_the_script() -> None:
     script = ROOT / "docs" / "reference.py"
     expected = runpy.run_path(str(script))["page"]()

@@ -50,6 +50,7 @@ ADMITS: dict[str, Callable[..., bool]] = {
     "(x, y) ≠ 0": lambda x, y: x != 0 or y != 0,
     "(x, y) off the negative real axis": lambda y, x: y != 0 or x > 0,
     "x ≠ y": lambda x, y: x != y,
+    "x / y is not whole": lambda x, y: y != 0 and x / y != round(x / y),
     "cos z ≠ 0": lambda z: abs(np.cos(z)) > 0.05,
     "cosh z ≠ 0": lambda z: abs(np.cosh(z)) > 0.05,
     "z ≠ 0, off the negative real axis": off(lambda z: z.imag == 0 and z.real < 0),

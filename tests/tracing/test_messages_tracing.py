@@ -259,7 +259,7 @@ def new_axis_beside_indices(A: Matrix):
     "arrays of indices hold whole numbers; in place of a mask multiply by zeros and ones, or use cd.where",
 )
 def mask_of_data(A: Matrix):
-    return A[[True, False]]  # here
+    return A[np.array([[True, False]])]  # here
 
 
 @case(
@@ -475,7 +475,8 @@ def assignment(x: Vector):
 @case(
     TraceError,
     f"NumPy asks for the numbers of a traced tensor, {UNKNOWN}",
-    "use cd functions, or NumPy's own of the same name",
+    "use cd functions, or NumPy's own of the same name; for np.array([a, b]) write np.stack([a, b]), and leave "
+    "np.asarray and np.vectorize out",
 )
 def array_of_a_tensor(x: Vector):
     return np.asarray(x)  # here
@@ -484,11 +485,6 @@ def array_of_a_tensor(x: Vector):
 @case(TraceError, "the traced tensor x is called like a function", "read an element: x[i]")
 def call_of_a_tensor(x: Vector):
     return cd.sum_(lambda i: x(i), i=3)  # here
-
-
-@case(UnsupportedError, "// and % of a traced number are not supported: they have no useful derivative")
-def remainder_of_a_value(x: Vector):
-    return x[0] % 2  # here
 
 
 @case(TraceError, "division by the constant 0")
@@ -516,8 +512,8 @@ def constant_array_first(x: Vector):
 
 @case(
     UnsupportedError,
-    "np.unique is not supported in a program",
-    "write it with cd functions, element by element: cd.tensor(lambda i: …)",
+    "np.unique is not supported in a program: how many elements the result has depends on the values",
+    "compute it outside, and pass it as a parameter",
 )
 def unknown_numpy_function(x: Vector):
     return np.unique(x)  # here
@@ -525,25 +521,36 @@ def unknown_numpy_function(x: Vector):
 
 @case(
     UnsupportedError,
-    "np.spacing is not supported in a program",
-    "write it with cd functions, element by element: cd.tensor(lambda i: …)",
+    "np.spacing is not supported in a program: it looks at how numbers are stored",
+    "leave it out of the program",
 )
 def unknown_numpy_ufunc(x: Vector):
     return np.spacing(x)  # here
 
 
-@case(UnsupportedError, "np.add.reduce is not supported in a program", "write the sum with cd.sum(lambda i: …)")
+@case(
+    UnsupportedError, "np.hypot.reduce is not supported in a program", "write the steps in a Python loop, or as cd.scan"
+)
 def ufunc_method(x: Vector):
-    return np.add.reduce(x)  # here
+    return np.hypot.reduce(x)  # here
 
 
 @case(
     UnsupportedError,
-    "np.sum in a program: got an unexpected keyword argument 'initial'",
+    "np.add.reduceat is not supported in a program: it changes an array in place or cuts it at places that are data",
+    "build the new tensor with cd.tensor(lambda i: …), the sums of segments with cd.delta",
+)
+def ufunc_method_in_place(x: Vector):
+    return np.add.reduceat(x, [0])  # here
+
+
+@case(
+    UnsupportedError,
+    "np.cumprod in a program: got an unexpected keyword argument 'dtype'",
     "leave the other options out",
 )
 def numpy_option(x: Vector):
-    return np.sum(x, initial=1)  # here
+    return np.cumprod(x, dtype=float)  # here
 
 
 # --- parts that do not fit -----------------------------------------------------------------------------------------
@@ -608,11 +615,6 @@ def einsum_sign(A: Matrix):
 @case(TypeMismatchError, "the trace of x is asked for, but its order is 1, not 2")
 def trace_of_a_vector(x: Vector):
     return cd.trace(x)  # here
-
-
-@case(TypeMismatchError, "np.outer takes vectors, but A has order 2")
-def outer_of_a_matrix(A: Matrix):
-    return np.outer(A, A)  # here
 
 
 @case(TypeMismatchError, "the axes to sum are 2, but A has the axes 0 … 1")

@@ -88,13 +88,15 @@ def test_complex_products_and_products_over_indices() -> None:
 
 def test_what_is_refused_says_what_to_write() -> None:
     for body, message in (
-        (lambda x: np.sort(x, axis=None), r"sort with axis=None .*\n? *hint: write np.sort\(x.reshape\(-1\)\)"),
+        (
+            lambda x: np.argsort(x, axis=None),
+            r"argsort with axis=None .*\n? *hint: write np.argsort\(x.resh",
+        ),
         (lambda x: x.sort(), "sorts in place"),
         (lambda x: np.take_along_axis(x, x, axis=0), "takes whole numbers as indices, but x is float"),
         (lambda x: np.take_along_axis(x, np.array([0]), axis=0), "of order 2 and indices of order 1"),
         (lambda x: np.quantile(x, 2), "a number from 0 to 1"),
         (lambda x: np.prod(x, axis=5), "the axes of a product are 5"),
-        (lambda x: np.prod(x, initial=2), "unexpected keyword argument 'initial'"),
         (lambda x: np.sort(1j * x), "takes real numbers"),
     ):
         with pytest.raises(cd.CombdiffError, match=message):

@@ -173,7 +173,7 @@ def test_a_constant_is_read_with_indices() -> None:
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "reshape": (lambda A: A.reshape(4, 2), "cannot be reshaped to (4, 2): the numbers of elements differ"),
     "two unknowns": (lambda A: A.reshape(-1, -1), "only one -1 can be worked out"),
-    "order": (lambda A: np.reshape(A, 6, order="F"), "reshape in the order 'F'"),
+    "order": (lambda A: np.reshape(A, 6, order="K"), "reshape in the order 'K'"),
     "concatenate": (lambda A: np.concatenate([A, A[0]]), "axes other than 0 must be equal"),
     "split": (lambda A: np.split(A, 4, axis=1), "A has 3 elements along axis 1: no 4 equal parts"),
     "split by 0": (lambda A: np.split(A, 0), "the number of parts of a split is 0"),
@@ -182,12 +182,12 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "steps of 0": (lambda A: A[::0], "axis 0 of A is read with steps of 0"),
     "slice": (lambda A: A[0.5:], "axis 0 of A is read with slice(0.5, None, None)"),
     "rows": (lambda A: A[[[0, 1], [1]]], "a tensor is read with [[0, 1], [1]]"),
-    "mask": (lambda A: A[np.array([True, False])], "a tensor is read with an array of bool"),
+    "mask": (lambda A: A[np.array([[True, False, True]] * 2)], "a tensor is read with an array of bool"),
     "pad": (lambda A: np.pad(A, (1, 2, 3)), "np.pad of A with the widths (1, 2, 3)"),
     "tril": (lambda A: np.tril(A[0]), "np.tril takes a matrix, but A[0, :] has order 1"),
     "broadcast": (lambda A: np.broadcast_to(A, (3, 3)), "A over (2, 3) does not broadcast to (3, 3)"),
     "tensordot": (lambda A: np.tensordot(A, A, 3), "of order 2 and A of order 2 over the axes"),
-    "norm": (lambda A: np.linalg.norm(A, -2), "np.linalg.norm with ord=-2"),
+    "norm": (lambda A: np.linalg.norm(A, 3), "np.linalg.norm of a matrix with ord=3"),
     "text": (lambda A: A * np.array(["a", "b", "c"]), "an array of <U1 is used in a program"),
 }
 

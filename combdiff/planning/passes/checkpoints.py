@@ -125,10 +125,6 @@ class _Region:
         assert isinstance(iteration, Iteration)
         self.domain = iteration.steps
         self.labels: dict[int, int] = {}
-        self.consumers: dict[int, list[tuple[int, int]]] = {n: [] for n in range(len(plan.steps))}
-        for n, step in enumerate(plan.steps):
-            for position, operand in enumerate(step.operands):
-                self.consumers[operand].append((n, position))
         self.refused: set[int] = set()
         self.todo: list[int] = []
         self.add(seed, 0)
@@ -180,7 +176,7 @@ class _Region:
             self.add(m, label_of_result(made, axis))
         if along.result is None:
             return
-        for consumer, position in self.consumers[n]:
+        for consumer, position in self.plan.readers[n]:
             operation = self.plan.steps[consumer].operation
             if isinstance(operation, Iteration):
                 label = 0 if operation.states <= position < operation.states + operation.stacks else None
@@ -208,7 +204,7 @@ class _Region:
     def _leave(self, n: int) -> None:
         self.refused.add(n)
         del self.labels[n]
-        for consumer, _ in self.consumers[n] if isinstance(self.plan.steps[n].operation, Iteration) else ():
+        for consumer, _ in self.plan.readers[n] if isinstance(self.plan.steps[n].operation, Iteration) else ():
             if consumer in self.labels:
                 self._leave(consumer)
 
@@ -237,10 +233,10 @@ class _Region:
         for n in sorted(self.labels):
             if isinstance(self.plan.steps[n].operation, Iteration):
                 continue
-            outside = n in self.plan.results or any(m not in self.labels for m, _ in self.consumers[n])
+            outside = n in self.plan.results or any(m not in self.labels for m, _ in self.plan.readers[n])
             inside = any(
                 operand == n and not block
-                for m, _ in self.consumers[n]
+                for m, _ in self.plan.readers[n]
                 if m in self.labels
                 for operand, _, block in self.operands(m)
             )

@@ -18,28 +18,22 @@ from itertools import permutations
 
 from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import Contract, Correlate, Pattern, Position, Read, Step
-from combdiff.planning.plan import Plan, rewritten
+from combdiff.planning.plan import Plan, Rewriting, step_by_step
 from combdiff.records import dataclass
 
 
 def correlated(plan: Plan) -> Plan:
     """The plan with products of sliding windows done by blocks."""
-    steps: list[Step] = []
-    number: list[int] = []
-    for step in plan.steps:
+
+    def rewrite(new: Rewriting, step: Step) -> int:
         for slide in _slides(plan, step):
-            whole = _unslid(plan, slide, number)
-            array = whole.operands[0]
-            if not _is_all(whole, steps[array]):
-                array = len(steps)
-                steps.append(whole)
-            operands = array, number[slide.other]
-            steps.append(replace(step, operation=_correlation(plan, step, slide), operands=operands))
-            break
-        else:
-            steps.append(replace(step, operands=tuple(number[n] for n in step.operands)))
-        number.append(len(steps) - 1)
-    return rewritten(plan, steps, number)
+            whole = _unslid(plan, slide, new.number)
+            array = whole.operands[0] if _is_all(whole, new.steps[whole.operands[0]]) else new.add(whole)
+            operands = array, new.number[slide.other]
+            return new.add(replace(step, operation=_correlation(plan, step, slide), operands=operands))
+        return new.add(new.moved(step))
+
+    return step_by_step(plan, rewrite)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ Invariant: a factored plan never costs more operations.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import Domain, join
 from combdiff.planning.extents import elements
 from combdiff.planning.operations import UNIT, Arrange, Combine, Contract, Pattern, SizeFactor, Step
-from combdiff.planning.plan import Plan, flops, rewritten
+from combdiff.planning.plan import Plan, Rewriting, flops, step_by_step
 from combdiff.records import dataclass
 
 ROUNDS = 4  # sums within sums that are factored
@@ -50,29 +49,20 @@ def factored(plan: Plan) -> Plan:
 
 
 def _factored_once(plan: Plan) -> Plan:
-    steps, sizes = plan.steps, plan.sizes
-    uses = Counter([m for step in steps for m in step.operands] + list(plan.results))
-    new: list[Step] = []
-    number: dict[int, int] = {}
-    for n, step in enumerate(steps):
-        group = _best(steps, step, uses, sizes) if isinstance(step.operation, Combine) else []
-        moved = replace(step, operands=tuple(number[m] for m in step.operands))
-        number[n] = _emit_factored(new, steps, step, moved, group, number) if group else _append(new, moved)
-    return rewritten(plan, new, number)
+    def rewrite(new: Rewriting, step: Step) -> int:
+        group = _best(plan, step) if isinstance(step.operation, Combine) else []
+        return _emit_factored(new, step, group) if group else new.add(new.moved(step))
+
+    return step_by_step(plan, rewrite)
 
 
-def _append(steps: list[Step], step: Step) -> int:
-    steps.append(step)
-    return len(steps) - 1
-
-
-def _best(steps: Sequence[Step], step: Step, uses: Counter[int], sizes: Mapping[str, int]) -> list[_Part]:
+def _best(plan: Plan, step: Step) -> list[_Part]:
     """The products of a sum with the common factor that saves most; none where nothing is saved."""
     groups: dict[object, list[_Part]] = {}
-    for part in _parts(steps, step, uses):
+    for part in _parts(plan, step):
         groups.setdefault(part.key, []).append(part)
     found = [group for group in groups.values() if len({part.position for part in group}) == len(group) > 1]
-    priced = [(_saved(steps, step, group, sizes), -n) for n, group in enumerate(found)]
+    priced = [(_saved(plan.steps, step, group, plan.sizes), -n) for n, group in enumerate(found)]
     best = max(priced, default=(0, 0))
     return found[-best[1]] if best[0] > 0 else []
 
@@ -86,13 +76,13 @@ def _saved(steps: Sequence[Step], step: Step, group: Sequence[_Part], sizes: Map
     return (len(group) - 1) * each + len(group) * (size - other)
 
 
-def _parts(steps: Sequence[Step], step: Step, uses: Counter[int]) -> Iterator[_Part]:
+def _parts(plan: Plan, step: Step) -> Iterator[_Part]:
     """Each product of the sum, with either operand as the common one."""
     assert isinstance(step.operation, Combine)
     for position, (m, pattern) in enumerate(zip(step.operands, step.operation.patterns, strict=True)):
-        product = steps[m]
+        product = plan.steps[m]
         op = product.operation
-        if not isinstance(op, Contract) or uses[m] != 1 or len(pattern) != len(step.axes):
+        if not isinstance(op, Contract) or not plan.is_read_once(m) or len(pattern) != len(step.axes):
             continue
         for common, other, first, second in ((0, 1, op.left, op.right), (1, 0, op.right, op.left)):
             if len(set(first)) == len(first) and len(set(second)) == len(second):
@@ -102,16 +92,13 @@ def _parts(steps: Sequence[Step], step: Step, uses: Counter[int]) -> Iterator[_P
                 yield _Part(position, product.operands[common], product.operands[other], *labels)
 
 
-def _emit_factored(
-    new: list[Step], steps: Sequence[Step], step: Step, moved: Step, group: Sequence[_Part], number: Mapping[int, int]
-) -> int:
+def _emit_factored(new: Rewriting, step: Step, group: Sequence[_Part]) -> int:
     """The sum of the other factors, its product with the common one, and what else the sum adds; the last step."""
     assert isinstance(step.operation, Combine)
     factors = [step.operation.factors[part.position] for part in group]
-    labels = group[0].other_labels
-    inner = _append(new, _sum_of_others(steps, group, factors, number))
-    product = _append(new, _product(steps, step, group[0], number[group[0].common], inner, new[inner].kind))
-    assert isinstance(new[product].operation, Contract)
+    labels, steps, moved = group[0].other_labels, new.old.steps, new.moved(step)
+    inner = new.add(_sum_of_others(steps, group, factors, new.number))
+    product = new.add(_product(steps, step, group[0], new.number[group[0].common], inner, new.steps[inner].kind))
     order = _order(group[0], labels)
     grouped = {part.position for part in group}
     rest = [n for n in range(len(step.operands)) if n not in grouped]
@@ -119,15 +106,15 @@ def _emit_factored(
         operation = Combine(
             (*(step.operation.factors[n] for n in rest), UNIT), (*(step.operation.patterns[n] for n in rest), order)
         )
-        return _append(new, replace(moved, operation=operation, operands=(*(moved.operands[n] for n in rest), product)))
+        return new.add(replace(moved, operation=operation, operands=(*(moved.operands[n] for n in rest), product)))
     if order == tuple(range(len(order))):
         return product
     arranged = Arrange(tuple(order.index(axis) for axis in range(len(order))))
-    return _append(new, replace(moved, operation=arranged, operands=(product,)))
+    return new.add(replace(moved, operation=arranged, operands=(product,)))
 
 
 def _sum_of_others(
-    steps: Sequence[Step], group: Sequence[_Part], factors: Sequence[SizeFactor], number: Mapping[int, int]
+    steps: Sequence[Step], group: Sequence[_Part], factors: Sequence[SizeFactor], number: Sequence[int]
 ) -> Step:
     labels = group[0].other_labels
     patterns = tuple(tuple(labels.index(label) for label in part.other_labels) for part in group)

@@ -91,10 +91,7 @@ class _Chains:
         self.steps = plan.steps
         self.labels: dict[int, int] = {}
         self.stages: list[int] = []
-        self.consumers: list[list[int]] = [[] for _ in plan.steps]
-        for n, step in enumerate(plan.steps):
-            for m in step.operands:
-                self.consumers[m].append(n)
+        self.consumers = [[reader for reader, _ in readers] for readers in plan.readers]
         for n in range(len(plan.steps)):
             label = self._label(n)
             if label is not None:

@@ -71,10 +71,6 @@ class _Assembly:
             members = sorted(region.labels)
             self.unit_of.update(dict.fromkeys(members, members))
             self.region_of.update(dict.fromkeys(members, region))
-        self.consumers: dict[int, set[int]] = {n: set() for n in range(len(plan.steps))}
-        for n, step in enumerate(plan.steps):
-            for operand in step.operands:
-                self.consumers[operand].add(n)
         self.steps: list[Step] = []
         self.loops: list[Loop] = []
         self.whole: dict[int, int] = {}  # the new number of each step's whole result
@@ -168,7 +164,7 @@ class _Assembly:
         if lane_of_blocks(self.old, n, region.labels[n]) is None or isinstance(step.operation, Mask | MaskedContract):
             step = self.shifted(step, region.labels[n])
         self.part[n] = self.emit(replace(step, operands=operands, axes=_cut(step.axes, found.result, size)))
-        outside = any(m not in region.labels for m in self.consumers[n])
+        outside = any(m not in region.labels for m, _ in self.old.readers[n])
         if outside or n in self.old.results or found.result is None:
             collect = Collect(found.result, region.pairwise and found.result is None)
             self.whole[n] = self.emit(Step(collect, (self.part[n],), step.axes, step.kind))

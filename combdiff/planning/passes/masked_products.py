@@ -10,7 +10,6 @@ Invariant: a plan gives the same results with and without `within`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,25 +25,22 @@ from combdiff.planning.operations import (
     Scale,
     Step,
 )
-from combdiff.planning.plan import Plan, rewritten
+from combdiff.planning.plan import Plan, Rewriting, step_by_step
 
 Hosted = list[tuple[IndexCondition, int]]
 
 
 def within(plan: Plan) -> Plan:
     """The plan with products and sums of kept arrays done within the conditions."""
-    uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
-    steps: list[Step] = []
     support: list[tuple[IndexCondition, ...]] = []  # conditions on the axes of each step, beside which it is zero
-    number: list[int] = []
-    for old in plan.steps:
-        step = replace(old, operands=tuple(number[m] for m in old.operands))
-        once = bool(old.operands) and uses[old.operands[0]] == 1
-        step = _product(steps, support, step) or (once and _kept(steps, step)) or step
-        number.append(len(steps))
-        steps.append(step)
+
+    def rewrite(new: Rewriting, old: Step) -> int:
+        step, once = new.moved(old), bool(old.operands) and plan.is_read_once(old.operands[0])
+        step = _product(new.steps, support, step) or (once and _kept(new.steps, step)) or step
         support.append(_support(support, step))
-    return rewritten(plan, steps, number)
+        return new.add(step)
+
+    return step_by_step(plan, rewrite)
 
 
 def _patterns(steps: Sequence[Step], step: Step) -> tuple[tuple[Pattern, ...], Pattern] | None:

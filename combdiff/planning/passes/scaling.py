@@ -7,14 +7,13 @@ Invariant: a plan never costs more operations after it, and arrays that are need
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import join
 from combdiff.planning.extents import elements
 from combdiff.planning.operations import Contract, Scale, SizeFactor, Step
-from combdiff.planning.plan import Plan, rewritten
+from combdiff.planning.plan import Plan, Rewriting, step_by_step
 
 ROUNDS = 4  # products within products
 KERNELS = ("matrix-vector", "batched matrix-vector", "outer", "multiply")
@@ -23,9 +22,10 @@ KERNELS = ("matrix-vector", "batched matrix-vector", "outer", "multiply")
 def scaled_early(plan: Plan) -> Plan:
     """The plan with factors of products multiplied into their smallest operands."""
     for _ in range(ROUNDS):
-        uses = Counter([m for step in plan.steps for m in step.operands] + list(plan.results))
         moved = {step.operands[0]: step.operation.factor for step in plan.steps if isinstance(step.operation, Scale)}
-        moved = {m: f for m, f in moved.items() if uses[m] == 1 and _place(plan.steps, m, f, plan.sizes) is not None}
+        moved = {
+            m: f for m, f in moved.items() if plan.is_read_once(m) and _place(plan.steps, m, f, plan.sizes) is not None
+        }
         if not moved:
             return plan
         plan = _moved(plan, moved)
@@ -45,23 +45,21 @@ def _place(steps: Sequence[Step], n: int, factor: SizeFactor, sizes: Mapping[str
 
 def _moved(plan: Plan, moved: Mapping[int, SizeFactor]) -> Plan:
     """The plan with these products scaled, and what scaled them before read as it is."""
-    new: list[Step] = []
-    number: dict[int, int] = {}
-    for n, step in enumerate(plan.steps):
-        operands = [number[m] for m in step.operands]
+
+    def rewrite(new: Rewriting, step: Step) -> int:
+        n, operands = len(new.number), list(new.moved(step).operands)
         if n in moved:
             position = _place(plan.steps, n, moved[n], plan.sizes)
             assert position is not None
             below = plan.steps[step.operands[position]]
-            new.append(Step(Scale(moved[n]), (operands[position],), below.axes, scaled_kind(moved[n], below.kind)))
-            operands[position] = len(new) - 1
+            scaled = Step(Scale(moved[n]), (operands[position],), below.axes, scaled_kind(moved[n], below.kind))
+            operands[position] = new.add(scaled)
             step = replace(step, kind=scaled_kind(moved[n], step.kind))
         if isinstance(step.operation, Scale) and step.operands[0] in moved:
-            number[n] = number[step.operands[0]]
-            continue
-        number[n] = len(new)
-        new.append(replace(step, operands=tuple(operands)))
-    return rewritten(plan, new, number)
+            return new.number[step.operands[0]]
+        return new.add(replace(step, operands=tuple(operands)))
+
+    return step_by_step(plan, rewrite)
 
 
 def scaled_kind(factor: SizeFactor, kind: type) -> type:

@@ -121,10 +121,6 @@ class _Region:
         self.labels: dict[int, int] = {}
         self.weights = _weights(plan)
         self.small = small
-        self.consumers: dict[int, list[tuple[int, int]]] = {n: [] for n in range(len(plan.steps))}
-        for n, step in enumerate(plan.steps):
-            for position, operand in enumerate(step.operands):
-                self.consumers[operand].append((n, position))
         self.todo: list[int] = []
         self.add(seed, label_of_result(plan.steps[seed], axis))
         while self.todo:
@@ -154,7 +150,7 @@ class _Region:
             elif axis is not None and m in self.labels and self.along(m).result != axis:
                 raise _Twice(n, position, self.equal(m, axis, n))
         if along.result is not None and self.weights[n] > self.small and n not in self.plan.results:
-            for consumer, position in self.consumers[n]:
+            for consumer, position in self.plan.readers[n]:
                 label = _known(label_of_operand(self.plan.steps[consumer], position, along.result))
                 if consumer not in self.labels:
                     self.add(consumer, label)

@@ -12,7 +12,6 @@ Invariant: a plan gives the same results with and without `structured`.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from combdiff.planning.operations import (
@@ -29,45 +28,43 @@ from combdiff.planning.operations import (
 )
 from combdiff.planning.passes.grams import gram, scaled_weight
 from combdiff.planning.passes.scaling import scaled_kind
-from combdiff.planning.plan import Plan, pruned, rewritten
+from combdiff.planning.plan import Plan, Rewriting, pruned, step_by_step
 
 
 def structured(plan: Plan) -> Plan:
     """The plan with numbers multiplied before arrays are written along diagonals, and weighted Gram matrices."""
-    uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
     steps: list[Step] = []
     for step in plan.steps:
         step = gram(steps, step, plan.sizes) or step
         below = step.operands[0] if isinstance(step.operation, Scale) else None
-        if below is not None and isinstance(spread := steps[below].operation, DiagonalEmbed) and uses[below] == 1:
+        if (
+            below is not None
+            and isinstance(spread := steps[below].operation, DiagonalEmbed)
+            and plan.is_read_once(below)
+        ):
             inner = steps[steps[below].operands[0]]
             steps[below] = replace(step, operands=steps[below].operands, axes=inner.axes)
             step = replace(step, operation=spread, operands=(below,))
-        elif below is not None and uses[below] == 1 and (scaled := scaled_weight(steps, step)):
+        elif below is not None and plan.is_read_once(below) and (scaled := scaled_weight(steps, step)):
             steps[below], step = scaled[0], replace(scaled[1], operands=(scaled[1].operands[0], below))
         steps.append(step)
-    return _Depositing(pruned(replace(plan, steps=tuple(steps)))).plan()
+    return step_by_step(pruned(replace(plan, steps=tuple(steps))), lambda new, step: _Depositing(new).rewrite(step))
 
 
 class _Depositing:
     """Sums in which an addend is an array along a diagonal: it is added to the sum of the others."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.old = plan
-        self.uses = Counter(m for step in plan.steps for m in step.operands) + Counter(plan.results)
-        self.new: list[Step] = []
-        self.number: list[int] = []
+    def __init__(self, new: Rewriting) -> None:
+        self.old = new.old
+        self.new = new.steps
+        self.number = new.number
+        self._add = new.add
+        self._moved = new.moved
 
-    def plan(self) -> Plan:
-        """The plan with these sums."""
-        for step in self.old.steps:
-            moved = replace(step, operands=tuple(self.number[m] for m in step.operands))
-            self.number.append(self._deposited(step) or self._add(moved))
-        return rewritten(self.old, self.new, self.number)
-
-    def _add(self, step: Step) -> int:
-        self.new.append(step)
-        return len(self.new) - 1
+    def rewrite(self, step: Step) -> int:
+        """The number of a step, or of such a sum."""
+        found = self._deposited(step)
+        return self._add(self._moved(step)) if found is None else found
 
     def _deposited(self, step: Step) -> int | None:
         """The number of a step that is a sum with such addends; None for others."""
@@ -90,13 +87,13 @@ class _Depositing:
         addend = self.old.steps[m]
         if not isinstance(addend.operation, DiagonalEmbed) or len(pattern) < len(step.axes):
             return False
-        return self.uses[m] == 1 or isinstance(self.old.steps[addend.operands[0]].operation, Fill)
+        return self.old.is_read_once(m) or isinstance(self.old.steps[addend.operands[0]].operation, Fill)
 
     def _rest(self, rest: list[tuple[int, Pattern, SizeFactor]], step: Step) -> tuple[int, bool]:
         """The sum of the other addends, and whether it is made for this alone."""
         (m, pattern, factor), *more = rest
         operand = self.old.steps[m]
-        own, moved = operand.fresh and self.uses[m] == 1, self.number[m]
+        own, moved = operand.fresh and self.old.is_read_once(m), self.number[m]
         if not more and own and factor != UNIT:
             scaled = scaled_weight(self.new, replace(step, operation=Scale(factor), operands=(moved,)))
             if scaled:

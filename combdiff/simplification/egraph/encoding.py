@@ -196,16 +196,11 @@ class Codec:
     # --- the laws of the tensors that occur ------------------------------------------------------------------------
 
     def tensor_laws(self) -> str:
-        """One rewrite per symmetry generator of each tensor met, and reality of what is real."""
-        return "\n".join((self.unsigned_laws(), self.sign_laws()))
+        """One rewrite per symmetry generator of each tensor met, and reality of what is real.
 
-    def sign_laws(self) -> str:
-        """One rewrite per generator that changes the sign, A[i,j] = −A[j,i]; empty where no tensor has one."""
-        return "\n".join(law for name, tensor in self.tensors.items() for law in _laws_of(name, tensor, signed=True))
-
-    def unsigned_laws(self) -> str:
-        """The other rewrites."""
-        laws = [law for name, tensor in self.tensors.items() for law in _laws_of(name, tensor, signed=False)]
+        Symmetries that change the sign are no laws, as −1 in each class would double it: canonical names take them up.
+        """
+        laws = [law for name, tensor in self.tensors.items() for law in _laws_of(name, tensor)]
         laws += [fact for name, tensor in self.tensors.items() for fact in _facts_of(name, tensor)]
         keys = {domain_key(i.type): i.type for i in self.indices.values()}
         laws += [f'(domain "{key}" "{_KINDS[type(domain)]}")' for key, domain in sorted(keys.items())]
@@ -229,19 +224,17 @@ def _float(value: float) -> str:
     return repr(value) if value == value else "NaN"
 
 
-def _laws_of(name: str, tensor: Term, signed: bool) -> Iterable[str]:
+def _laws_of(name: str, tensor: Term) -> Iterable[str]:
     assert isinstance(tensor, Var)
     assert isinstance(tensor.type, Space)
-    if tensor.type.dtype is not complex and not signed:
+    if tensor.type.dtype is not complex:
         yield f'(rewrite (Conj (At (T "{name}") v)) (At (T "{name}") v) :ruleset laws :name "{name} is real")'
     for equation, action in zip(tensor.type.symmetry, tensor.type.generators, strict=True):
-        if signed != (action.sign < 0):
+        if action.sign < 0:
             continue
         access = f'(At (T "{name}") (vec-of {" ".join(_moved(action))}))'
         if action.conjugate:
             access = f"(Conj {access})"
-        if action.sign < 0:
-            access = f"(Scale {rational(-1)} {rational(0)} {access})"
         yield f'(rewrite (At (T "{name}") v) {access} :ruleset laws :name "{name}: {equation}")'
 
 

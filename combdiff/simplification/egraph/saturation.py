@@ -193,15 +193,12 @@ class Saturation:
         self.root_classes: list[Any] = []
         self._extractors: dict[frozenset[Var], Extractor] = {}
         starts = [self.codec.written(term) for term in self.written]
-        run_text(egraph, self.codec.unsigned_laws())
+        run_text(egraph, self.codec.tensor_laws())
         for root, (parts, start) in zip(self.roots, starts, strict=True):
             run_text(egraph, f"{parts}\n(let {root} {start})")
         for definition in definitions:
             run_text(egraph, definition.law(self.codec, self.roots))
         self.started = time.monotonic()
-        if signs := self.codec.sign_laws():  # −1 is taken out of each product with such a tensor before its δ's meet Σ
-            self._saturate()
-            run_text(egraph, signs)
 
     def settle(self) -> list[tuple[Term, Term]]:
         """Saturate and name until the terms stand still: for each, its canonical form and the cheapest term found."""
@@ -265,8 +262,7 @@ class Saturation:
 
     def cheapest(self, number: int, named: Term, found: Term, left_out: frozenset[Var] = frozenset()) -> Term:
         """The cheapest of a root's forms: as read out and with canonical names, as written, their signs turned."""
-        as_written = self.written[number] if left_out.isdisjoint(self.written[number].free) else found
-        best, written = (without_deltas(term, self.names) for term in (found, as_written))
+        best, written = found, self.written[number] if left_out.isdisjoint(self.written[number].free) else found
 
         def cheapest(*found: Term) -> Term:
             return min(found, key=lambda one: price(one, self.context))

@@ -1,0 +1,81 @@
+"""What NumPy has and a program does not take, each with the reason and what to write in its place.
+
+    np.unique(x)      how many elements the result has depends on the values
+
+Invariant: each sentence names something that works.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from combdiff.tracing.numpy_protocol import REFUSED
+
+_SIZE = "how many elements the result has depends on the values"
+_PLACE = "an array of a program is not changed in place"
+_TRUTH = "its truth has no value while the program is traced"
+_BITS = "it looks at how numbers are stored"
+_COUNT = "it counts or numbers elements, which jumps with the values and has no derivative"
+_OUTSIDE = "compute it outside, and pass it as a parameter"
+_CHOICE = "keep all elements: np.where(x > 0, x, 0)"
+_NEW = "build the new tensor: np.where(mask, value, x), np.concatenate, or cd.tensor(lambda i: …)"
+
+_REASONS: dict[tuple[str, str], tuple[str, ...]] = {
+    (_SIZE, _CHOICE): ("extract", "argwhere", "nonzero", "flatnonzero", "trim_zeros", "packbits"),
+    (_SIZE, _OUTSIDE): (
+        *("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d"),
+        *("setdiff1d", "setxor1d"),
+    ),
+    (_PLACE, _NEW): ("copyto", "place", "put", "put_along_axis", "putmask"),
+    (_PLACE, "np.where(np.eye(n) > 0, value, A), or A - np.diag(np.diag(A)) + np.diag(v)"): ("fill_diagonal",),
+    (_TRUTH, "np.min and np.max of np.where(x > 0, 1, 0) are numbers"): ("all", "any"),
+    (_TRUTH, "compare outside of the program, or sum np.where(np.isclose(x, y), 1, 0)"): (
+        *("allclose", "array_equal", "array_equiv"),
+    ),
+    (_BITS, "leave it out of the program"): (
+        *("frexp", "spacing", "nextafter", "view", "tobytes", "may_share_memory", "shares_memory", "bitwise_count"),
+        *("result_type", "can_cast", "min_scalar_type", "common_type"),
+    ),
+    (_COUNT, _OUTSIDE): ("bincount", "histogram", "histogram2d", "histogramdd", "histogram_bin_edges", "lexsort"),
+    (_COUNT, "np.where(x[:, None] >= edges, 1, 0).sum(1) counts the edges below; np.interp interpolates"): (
+        *("digitize", "searchsorted"),
+    ),
+    (_COUNT, "np.argmax, np.argmin of np.where(np.isnan(x), -np.inf, x)"): ("nanargmax", "nanargmin"),
+    ("how many numbers are left depends on the values", "np.median or np.quantile of np.where(np.isnan(x), 0, x)"): (
+        *("nanmedian", "nanquantile", "nanpercentile"),
+    ),
+    ("the order within its parts is not defined", "np.sort(x), which costs little more"): ("partition", "argpartition"),
+    ("membership compares all with all", "np.where(x[:, None] == y, 1, 0).max(1)"): ("isin",),
+    ("the roots of a polynomial are eigenvalues of a matrix that is not symmetric", "find one by cd.root"): ("roots",),
+    ("the quotient of polynomials is a recursion", "solve for its coefficients: np.linalg.lstsq"): ("polydiv",),
+    ("it gives Python's numbers", "return the tensor, and ask the result"): (
+        *("tolist", "item", "array2string", "array_repr", "array_str", "dump", "dumps", "tofile", "save", "savetxt"),
+    ),
+    ("it reads a tensor as a row of numbers", "x.reshape(-1)[n]"): ("flat", "flatiter"),
+    (_PLACE + ", and its size does not change", "np.resize(x, n)"): ("setflags", "byteswap", "fill", "setfield"),
+}
+
+_LINALG: dict[tuple[str, str], tuple[str, ...]] = {
+    (
+        "eigenvalues of a matrix that is not symmetric are complex, and collide",
+        "np.linalg.eigh of symmetric matrices; det, trace and matrix powers of others",
+    ): ("eig", "eigvals"),
+    ("it is a whole number that jumps", "compute it outside of the program"): ("matrix_rank",),
+}
+
+_FOURIER = ("fast transforms are not among the operations of plans", "multiply by the matrix exp(-2j π k l / n)")
+
+
+def _all_reasons() -> dict[Any, tuple[str, str]]:
+    """The table by functions; by names, for methods that are no functions."""
+    found: dict[Any, tuple[str, str]] = {}
+    for table, module in ((_REASONS, np), (_LINALG, np.linalg)):
+        for said, names in table.items():
+            found.update({getattr(module, name, name): said for name in names})
+    found.update({getattr(np.fft, name): _FOURIER for name in np.fft.__all__ if "fft" in name})
+    return found
+
+
+REFUSED.update(_all_reasons())

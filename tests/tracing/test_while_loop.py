@@ -1,0 +1,105 @@
+"""Steps as long as a condition holds: values and derivatives of the steps that are done, nan where they do not end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import combdiff as cd
+
+Number, Vector = cd.Space(), cd.Space("n")
+LIMIT = 12
+
+
+@cd.program
+def fall(v: Vector, g: Number):
+    """Position of what is thrown up until it is down again; the height is the last element of a tuple."""
+
+    def step(state):
+        x, speed, height = state
+        return x + 0.25 * v * height, speed - g, height + 0.25 * speed
+
+    x, speed, height = cd.while_loop(lambda state: state[2] >= 0, step, (v, 1.0, 0.0), limit=LIMIT)
+    return (x * x).sum() * speed + height**2
+
+
+def fallen(v: Any, g: Any) -> Any:
+    """The same in a Python loop."""
+    x, speed, height = v, 1.0, 0.0
+    for _ in range(LIMIT):
+        if height < 0:
+            break
+        x, speed, height = x + 0.25 * v * height, speed - g, height + 0.25 * speed
+    return np.nan if height >= 0 else (x * x).sum() * speed + height**2
+
+
+GRADIENTS = {mode: cd.jacobian(fall, ("v", "g"), mode) for mode in ("forward", "reverse")}
+
+
+@given(st.floats(0.28, 1.5), st.integers(0, 99))
+@settings(max_examples=10, deadline=None)
+def test_values_and_derivatives_are_those_of_the_steps_that_are_done(g: float, seed: int) -> None:
+    v, h = np.random.default_rng(seed).normal(size=3), 1e-6
+    assert fall(v, g) == pytest.approx(fallen(v, g), rel=1e-12)
+    at_edge = any(np.isnan(fallen(v, g + d)) for d in (-h, h)) or abs(fallen(v, g + h) - fallen(v, g - h)) > 1e-3
+    if at_edge:  # one step more or less
+        return
+    by_v = [(fallen(v + h * e, g) - fallen(v - h * e, g)) / (2 * h) for e in np.eye(3)]
+    by_g = (fallen(v, g + h) - fallen(v, g - h)) / (2 * h)
+    for mode, derivative in GRADIENTS.items():
+        found = derivative(v, g)
+        np.testing.assert_allclose(found[0], by_v, rtol=1e-6, atol=1e-8, err_msg=mode)
+        np.testing.assert_allclose(found[1], by_g, rtol=1e-6, atol=1e-8, err_msg=mode)
+
+
+def test_a_loop_that_does_not_end_is_nan_and_so_are_its_derivatives() -> None:
+    v = np.ones(3)
+    assert np.isnan(fall(v, 0.01))
+    for derivative in GRADIENTS.values():
+        assert all(np.isnan(part).all() for part in derivative(v, 0.01))
+
+
+def test_the_number_of_steps_may_be_named() -> None:
+    @cd.program
+    def halved(x: Number, u: cd.Space("T")):
+        return cd.while_loop(lambda y: y > 1, lambda y: y / 2, x, limit="T") + 0 * u.sum()
+
+    assert halved(40.0, np.zeros(9)) == 0.625
+    assert cd.grad(halved, "x")(40.0, np.zeros(9)) == 1 / 64
+
+
+REFUSED = {
+    "no function": (lambda x: cd.while_loop(True, lambda y: y, x, 3), cd.TraceError, "as its condition, not True"),
+    "an array": (
+        lambda x: cd.while_loop(lambda y: y > 1, lambda y: y, x, 3),
+        cd.TraceError,
+        "of a tensor compare a sum or its largest element",
+    ),
+    "a number": (
+        lambda x: cd.while_loop(lambda y: y.sum(), lambda y: y, x, 3),
+        cd.TraceError,
+        "the condition of cd.while_loop gives",
+    ),
+    "another form": (
+        lambda x: cd.while_loop(lambda y: y.sum() > 1, lambda y: (y, y), x, 3),
+        cd.TypeMismatchError,
+        "gives a carry (·, ·), but takes one ·",
+    ),
+    "no limit": (lambda x: cd.while_loop(lambda y: y.sum() > 1, lambda y: y, x, -1), cd.TypeMismatchError, "-1"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_misuse_is_told(name: str) -> None:
+    loop, kind, message = REFUSED[name]
+
+    def used(x: Vector):
+        return cd.sum(lambda i: loop(x)[i])
+
+    with pytest.raises(kind) as caught:
+        cd.program(used)
+    assert message in str(caught.value)
