@@ -362,16 +362,3 @@ def _weighted(weights: Sequence[Rational], forms: Sequence[Linear]) -> Linear:
 
 def _modulo(form: Linear, modulus: int) -> Linear:
     return Linear(form.coefficients, form.constant % modulus)
-
-
-def solve_unit(form: Linear, target: Linear, candidates: Iterable[str]) -> tuple[str, Linear] | None:
-    """The first candidate with coefficient ±1 in `form`, and what it is congruent to where `form ≡ target`.
-
-    This holds to every modulus, a named size too: `k + b ≡ d (mod N)` gives `k ≡ d - b (mod N)`, so exactly
-    one k where k runs over the whole cycle. None where no candidate has such a coefficient.
-    """
-    for name in candidates:
-        factor = form.coefficient(name)
-        if abs(factor) == 1:
-            return name, (target - form).scale(factor) + Linear.symbol(name)
-    return None

@@ -235,21 +235,3 @@ def _follows(condition: Condition, others: list[Condition]) -> bool:
     units = [[scale * x for x in row] for row in _identity(size)]
     form = smith(list(zip(*scaled[1:], *units, strict=True)))
     return all(_dot(row, scaled[0]) % form.S[t][t] == 0 for t, row in enumerate(form.U))
-
-
-def modular_solve(matrix: Sequence[Sequence[int]], modulus: int, columns: int | None = None) -> IntegerSolution:
-    """All integer solutions of `Aα ≡ β (mod modulus)`, from the exact equation `[A | modulus·1] (α, w) = β`.
-
-    A kernel variable that is not a component of α counts turns round the cycle. An index set on a cyclic axis
-    is `index_set` of the same extended matrix, with an index that has no range for each w.
-    """
-    count = len(matrix[0]) if columns is None else columns
-    turns = [[modulus * x for x in row] for row in _identity(len(matrix))]
-    extended = solve([[*row, *turn] for row, turn in zip(matrix, turns, strict=True)], count + len(matrix))
-    return IntegerSolution(
-        inverse=extended.inverse[:count],
-        kernel=extended.kernel[:count],
-        cokernel=extended.cokernel,
-        congruences=extended.congruences,
-        kept=tuple(r if r is not None and r < count else None for r in extended.kept),
-    )

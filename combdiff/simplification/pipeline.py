@@ -38,7 +38,6 @@ from combdiff.ir import (
     conj,
     dtype_of,
     factors_of,
-    function,
     is_call,
     is_field,
     is_light_primitive,
@@ -62,7 +61,7 @@ from combdiff.ir import (
 )
 from combdiff.simplification.egraph.budget import current, gathered, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
-from combdiff.simplification.egraph.extraction import symbols
+from combdiff.simplification.egraph.extraction import as_real_as, symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
 from combdiff.simplification.egraph.saturation import equivalent, normal, simplify
@@ -338,8 +337,7 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
             simple = simplify_sum(terms, one)
     else:
         simple = one(solved)
-    lost = dtype_of(simple) is complex and dtype_of(term) is not complex
-    return function("real", simple) if lost else simple
+    return as_real_as(term, simple)
 
 
 def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:

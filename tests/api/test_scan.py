@@ -127,6 +127,7 @@ def gradient(f: cd.Program, simplify: bool = True) -> cd.Program:
     return cd.value_and_grad(f, wrt=tuple(p.name for p in f.parameters), simplify=simplify)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("f", "loop", "arguments"), CASES, ids=NAMES)
 def test_values_and_gradients_are_those_of_the_loop(
     f: cd.Program, loop: Callable[..., Any], arguments: tuple[Any, ...]

@@ -224,6 +224,7 @@ def test_an_example_says_what_to_install(example: str, missing: str, status: int
     assert message in done.stderr if status else done.stdout == f"{message}\n"
 
 
+@pytest.mark.thorough
 def test_an_evaluation_of_gradbench_is_compared_and_timed(tmp_path: Path) -> None:
     head, *rows = run("benchmarks/gradbench.py", tmp_path, "lse", "--repeats", "1").splitlines()
     assert "jax.jit" in head

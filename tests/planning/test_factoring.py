@@ -40,6 +40,7 @@ def network(W: cd.Space("h", "n"), b: cd.Space("h"), v: cd.Space("h"), X: cd.Spa
     return ((np.tanh(X @ W.T + b) @ v - y) ** 2).sum() / 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("program", "wrt", "line"),
     [

@@ -67,6 +67,7 @@ def double_precision() -> Any:
         yield
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("library", "words"), LIBRARIES)
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_of_the_libraries(name: str, library: str, words: str) -> None:
@@ -88,6 +89,7 @@ def test_products_within_conditions(library: str, words: str) -> None:
     np.testing.assert_allclose(reference._within(numpy, (HOLED, np.asarray(arrays[1])), *rest), expected, rtol=1e-12)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
 @pytest.mark.parametrize("name", NUMERICS)
 def test_numerical_functions(name: str, library: str, words: str) -> None:

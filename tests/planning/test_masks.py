@@ -126,7 +126,7 @@ def test_values_and_derivatives_of_every_size(f: Any) -> None:
             np.testing.assert_allclose(program(*arrays), meaning(program, arrays, n), atol=1e-9)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_other_libraries_agree(f: Any, backend: str) -> None:

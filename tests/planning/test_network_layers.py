@@ -70,7 +70,7 @@ STRUCTURES = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("layer", [1, DEPTH])
 @pytest.mark.parametrize("f", STRUCTURES, ids=lambda f: f.name)
 def test_the_hessian_by_a_layer(f: cd.Program, layer: int) -> None:

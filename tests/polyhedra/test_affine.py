@@ -19,10 +19,9 @@ from combdiff.polyhedra.affine import (
     in_range,
     index_set,
     prune,
-    solve_unit,
     tighten,
 )
-from combdiff.polyhedra.diophantine import hermite, modular_solve, smith, solve
+from combdiff.polyhedra.diophantine import hermite, smith, solve
 
 exhaustive = settings(max_examples=60, deadline=None)
 quick = settings(exhaustive, max_examples=20)
@@ -169,40 +168,6 @@ def test_conditions_are_few_and_plain():
     assert solve([[3], [-2]]).inverse == ((1, 1),)  # not (-1, -2): the cokernel is (2, 3)
     assert solve([[1], [1]]).cokernel == ((1, -1),)
     assert solve([[1, 0], [1, 1], [0, 1]]).cokernel == ((1, -1, 1),)
-
-
-@quick
-@given(st.data(), st.integers(1, 7))
-def test_modular_solve_against_brute_force(data, modulus):
-    matrix = data.draw(matrices(2, 2, 6).filter(lambda m: m and m[0]))
-    columns = len(matrix[0])
-    solution = modular_solve(matrix, modulus)
-    solutions = defaultdict(set)
-    for alpha in product(range(modulus), repeat=columns):
-        solutions[tuple(x % modulus for x in apply(matrix, alpha))].add(alpha)
-    for beta in product(range(modulus), repeat=len(matrix)):
-        assert solvable(solution, beta) == (beta in solutions)
-        if beta in solutions:
-            particular = apply(solution.inverse, beta)
-            steps = [apply(solution.kernel, z) for z in product(range(modulus), repeat=columns)]
-            found = {tuple((p + s) % modulus for p, s in zip(particular, step, strict=True)) for step in steps}
-            assert found == solutions[beta]
-
-
-def test_modular_solve_of_a_unit_coefficient():
-    solution = modular_solve([[1, 1]], 5)  # k + b = d (mod 5): k = d - b - 5 w
-    assert solution.inverse == ((1,), (0,))
-    assert solution.kernel == ((-1, -5), (1, 0))
-    assert solution.kept == (1, None)
-    assert solution.congruences == ()
-    assert modular_solve([[2, 4]], 6).congruences == (((1,), 2),)
-
-
-def test_solve_unit_holds_to_a_named_modulus():
-    form, target = symbol("k") + symbol("b").scale(2), symbol("d")
-    assert solve_unit(form, target, ["b", "k"]) == ("k", symbol("d") - symbol("b").scale(2))
-    assert solve_unit(symbol("b") - symbol("k") + 3, target, ["k"]) == ("k", symbol("b") - symbol("d") + 3)
-    assert solve_unit(form, target, ["b"]) is None
 
 
 # Linear inequalities

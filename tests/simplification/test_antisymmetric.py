@@ -11,6 +11,7 @@ AMPLITUDES = ["t[a,b,i,j] = -t[b,a,i,j]", "t[a,b,i,j] = -t[a,b,j,i]"]
 INTEGRALS = ["V[i,j,a,b] = -V[j,i,a,b]", "V[i,j,a,b] = -V[i,j,b,a]"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("last", [(0, 0), (1, 0), (0, 1), (1, 1), (2, 2)])
 def test_the_gradient_of_a_coupled_cluster_term(last: tuple[int, int]) -> None:
     amplitudes, integrals = AMPLITUDES[: last[0]], INTEGRALS[2 - last[1] :]

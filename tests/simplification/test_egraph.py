@@ -376,8 +376,8 @@ def rational(number: str) -> str:
     return f'(bigrat (from-string "{number}") (from-string "1"))'
 
 
-def scale(number: str, inner: str) -> str:
-    return f"(Scale {rational(number)} {rational('0')} {inner})"
+def scale(number: str, inner: str, imaginary: str = "0") -> str:
+    return f"(Scale {rational(number)} {rational(imaginary)} {inner})"
 
 
 INDEX_K = '(I "k" "mod n")'
@@ -388,7 +388,7 @@ WRITTEN: Mapping[str, tuple[str, Term]] = {
     "sum of sums": (f"(Add (multiset-of {REAL_R} (Add (multiset-of {REAL_S} {COMPLEX_C}))))", add(r, s, c)),
     "sum of two": (f"(Plus {REAL_R} {REAL_S})", add(r, s)),
     "product of two": (f"(Times {REAL_R} {REAL_S})", mul(r, s)),
-    "multiple of a multiple": (scale("2", scale("3", REAL_R)), mul(Number(6), r)),
+    "multiple of a multiple": (scale("2", scale("3", REAL_R, "1"), "1"), mul(Number(5, 5), r)),
     "multiple in a product": (f"(Prod (multiset-of {REAL_S} {scale('2', REAL_R)}))", mul(Number(2), r, s)),
     "empty sum": ("(Add (multiset-of))", ZERO),
     "empty product": ("(Prod (multiset-of))", ONE),

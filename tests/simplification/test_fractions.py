@@ -63,7 +63,7 @@ PRINTED = [
 ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("definition", "gradient", "hessian"), PRINTED, ids=lambda one: getattr(one, "__name__", ""))
 def test_derivatives_read_as_in_a_table(definition: Any, gradient: str, hessian: str | None) -> None:
     f = cd.program(definition)

@@ -48,6 +48,8 @@ from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.matrices import MATRIX_FACTS, facts
 from combdiff.simplification.egraph.vocabulary import domain_key, rational
 
+MOST_WRITTEN = 400  # characters of a part that is written where it is used
+
 
 def function_facts() -> str:
     """What the laws are told of each primitive of the table."""
@@ -67,16 +69,17 @@ class Codec:
         self.tensors: dict[str, Term] = {}
         self.opaque: dict[str, tuple[tuple[Var, ...], Term]] = {}
         self._opaque_names: dict[Term, str] = {}
-        self._pieces: dict[Term, int] = {}
+        self._pieces: dict[Term, str] = {}
+        self._named = 0  # pieces that have a number
         self._commands: list[str] = []
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def written(self, term: Term) -> tuple[str, str]:
-        """Commands that write the parts of a scalar term, each once, and the expression that names the whole.
+        """Commands that write the long parts of a scalar term, each once, and the expression that names the whole.
 
         Every Σ of the term must bind names of its own. One nested expression would be written out for each use of a
-        shared part, and egglog takes time quadratic in the length of an expression.
+        shared part, and egglog takes time quadratic in the length of an expression; short ones cost less than commands.
         """
         expression = self._piece(term)
         commands, self._commands = "\n".join(self._commands), []
@@ -85,12 +88,14 @@ class Codec:
     def _piece(self, term: Term) -> str:
         if not term.children or isinstance(term, Apply | Indicator | Unequal):
             return self._node(term)
-        number = self._pieces.get(term)
-        if number is None:
-            node = self._node(term)
-            number = self._pieces[term] = len(self._pieces)
-            self._commands.append(f"(set (piece {number}) {node})")
-        return f"(piece {number})"
+        piece = self._pieces.get(term)
+        if piece is None:
+            piece = self._node(term)
+            if len(piece) > MOST_WRITTEN:
+                self._commands.append(f"(set (piece {self._named}) {piece})")
+                piece, self._named = f"(piece {self._named})", self._named + 1
+            self._pieces[term] = piece
+        return piece
 
     def _node(self, term: Term) -> str:
         match term:

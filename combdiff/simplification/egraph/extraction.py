@@ -47,6 +47,7 @@ from combdiff.ir import (
     axes_of,
     conj,
     delta,
+    dtype_of,
     element,
     factors_of,
     function,
@@ -154,6 +155,26 @@ def own_cost(term: Term) -> float:
         case Conj():
             return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
     return 0.0
+
+
+def as_real_as(written: Term, found: Term) -> Term:
+    """A form of a term with Re where the laws have dropped one: z + z̄ is real, but not by its type.
+
+    Around the whole where that was of real type, and around the arguments of functions of real numbers.
+    """
+    whole = _with_real_arguments(found)
+    lost = dtype_of(whole) is complex and dtype_of(written) is not complex
+    return function("real", whole) if lost else whole
+
+
+@remembered
+def _with_real_arguments(term: Term) -> Term:
+    children = tuple(map(_with_real_arguments, term.children))
+    new = term if children == term.children else term.with_children(children)
+    row = TABLE.get(new.name) if isinstance(new, Primitive) else None
+    if row is None or not row.real_only or all(dtype_of(each) is not complex for each in new.children):
+        return new
+    return new.with_children(tuple(function("real", c) if dtype_of(c) is complex else c for c in new.children))
 
 
 @remembered

@@ -22,8 +22,6 @@ from combdiff.ir import (
     Space,
     Term,
     Var,
-    dtype_of,
-    function,
     is_call,
     is_domain,
     items_of,
@@ -38,7 +36,7 @@ from combdiff.ir import (
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.budget import current
 from combdiff.simplification.egraph.context import Context, Known
-from combdiff.simplification.egraph.extraction import symbols
+from combdiff.simplification.egraph.extraction import as_real_as, symbols
 from combdiff.simplification.egraph.saturation import Definition, Saturation, has_functions, session
 from combdiff.simplification.normal_form.expansion import multiplied_out
 
@@ -95,8 +93,7 @@ class ProgramClasses:
         if best is None:
             return None
         found = self.saturation.cheapest(root, self.saturation.named(best), best, left_out)
-        lost = dtype_of(found) is complex and dtype_of(self.saturation.written[root]) is not complex
-        return function("real", found) if lost else found  # the laws drop an Re that changes nothing
+        return as_real_as(self.saturation.written[root], found)
 
     @cached_property
     def saturation(self) -> Saturation:

@@ -11,9 +11,8 @@ facts and carry out substitutions).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from combdiff.ir import Add, Apply, Mul, Number, Sum, Term, Var, add, mul, subterms, total
@@ -21,7 +20,7 @@ from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import Extractor, cost, order_key, read
-from combdiff.simplification.egraph.saturation import STEP
+from combdiff.simplification.egraph.saturation import STEP, has_functions, session
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.laws.syntax import Command, law_names, run_text, trusted
 
@@ -34,12 +33,13 @@ MOST_CANDIDATES = 12  # terms that a law makes by itself
 class Replay:
     """An e-graph without laws, to which any choice of laws is added for a question."""
 
-    def __init__(self, rules: Iterable[str | Path], known: Known) -> None:
+    def __init__(self, rules: Iterable[str], known: Known) -> None:
+        self.rules = tuple(rules)
         self.known = known
         self.laws: dict[str, Command] = {}
-        self.own: dict[str, Command] = {}  # the laws of the tensors in the terms of a session
+        self.own: dict[str, Command] = {}  # the laws of the tensors in the terms of a question
         self.egraph = bindings().EGraph()
-        for command in (command for file in load(rules) for command in file.commands):
+        for command in (command for file in load(self.rules) for command in file.commands):
             names = law_names([command])
             if names and _ruleset(command) in ("collect", "laws"):
                 self.laws[names[0]] = command
@@ -72,10 +72,20 @@ class Replay:
 
     def _fewest(self, start: Term, goal: Term, laws: tuple[str, ...]) -> tuple[str, ...]:
         size = max(len(laws) // 2, 1)
+        too_few: list[frozenset[str]] = []  # what does not reach the goal does not with fewer laws either
+
+        def reaches(fewer: tuple[str, ...]) -> bool:
+            if any(part.issuperset(fewer) for part in too_few):
+                return False
+            if self.reached(start, goal, fewer) is None:
+                too_few.append(frozenset(fewer))
+                return False
+            return True
+
         while laws:
             for at in range(0, len(laws), size):
                 fewer = laws[:at] + laws[at + size :]
-                if len(fewer) < len(laws) and self.reached(start, goal, fewer) is not None:
+                if len(fewer) < len(laws) and reaches(fewer):
                     laws = fewer
                     break
             else:
@@ -87,29 +97,29 @@ class Replay:
 
     def reached(self, start: Term, goal: Term, names: Iterable[str] | None) -> tuple[str, ...] | None:
         """The laws of those named (of all for None) that fire until two terms are equal; None if they never are."""
-        with self._session([start, goal], names) as (_, run):
+        with self._question([start, goal], names) as question:
             fired: dict[str, None] = {}
             for _ in range(MOST_STEPS):
-                if self._equal():
+                if question.equal():
                     return tuple(fired)
-                report = run()
+                report = question.step()
                 counts = report.num_matches_per_rule
                 fired.update(dict.fromkeys(name for name in sorted(counts) if counts[name] and self._is_law(name)))
-                if not report.updated or self._size() > MOST_ROWS:
+                if not report.updated or question.size() > MOST_ROWS:
                     break
-            return tuple(fired) if self._equal() else None
+            return tuple(fired) if question.equal() else None
 
     def _is_law(self, name: str) -> bool:
         return name in self.laws or name in self.own
 
     def _made(self, start: Term, law: str) -> list[Term]:
         """Terms that one law makes of another: in all places, as the plainest of the class, in one place."""
-        with self._session([start], (law,)) as (codec, run):
+        with self._question([start], (law,)) as question:
             for _ in range(2):
-                if not run().updated:
+                if not question.step().updated:
                     break
-            extractor = Extractor(read(self.egraph, codec), codec)
-            _, plainest = extractor.best[self.egraph.lookup_function("$term0", [])]
+            extractor = Extractor(read(question.egraph, question.codec), question.codec)
+            _, plainest = extractor.best[question.root(0)]
             inside = set(subterms(start))
             changes: dict[Term, list[Term]] = {}
             for class_ in extractor.best:
@@ -121,32 +131,51 @@ class Replay:
         made = dict.fromkeys([everywhere, ordered(plainest), *singly])
         return [term for term in made if term is not start][:MOST_CANDIDATES]
 
-    # --- one question
-
     @contextmanager
-    def _session(self, terms: list[Term], names: Iterable[str] | None) -> Iterator[tuple[Codec, Callable[[], Any]]]:
-        """The e-graph with terms in it and the laws of those names (all for None), and what runs a step of them."""
+    def _question(self, terms: list[Term], names: Iterable[str] | None) -> Iterator[_Question]:
+        """An e-graph with terms in it and the laws of those names; all for None, as they are kept for saturation."""
+        codec = Codec(Context(self.known))
+        written = [codec.written(term) for term in terms]
+        own = trusted(codec.tensor_laws())
+        self.own = {name: command for command in own for name in law_names([command])}
+        if names is None:
+            with session(self.rules, any(map(has_functions, terms))) as egraph:
+                egraph.run_program(*own)
+                yield _Question(egraph, codec, written)
+            return
+        wanted = set(names)
         run_text(self.egraph, "(push)")
         try:
-            wanted = None if names is None else set(names)
-            codec = Codec(Context(self.known))
-            written = [codec.written(term) for term in terms]
-            own = trusted(codec.tensor_laws())
-            self.own = {name: command for command in own for name in law_names([command])}
             laws = {**self.laws, **self.own}
-            self.egraph.run_program(*(laws[name] for name in laws if wanted is None or name in wanted))
+            self.egraph.run_program(*(laws[name] for name in laws if name in wanted))
             self.egraph.run_program(*(command for command in own if not law_names([command])))
-            for number, (parts, term) in enumerate(written):
-                run_text(self.egraph, f"{parts}\n(let $term{number} {term})")
-            yield codec, lambda: run_text(self.egraph, STEP)[0].report
+            yield _Question(self.egraph, codec, written)
         finally:
             run_text(self.egraph, "(pop)")
 
-    def _equal(self) -> bool:
-        """Whether the two terms of a session are in one class."""
-        return bool(self.egraph.lookup_function("$term0", []) == self.egraph.lookup_function("$term1", []))
 
-    def _size(self) -> int:
+class _Question:
+    """Terms in an e-graph with laws: what becomes of their classes."""
+
+    def __init__(self, egraph: Any, codec: Codec, written: Iterable[tuple[str, str]]) -> None:
+        self.egraph, self.codec = egraph, codec
+        for number, (parts, term) in enumerate(written):
+            run_text(egraph, f"{parts}\n(let $term{number} {term})")
+
+    def step(self) -> Any:
+        """Apply the laws once; the report."""
+        return run_text(self.egraph, STEP)[0].report
+
+    def root(self, number: int) -> Any:
+        """The class of a term."""
+        return self.egraph.lookup_function(f"$term{number}", [])
+
+    def equal(self) -> bool:
+        """Whether the two terms are in one class."""
+        return bool(self.root(0) == self.root(1))
+
+    def size(self) -> int:
+        """The number of rows of all tables."""
         (report,) = run_text(self.egraph, "(print-size)")
         return sum(rows for _, rows in report.sizes)
 

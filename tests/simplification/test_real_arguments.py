@@ -1,0 +1,38 @@
+"""Functions of real numbers keep real arguments, also where the laws find that an Re changes nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+Complex = cd.Space("n", dtype=complex)
+
+
+def chosen(x: Any) -> Any:
+    return cd.where(cd.real(x[0]) < 0.3, x[0], x[0] * x[1])
+
+
+INNER: dict[str, Callable[[Any], Any]] = {
+    "quotient": lambda x: x[0] / (2 + cd.abs(x[0]) ** 2),
+    "choice": lambda x: chosen(x) / (2 + cd.abs(chosen(x)) ** 2),
+    "sum": lambda x: x[0] * x[1].conj() + x[1] * x[0].conj(),
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_simplified_programs_are_of_real_arguments(name: str) -> None:
+    def f(x: Complex):
+        inner = cd.real(INNER[name](x))
+        return cd.erf(1 + inner) * x[0] + cd.where(inner < 0.11, x[1], x[0]) + cd.maximum(inner, 0.2)
+
+    program, x = cd.program(f), np.array([0.4 + 0.7j, -0.3 + 0.2j])
+    assert cd.simplify(program)(x) == pytest.approx(program(x))
+
+    def size(x: Complex):
+        return cd.real(f(x))
+
+    gradient = cd.grad(cd.program(size))(x)
+    np.testing.assert_allclose(gradient, cd.grad(cd.program(size), simplify=False)(x), rtol=1e-12)
