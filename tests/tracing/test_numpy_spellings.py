@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import TORCH, convert
 
 import combdiff as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, REFUSED
@@ -251,6 +252,16 @@ def test_value_and_slopes_are_numpys(group: list[str]) -> None:
     gradient = cd.grad(f, tuple(names), simplify=False)(**arrays)
     slope = sum(np.sum(_way(part) * part) for part in gradient)
     assert slope == pytest.approx((total(1e-6) - total(-1e-6)) / 2e-6, rel=1e-5)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("library", [TORCH, "dask"])
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
+def test_values_on_other_libraries_are_numpys(group: list[str], library: str) -> None:
+    weights = [_weights(spelling) for spelling in group]
+    arrays = [convert(library, ARRAYS[name]) for name in _all_names(group)]
+    found = np.asarray(_program(group, weights)(*arrays))
+    assert found == pytest.approx(_weighed(group, weights, ARRAYS), rel=1e-9)
 
 
 def test_what_is_constant_between_jumps_has_the_derivative_0() -> None:

@@ -121,16 +121,17 @@ def _candidates(plan: Plan, group: _Group) -> list[Pattern]:
 
 def _products(plan: Plan, n: int) -> Iterator[tuple[Contract, Pattern]]:
     """The products of matrices that read a step, and the labels along its axes there."""
-    for step in plan.steps:
-        for m, pattern in zip(step.operands, patterns_of(step), strict=False):
-            match step.operation:
-                case MaskedContract(patterns=(left, right), out=out):
-                    product = Contract(left, right, out)
-                case Contract(in_place="") as product if product.summed:
-                    pass
-                case _:
-                    continue
-            if m == n and len(set(pattern)) == len(pattern) and product.kernel != "einsum":
+    for reader, place in plan.readers[n]:
+        step = plan.steps[reader]
+        match step.operation:
+            case MaskedContract(patterns=(left, right), out=out):
+                product = Contract(left, right, out)
+            case Contract(in_place="") as product if product.summed:
+                pass
+            case _:
+                continue
+        for pattern in patterns_of(step)[place : place + 1]:  # of arrays of positions there is none
+            if len(set(pattern)) == len(pattern) and product.kernel != "einsum":
                 yield product, pattern
 
 
@@ -169,8 +170,7 @@ def _follows(plan: Plan, m: int) -> bool:
 
 def _is_read_otherwise(plan: Plan, n: int, axes: Pattern) -> bool:
     """Whether a step is read where only the old order will do."""
-    readers = [step for step in plan.steps if n in step.operands]
-    return not all(_reads_in(step, axes) for step in readers)
+    return not all(_reads_in(plan.steps[reader], axes) for reader, _ in plan.readers[n])
 
 
 def _reads_in(step: Step, axes: Pattern) -> bool:
