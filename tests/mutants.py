@@ -157,9 +157,9 @@ MUTANTS = (
         "tests/planning/test_windows.py tests/planning/test_bounds.py",
     ),
     Mutant(
-        "kernels/numpy.py",
+        "kernels/positions.py",
         "inside = inside & (position % divisor == 0)",
-        "inside = inside.copy()",
+        "inside = inside & (divisor > 0)",
         "tests/planning/test_windows.py tests/polyhedra/test_affine_accesses.py",
     ),
     Mutant(
