@@ -11,14 +11,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType
 
-import numpy as np
-
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARY = str(Path(functools.__file__).parent)
-_NUMPY = str(Path(np.__file__).parent)
+_NUMPY = str(Path(getattr(find_spec("numpy"), "origin", None) or _PACKAGE).parent)  # not imported: `--help` needs none
 
 
 @dataclass(frozen=True)
