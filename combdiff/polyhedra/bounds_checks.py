@@ -84,7 +84,7 @@ class Access:
         index = substitute(self.index, replacement)
         if ZERO in guards:
             return None
-        moved |= _connected(index.free.union(*(guard.free for guard in moved)), guards)
+        moved |= {guard for guard in guards if not any(isinstance(v.type, Real) for v in guard.free)}
         if ZERO in moved:
             return None
         return Access(self.tensor, self.axis, self.domain, index, frozenset(moved - {ONE}))
@@ -148,15 +148,6 @@ class Access:
             "cd.Cyclic if indices should wrap",
             location=location,
         )
-
-
-def _connected(mentioned: frozenset[Var], guards: Guards) -> set[Term]:
-    """The guards that bear on some indices, by other indices too, and those on sizes alone."""
-    found: set[Term] = set()
-    while new := {g for g in guards - found if all(isinstance(v.type, Whole) for v in g.free) or g.free & mentioned}:
-        found |= new
-        mentioned = mentioned.union(*(guard.free for guard in new))
-    return {g for g in found if not any(isinstance(v.type, Real) for v in g.free)}
 
 
 def ends(domain: Domain, sizes: Mapping[str, int]) -> tuple[int, int]:
