@@ -248,6 +248,8 @@ arctanh = _elementary("arctanh")
 floor = _elementary("floor")
 ceil = _elementary("ceil")
 trunc = _elementary("trunc")
+rint = _elementary("rint")
+fmod = _elementary("fmod")
 sinc = _elementary("sinc")
 relu = _elementary("relu", lambda x: np.maximum(x, 0))
 

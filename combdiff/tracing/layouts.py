@@ -17,6 +17,7 @@ from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import is_complex
 from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, UFUNC_METHODS
+from combdiff.tracing.special_functions import i0
 from combdiff.tracing.truths import where
 from combdiff.tracing.values import lift, wrap
 
@@ -169,11 +170,10 @@ def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 
 
 def _round(a: Any, decimals: int = 0, out: None = None) -> Any:
-    rint = cd.primitive("rint")
     if isinstance(decimals, int) and decimals:
         scale = 10.0 ** abs(decimals)
-        return rint(_value(a) * scale) / scale if decimals > 0 else rint(_value(a) / scale) * scale
-    return rint(a)
+        return cd.rint(_value(a) * scale) / scale if decimals > 0 else cd.rint(_value(a) / scale) * scale
+    return cd.rint(a)
 
 
 def _astype(a: Any, dtype: Any, **_: Any) -> Any:
@@ -269,12 +269,10 @@ HANDLERS.update(
         np.dsplit: lambda ary, n: HANDLERS[np.split](ary, n, 2),
         np.apply_along_axis: _apply_along_axis,
         np.apply_over_axes: _apply_over_axes,
-        np.i0: lambda x: cd.primitive("i0")(x),
+        np.i0: i0,
         np.round: _round,
         np.around: _round,
-        np.rint: cd.primitive("rint"),
         np.fix: cd.trunc,
-        np.fmod: cd.primitive("fmod"),
         np.divmod: divmod,
         np.modf: _modf,
         np.ldexp: lambda x1, x2: x1 * 2.0**x2,
