@@ -369,6 +369,8 @@ class Lowering:
         if deposit:
             factor, found = deposit.of(self.graph, factor, found, product.summed)
         found = chosen(self.graph, found, tests)
+        if any(isinstance(mask, Delta) for mask in product.masks):  # which spreads fewer numbers over more
+            factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)
 
     def _placed(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:

@@ -63,7 +63,7 @@ class Coefficients:
         )
 
     def _product(self, guards: Sequence[Term], coefficient: Term, name: Var) -> Term:
-        if symbols(coefficient) > MOST_REPEATED:
+        if any(map(offers_delta, guards)) and symbols(coefficient) > MOST_REPEATED:
             coefficient = self._named(coefficient, guards, name)
         return mul(*guards, coefficient)
 
