@@ -68,6 +68,7 @@ class TorchDialect(NumPyDialect):
     strided = False
     writes_over = False  # a tensor that is differentiated is still needed
     lazy_conjugate = True
+    widens_integers = False  # they give numbers of the default type, which is of single precision
     mixes_kinds = False
     native = False
     iterates = "list"  # of tensors that are differentiated

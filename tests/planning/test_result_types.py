@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from backends import convert
+from backends import TORCH, back, convert
 
 import combdiff as cd
 
@@ -35,3 +35,15 @@ def test_derivatives_are_real_numbers(name: str, library: str) -> None:
         step = 0.5 * np.cos(np.arange(array.size)).reshape(array.shape)
         change = cd.program(traced)(array + step) - cd.program(traced)(array)
         np.testing.assert_allclose(np.tensordot(np.asarray(found), step, array.ndim), change, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", [TORCH, "dask"])
+def test_functions_of_whole_numbers_have_double_precision(library: str) -> None:
+    whole, x = np.array([3, 7, 1]), np.array([0.3, 0.7, 1.1])
+
+    @cd.program
+    def f(x: Vector):
+        return x / whole, whole**x, x**whole, np.sqrt(whole * cd.constant(whole)) * x
+
+    for found, expected in zip(f(convert(library, x)), (x / whole, whole**x, x**whole, whole * x), strict=True):
+        np.testing.assert_allclose(back(found), expected, rtol=1e-14)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy
 
 from combdiff.dialects import parenthesised
-from combdiff.ir import Number
+from combdiff.ir import TABLE, Number
 from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 from combdiff.records import dataclass
@@ -139,6 +139,12 @@ class ElementwiseStep(Operation):
         numbers = [words.numbers[m] for m in step.operands]
         if self.name in ("truth", "counted"):
             return (words.dialect.cast if step.axes else words.dialect.scalar)(texts[0], words.dtype(step.kind))
+        if not words.dialect.widens_integers and self.name in TABLE and step.kind is not int:
+            whole = [words.kinds[m] is int and not words.numbers[m] for m in step.operands]
+            texts = [
+                words.as_kind(m, text, float) if as_real else text
+                for m, text, as_real in zip(step.operands, texts, whole, strict=True)
+            ]
         text = _power(words, step, texts) if self.name == "power" else None
         if text is None:
             text = words.dialect.function(self.name, texts, [words.kinds[m] for m in step.operands], numbers)
