@@ -16,7 +16,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.ir.domains import Cyclic, Domain, Function, Real, Space, Symmetric, Whole
 from combdiff.ir.relations import Relation
 from combdiff.ir.sizes import size_parts
-from combdiff.ir.terms import ONE, ZERO, Number, Term, Var, tidy
+from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Term, Var, tidy
 from combdiff.records import dataclass
 
 
@@ -226,6 +226,21 @@ def opposite(condition: Term) -> Term | None:
             return condition.opposite
         case Delta() if not condition.lookup:
             return unequal(affine([(condition.left, 1), (condition.right, -1)]), condition.domain)
+    return None
+
+
+def index_form(term: Term) -> Term | None:
+    """The index expression that a whole number is: i + 1 of a counted axis; None for other numbers."""
+    match term:
+        case Number(int() as whole, 0):
+            return affine([], whole)
+        case Coordinate(dtype=kind) if kind is int:
+            return None if any(isinstance(var.type, Cyclic) for var in term.free) else term.form
+        case Mul((Number(int() as factor, 0), other)):
+            return None if (form := index_form(other)) is None else affine([(form, factor)])
+        case Add():
+            forms = [index_form(part) for part in term.terms]
+            return None if None in forms else affine([(form, 1) for form in forms if form is not None])
     return None
 
 

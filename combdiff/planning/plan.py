@@ -183,7 +183,7 @@ class Plan:
         return "\n".join([*lines, f"peak memory {peak(self)} bytes, arguments not counted"])
 
 
-class Rewriting:
+class NewPlan:
     """A plan that becomes another, step by step: the new steps, and the number among them of each old one done so far.
 
     What the old plan knows of its steps, such as who reads them, a pass asks of `old`.
@@ -204,9 +204,9 @@ class Rewriting:
         return replace(step, operands=tuple(self.number[m] for m in step.operands))
 
 
-def step_by_step(plan: Plan, rewrite: Callable[[Rewriting, Step], int]) -> Plan:
+def step_by_step(plan: Plan, rewrite: Callable[[NewPlan, Step], int]) -> Plan:
     """The plan in which each step is what `rewrite` adds for it and gives the number of, without what nothing needs."""
-    new = Rewriting(plan)
+    new = NewPlan(plan)
     for step in plan.steps:
         new.number.append(rewrite(new, step))
     return rewritten(plan, new.steps, new.number)

@@ -88,9 +88,13 @@ def _needed(term: Term, definitions: dict[Var, Term]) -> list[tuple[Var, Term]]:
 
 def _at_random(term: Term, definitions: list[tuple[Var, Term]]) -> list[complex | None]:
     """Values of a number over its indices at a random point: at the first of each, and at the last."""
-    indices = sorted((v for v in term.free if is_domain(v.type)), key=lambda v: v.name)
-    whole = lambda_(tuple(indices), term) if indices else term
-    return list(_fingerprints(let(definitions, whole), whole))
+    tensor = over_its_indices(term)
+    return list(_fingerprints(let(definitions, tensor), tensor))
+
+
+def over_its_indices(term: Term) -> Term:
+    """A number with free indices as a tensor over them."""
+    return lambda_(sorted((var for var in term.free if is_domain(var.type)), key=lambda var: var.name), term)
 
 
 def _fingerprints(body: Term, beside: Term) -> Iterator[complex | None]:

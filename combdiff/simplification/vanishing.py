@@ -22,10 +22,8 @@ from combdiff.ir import (
     Term,
     Var,
     factors_of,
-    is_domain,
     items_of,
     joined,
-    lambda_,
     let,
     put_back,
     split,
@@ -33,7 +31,7 @@ from combdiff.ir import (
     values_of,
 )
 from combdiff.simplification.egraph.extraction import symbols
-from combdiff.simplification.fingerprints import seems_zero
+from combdiff.simplification.fingerprints import over_its_indices, seems_zero
 
 MOST_SHORT = 8  # symbols of a definition that is written out beside the sums that read it: Σ_j p[i,j]
 
@@ -45,14 +43,21 @@ def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     zeros: dict[Term, Term] = {}
     for node in sums:
         leading = _leading_to_sums(node.body, definitions)
-        read = {var for each in leading for var in definitions[each].free}
-        opened: dict[Var, Term] = {}
-        for var in definitions:
-            if var in leading or (var in read and symbols(definitions[var]) <= MOST_SHORT):
-                opened[var] = put_back(definitions[var], opened)
-        if leading and seems_zero(node, definitions) and _elements(settled(_tensor(put_back(node, opened)))) is ZERO:
-            zeros[node] = ZERO
+        if leading and seems_zero(node, definitions):
+            written = put_back(node, _opened(leading, definitions))
+            if _elements(settled(over_its_indices(written))) is ZERO:
+                zeros[node] = ZERO
     return _with(body, zeros) if zeros else body
+
+
+def _opened(leading: set[Var], definitions: Mapping[Var, Term]) -> dict[Var, Term]:
+    """The values of definitions, with short ones that they read written out in them, too."""
+    read = {var for each in leading for var in definitions[each].free}
+    found: dict[Var, Term] = {}
+    for var, value in definitions.items():
+        if var in leading or (var in read and symbols(value) <= MOST_SHORT):
+            found[var] = put_back(value, found)
+    return found
 
 
 def _leading_to_sums(product: Term, definitions: Mapping[Var, Term]) -> set[Var]:
@@ -65,12 +70,6 @@ def _leading_to_sums(product: Term, definitions: Mapping[Var, Term]) -> set[Var]
             if inside or any(isinstance(each, Add) for each in factors_of(value.body)):
                 found |= {*inside, var}
     return found
-
-
-def _tensor(term: Term) -> Term:
-    """A number over its free indices as a tensor."""
-    indices = sorted((var for var in term.free if is_domain(var.type)), key=lambda var: var.name)
-    return lambda_(tuple(indices), term) if indices else term
 
 
 def _elements(body: Term) -> Term:

@@ -12,27 +12,24 @@ Invariant: shape, elements and keywords are NumPy's.
 from __future__ import annotations
 
 import operator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import (
-    Add,
     Coordinate,
     Cyclic,
     Domain,
-    Mul,
-    Number,
     Range,
     Real,
     Size,
     Symmetric,
-    Term,
     Whole,
     affine,
     affine_parts,
     delta,
+    index_form,
     size_form,
     size_of_axis,
     size_of_parts,
@@ -40,7 +37,7 @@ from combdiff.ir import (
 )
 from combdiff.tracing.arrays import tabulate
 from combdiff.tracing.context import current
-from combdiff.tracing.functions import flag
+from combdiff.tracing.functions import flag, whole_number
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.rearranging import broadcasted
 from combdiff.tracing.values import Value, lift, wrap
@@ -70,25 +67,12 @@ def _axis(size: Any) -> Domain | int:
 
 def _size_of(value: Value) -> Size:
     """The size that a number of the program is. Raises UnsupportedError for one that depends on values or indices."""
-
-    def refuse() -> NoReturn:
+    form = index_form(value.live())
+    coefficients, offset = affine_parts(affine([]) if form is None else form)
+    whole = all(isinstance(number, int) for number in (offset, *(factor for _, factor in coefficients)))
+    if form is None or not whole or not all(isinstance(var.type, Whole) for var, _ in coefficients):
         raise UnsupportedError(f"{value!r} is used as a size", hint="give the name of an axis, or a number")
-
-    def size(term: Term) -> Size:
-        match term:
-            case Number(real, 0) if isinstance(real, int):
-                return real
-            case Coordinate() if all(isinstance(var.type, Whole) for var in term.free):
-                coefficients, offset = affine_parts(term.form)
-                whole = all(isinstance(number, int) for number in (offset, *(factor for _, factor in coefficients)))
-                return size_of_parts({var.name: int(k) for var, k in coefficients}, int(offset)) if whole else refuse()
-            case Add():
-                return size_sum(*((size(part), 1) for part in term.terms))
-            case Mul((Number(real, 0), other)) if isinstance(real, int):
-                return size_sum((size(other), real))
-        return refuse()
-
-    return size(value.live())
+    return size_of_parts({var.name: int(factor) for var, factor in coefficients}, int(offset))
 
 
 def _domains(shape: Any) -> list[Domain]:
@@ -106,15 +90,6 @@ def _end(value: Any) -> Size:
     if isinstance(axis, int | Range):
         return axis if isinstance(axis, int) else axis.size
     raise TypeMismatchError(f"arange ends at {shown(value)}", hint="give a whole number or a size")
-
-
-def _offset(value: Any, function: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeMismatchError(
-            f"an offset or step of {function} is {shown(value)}", hint="give a whole number"
-        ) from None
 
 
 def _only_known(name: str, dtype: Any, order: str = "C", device: object = None) -> None:
@@ -162,7 +137,7 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, order: str = "C", 
     """
     _only_known("eye", dtype, order, device)
     row, column = current("eye").fresh_indices(_domains([N, N if M is None else M]))
-    return wrap(tabulate((row, column), delta(affine([(row, 1)], _offset(k, "eye")), column)))
+    return wrap(tabulate((row, column), delta(affine([(row, 1)], whole_number(k, "an offset or step of eye")), column)))
 
 
 def arange(start: Any, stop: Any = None, step: int = 1, dtype: Any = None, *, device: None = None) -> Any:
@@ -173,7 +148,7 @@ def arange(start: Any, stop: Any = None, step: int = 1, dtype: Any = None, *, de
     """
     _only_known("arange", dtype, device=device)
     first, last = (0, start) if stop is None else (start, stop)
-    begin, end, step = _end(first), _end(last), _offset(step, "arange")
+    begin, end, step = _end(first), _end(last), whole_number(step, "an offset or step of arange")
     if isinstance(begin, int) and isinstance(end, int) and step:
         size: Size = max(0, -((begin - end) // step))  # as len(range(…)) of numbers of any size
     elif abs(step) == 1:

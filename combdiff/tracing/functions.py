@@ -12,6 +12,7 @@ Invariant: applied to plain numbers and arrays, a function is NumPy's of the sam
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,22 @@ def flag(value: object, name: str = "keepdims") -> bool:
     if value is not None and not isinstance(value, bool | np.bool_):
         raise TypeMismatchError(f"{name} is {shown(value)}", hint="write True or False")
     return bool(value)
+
+
+def whole_number(value: Any, what: str, least: int | None = None) -> int:
+    """A whole number that is asked for. Raises TypeMismatchError for anything else, and for one below the least."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise TypeMismatchError(f"{what} is {shown(value)}", hint="give a whole number") from None
+    if least is not None and found < least:
+        raise TypeMismatchError(f"{what} is {found}", hint=f"give a whole number from {least} on")
+    return found
+
+
+def taken(a: Any) -> Any:
+    """A tensor of the program, as NumPy's functions take it: lists of numbers are constants."""
+    return wrap(lift(np.asarray(a) if isinstance(a, list | tuple) else a))
 
 
 def _no_lambda(caller: str) -> TraceError:

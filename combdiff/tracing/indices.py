@@ -180,7 +180,7 @@ class Index(NumpyAware):
         return rest
 
     def __abs__(self) -> Any:
-        return HANDLERS[np.abs](self) if self.is_number else Magnitude(self)
+        return HANDLERS[np.abs](self) if self.is_number else IndexDistance(self)
 
     def __and__(self, other: object) -> NoReturn:
         raise TraceError(f"& and | join conditions, not the index {self}", hint=PARENTHESES_HINT)
@@ -244,7 +244,7 @@ class Remainder(Index):
 
 
 @dataclass(frozen=True, eq=False)
-class Magnitude(TracedValue):
+class IndexDistance(TracedValue):
     """`abs(index)`, which can only be compared with index expressions and whole numbers."""
 
     index: Index

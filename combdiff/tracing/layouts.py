@@ -19,13 +19,7 @@ from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, UFUNC_METHODS
 from combdiff.tracing.special_functions import i0
 from combdiff.tracing.truths import where
-from combdiff.tracing.values import lift, wrap
-
-
-def _value(a: Any) -> Any:
-    """A tensor of the program, as NumPy's functions take it."""
-    return wrap(lift(np.asarray(a) if isinstance(a, list | tuple) else a))
-
+from combdiff.tracing.whole_arrays import logsumexp
 
 # --- joining and choosing --------------------------------------------------------------------------------------------
 
@@ -35,7 +29,7 @@ def _block(arrays: Any) -> Any:
 
     def joined(part: Any, level: int) -> Any:
         if level == depth:
-            return _with_axes(_value(part), depth)
+            return _with_axes(cd.taken(part), depth)
         return np.concatenate([joined(each, level + 1) for each in part], axis=level - depth)
 
     return joined(arrays, 0)
@@ -55,14 +49,14 @@ def _size(value: Any, axis: int, what: str) -> int:
 
 def _on_axis(arr: Any, axis: Any, what: str) -> tuple[Any, int, int]:
     """The tensor, raveled where no axis is given, the axis and its size."""
-    value: Any = np.ravel(_value(arr)) if axis is None else _value(arr)
+    value: Any = np.ravel(cd.taken(arr)) if axis is None else cd.taken(arr)
     place = rearranging.axis_of(value.term, axis or 0, what)
     return value, place, _size(value, place, what)
 
 
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     value, place, size = _on_axis(arr, axis, "np.insert")
-    kept, new = np.arange(size), _value(values)
+    kept, new = np.arange(size), cd.taken(values)
     places = np.insert(kept, obj, -1)  # where something new stands
     count = int((places < 0).sum())
     shape = list(value.space.axes)
@@ -92,7 +86,7 @@ def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 def _choose(a: Any, choices: Sequence[Any]) -> Any:
     found = choices[-1]
     for n in range(len(choices) - 2, -1, -1):
-        found = where(_value(a) == n, choices[n], found)
+        found = where(cd.taken(a) == n, choices[n], found)
     return found
 
 
@@ -114,7 +108,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     places = list(range(order))
     if indexing == "xy" and order > 1:
         places[:2] = [1, 0]
-    axes = [np.ravel(_value(x)) for x in xi]
+    axes = [np.ravel(cd.taken(x)) for x in xi]
     grids = [
         axis[tuple(slice(None) if n == place else None for n in range(order))]
         for axis, place in zip(axes, places, strict=True)
@@ -123,29 +117,29 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 
 
 def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    values = [_value(a) for a in args]
+    values = [cd.taken(a) for a in args]
     total: Any = sum((0 * value for value in values[1:]), 0 * values[0])
     return tuple(np.broadcast_to(value, total.space.axes) for value in values)
 
 
 def _unstack(x: Any, *, axis: int = 0) -> Any:
-    value: Any = np.moveaxis(_value(x), axis, 0)
+    value: Any = np.moveaxis(cd.taken(x), axis, 0)
     return tuple(value[n] for n in range(_size(value, 0, "np.unstack")))
 
 
 def _diagflat(v: Any, k: int = 0) -> Any:
-    return np.diag(np.ravel(_value(v)), k)
+    return np.diag(np.ravel(cd.taken(v)), k)
 
 
 def _resize(a: Any, new_shape: Any) -> Any:
-    value: Any = np.ravel(_value(a))
+    value: Any = np.ravel(cd.taken(a))
     shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
     places = np.resize(np.arange(_size(value, 0, "np.resize")), shape)
     return np.take(value, places.ravel()).reshape(shape)
 
 
 def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kw: Any) -> Any:
-    value: Any = np.moveaxis(_value(arr), axis, -1)
+    value: Any = np.moveaxis(cd.taken(arr), axis, -1)
 
     def along(rows: Any) -> Any:
         if rows.ndim == 1:
@@ -159,7 +153,7 @@ def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: An
 
 
 def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    value: Any = _value(a)
+    value: Any = cd.taken(a)
     for axis in [axes] if isinstance(axes, int) else axes:
         found = func(value, axis)
         value = found if found.ndim == value.ndim else np.expand_dims(found, axis)
@@ -172,12 +166,12 @@ def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 def _round(a: Any, decimals: int = 0, out: None = None) -> Any:
     if isinstance(decimals, int) and decimals:
         scale = 10.0 ** abs(decimals)
-        return cd.rint(_value(a) * scale) / scale if decimals > 0 else cd.rint(_value(a) / scale) * scale
+        return cd.rint(cd.taken(a) * scale) / scale if decimals > 0 else cd.rint(cd.taken(a) / scale) * scale
     return cd.rint(a)
 
 
 def _astype(a: Any, dtype: Any, **_: Any) -> Any:
-    value, kind = _value(a), np.dtype(dtype).kind
+    value, kind = cd.taken(a), np.dtype(dtype).kind
     if kind == "c" or (kind == "f" and not is_complex(value.term)):
         return value
     if kind == "f":
@@ -201,7 +195,6 @@ _REDUCTIONS: dict[Any, tuple[Any, Any]] = {
     np.multiply: (np.prod, np.cumprod),
     np.maximum: (np.max, None),
     np.minimum: (np.min, None),
-    np.logaddexp: (cd.exp, None),  # a log of a sum
     np.fmax: (np.nanmax, None),
     np.fmin: (np.nanmin, None),
 }
@@ -218,7 +211,7 @@ def _reduce(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False, **options: Any
 ) -> Any:
     if ufunc is np.logaddexp:
-        return cd.log(cd.exp(array).sum(axis, keepdims))
+        return logsumexp(array, axis, keepdims)
     if ufunc not in _REDUCTIONS:
         raise _no_reduction(ufunc, "reduce")
     return HANDLERS[_REDUCTIONS[ufunc][0]](array, axis, keepdims=keepdims, **options)
@@ -232,23 +225,46 @@ def _accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -
 
 
 def _outer(ufunc: np.ufunc, A: Any, B: Any) -> Any:
-    one, other = _value(A), _value(B)
+    one, other = cd.taken(A), cd.taken(B)
     wide: Any = np.expand_dims(one, tuple(range(one.ndim, one.ndim + other.ndim)))
     return ufunc(wide, other)
 
 
 def _cumulative(function: Any, first: float) -> Callable[..., Any]:
     def cumulative(x: Any, *, axis: int | None = None, include_initial: bool = False) -> Any:
-        value: Any = _value(x)
+        value: Any = cd.taken(x)
         place = value.ndim - 1 if axis is None else rearranging.axis_of(value.term, axis, "a running sum")
         found = HANDLERS[function](value, place)
         if not include_initial:
             return found
         shape = list(value.space.axes)
         shape[place] = 1
-        return np.concatenate([np.broadcast_to(_value(first), tuple(shape)), found], axis=place)
+        return np.concatenate([np.broadcast_to(cd.taken(first), tuple(shape)), found], axis=place)
 
     return cumulative
+
+
+def _cond(x: Any, p: Any = None) -> Any:
+    norm = HANDLERS[np.linalg.norm]
+    if p in (None, 2, -2):
+        ratio = norm(x, 2, (-2, -1)) / norm(x, -2, (-2, -1))
+        return 1 / ratio if p == -2 else ratio
+    return norm(x, p, (-2, -1)) * norm(HANDLERS[np.linalg.inv](x), p, (-2, -1))
+
+
+def _tensorsolve(a: Any, b: Any) -> Any:
+    matrix, right = cd.taken(a), cd.taken(b)
+    result = matrix.space.axes[right.ndim :]
+    size = int(np.prod([rearranging.length(axis, "np.linalg.tensorsolve") for axis in result]))
+    found = HANDLERS[np.linalg.solve](matrix.reshape(size, size), np.ravel(right))
+    return found.reshape(tuple(result))
+
+
+def _tensorinv(a: Any, ind: int = 2) -> Any:
+    tensor = cd.taken(a)
+    rows, columns = tensor.space.axes[:ind], tensor.space.axes[ind:]
+    size = int(np.prod([rearranging.length(axis, "np.linalg.tensorinv") for axis in rows]))
+    return HANDLERS[np.linalg.inv](tensor.reshape(size, size)).reshape((*columns, *rows))
 
 
 UFUNC_METHODS.update({"reduce": _reduce, "accumulate": _accumulate, "outer": _outer})
@@ -276,21 +292,21 @@ HANDLERS.update(
         np.divmod: divmod,
         np.modf: _modf,
         np.ldexp: lambda x1, x2: x1 * 2.0**x2,
-        np.copysign: lambda x1, x2: cd.abs(x1) * where(_value(x2) < 0, -1, 1),
-        np.signbit: lambda x: _value(x) < 0,
-        np.real_if_close: lambda a, tol=100: a if is_complex(_value(a).term) else _value(a),
-        np.vecmat: lambda x1, x2: (_value(x1).conj()[..., None, :] @ x2)[..., 0, :],
-        np.matvec: lambda x1, x2: (_value(x1) @ _value(x2)[..., :, None])[..., 0],
+        np.copysign: lambda x1, x2: cd.abs(x1) * where(cd.taken(x2) < 0, -1, 1),
+        np.signbit: lambda x: cd.taken(x) < 0,
+        np.real_if_close: lambda a, tol=100: a if is_complex(cd.taken(a).term) else cd.taken(a),
+        np.vecmat: lambda x1, x2: (cd.taken(x1).conj()[..., None, :] @ x2)[..., 0, :],
+        np.matvec: lambda x1, x2: (cd.taken(x1) @ cd.taken(x2)[..., :, None])[..., 0],
         np.empty_like: lambda prototype: HANDLERS[np.zeros_like](prototype),
-        np.isclose: lambda a, b, rtol=1e-05, atol=1e-08: abs(_value(a) - b) <= atol + rtol * abs(_value(b)),
+        np.isclose: lambda a, b, rtol=1e-05, atol=1e-08: abs(cd.taken(a) - b) <= atol + rtol * abs(cd.taken(b)),
         np.cumulative_sum: _cumulative(np.cumsum, 0),
         np.cumulative_prod: _cumulative(np.cumprod, 1),
-        np.iscomplexobj: lambda x: is_complex(_value(x).term),
-        np.isrealobj: lambda x: not is_complex(_value(x).term),
+        np.iscomplexobj: lambda x: is_complex(cd.taken(x).term),
+        np.isrealobj: lambda x: not is_complex(cd.taken(x).term),
         np.linalg.outer: lambda x1, x2: HANDLERS[np.outer](x1, x2),
         np.linalg.cross: lambda x1, x2, *, axis=-1: HANDLERS[np.cross](x1, x2, axis),
         np.linalg.tensordot: lambda x1, x2, *, axes=2: HANDLERS[np.tensordot](x1, x2, axes),
-        np.linalg.matmul: lambda x1, x2: _value(x1) @ x2,
+        np.linalg.matmul: lambda x1, x2: cd.taken(x1) @ x2,
         np.linalg.trace: lambda x, *, offset=0: HANDLERS[np.trace](x, offset, -2, -1),
         np.linalg.diagonal: lambda x, *, offset=0: HANDLERS[np.diagonal](x, offset, -2, -1),
         np.linalg.vector_norm: lambda x, *, axis=None, keepdims=False, ord=2: HANDLERS[np.linalg.norm](
@@ -299,34 +315,11 @@ HANDLERS.update(
         np.linalg.matrix_norm: lambda x, *, keepdims=False, ord="fro": HANDLERS[np.linalg.norm](
             x, ord, (-2, -1), keepdims
         ),
-        np.linalg.cond: lambda x, p=None: _cond(x, p),
-        np.linalg.tensorsolve: lambda a, b: _tensorsolve(a, b),
-        np.linalg.tensorinv: lambda a, ind=2: _tensorinv(a, ind),
+        np.linalg.cond: _cond,
+        np.linalg.tensorsolve: _tensorsolve,
+        np.linalg.tensorinv: _tensorinv,
     }
 )
-
-
-def _cond(x: Any, p: Any) -> Any:
-    norm = HANDLERS[np.linalg.norm]
-    if p in (None, 2, -2):
-        ratio = norm(x, 2, (-2, -1)) / norm(x, -2, (-2, -1))
-        return 1 / ratio if p == -2 else ratio
-    return norm(x, p, (-2, -1)) * norm(HANDLERS[np.linalg.inv](x), p, (-2, -1))
-
-
-def _tensorsolve(a: Any, b: Any) -> Any:
-    matrix, right = _value(a), _value(b)
-    result = matrix.space.axes[right.ndim :]
-    size = int(np.prod([rearranging.length(axis, "np.linalg.tensorsolve") for axis in result]))
-    found = HANDLERS[np.linalg.solve](matrix.reshape(size, size), np.ravel(right))
-    return found.reshape(tuple(result))
-
-
-def _tensorinv(a: Any, ind: int) -> Any:
-    tensor = _value(a)
-    rows, columns = tensor.space.axes[:ind], tensor.space.axes[ind:]
-    size = int(np.prod([rearranging.length(axis, "np.linalg.tensorinv") for axis in rows]))
-    return HANDLERS[np.linalg.inv](tensor.reshape(size, size)).reshape((*columns, *rows))
 
 
 METHODS.update({"round": _round, "astype": _astype})

@@ -18,22 +18,17 @@ import numpy as np
 
 import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
-from combdiff.ir import Range
 from combdiff.tracing import functions as cd
+from combdiff.tracing.creation import ones
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.truths import where
-from combdiff.tracing.values import Value, lift, wrap
+from combdiff.tracing.values import Value, wrap
 
 MODES = ("full", "same", "valid")
 
 
-def _value(a: Any) -> Any:
-    """A tensor of the program, as NumPy's functions take it."""
-    return wrap(lift(np.asarray(a) if isinstance(a, list | tuple) else a))
-
-
 def _vector(a: Any, what: str) -> Any:
-    value = _value(a)
+    value = cd.taken(a)
     if value.ndim != 1:
         raise TypeMismatchError(f"{what} takes vectors, but is given a tensor of order {value.ndim}")
     return value
@@ -72,7 +67,7 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 
 def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    value = _value(f)
+    value = cd.taken(f)
     axes = range(value.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
@@ -90,9 +85,11 @@ def _slopes(value: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     if np.ndim(spacing):
         steps = np.diff(spacing if isinstance(spacing, Value) else np.asarray(spacing))
     up, down, across = (steps, steps, None) if not np.ndim(steps) else (steps[1:], steps[:-1], steps)
-    middle = (down**2 * y[..., 2:] + (up**2 - down**2) * y[..., 1:-1] - up**2 * y[..., :-2]) / (down * up * (down + up))
     if across is None:
         middle = (y[..., 2:] - y[..., :-2]) / (2 * steps)
+    else:
+        weighed = down**2 * y[..., 2:] + (up**2 - down**2) * y[..., 1:-1] - up**2 * y[..., :-2]
+        middle = weighed / (down * up * (down + up))
     first, last = (steps, steps) if across is None else (across[0], across[-1])
     start, stop = (y[..., 1] - y[..., 0]) / first, (y[..., -1] - y[..., -2]) / last
     if edge_order == 2:
@@ -114,7 +111,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
             "np.interp with a period is not supported in a program",
             hint="take x % period before",
         )
-    at, knots, values = (_value(a) for a in (x, xp, fp))
+    at, knots, values = (cd.taken(a) for a in (x, xp, fp))
     steps = np.diff(knots)
     along = cd.minimum(cd.maximum(at[..., None] - knots[:-1], 0), steps)
     found = values[0] + (along * (np.diff(values) / steps)).sum(-1)
@@ -123,7 +120,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
 
 
 def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * math.pi) -> Any:
-    value = np.moveaxis(_value(p), axis, -1)
+    value = np.moveaxis(cd.taken(p), axis, -1)
     steps: Any = np.diff(value)
     half = period / 2
     turned = (steps + half) % period - half
@@ -134,15 +131,15 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * 
 
 
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    parts = [None if to_begin is None else np.ravel(_value(to_begin)), np.diff(np.ravel(_value(ary)))]
-    parts += [] if to_end is None else [np.ravel(_value(to_end))]
+    parts = [None if to_begin is None else np.ravel(cd.taken(to_begin)), np.diff(np.ravel(cd.taken(ary)))]
+    parts += [] if to_end is None else [np.ravel(cd.taken(to_end))]
     return np.concatenate([part for part in parts if part is not None])
 
 
 def _sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:
-    value = _value(x)
+    value = cd.taken(x)
     widths = [window_shape] if isinstance(window_shape, int) else list(window_shape)
     axes = list(range(value.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if len(widths) != len(axes):
@@ -175,7 +172,7 @@ def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
-    one, other = _value(a1), _value(a2)
+    one, other = cd.taken(a1), cd.taken(a2)
     one, other = (v[None] if not v.ndim else v for v in (one, other))
     missing = _numeric(other, "np.polyadd") - _numeric(one, "np.polyadd")
     return np.pad(one, (max(missing, 0), 0)), np.pad(other, (max(-missing, 0), 0))
@@ -192,7 +189,7 @@ def _polysub(a1: Any, a2: Any) -> Any:
 
 
 def _polymul(a1: Any, a2: Any) -> Any:
-    one, other = (_value(v)[None] if not np.ndim(v) else _value(v) for v in (a1, a2))
+    one, other = (cd.taken(v)[None] if not np.ndim(v) else cd.taken(v) for v in (a1, a2))
     return _convolve(one, other)
 
 
@@ -208,25 +205,20 @@ def _polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     constants = [0] * m if k is None else [k] * m if not isinstance(k, Sequence) else list(k)
     for each in constants:
         scaled = value / np.arange(_numeric(value, "np.polyint"), 0, -1)
-        value = np.append(scaled, _value(each)[None])
+        value = np.append(scaled, cd.taken(each)[None])
     return value
 
 
 def _poly(seq_of_zeros: Any) -> Any:
     zeros = _vector(seq_of_zeros, "np.poly")
-    found: Any = _one()
+    found: Any = ones(1)
     for n in range(_numeric(zeros, "np.poly")):
         found = np.append(found, 0) - zeros[n] * np.insert(found, 0, 0)
     return found
 
 
-def _one() -> Any:
-    """The polynomial 1."""
-    return wrap(rearranging.broadcasted(lift(1), (Range(1),)))
-
-
 def _polyfit(x: Any, y: Any, deg: int) -> Any:
-    found = HANDLERS[np.linalg.lstsq](_vander(x, deg + 1), _value(y))
+    found = HANDLERS[np.linalg.lstsq](_vander(x, deg + 1), cd.taken(y))
     return found[0] if isinstance(found, tuple) else found
 
 

@@ -25,10 +25,7 @@ from combdiff.ir import (
     ZERO,
     Add,
     Apply,
-    Coordinate,
-    Cyclic,
     Lambda,
-    Mul,
     Number,
     Term,
     add,
@@ -37,6 +34,7 @@ from combdiff.ir import (
     describe,
     dtype_of,
     function,
+    index_form,
     indicator,
     is_complex,
     mul,
@@ -46,7 +44,7 @@ from combdiff.ir import (
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
-from combdiff.tracing.indices import Condition, Index, Magnitude, equality
+from combdiff.tracing.indices import Condition, Index, IndexDistance, equality
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays, python_number
 from combdiff.tracing.values import Value, combined, lift, wrap
 
@@ -134,7 +132,7 @@ def compared(name: str, left: object, right: object) -> Truth:
 def _related(name: str, left: Term, right: Term) -> Term:
     """A relation; of what indices decide it is a condition on them: [[i ≥ j] > 0] = [i ≥ j], [i < 2] = [i ≤ 1]."""
     left, right = (_opened(side) if dtype_of(side) is int else side for side in (left, right))
-    forms = _index_form(left), _index_form(right)
+    forms = index_form(left), index_form(right)
     if forms[0] is not None and forms[1] is not None and (left.free or right.free):
         return _of_indices(name, forms[0], forms[1])
     for n, side in enumerate((left, right)):
@@ -144,21 +142,6 @@ def _related(name: str, left: Term, right: Term) -> Term:
             related = [function(name, *((each, number) if not n else (number, each))) for each in (ONE, ZERO)]
             return add(mul(mask, related[0]), mul(without, related[1]))
     return function(name, left, right)
-
-
-def _index_form(term: Term) -> Term | None:
-    """The index expression that a whole number is: i + 1 of a counted axis; None for other numbers."""
-    match term:
-        case Number(int() as whole, 0):
-            return affine([], whole)
-        case Coordinate(dtype=kind) if kind is int:
-            return None if any(isinstance(var.type, Cyclic) for var in term.free) else term.form
-        case Mul((Number(int() as factor, 0), other)):
-            return None if (form := _index_form(other)) is None else affine([(form, factor)])
-        case Add():
-            forms = [_index_form(part) for part in term.terms]
-            return None if None in forms else affine([(form, 1) for form in forms if form is not None])
-    return None
 
 
 def _of_indices(name: str, left: Term, right: Term) -> Term:
@@ -190,7 +173,7 @@ def _comparison(name: str, mirrored: str, of_indices: Callable[[Any, Any], Any])
     """A comparison of values, or of index expressions among themselves. `mirrored` has its sides exchanged."""
 
     def compare(left: Any, right: Any) -> Any:
-        indices = [isinstance(python_number(side), Index | Magnitude | numbers.Real) for side in (left, right)]
+        indices = [isinstance(python_number(side), Index | IndexDistance | numbers.Real) for side in (left, right)]
         if all(indices):
             return of_indices(left, right)
         return compared(mirrored, right, left) if mirrored else compared(name, left, right)

@@ -54,7 +54,7 @@ from combdiff.ir import number as number_term
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Condition, Index, Magnitude, with_rests
+from combdiff.tracing.indices import Condition, Index, IndexDistance, with_rests
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number, refusal
 from combdiff.tracing.reading import read
 
@@ -381,7 +381,7 @@ def lift(value: object) -> Term:
         return current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
-    if isinstance(value, Magnitude):
+    if isinstance(value, IndexDistance):
         return lift(value.number())
     if isinstance(value, Index):
         return _number_of(value)

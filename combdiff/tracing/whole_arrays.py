@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,21 +30,11 @@ from combdiff.ir import (
 from combdiff.tracing import functions as cd
 from combdiff.tracing.creation import shape_of
 from combdiff.tracing.decompositions import matrix_norm, svdvals
+from combdiff.tracing.functions import whole_number
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
 from combdiff.tracing.values import Value, combined, lift, wrap
 
 Axis = int | Sequence[int] | None
-
-
-def _whole(value: Any, what: str, least: int | None = None) -> int:
-    """A whole number that is asked for. Raises TypeMismatchError for anything else, and for one below the least."""
-    try:
-        found = operator.index(value)
-    except TypeError:
-        raise TypeMismatchError(f"{what} is {shown(value)}", hint="give a whole number") from None
-    if least is not None and found < least:
-        raise TypeMismatchError(f"{what} is {found}", hint=f"give a whole number from {least} on")
-    return found
 
 
 # --- axes and shapes -----------------------------------------------------------------------------------------------
@@ -153,17 +142,17 @@ def _parts(ary: Any, where: Any, axis: int, exact: bool) -> list[Value]:
     term = lift(ary)
     axis = rearranging.axis_of(term, axis, "a split")
     if isinstance(where, Sequence | np.ndarray) and not isinstance(where, str) and all(np.asarray(where) >= 0):
-        return _cut(term, axis, [_whole(n, "a place of a split") for n in where])
+        return _cut(term, axis, [whole_number(n, "a place of a split") for n in where])
     size = rearranging.length(axes_of(term)[axis], "a split")
     if not isinstance(where, Sequence | np.ndarray) or isinstance(where, str):
-        where = _whole(where, "the number of parts of a split", 1)
+        where = whole_number(where, "the number of parts of a split", 1)
         if exact and size % where:
             raise TypeMismatchError(f"{describe(term)} has {size} elements along axis {axis}: no {where} equal parts")
         long, each = size % where, size // where
         sizes = [each + 1] * long + [each] * (where - long)
         bounds = [sum(sizes[:n]) for n in range(where + 1)]
     else:
-        bounds = [0, *(slice(None, _whole(n, "a place of a split")).indices(size)[1] for n in where), size]
+        bounds = [0, *(slice(None, whole_number(n, "a place of a split")).indices(size)[1] for n in where), size]
     pairs = itertools.pairwise(bounds)
     return [wrap(rearranging.part(term, axis, start, max(stop - start, 0))) for start, stop in pairs]
 
@@ -187,7 +176,7 @@ def _roll(a: Any, shift: Any, axis: Axis = None) -> Value:
     term = lift(a)
     if axis is None:
         flat = rearranging.reshaped(term, [-1])
-        turned = rearranging.roll(flat, _whole(shift, "the shift of a roll"), 0)
+        turned = rearranging.roll(flat, whole_number(shift, "the shift of a roll"), 0)
         return wrap(rearranging.reshaped(turned, axes_of(term)))
     axes = [axis] if isinstance(axis, int) else list(axis)
     shifts = list(shift) if isinstance(shift, tuple | list) else [shift] * len(axes)
@@ -195,7 +184,7 @@ def _roll(a: Any, shift: Any, axis: Axis = None) -> Value:
     if len(shifts) != len(axes):
         raise TypeMismatchError(f"np.roll has {len(shifts)} shifts for {len(axes)} axes")
     for one, place in zip(shifts, axes, strict=True):
-        shift = _whole(one, "the shift of a roll")
+        shift = whole_number(one, "the shift of a roll")
         term = rearranging.roll(term, shift, rearranging.axis_of(term, place, "a roll"))
     return wrap(term)
 
@@ -205,7 +194,7 @@ def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     first, second = (rearranging.axis_of(term, axis, "rot90") for axis in axes)
     if first == second:
         raise TypeMismatchError(f"np.rot90 turns axis {first} of {describe(term)} towards itself")
-    k = _whole(k, "the number of turns of np.rot90")
+    k = whole_number(k, "the number of turns of np.rot90")
     return wrap(rearranging.rotated(term, k, first, second))
 
 
@@ -217,7 +206,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
         raise TypeMismatchError(
             f"np.pad of {describe(term)} with the widths {shown(pad_width)}", hint="give a pair for each axis"
         ) from None
-    pairs = [(_whole(a, "a width of np.pad", 0), _whole(b, "a width of np.pad", 0)) for a, b in widths]
+    pairs = [(whole_number(a, "a width of np.pad", 0), whole_number(b, "a width of np.pad", 0)) for a, b in widths]
     if mode == "constant":
         return wrap(rearranging.padded(term, pairs, lift(constant_values)))
     if mode not in ("edge", "reflect", "symmetric", "wrap", "empty"):
@@ -233,7 +222,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
 def _tile(A: Any, reps: Any) -> Value:
     term = lift(A)
     given = reps if isinstance(reps, tuple | list) else [reps]
-    counts = [_whole(count, "the number of copies in np.tile", 0) for count in given]
+    counts = [whole_number(count, "the number of copies in np.tile", 0) for count in given]
     missing = len(counts) - len(axes_of(term))
     term = rearranging.expanded_dims(term, range(missing)) if missing > 0 else term
     counts = [1] * -min(missing, 0) + counts
@@ -249,7 +238,7 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Value:
         place = rearranging.axis_of(value.term, axis or 0, "repeat")
         size = rearranging.length(value.space.axes[place], "np.repeat of different numbers of copies")
         return _take(value, np.repeat(np.arange(size), repeats), place)
-    repeats = _whole(repeats, "the number of copies in np.repeat", 0)
+    repeats = whole_number(repeats, "the number of copies in np.repeat", 0)
     term = rearranging.reshaped(lift(a), [-1]) if axis is None else lift(a)
     place = rearranging.axis_of(term, axis or 0, "repeat")
     return wrap(_repeated(term, place, repeats, place + 1))
@@ -276,7 +265,7 @@ def _take(a: Any, indices: Any, axis: int | None = None) -> Value:
 
 
 def _diag(v: Any, k: int = 0) -> Value:
-    term, k = lift(v), _whole(k, "the offset of a diagonal")
+    term, k = lift(v), whole_number(k, "the offset of a diagonal")
     if len(axes_of(term)) == 1:
         return wrap(rearranging.on_diagonal(term, k))
     return _diagonal(wrap(_matrix(term, "np.diag", exactly=True)), k)
@@ -297,11 +286,12 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
 
 
 def _tril(m: Any, k: int = 0) -> Value:
-    return wrap(rearranging.triangle(_matrix(lift(m), "np.tril"), _whole(k, "the offset of np.tril"), lower=True))
+    return wrap(rearranging.triangle(_matrix(lift(m), "np.tril"), whole_number(k, "the offset of np.tril"), lower=True))
 
 
 def _triu(m: Any, k: int = 0) -> Value:
-    return wrap(rearranging.triangle(_matrix(lift(m), "np.triu"), _whole(k, "the offset of np.triu"), lower=False))
+    k = whole_number(k, "the offset of np.triu")
+    return wrap(rearranging.triangle(_matrix(lift(m), "np.triu"), k, lower=False))
 
 
 def _filled(value: int) -> Any:
@@ -344,7 +334,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
     if any(end is not None for end in ends):
         parts = [part for part in (ends[0], wrap(term), ends[1]) if part is not None]
         term = lift(_concatenate(parts, place))
-    for _ in range(_whole(n, "the number of differences", 0)):
+    for _ in range(whole_number(n, "the number of differences", 0)):
         term = rearranging.differences(term, place)
     return wrap(term)
 
@@ -471,7 +461,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Value:
     left, right = lift(a), lift(b)
     many, some = len(axes_of(left)), len(axes_of(right))
     if not isinstance(axes, tuple | list):
-        axes = _whole(axes, "the number of axes of np.tensordot", 0)
+        axes = whole_number(axes, "the number of axes of np.tensordot", 0)
         axes = (list(range(many - axes, many)), list(range(axes)))
     if len(axes) != 2:
         raise TypeMismatchError(f"np.tensordot takes a pair of lists of axes, not {shown(axes)}")

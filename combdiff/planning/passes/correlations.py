@@ -18,14 +18,14 @@ from itertools import permutations
 
 from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import Contract, Correlate, Pattern, Position, Read, Step
-from combdiff.planning.plan import Plan, Rewriting, step_by_step
+from combdiff.planning.plan import NewPlan, Plan, step_by_step
 from combdiff.records import dataclass
 
 
 def correlated(plan: Plan) -> Plan:
     """The plan with products of sliding windows done by blocks."""
 
-    def rewrite(new: Rewriting, step: Step) -> int:
+    def rewrite(new: NewPlan, step: Step) -> int:
         for slide in _slides(plan, step):
             whole = _unslid(plan, slide, new.number)
             array = whole.operands[0] if _is_all(whole, new.steps[whole.operands[0]]) else new.add(whole)

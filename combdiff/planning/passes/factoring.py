@@ -16,7 +16,7 @@ from dataclasses import replace
 from combdiff.ir import Domain, join
 from combdiff.planning.extents import elements
 from combdiff.planning.operations import UNIT, Arrange, Combine, Contract, Pattern, SizeFactor, Step
-from combdiff.planning.plan import Plan, Rewriting, flops, step_by_step
+from combdiff.planning.plan import NewPlan, Plan, flops, step_by_step
 from combdiff.records import dataclass
 
 ROUNDS = 4  # sums within sums that are factored
@@ -49,7 +49,7 @@ def factored(plan: Plan) -> Plan:
 
 
 def _factored_once(plan: Plan) -> Plan:
-    def rewrite(new: Rewriting, step: Step) -> int:
+    def rewrite(new: NewPlan, step: Step) -> int:
         group = _best(plan, step) if isinstance(step.operation, Combine) else []
         return _emit_factored(new, step, group) if group else new.add(new.moved(step))
 
@@ -92,7 +92,7 @@ def _parts(plan: Plan, step: Step) -> Iterator[_Part]:
                 yield _Part(position, product.operands[common], product.operands[other], *labels)
 
 
-def _emit_factored(new: Rewriting, step: Step, group: Sequence[_Part]) -> int:
+def _emit_factored(new: NewPlan, step: Step, group: Sequence[_Part]) -> int:
     """The sum of the other factors, its product with the common one, and what else the sum adds; the last step."""
     assert isinstance(step.operation, Combine)
     factors = [step.operation.factors[part.position] for part in group]

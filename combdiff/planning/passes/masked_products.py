@@ -25,7 +25,7 @@ from combdiff.planning.operations import (
     Scale,
     Step,
 )
-from combdiff.planning.plan import Plan, Rewriting, step_by_step
+from combdiff.planning.plan import NewPlan, Plan, step_by_step
 
 Hosted = list[tuple[IndexCondition, int]]
 
@@ -34,7 +34,7 @@ def within(plan: Plan) -> Plan:
     """The plan with products and sums of kept arrays done within the conditions."""
     support: list[tuple[IndexCondition, ...]] = []  # conditions on the axes of each step, beside which it is zero
 
-    def rewrite(new: Rewriting, old: Step) -> int:
+    def rewrite(new: NewPlan, old: Step) -> int:
         step, once = new.moved(old), bool(old.operands) and plan.is_read_once(old.operands[0])
         step = _product(new.steps, support, step) or (once and _kept(new.steps, step)) or step
         support.append(_support(support, step))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from combdiff.ir import join
 from combdiff.planning.extents import elements
 from combdiff.planning.operations import Contract, Scale, SizeFactor, Step
-from combdiff.planning.plan import Plan, Rewriting, step_by_step
+from combdiff.planning.plan import NewPlan, Plan, step_by_step
 
 ROUNDS = 4  # products within products
 KERNELS = ("matrix-vector", "batched matrix-vector", "outer", "multiply")
@@ -46,7 +46,7 @@ def _place(steps: Sequence[Step], n: int, factor: SizeFactor, sizes: Mapping[str
 def _moved(plan: Plan, moved: Mapping[int, SizeFactor]) -> Plan:
     """The plan with these products scaled, and what scaled them before read as it is."""
 
-    def rewrite(new: Rewriting, step: Step) -> int:
+    def rewrite(new: NewPlan, step: Step) -> int:
         n, operands = len(new.number), list(new.moved(step).operands)
         if n in moved:
             position = _place(plan.steps, n, moved[n], plan.sizes)

@@ -28,7 +28,7 @@ from combdiff.planning.operations import (
 )
 from combdiff.planning.passes.grams import gram, scaled_weight
 from combdiff.planning.passes.scaling import scaled_kind
-from combdiff.planning.plan import Plan, Rewriting, pruned, step_by_step
+from combdiff.planning.plan import NewPlan, Plan, pruned, step_by_step
 
 
 def structured(plan: Plan) -> Plan:
@@ -54,7 +54,7 @@ def structured(plan: Plan) -> Plan:
 class _Depositing:
     """Sums in which an addend is an array along a diagonal: it is added to the sum of the others."""
 
-    def __init__(self, new: Rewriting) -> None:
+    def __init__(self, new: NewPlan) -> None:
         self.old = new.old
         self.new = new.steps
         self.number = new.number

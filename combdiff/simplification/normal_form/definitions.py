@@ -42,14 +42,14 @@ MOST_BINDINGS = 12  # of a program whose definitions are weighed one by one
 LONGEST = 400  # symbols of such a program
 
 
-class Classes(Protocol):
+class LetForms(Protocol):
     """The forms of a let program."""
 
     def without(self, left_out: frozenset[Var]) -> Term | None:
         """The cheapest form without some of its definitions, None if there is none."""
 
 
-def without_short_definitions(body: Term, classes: Callable[[], Classes]) -> Term:
+def without_short_definitions(body: Term, classes: Callable[[], LetForms]) -> Term:
     """A let program without the bindings that make it longer to read and spare no work.
 
     `classes` gives all forms of the program that the laws lead to, its definitions left out or not.
