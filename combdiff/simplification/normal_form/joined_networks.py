@@ -80,13 +80,13 @@ def _joined(one: SummedProduct, other: SummedProduct) -> Iterator[Term]:
         bounded = any(isinstance(factor, Guard) for rest in rests for factor in rest)  # a Σ that another's would widen
         if common and not bounded:
             found.setdefault(tuple(common), (naming, rests))
-    for common, (naming, rests) in sorted(found.items(), key=lambda item: -len(item[0]))[:MOST_JOINED]:
-        shared = [index for index in one.indices if any(index in factor.free for factor in common)]
+    for parts, (naming, rests) in sorted(found.items(), key=lambda item: -len(item[0]))[:MOST_JOINED]:
+        shared = [index for index in one.indices if any(index in factor.free for factor in parts)]
         own = [index for index in one.indices if index not in shared]
         others = [naming.get(index, index) for index in other.indices if naming.get(index, index) not in shared]
         sums = (mul(one.number, _over(own, rests[0])), mul(other.number, _over(others, rests[1])))
-        outside = [factor for factor in common if factor.free.isdisjoint(shared)]
-        inside = [factor for factor in common if factor not in outside]
+        outside = [factor for factor in parts if factor.free.isdisjoint(shared)]
+        inside = [factor for factor in parts if factor not in outside]
         yield mul(*outside, total(tuple(shared), mul(*inside, *primitive(joined_networks(add(*sums))))))
 
 
