@@ -130,8 +130,8 @@ class ElementwiseStep(Operation):
         return max(1, len(at.operands)) * at.elements
 
     def workspace(self, at: Occurrence) -> int:
-        """Some powers are written as two operations."""
-        return (self.name == "power") * at.elements * at.item + at.buffers(self.patterns)
+        """Some powers are written as two operations, and hypotenuses are made of squares."""
+        return (self.name in ("power", "hypot")) * at.elements * at.item + at.buffers(self.patterns)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of the library's function, or a power as something cheaper."""
