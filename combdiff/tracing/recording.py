@@ -36,8 +36,8 @@ class Traced:
 
     `inner` names the last parameters where the function returns a function of them: the term is uncurried. `places` are
     the lines that read elements, by `access_name`. `constants` are the arrays of the surrounding scope that it uses,
-    values of further parameters. `names` are the user's own for parts of the term. `steps` is what the function returned
-    as it was computed, operation by operation, with the user's names for its parts.
+    values of further parameters. `names` are the user's own for parts of the term. `steps` is what was returned, as it
+    was computed, operation by operation, with the user's names for its parts.
     """
 
     term: Lambda

@@ -57,7 +57,7 @@ def test_whole_numbers_that_count_the_steps_and_numbers_of_each_step_belong_to_t
 
     rolled = cd.simplify(layers, rolled=True)
     assert scans(rolled) == 2
-    assert "W[5 - t,i,j]" in str(rolled) and "(2t + 3)" in str(rolled)
+    assert "(2t + 3) tanh(Σ_j W[5 - t,i,j]" in str(rolled)
     W, x = 0.4 * np.random.default_rng(0).normal(size=(6, 3, 3)), np.array([0.3, -0.2, 0.9])
     results = (cd.value_and_grad(f, simplify=False)(W, x) for f in (rolled, layers))
     for one, other in zip(*results, strict=True):
@@ -138,8 +138,8 @@ def test_random_loops_have_the_values_and_derivatives_of_their_steps(
     r = np.random.default_rng(steps)
     values = [0.4 * (r.normal(size=s) + (1j * r.normal(size=s) if is_complex else 0)) for s in ((2, 2), 2, 2, 2)]
     np.testing.assert_allclose(rolled(*values[:3]), loop(*values[:3]), rtol=1e-12)
-    for derivative, given in ((cd.grad, values[:3]), (partial(cd.hvp, wrt="x"), values)):
-        found, expected = (derivative(f, simplify=False)(*given) for f in (rolled, loop))
+    for derivative, arguments in ((cd.grad, values[:3]), (partial(cd.hvp, wrt="x"), values)):
+        found, expected = (derivative(f, simplify=False)(*arguments) for f in (rolled, loop))
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
