@@ -14,6 +14,7 @@ simplified up to the symmetries of the tensors, and run it as tensor contraction
     print(cd.grad(energy, wrt="x"))        # (A, x) ↦ d ↦ 2 Σ_i A[d,i] x[i]
 """
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -50,9 +51,17 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module(_MODULES[name])
     else:
-        raise AttributeError(f"module 'combdiff' has no attribute {name!r}")
+        problem = f"module 'combdiff' has no attribute {name!r}{_of_numpy(name)}"
+        raise AttributeError(problem, name=name, obj=sys.modules[__name__])
     globals()[name] = value
     return value
+
+
+def _of_numpy(name: str) -> str:
+    """Where NumPy, if the user has it, has a name that combdiff has not: its own functions take a program's tensors."""
+    homes = {"np": "numpy", "np.linalg": "numpy.linalg", "np.fft": "numpy.fft"}
+    found = (home for home, module in homes.items() if hasattr(sys.modules.get(module), name))
+    return next((f"; NumPy's own functions take the tensors of a program: {home}.{name}" for home in found), "")
 
 
 def __dir__() -> list[str]:

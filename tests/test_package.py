@@ -52,6 +52,8 @@ def test_no_module_shares_the_name_of_a_public_function() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'combdiff' has no attribute 'gradient'"):
         combdiff.gradient  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"NumPy's own functions take the tensors of a program: np\.linalg\.norm"):
+        combdiff.norm  # type: ignore[attr-defined]  # noqa: B018
     assert set(combdiff.__all__) <= set(dir(combdiff))
 
 

@@ -211,6 +211,11 @@ class ElementProduct(Doc):
     above: tuple[Doc, ...]
     below: tuple[Doc, ...]
 
+    @property
+    def factors(self) -> tuple[Doc, ...]:
+        """All of them, as they stand in a row."""
+        return self.above + self.below
+
 
 @dataclass(frozen=True)
 class ElementPower(Doc):

@@ -5,12 +5,12 @@
 A program with definitions, or one longer than a line, is written on several lines: each definition and each result on
 its own, a long sum with each Σ on its own.
 
-Invariant: brackets balance, and no line break stands inside a product.
+Invariant: brackets balance, and a line break inside a product, quotient or function stands between brackets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import pi
 
@@ -23,12 +23,14 @@ from combdiff.printing.documents import (
     Division,
     Doc,
     ElementPower,
+    ElementProduct,
     FunctionCall,
     Iverson,
     Juxtaposition,
     Kronecker,
     Literal,
     Marked,
+    MatrixProduct,
     Modulo,
     Norm,
     Projected,
@@ -45,7 +47,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import TERM, Level, Renderer
+from combdiff.printing.rendering import TERM, Level, Product, Renderer
 
 LINE = 100  # characters
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -100,22 +102,37 @@ class _Text(Renderer):
         Its parentheses are those it has on one line.
         """
         line = margin + before + self.bracket(doc, least) + after
-        if len(line) <= self.width or not isinstance(doc, Arrow | ResultRow | Signed | Juxtaposition | Projected):
+        if len(line) <= self.width:
             yield line
         elif self.is_bracketed(doc, least):
             yield from self._between(f"{margin}{before}(", self._below(doc, margin), f"{margin}){after}")
-        elif isinstance(doc, Arrow):
-            yield from self._lines(doc.body, margin, f"{before}{self.parameters(doc.parameters)} ↦ ", after)
-        elif isinstance(doc, ResultRow):
-            yield from self._between(f"{margin}{before}(", self._items(doc, margin + "  "), f"{margin}){after}")
-        elif isinstance(doc, Juxtaposition):
-            yield from self._product_lines(doc, margin, before, after)
-        elif isinstance(doc, Projected):
-            yield from self._lines(doc.body, margin, f"{before}{self.projector(doc)} ", after, TERM)
-        elif len(doc.terms) == 1:
-            yield from self._lines(doc.terms[0][1], margin, f"{before}-", after, TERM)
         else:
-            yield from self._terms(doc, margin, before, after)
+            yield from self._broken(doc, margin, before, after)
+
+    def _broken(self, doc: Doc, margin: str, before: str, after: str) -> Iterator[str]:
+        """A document that is too long for its line, on several where there is a way to break it."""
+        match doc:
+            case Arrow():
+                yield from self._lines(doc.body, margin, f"{before}{self.parameters(doc.parameters)} ↦ ", after)
+            case ResultRow():
+                yield from self._row(doc.items, margin, before, after)
+            case FunctionCall() if not self.function(doc).startswith("|"):
+                yield from self._row(doc.arguments, margin, before + self.function(doc).partition("(")[0], after)
+            case Juxtaposition() | MatrixProduct() | ElementProduct():
+                yield from self._product_lines(doc, margin, before, after)
+            case Division():
+                yield from self._quotient_lines(doc, margin, before, after)
+            case BigSum():
+                signs, ends = self._around(doc)
+                yield from self._lines(doc.body, margin, before + signs, ends + after, Level.BIG)
+            case Projected():
+                yield from self._lines(doc.body, margin, f"{before}{self.projector(doc)} ", after, TERM)
+            case Signed() if len(doc.terms) == 1:
+                yield from self._lines(doc.terms[0][1], margin, f"{before}-", after, TERM)
+            case Signed():
+                yield from self._terms(doc, margin, before, after)
+            case _:
+                yield margin + before + self.render(doc) + after
 
     def _between(self, first: str, inside: Iterable[str], last: str) -> Iterator[str]:
         """Lines between two others."""
@@ -127,33 +144,54 @@ class _Text(Renderer):
         """What stands on lines of its own between parentheses."""
         return self._terms(doc, margin, "", "") if isinstance(doc, Signed) else self._lines(doc, margin + "  ")
 
-    def _items(self, doc: ResultRow, margin: str) -> Iterator[str]:
-        for n, item in enumerate(doc.items, 1):
-            yield from self._lines(item, margin, after="," if n < len(doc.items) else "")
+    def _row(self, items: Sequence[Doc], margin: str, before: str, after: str) -> Iterator[str]:
+        """One or several between parentheses, each on lines of its own; terms of one of several stand further in."""
+        yield f"{margin}{before}("
+        *others, last = items
+        for item in others:
+            yield from self._lines(item, margin + "  ", after=",")
+        yield from self._lines(last, margin + "  ") if others else self._below(last, margin)
+        yield f"{margin}){after}"
 
-    def _product_lines(self, doc: Juxtaposition, margin: str, before: str, after: str) -> Iterator[str]:
-        """A product that ends in a sum, with the terms of that on lines of their own."""
-        *factors, whole = self.factors(doc)
-        if isinstance(last := doc.factors[-1], Signed):
-            head = f"{margin}{before}{self.beside(factors)} ("
-            yield from self._between(head, self._terms(last, margin, "", ""), f"{margin}){after}")
+    def _product_lines(self, doc: Product, margin: str, before: str, after: str) -> Iterator[str]:
+        """A product with its longest factor on lines of its own."""
+        shown = self.factors(doc)
+        longest = max(range(len(shown)), key=lambda n: len(shown[n]))
+        whole, to = self.joined(doc, shown), self.joined(doc, shown[: longest + 1])
+        head, tail = to.removesuffix(shown[longest]), whole.removeprefix(to)
+        yield from self._lines(doc.factors[longest], margin, before + head, tail + after, self.places(doc)[longest])
+
+    def _quotient_lines(self, doc: Division, margin: str, before: str, after: str) -> Iterator[str]:
+        """A quotient: a long denominator stands on lines of its own, otherwise the numerator does."""
+        below = self.bracket(doc.denominator, Level.POWER)
+        if self.is_bracketed(doc.denominator, Level.POWER) and 2 * len(margin + below) > self.width:
+            yield from self._lines(doc.numerator, margin, before, " / (", Level.PRODUCT)
+            yield from self._below(doc.denominator, margin)
+            yield f"{margin}){after}"
         else:
-            yield margin + before + self.beside([*factors, whole]) + after
+            yield from self._lines(doc.numerator, margin, before, f" / {below}{after}", Level.PRODUCT)
 
     def _terms(self, doc: Signed, margin: str, before: str, after: str) -> Iterator[str]:
         """The terms of a sum below `before`: a Σ on a line of its own, of others as many on a line as fit."""
         if before:
             yield margin + before.rstrip()
-        line, alone = margin + "  ", False
+        margin += "  "
+        line, alone = margin, False
         for n, (negative, term) in enumerate(doc.terms):
             sign = ("- " if negative else "+ ") if n else "-" if negative else ""
-            shown = sign + self.bracket(term, TERM)
-            was_alone, alone = alone, self.level(term) == Level.BIG
-            if n and (alone or was_alone or len(line) + len(shown) + len(after) > self.width):
+            end = after if n == len(doc.terms) - 1 else ""
+            shown = sign + self.bracket(term, TERM) + end
+            was_alone, alone = alone, self.level(term) == Level.BIG or len(margin + shown) > self.width
+            if n and (alone or was_alone or len(line + shown) > self.width):
                 yield line.rstrip()
-                line = margin + "  "
-            line += shown + " "
-        yield line.rstrip() + after
+                line = margin
+            if len(margin + shown) > self.width:
+                *lines, line = self._lines(term, margin, sign, end, TERM)
+                yield from lines
+            else:
+                line += shown
+            line += " "
+        yield line.rstrip()
 
     def enclosed(self, inner: str) -> str:
         return f"({inner})"
@@ -217,11 +255,16 @@ class _Text(Renderer):
         return f"{map_}'" if doc.sign == "'" else f"{doc.sign}{index}{map_}"
 
     def big_sum(self, doc: BigSum) -> str:
-        body = self.bracket(doc.body, Level.BIG)
-        signs = ["∫" * len(doc.variables)] if doc.variables else []
+        signs, ends = self._around(doc)
+        return signs + self.bracket(doc.body, Level.BIG) + ends
+
+    def _around(self, doc: BigSum) -> tuple[str, str]:
+        """What stands before and behind the body of a Σ or ∫."""
         sums = self.bounds(doc.indices, "Σ", lambda names: f"_{names}" if len(names) == 1 else f"_{{{names}}}")
-        signs = [*sums, *signs]
-        return " ".join([*signs, body, *(f"d{self.render(variable)}" for variable in doc.variables)])
+        signs = [*sums, "∫" * len(doc.variables)] if doc.variables else sums
+        return "".join(f"{sign} " for sign in signs), "".join(
+            f" d{self.render(variable)}" for variable in doc.variables
+        )
 
     def projected(self, doc: Projected) -> str:
         return f"{self.projector(doc)} {self.bracket(doc.body, TERM)}"

@@ -65,6 +65,9 @@ TERM = Level.BIG
 """What a place between + and − asks for."""
 
 
+Product = Juxtaposition | MatrixProduct | ElementProduct
+
+
 class Renderer(ABC):
     """Documents to strings; a subclass gives the signs."""
 
@@ -86,16 +89,12 @@ class Renderer(ABC):
                 return self.function(doc)
             case Signed():
                 return self.signed(doc)
-            case Juxtaposition():
+            case Juxtaposition() | MatrixProduct() | ElementProduct():
                 return self.product(doc)
             case Division():
                 return self.quotient(doc)
             case Superscript():
                 return self.power(doc)
-            case MatrixProduct():
-                return self.matrix_product(doc)
-            case ElementProduct():
-                return self.element_product(doc)
             case ElementPower():
                 return self.element_power(doc)
             case Norm():
@@ -177,15 +176,34 @@ class Renderer(ABC):
             parts.append(sign + self.bracket(term, TERM))
         return "".join(parts)
 
-    def product(self, doc: Juxtaposition) -> str:
-        """Factors side by side."""
-        return self.beside(self.factors(doc))
+    def product(self, doc: Product) -> str:
+        """Factors in a row."""
+        return self.joined(doc, self.factors(doc))
 
-    def factors(self, doc: Juxtaposition) -> list[str]:
-        """The factors of a product as they stand in it; only the last may reach as far as Σ does."""
-        *others, last = doc.factors
-        shown = [self.bracket(factor, self._place(n, factor)) for n, factor in enumerate(others)]
-        return [*shown, self.bracket(last, Level.BIG if isinstance(last, BigSum | Projected) else Level.POWER)]
+    def factors(self, doc: Product) -> list[str]:
+        """The factors of a product as they stand in it."""
+        return [self.bracket(factor, place) for factor, place in zip(doc.factors, self.places(doc), strict=True)]
+
+    def places(self, doc: Product) -> list[Level]:
+        """What the place of each factor asks for; only the last of some side by side may reach as far as Σ does."""
+        if isinstance(doc, ElementProduct):
+            return [Level.POWER] * len(doc.factors)
+        asked = [self._place(n, factor) for n, factor in enumerate(doc.factors)]
+        if isinstance(doc, Juxtaposition):
+            asked[-1] = Level.BIG if isinstance(doc.factors[-1], BigSum | Projected) else Level.POWER
+        return asked
+
+    def joined(self, doc: Product, shown: Sequence[str]) -> str:
+        """The first factors of a product, or all, with the signs between them: `a b`, `2·A·x`, `u ⊙ v ⊘ w`."""
+        if isinstance(doc, Juxtaposition):
+            return self.beside(shown)
+        if isinstance(doc, MatrixProduct):
+            return "·".join(shown)
+        times, over = self.element_signs
+        signs = [times] * (len(doc.above) - 1) + [over] * len(doc.below)
+        return shown[0] + "".join(
+            f" {sign} {factor}" for sign, factor in zip(signs[: len(shown) - 1], shown[1:], strict=True)
+        )
 
     def beside(self, shown: Sequence[str]) -> str:
         """Factors side by side, with a dot before a digit."""
@@ -198,18 +216,8 @@ class Renderer(ABC):
         """A fraction or a multiple of i needs no parentheses as the number in front."""
         return Level.PRODUCT if position == 0 and isinstance(factor, Literal) else Level.POWER
 
-    def matrix_product(self, doc: MatrixProduct) -> str:
-        """`2·A·x`, with what multiplies element by element in parentheses."""
-        return "·".join(self.bracket(f, self._place(n, f)) for n, f in enumerate(doc.factors))
-
     element_signs: tuple[str, str]
     """The signs of products and quotients element by element."""
-
-    def element_product(self, doc: ElementProduct) -> str:
-        """`u ⊙ v ⊘ w`, with matrix products in parentheses."""
-        times, over = self.element_signs
-        shown = f" {times} ".join(self.bracket(factor, Level.POWER) for factor in doc.above)
-        return shown + "".join(f" {over} {self.bracket(factor, Level.POWER)}" for factor in doc.below)
 
     def arrow(self, doc: Arrow) -> str:
         """`(a, b) ↦ body`."""

@@ -23,12 +23,12 @@ from combdiff.printing.documents import (
     Division,
     Doc,
     ElementPower,
+    ElementProduct,
     FunctionCall,
     Iverson,
     Kronecker,
     Literal,
     Marked,
-    MatrixProduct,
     Modulo,
     Norm,
     Projected,
@@ -44,7 +44,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import Level, Renderer
+from combdiff.printing.rendering import Level, Product, Renderer
 from combdiff.records import dataclass
 
 _LETTERS = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
@@ -140,9 +140,9 @@ class _Latex(Renderer):
             result += sign + factor
         return result
 
-    def matrix_product(self, doc: MatrixProduct) -> str:
-        """`2 A x`."""
-        return self.beside([self.bracket(f, self._place(n, f)) for n, f in enumerate(doc.factors)])
+    def joined(self, doc: Product, shown: Sequence[str]) -> str:
+        """Matrices stand side by side too."""
+        return super().joined(doc, shown) if isinstance(doc, ElementProduct) else self.beside(shown)
 
     def real(self, value: Scalar) -> str:
         if isinstance(value, Fraction):

@@ -587,6 +587,30 @@ def test_a_minus_before_a_broken_sum_stands_before_each_term() -> None:
     assert all(line.lstrip().startswith("-") for line in shown.splitlines()[1:])
 
 
+def test_quotients_functions_and_sums_are_broken_where_they_are_long() -> None:
+    spaces = [Var(name, Space("n", "n")) for name in "αβ"]
+    terms = add(*(mul(at(one, i, j), at(two, j, i)) for one in spaces for two in spaces))
+    quotient = divide(total((j,), terms), add(function("exp", terms), a))
+    assert (
+        text(Lambda((i,), function("log", quotient)), 40)
+        == """\
+i ↦ log(
+  (
+    Σ_k (
+      α[i,k] α[k,i] + α[i,k] β[k,i]
+      + β[i,k] α[k,i] + β[i,k] β[k,i]
+    )
+  ) / (
+    exp(
+      α[i,j] α[j,i] + α[i,j] β[j,i]
+      + β[i,j] α[j,i] + β[i,j] β[j,i]
+    )
+    + a
+  )
+)"""
+    )
+
+
 @settings(max_examples=15, deadline=None)
 @given(programs())
 def test_every_part_of_a_program_prints_alone(case: Case) -> None:
