@@ -59,9 +59,7 @@ def _whole(values: Sequence[LabelledStep], window: _Window) -> Var:
     return Var(f"#z{sum(x.name.startswith('#z') for v in values for x in v.labels)}", window.domain)
 
 
-def _padded(
-    graph: Graph, values: Sequence[LabelledStep], kept: frozenset[Var]
-) -> tuple[int, int, _Window] | None:
+def _padded(graph: Graph, values: Sequence[LabelledStep], kept: frozenset[Var]) -> tuple[int, int, _Window] | None:
     """A view that is longer than what it views, along a label of the result that it alone has: its number and axis."""
     for n, value in enumerate(values if len(values) > 1 or set(values[0].labels) - kept else ()):
         others = {label for m, other in enumerate(values) if m != n for label in other.labels}

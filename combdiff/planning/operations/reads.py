@@ -95,7 +95,9 @@ class Read(View):
         ):
             letters = "".join(LETTERS[label] for label in diagonal)
             return words.dialect.diagonal(f"{letters}->{LETTERS[: len(step.axes)]}", operand)
-        items = [_slice(words, position, axis, step.axes) for position, axis in zip(self.positions, source, strict=True)]
+        items = [
+            _slice(words, position, axis, step.axes) for position, axis in zip(self.positions, source, strict=True)
+        ]
         labels = [n for position in self.positions for n, size in enumerate(position.steps) if size]
         if None not in items and sorted(labels) == list(range(len(step.axes))):
             sliced = words.dialect.indexed(operand, [item or "" for item in items])
