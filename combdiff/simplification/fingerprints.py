@@ -59,7 +59,7 @@ def checked(before: Term, after: Term) -> Term:
 
     Raises RuleError where the two differ in value.
     """
-    if os.environ.get(SWITCH, "0") not in ("", "0"):
+    if before is not after and os.environ.get(SWITCH, "0") not in ("", "0"):
         for one, other in zip(_fingerprints(before, after), _fingerprints(after, before), strict=False):
             if one is not None and other is not None and abs(one - other) > CLOSE * max(1.0, abs(one), abs(other)):
                 raise RuleError(
