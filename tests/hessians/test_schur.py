@@ -67,7 +67,8 @@ def complexes(*shape: int) -> np.ndarray[Any, Any]:
     return normal(*shape) + 1j * normal(*shape)
 
 
-CASES: dict[str, tuple[cd.Program, tuple[str, ...], tuple[Any, ...]]] = {  # the first is in every sample: complex and real variables
+# The first is in every sample: complex and real variables.
+CASES: dict[str, tuple[cd.Program, tuple[str, ...], tuple[Any, ...]]] = {
     "phases": (phases, ("t", "z", "w"), (complexes(n), normal(k), np.array(0.3 - 0.8j))),
     "factorisation": (factorisation, ("U", "V"), (normal(n, m), normal(n, k), normal(m, k))),
     "factorisation, other order": (factorisation, ("V", "U"), (normal(n, m), normal(n, k), normal(m, k))),
