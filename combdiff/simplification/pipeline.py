@@ -123,10 +123,12 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         body = share(body)
         note(lambda: State(SHARED, averaged_again(body)))
         for _ in range(MOST_PASSES):
+            before = canonical_names(body)
             body = read_bound(_pass(body, simplified, averaged_again))
             note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
             known = _of_matrices(body)
-            if settled.issuperset(_form(value, known) for value in values_of(body)):
+            settles = canonical_names(body) is before
+            if settles or settled.issuperset(_form(value, known) for value in values_of(body)):
                 break
         return body
 
@@ -319,7 +321,7 @@ def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known, equations
     note(lambda: Normalised(term))
     if isinstance(term, Lambda):
         return Lambda(term.parameters, simplified_once(term.body, rules, known, _simplify_number))
-    is_number = isinstance(space := type_of(term), Space) and not space.order
+    is_number = isinstance(space := type_of(term), Space) and not space.order and not isinstance(term, Scan)
     return simplified_once(term, rules, known, _simplify_number) if is_number and not isinstance(term, Var) else term
 
 
