@@ -6,8 +6,9 @@ Each row switches one of them off and names a program whose derivative is then w
 
 from __future__ import annotations
 
+import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,20 +17,22 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.codegen import source as plan_source
 from combdiff.differentiation import derivation
-from combdiff.ir import Lambda, Term, average, function, inline_all
+from combdiff.ir import Lambda, Term, add, average, function, inline_all
 from combdiff.ir.domains import Real
-from combdiff.planning import checkpointed, planning, sliced
+from combdiff.planning import checkpointed, lowering, planning, sliced
+from combdiff.planning.lowering import lower, mask_elimination
 from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, peak
 from combdiff.printing.plain import text
 from combdiff.runtime.execution import find_path, stable
-from combdiff.simplification import pipeline
+from combdiff.simplification import normal_form, pipeline
 from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.laws.loading import RuleFile, load
 from combdiff.simplification.laws.syntax import Source, parse
-from combdiff.simplification.normal_form import contraction
+from combdiff.simplification.normal_form import canonical, coefficients, common_factors, contraction
 
 Number, Vector, Matrix = cd.Space(), cd.Space("n"), cd.Space("n", "n")
 Even = cd.Space("n", "n", symmetry=["S[i,j] = S[j,i]"])
@@ -37,6 +40,8 @@ Hermitian = cd.Space("n", "n", dtype=complex, symmetry=["H[i,j] = conj(H[j,i])"]
 Complex = cd.Space("n", dtype=complex)
 LINE = Real()
 Wave = cd.Space(LINE, dtype=complex)
+RING = cd.Cyclic("n")
+Cycle = cd.Space(RING)
 Integrals = cd.Space("n", "n", "n", "n", symmetry=["J[p,q,r,s] = J[r,q,p,s]", "J[p,q,r,s] = J[q,p,r,s]"])
 
 
@@ -254,7 +259,22 @@ def causal(x: Matrix, y: Matrix):
     return (y * cd.softmax(scores, axis=1)).sum()
 
 
+def around(x: Cycle, y: Cycle):
+    return cd.sum(lambda i, j: cd.exp(x[i] * y[i - j]) * y[j], i=RING, j=RING) + cd.sum(
+        lambda i, j: cd.exp(x[i + j] * y[i]) * y[j], i=RING, j=RING
+    )
+
+
+def steps(x: Vector):
+    for _ in range(4):
+        x = x * (1 - x[0])
+    return x.sum()
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
+    "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
+    "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
+    "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
@@ -290,6 +310,63 @@ def test_steps_of_the_normal_form(name: str, monkeypatch: pytest.MonkeyPatch) ->
     assert len(found) > len(expected) or found.count(" = ") < expected.count(" = ")
 
 
+def cubes(x: Matrix):
+    return cd.trace(x @ x @ x)
+
+
+def exponentials(x: Vector, v: Vector):
+    return sum(cd.sum(lambda i: cd.exp(k * x[i]) * v[i]) for k in range(2, 26))  # noqa: B023  (called at once)
+
+
+WORK: dict[str, tuple[Any, str, Any, Any]] = {  # less of it, for the same text
+    "δ's solved before saturation": (pipeline, "without_deltas", lambda term, names: term, cubes),
+    "long sums by groups": (pipeline, "simplify_sum", lambda terms, simplify: simplify(add(*terms)), exponentials),
+}
+
+
+@pytest.mark.usefixtures("own_egraphs")
+@pytest.mark.parametrize("name", WORK)
+def test_steps_that_spare_the_egraph_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a step the largest e-graph of the case has half as many rows again, at least."""
+    sizes: list[int] = []
+    saturate, (where, what, instead, case) = saturation.Saturation._saturate, WORK[name]
+
+    def counted(self: saturation.Saturation) -> str:
+        found = saturate(self)
+        sizes.append(self._size())
+        return found
+
+    monkeypatch.setattr(saturation.Saturation, "_saturate", counted)
+    shown(case)
+    spared, sizes[:] = max(sizes), []
+    monkeypatch.setattr(where, what, instead)
+    shown(case)
+    assert max(sizes) > 1.5 * spared
+
+
+PARTS_OF_OTHERS = {
+    "forms": "terms without names: how simplified terms are found again",
+    "delta_solver": "solves δ's for `contraction`, which is the normal form",
+    "expansion": "sums of products, for `coefficients`, `orbits` and `joined_networks`",
+    "subnetworks": "what `common_subnetworks` binds",
+    "lengths": "the measure of `joined_networks`, `common_factors` and `definitions`",
+}
+
+
+def taking_part(rows: Iterable[tuple[Any, ...]]) -> set[str]:
+    """The modules in which what is switched off is written."""
+    return {getattr(where, what).__module__.rpartition(".")[2] for where, what, *_ in rows}
+
+
+def modules_of(room: Any) -> set[str]:
+    return {module.name for module in pkgutil.iter_modules(room.__path__)}
+
+
+def test_every_module_of_the_normal_form_has_a_case() -> None:
+    listed = taking_part([*NORMAL_FORM.values(), *WORK.values(), (saturation, "canonical")])
+    assert modules_of(normal_form) == (listed & modules_of(normal_form)) | PARTS_OF_OTHERS.keys()
+
+
 @pytest.mark.usefixtures("own_egraphs")
 def test_canonical_names_end_the_saturation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without them the rounds go on, as terms equal up to the names of bound indices do not meet."""
@@ -309,6 +386,11 @@ def solved(A: Matrix, b: Vector):
     return cd.inv(A) @ b
 
 
+def decomposed(A: Matrix):
+    w, V = cd.eigh(A)
+    return w * V[0]
+
+
 def factoring(A: Matrix, B: Matrix, C: Matrix):
     return A @ B + 2 * A @ C - A @ C.T
 
@@ -321,7 +403,7 @@ def contracted(J: Integrals, D: Matrix):
     return cd.tensor(lambda p, s: cd.sum(lambda q, r: J[p, q, r, s] * D[r, q]))
 
 
-def lower(A: Matrix, x: Vector):
+def triangular(A: Matrix, x: Vector):
     return cd.tensor(lambda i: cd.sum(lambda j: cd.where(j <= i, A[i, j] * x[j], 0)))
 
 
@@ -352,10 +434,11 @@ def flops(plan: Plan) -> int:
 
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
     "solves": (solved, {"n": 100}, flops),
+    "decompositions": (decomposed, {"n": 100}, flops),
     "factoring": (factoring, {"n": 100}, flops),
     "scaling": (scaled, {"m": 1000, "n": 10}, flops),
     "layouts": (contracted, {"n": 20}, peak),
-    "masked products": (lower, {"n": 100}, flops),
+    "masked products": (triangular, {"n": 100}, flops),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
     "structured": (gram, {"m": 1000, "n": 100}, flops),
@@ -392,3 +475,160 @@ def test_passes_of_the_planner(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(planning, "PLANNING", tuple(each for each in passes.PLANNING if each.name != name))
     monkeypatch.setattr(passes, "NATIVE", tuple(each for each in passes.NATIVE if each.name != name))
     assert figure(planned(case, sizes)) > expected
+
+
+# --- lowering ------------------------------------------------------------------------------------------------------
+
+
+def convolved(x: cd.Space("m"), w: cd.Space("k")):
+    return cd.sum(lambda i: cd.sum(lambda j: x[i + j] * w[j]) ** 2, i=cd.Range("m-k+1"))
+
+
+def squares(x: cd.Space("m"), w: cd.Space("k")):
+    return cd.tensor(lambda i: cd.sum(lambda j: x[i + j] ** 2 * w[j]), i=cd.Range("m-k+1"))
+
+
+def sines(x: cd.Space("m"), w: cd.Space("k")):
+    return cd.tensor(lambda i: cd.sum(lambda j: cd.sin(x[i + j]) * w[j]), i=cd.Range("m-k+1"))
+
+
+def blocks(x: cd.Space("3*n"), w: cd.Space(3)):
+    return cd.sum(lambda i: cd.sum(lambda j: x[3 * i + j] * w[j]) ** 2, i=cd.Range("n"))
+
+
+def every_other(t: Vector, x: cd.Space("2*n")):
+    return cd.sum(lambda i: t[i] * x[2 * i] ** 2 * x[2 * i + 1])
+
+
+def running(x: Vector):
+    return cd.tensor(lambda i: cd.sum(lambda j: cd.where(j <= i, x[j] ** 2, 0)), i=cd.Range("n"))
+
+
+def strides(x: Cycle):
+    return cd.sum(lambda i: cd.sin(x[2 * i]), i=RING)
+
+
+def packed(low: cd.Space("k", "p"), z: cd.Space("k", "d", "n"), place: cd.Space("d", "d", dtype=int)):
+    return cd.tensor(lambda k, i, n: cd.sum(lambda j: cd.where(j < i, low[k, place[i, j]], 0) * cd.exp(z[k, j, n])))
+
+
+def one_more(x: Vector):
+    return cd.sum(lambda i: cd.log(1 + x[i]))
+
+
+def one_less(x: Vector):
+    return cd.tensor(lambda i: (cd.exp(x[i]) - 1) / x[i])
+
+
+def raw_gradient(f: Callable[..., Any]) -> cd.Program:
+    return cd.grad(cd.program(f), "x", simplify=False)
+
+
+def gradient(f: Callable[..., Any]) -> cd.Program:
+    return cd.grad(cd.program(f), "x")
+
+
+def never(*_: Any) -> None:
+    """In place of a step that says what it has found, if anything."""
+
+
+EXTENTS = {"n": 50, "m": 400, "k": 30, "d": 10, "p": 45}
+LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callable[[Plan], int]]] = {
+    "δ's solved before planning": (planning, "without_deltas", lambda term, names: term, raw_gradient, form, flops),
+    "factors read at the same places": (
+        lower,
+        "joined",
+        lambda graph, values, kept: graph.product(values, frozenset(kept)),
+        cd.program,
+        squares,
+        flops,
+    ),
+    "windows side by side": (mask_elimination, "fold", never, gradient, blocks, flops),
+    "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
+    "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),
+    "products that are 0 between": (lower, "placement", never, gradient, every_other, flops),
+    "strides round a cycle": (lower, "unwind", never, gradient, strides, flops),
+    "functions before views": (lower, "read_late", never, cd.program, sines, flops),
+    "reads at index arrays": (lower, "read_looked_up", never, cd.program, packed, peak),
+    "log near one": (lower, "log_near_one", never, cd.program, one_more, flops),
+    "exp near one": (lower, "exp_near_one", never, cd.program, one_less, flops),
+}
+
+
+@pytest.mark.parametrize("name", LOWERING)
+def test_steps_of_lowering(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a step the plan of the case takes more."""
+    where, what, instead, transform, case, figure = LOWERING[name]
+    program = stable(transform(case).term)
+    sizes = {size: EXTENTS[size] for size in planning.size_names(program)}
+    expected = figure(planning.make_plan(program, sizes, find_path))
+    monkeypatch.setattr(where, what, instead)
+    assert figure(planning.make_plan(program, sizes, find_path)) > expected
+
+
+def told(w: Matrix, x: Vector):
+    return cd.sum(lambda i, j: (cd.where(i < j, 1, 0) + cd.where(i > j + 1, x[i], 0)) * cd.log(w[i, j]))
+
+
+def picked(w: Matrix, x: Vector):
+    return cd.tensor(lambda j: cd.sum(lambda i: cd.where(x[i] > 0, x[i], 0) * w[i, j]))
+
+
+def larger(x: Vector, y: Vector):
+    return cd.sum(lambda i: cd.maximum(x[i], y[i]))
+
+
+LOGS = np.array([[0, 1, 1], [0, 0, 1], [1, 0, 0]])
+HELD: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, tuple[Any, ...]]] = {
+    "conditions beside what they guard": (
+        planning,
+        "guard_conditions",
+        lambda program: program,
+        cd.program,
+        told,
+        (LOGS, np.ones(3)),
+    ),
+    "choices before sums": (
+        lower,
+        "choose_inside",
+        lambda graph, product: [],
+        cd.program,
+        picked,
+        (np.array([[np.inf, 1], [2, 3]]), np.array([-1.0, 2])),
+    ),
+    "steps at infinite ties": (lower, "step_at_tie", never, gradient, larger, (np.array([np.inf, 1]),) * 2),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_steps_of_lowering_that_keep_values_finite(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a step the case has a nan in its result."""
+    where, what, instead, transform, case, arrays = HELD[name]
+    program = transform(case)
+
+    def value() -> Any:
+        sizes = {size: len(arrays[0]) for size in planning.size_names(program.term)}
+        plan = planning.make_plan(stable(program.term), sizes, find_path)
+        scope: dict[str, Any] = {}
+        exec(plan_source(passes.specialise(plan, "numpy"), "case", "numpy"), scope)
+        return scope["case"](*arrays)
+
+    assert np.isfinite(value()).all()
+    monkeypatch.setattr(where, what, instead)
+    assert np.isnan(value()).any()
+
+
+PARTS_OF_LOWERING = {
+    "lower": "the walk over a term",
+    "graph": "the steps so far",
+    "products": "a product that is being taken apart",
+    "shifts": "one operation for each term of `stability`",
+    "systems": "what a solver evaluates, without which there is none",
+    "iteration": "what a scan does, without which there is none",
+}
+
+
+def test_every_module_of_lowering_has_a_case() -> None:
+    listed = taking_part([*LOWERING.values(), *HELD.values()]) & modules_of(lowering)
+    assert modules_of(lowering) == listed | PARTS_OF_LOWERING.keys()

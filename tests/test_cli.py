@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,12 @@ from combdiff.cli import main
 
 ROOT = Path(combdiff.__file__).parent.parent
 TEXT = "declare A 2 x 1 expression A *(ij,j->i) sin(x) derivative wrt x"
-PRINTED = str(derive(TEXT))
+
+
+@cache
+def printed() -> str:
+    """What is printed of it."""
+    return str(derive(TEXT))
 
 
 def process(*arguments: str, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -33,7 +39,7 @@ def process(*arguments: str, given: bytes = b"", **environment: str) -> subproce
 
 def test_it_prints_the_derivative(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TEXT]) == 0
-    assert capsys.readouterr() == (PRINTED + "\n", "")
+    assert capsys.readouterr() == (printed() + "\n", "")
 
 
 def test_it_prints_latex(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +83,7 @@ def test_it_explains_the_derivative(capsys: pytest.CaptureFixture[str]) -> None:
 def test_it_prints_the_cost(capsys: pytest.CaptureFixture[str]) -> None:
     table = str(derive(TEXT).cost(n=100, m=20))
     assert main(["--cost", "n=100,m=20", TEXT]) == 0
-    assert capsys.readouterr().out == f"{PRINTED}\n{table}\n"
+    assert capsys.readouterr().out == f"{printed()}\n{table}\n"
     assert "total 2,0" in table
     assert main(["--cost", "n=100", "--source", "numpy", TEXT]) == 0
     assert "\n# total " in capsys.readouterr().out
@@ -96,7 +102,7 @@ def test_what_is_no_size_is_refused(capsys: pytest.CaptureFixture[str], sizes: s
 def test_it_checks_by_central_differences(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check", TEXT]) == 0
     shown, line = capsys.readouterr().out.splitlines()
-    assert shown == PRINTED
+    assert shown == printed()
     assert line.startswith("largest error: ")
     assert float(line.split()[-1]) < 1e-6
 
@@ -125,7 +131,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--json", "--check", "--source", "numpy", TEXT]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["text"] == TEXT
-    assert found["derivative"] == PRINTED
+    assert found["derivative"] == printed()
     assert found["latex"] == derive(TEXT).latex()
     assert found["matrix"] == derive(TEXT).matrix()
     assert found["parameters"] == [
@@ -140,14 +146,14 @@ def test_it_reads_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     file = tmp_path / "text.txt"
     file.write_text(f"# a comment\n{TEXT}\n", encoding="utf-8-sig")
     assert main(["--file", str(file)]) == 0
-    assert capsys.readouterr().out == PRINTED + "\n"
+    assert capsys.readouterr().out == printed() + "\n"
 
 
 def test_it_reads_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
     assert main(["-"]) == 0
-    assert capsys.readouterr().out == PRINTED + "\n"
-    assert process(given=TEXT.encode()).stdout.decode() == PRINTED + "\n"
+    assert capsys.readouterr().out == printed() + "\n"
+    assert process(given=TEXT.encode()).stdout.decode() == printed() + "\n"
 
 
 @pytest.mark.parametrize(
@@ -257,7 +263,7 @@ def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 def test_the_module_runs() -> None:
     ran = process(TEXT)
-    assert (ran.returncode, ran.stdout.decode(), ran.stderr) == (0, PRINTED + "\n", b"")
+    assert (ran.returncode, ran.stdout.decode(), ran.stderr) == (0, printed() + "\n", b"")
     ran = process("-", given=b"declare x 1 expression \xff")
     assert ran.returncode == 2
     assert b"Traceback" not in ran.stderr

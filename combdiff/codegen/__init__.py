@@ -4,11 +4,8 @@
 
 In: a `Plan` and the name of a backend. Out: text; what this text says is what runs.
 
-In the order in which data meets them: `fragments` (text that every dialect writes alike), `dialects/` (one class a
-library), `index_arrays`, `bounds`, `wrapped`, `indirect`, `expressions` (one operation), `iteration` (loops of steps),
-`sweeps` (in blocks), `writer` (the whole plan).
-`writer` names what a plan has, and writes its steps line by line; each operation writes itself, in the words of a
-library (`dialects`).
+In the order in which data meets them: `iteration` (loops of steps), `sweeps` (in blocks), `writer` (the whole plan: it
+names what a plan has, and writes its steps line by line; each operation writes itself, in the words of a library).
 
 Invariant: the text needs its backend alone, and the same plan gives the same text in every process.
 """

@@ -29,9 +29,9 @@ from combdiff.planning.operations import (
     InnerCost,
     Iota,
     Iteration,
-    IterationResult,
     MaskedContract,
     Occurrence,
+    PartialResult,
     Pattern,
     Scale,
     SolveEquation,
@@ -314,7 +314,7 @@ def peak(plan: Plan) -> int:
     ends = {loop.first: loop.last for loop in plan.loops}
     made: dict[int, list[int]] = {}
     for n, step in enumerate(plan.steps):
-        if isinstance(step.operation, IterationResult):
+        if isinstance(step.operation, PartialResult):
             made.setdefault(step.operands[0], []).append(n)
     results = {m for each in made.values() for m in each}
     for n, spent in enumerate(costs):  # what a loop or an iteration collects is there from its start

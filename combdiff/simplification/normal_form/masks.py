@@ -24,8 +24,8 @@ def exponential(argument: Term) -> Term:
     holding = [condition for guard in left_out.values() if (condition := opposite(guard)) is not None]
     if not holding:
         return function("exp", argument)
-    live = (factors_of(term) for term in terms if left_out.keys().isdisjoint([term]))
-    live = [factors for factors in live if not any(guard in factors for guard in left_out.values())]
+    products = (factors_of(term) for term in terms if term not in left_out)
+    live = (factors for factors in products if not any(guard in factors for guard in left_out.values()))
     rest = (mul(*(factor for factor in factors if factor not in holding)) for factors in live)
     return mul(*holding, function("exp", add(*rest)))
 
