@@ -2,6 +2,6 @@
 
 `solves`, `decompositions`, `factoring`, `scaling`, `layouts`, `masked_products` (for every plan); `axis_orders`,
 `correlations`, `structured` with `grams`, `fusion` with `summands` (for arrays in memory); `pipeline` (all these in
-one list); `reuse` (as a plan is written); `loop_axis`, `loops`, `slicing` (blocks, for less memory), `checkpoints`
-(the steps of iterations in blocks).
+one list); `reuse` (as a plan is written); `loop_axis`, `loops`, `slicing` (blocks, for less memory), `checkpoints` (the
+steps of iterations in blocks).
 """
