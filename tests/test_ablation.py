@@ -19,7 +19,7 @@ import pytest
 import combdiff as cd
 from combdiff.codegen import source as plan_source
 from combdiff.differentiation import derivation
-from combdiff.ir import Lambda, Term, add, average, inline_all
+from combdiff.ir import Lambda, Term, add, average, function, inline_all
 from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning.lowering import lower, mask_elimination
@@ -259,6 +259,11 @@ def log_shares(x: Matrix, y: Matrix):
     return (y * (z - np.log(np.exp(z).sum(axis=1, keepdims=True)))).sum()
 
 
+def causal(x: Matrix, y: Matrix):
+    scores = np.where(np.tril(np.ones_like(x)) > 0, x, -np.inf)
+    return (y * cd.softmax(scores, axis=1)).sum()
+
+
 def around(x: Cycle, y: Cycle):
     return cd.sum(lambda i, j: cd.exp(x[i] * y[i - j]) * y[j], i=RING, j=RING) + cd.sum(
         lambda i, j: cd.exp(x[i + j] * y[i]) * y[j], i=RING, j=RING
@@ -289,6 +294,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
+    "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
     "numbers out of linear calls": (pipeline, "_without_factor", lambda call: call, implicit),
 }
 
