@@ -145,6 +145,7 @@ class _Writer:
             axes=[step.axes for step in steps],
             kinds=[step.kind for step in steps],
             numbers=self.plan.numbers,
+            positive=self.plan.positive,
             constants={n: step.operation.number for n, step in enumerate(steps) if isinstance(step.operation, Fill)},
             arguments=self.arguments,
             sizes={size: Linear.symbol(text) for size, text in self.sizes.items()},

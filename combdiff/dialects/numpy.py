@@ -191,6 +191,8 @@ class NumPyDialect:
             return f"{texts[0]}.{name}"
         if name in WORDS:
             return WORDS[name].format(*texts, np=self.np)
+        if name == "hypot" and self.native and not all(numbers):
+            return f"_hypot({', '.join(texts)})"
         if TABLE[name].numpy.startswith(OWN):
             return f"_{TABLE[name].numpy.removeprefix(OWN)}({self.np}, {', '.join(texts)})"
         if TABLE[name].numpy.startswith(SCIPY):
