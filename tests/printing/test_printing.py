@@ -25,6 +25,7 @@ from combdiff.ir.substitution import apply, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
     ONE,
+    Add,
     Apply,
     Lambda,
     Let,
