@@ -437,6 +437,14 @@ def flops(plan: Plan) -> int:
     return sum(step.flops for step in cost(plan))
 
 
+def steps_done_over_and_over(plan: Plan) -> int:
+    return sum(len(inner.steps) for inner in plan.inner.values())
+
+
+def iterated(x: cd.Space("n"), w: cd.Space(2, "n"), s: cd.Space("T")):
+    return cd.scan(lambda state, v: (w[0] * state + v, None), x, s)[0]
+
+
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
     "solves": (solved, {"n": 100}, flops),
     "decompositions": (decomposed, {"n": 100}, flops),
@@ -444,6 +452,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "scaling": (scaled, {"m": 1000, "n": 10}, flops),
     "layouts": (contracted, {"n": 20}, peak),
     "masked products": (triangular, {"n": 100}, flops),
+    "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
     "structured": (gram, {"m": 1000, "n": 100}, flops),
@@ -470,7 +479,7 @@ def test_checkpoints_keep_a_limit_that_blocks_of_an_axis_do_not() -> None:
 
 
 def test_every_pass_has_a_case() -> None:
-    assert list(PASSES) == [each.name for each in (*passes.PLANNING, *passes.NATIVE)]
+    assert list(PASSES) == [each.name for each in (*passes.PLANNING, *passes.ITERATED, *passes.NATIVE)]
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -478,6 +487,7 @@ def test_passes_of_the_planner(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     case, sizes, figure = PASSES[name]
     expected = figure(planned(case, sizes))
     monkeypatch.setattr(planning, "PLANNING", tuple(each for each in passes.PLANNING if each.name != name))
+    monkeypatch.setattr(planning, "ITERATED", tuple(each for each in passes.ITERATED if each.name != name))
     monkeypatch.setattr(passes, "NATIVE", tuple(each for each in passes.NATIVE if each.name != name))
     assert figure(planned(case, sizes)) > expected
 
