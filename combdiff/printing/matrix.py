@@ -25,6 +25,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Pullback,
+    Range,
     Real,
     Space,
     Sum,
@@ -118,6 +119,14 @@ def _with_symmetries(term: Term) -> Term:
     return Let(tuple(bindings), substitute(term.body, known))
 
 
+def _has_untold_axis(value: Term) -> bool:
+    """Whether a definition repeats its elements along an axis of a size that only indices tell: t[i,j<1] = x[i]."""
+    return isinstance(value, Lambda) and any(
+        isinstance(index.type, Range) and isinstance(index.type.size, int) and index not in value.body.free
+        for index in value.parameters
+    )
+
+
 class _Notation:
     """Terms to chains; knows how the variables of the program are shown."""
 
@@ -127,7 +136,7 @@ class _Notation:
 
     def definition(self, var: Var, value: Term) -> tuple[Doc, Doc]:
         """`name = value`, with indices on both sides where the value has no matrix notation."""
-        if isinstance(value, AtStep):
+        if isinstance(value, AtStep) or _has_untold_axis(value):
             return self.layout.definition(var, value, self.scope)
         try:
             return self.layout.doc(var, self.scope), document(self.tensor(value))
