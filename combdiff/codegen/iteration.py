@@ -111,12 +111,11 @@ def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
         yield f"{name}[{loop.index}] = {known}"
     if ends:
         yield f"if {loop.settled}:"
-        for _, name, _, _ in (*loop.of_kind("before"), *loop.of_kind("after")):
-            rest = f":{loop.index}" if loop.operation.reverse else f"{loop.index} + 1:"
-            kept = next(
-                (loop.states[n] for n, one, *_ in loop.of_kind("before") if one == name), f"{name}[{loop.index}]"
-            )
-            yield f"    {name}[{rest}] = {kept}"
+        rest = f":{loop.index}" if loop.operation.reverse else f"{loop.index} + 1:"
+        for component, name, _, _ in loop.of_kind("before"):
+            yield f"    {name}[{rest}] = {loop.states[component]}"
+        for _, name, _, _ in loop.of_kind("after"):
+            yield f"    {name}[{rest}] = {name}[{loop.index}]"
         yield "    break"
     if loop.views:
         yield f"del {', '.join(loop.views)}"
