@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations, pairwise, permutations
 from math import inf, nan, pi
 from typing import Any
@@ -26,7 +26,7 @@ from combdiff.ir import (
     MATRIX_TABLE,
     MINUS_ONE,
     ONE,
-    SIGNS,
+    OPPOSITES,
     TABLE,
     Apply,
     Coordinate,
@@ -123,8 +123,17 @@ OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in 
 CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", "solve", "root", "argmin"}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 _ELEMENT = re.compile(r"[\w)\]'ᵀ†]\[")  # index notation reads elements; in matrix notation brackets hold comparisons
-RELATIONS = {sign: name for name, sign in SIGNS.items()}
 SIZES = "nmkpqrs"
+RELATIONS = {
+    "<": ("less", False),
+    "≤": ("less_equal", False),
+    "=": ("equal", False),
+    ">": ("less", True),
+    "≥": ("less_equal", True),
+    "≠": ("not_equal", False),
+}
+"""Comparisons of numbers as relations, some with their sides exchanged."""
+STRICT = {"≥": "<", "≤": ">"}  # what is a comparison's opposite where both stand in a text
 MOST_GUESSED = 8  # vectors without a Space of which some are tried as scalars
 MOST_POWERS = 64  # of a matrix, which is written out as a product
 
@@ -148,7 +157,7 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
     declared, rest = declarations(text)
     known = {**(spaces or {}), **declared}
     try:
-        return _Reader(formula(rest), known).program()
+        return _Reader(formula(rest, known), known).program()
     except TextError:
         if (found := _with_scalars(rest, known)) is None:
             raise
@@ -362,7 +371,7 @@ class _Reader:
         """The groups of parameters, and the result with the indices that it is a tensor of."""
         if defined or not groups:
             return groups, result
-        kept = 1
+        kept = 0 if self._are_indices(groups[0]) else 1
         while kept < len(groups) and all(isinstance(doc, Name) and doc.name in self.spaces for doc in groups[kept]):
             kept += 1
         for group in reversed(groups[kept:]):
@@ -371,6 +380,14 @@ class _Reader:
             self.source.spans[id(result)] = self.source.spans.get(id(group[0]), self.source.spans[id(inner)])
             self._held.append(result)
         return groups[:kept], result
+
+    def _are_indices(self, group: tuple[Doc, ...]) -> bool:
+        """Whether the first names before ↦ are indices of the result, as in matrix notation: others have Spaces."""
+        named = {doc.name for doc in group if isinstance(doc, Name)}
+        if len(named) < len(group):
+            return True
+        used = any(isinstance(doc, Name) and doc.name in self.spaces for doc in self.source.documents)
+        return used and named.isdisjoint(self.spaces)
 
     _held: list[Doc] = field(default_factory=list)
 
@@ -868,7 +885,7 @@ class _Reader:
             raise self.source.error(f"there is no function {name}", doc, _like(name))
         if row.arity != len(given):
             raise self.source.error(f"{name} takes {row.arity} arguments, not {len(given)}", doc)
-        return self.elementwise(doc, lambda *terms: function(name, *terms), given)
+        return self.elementwise(doc, lambda *terms: function(name, *terms), given, scalars=True)
 
     def _matrix(self, doc: Doc, scope: Scope) -> Denotation:
         """What a matrix function is of: a parameter of which nothing else tells the order is a matrix."""
@@ -1093,15 +1110,28 @@ class _Reader:
             number = modulus.real
             yield _number(lambda: indicator(affine([(_form(form), 1), (_form(rest), -1)]), number))
             return
-        for left, sign, right in zip(doc.sides, doc.signs, doc.sides[1:], strict=False):
-            yield self._comparison(doc, (left, right), sign, scope)
+        for sides, sign in zip(pairwise(doc.sides), doc.signs, strict=True):
+            yield self._comparison(doc, sides, sign, scope)
 
     def _comparison(self, doc: Comparison, sides: tuple[Doc, Doc], sign: str, scope: Scope) -> Denotation:
+        """Two sides compared; `a ≥ b` beside `a < b` is what holds where that does not, also where one is no number."""
         one, two = (self.form(side, scope) for side in sides)
         if one is not None and two is not None and (one[0] or two[0]):
             return _number(lambda: _compared(one, sign, two))
-        values = [self.value(side, scope) for side in sides]
-        return self.elementwise(doc, lambda *pair: relation(RELATIONS[sign], *pair), values, scalars=True)
+        if sign not in RELATIONS:
+            raise self.source.error(f"numbers are not compared by {sign}", doc)
+        name, mirrored = RELATIONS[sign]
+        if sign in STRICT and (sides[0], STRICT[sign], sides[1]) in self.compared:
+            strict, mirrored = RELATIONS[STRICT[sign]]
+            name = OPPOSITES[strict]
+        values = [self.value(side, scope) for side in (reversed(sides) if mirrored else sides)]
+        return self.elementwise(doc, lambda *pair: relation(name, *pair), values, scalars=True)
+
+    @cached_property
+    def compared(self) -> set[tuple[Doc, str, Doc]]:
+        """All comparisons of two sides in the text."""
+        chains = [doc for doc in self.source.documents if isinstance(doc, Comparison)]
+        return {each for doc in chains for each in zip(doc.sides, doc.signs, doc.sides[1:], strict=False)}
 
 
 # --- terms ---------------------------------------------------------------------------------------------------------
