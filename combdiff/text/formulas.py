@@ -50,7 +50,7 @@ from combdiff.printing import (
 )
 from combdiff.records import dataclass
 from combdiff.text.grammar import lark_parser, refuse_large
-from combdiff.text.places import Span, TextError, quoted
+from combdiff.text.places import Span, TextError, alternatives, quoted, stopped
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -191,7 +191,7 @@ def formula(text: str) -> Formula:
         tree = lark.parse(_marked(text))
     except UnexpectedInput as problem:
         raise _syntax_error(text, problem) from None
-    builder = _Builder(text)
+    builder = _FormulaBuilder(text)
     return Formula(text, builder.sheet(tree), builder.spans)
 
 
@@ -221,21 +221,17 @@ def _ends(before: str, after: str) -> bool:
 
 def _syntax_error(text: str, problem: Any) -> TextError:
     """lark's error in words: what stands there, what could stand there."""
-    token = getattr(problem, "token", None)
-    expected = set(getattr(problem, "expected", None) or getattr(problem, "allowed", None) or ())
-    position = problem.pos_in_stream
-    if token is not None and token.type == "$END":
+    position, expected = stopped(problem, text)
+    if position is None:
         found, position = "the text ends", len(text.rstrip())
+    elif text[position] == "\n":
+        found = "the line ends"
     else:
-        position = max(0, position or 0)
-        found = (
-            "the line ends" if text[position] == "\n" else f"{quoted(text[position:].split()[0])} is not expected here"
-        )
+        found = f"{quoted(text[position:].split()[0])} is not expected here"
     operand = expected >= OPERAND
     rest = expected - GO_ON - (OPERAND | {"SIGN"} if operand else set())
     wanted = sorted(({"an expression"} if operand else set()) | {WORDS.get(name, name) for name in rest})
-    listed = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
-    return TextError(f"{found}; expected {listed or 'nothing more'}", text, position)
+    return TextError(f"{found}; expected {alternatives(wanted)}", text, position)
 
 
 # --- documents -----------------------------------------------------------------------------------------------------
@@ -259,7 +255,7 @@ class _Sign:
     groups: tuple[tuple[Doc, ...], ...] = ()
 
 
-class _Builder:
+class _FormulaBuilder:
     """Turns lark's tree over from the leaves up; rules and methods have the same names."""
 
     def __init__(self, text: str) -> None:

@@ -25,7 +25,7 @@ from combdiff.planning.operations.matrices import Gram, LinearSolve, MatrixFunct
 from combdiff.planning.operations.operation import ITEM_BYTES, InnerCost, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.reads import Arrange, Read
-from combdiff.planning.operations.reductions import Magnitude, Reduce, ReduceMax, Rescale
+from combdiff.planning.operations.reductions import MagnitudeStep, Reduce, ReduceMax, Rescale
 from combdiff.planning.operations.sliding import Correlate, Fold
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 
@@ -56,7 +56,7 @@ __all__ = [
     "IterationResult",
     "Labels",
     "LinearSolve",
-    "Magnitude",
+    "MagnitudeStep",
     "Mask",
     "MaskedContract",
     "MatrixFunctionStep",
