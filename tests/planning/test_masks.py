@@ -210,7 +210,7 @@ def test_boxes_have_each_position_once(seed: int, monkeypatch: pytest.MonkeyPatc
     )
     count = np.zeros(sizes, int)
     for box, bounds in boxes._boxes(sizes, conditions):
-        count[box] += boxes._kept(np, np.arange, np.ones_like(count[box]), bounds, box, range(len(sizes)))
+        count[box] += boxes._kept(np, np.ones_like(count[box]), boxes._holds(np.arange, bounds, box, range(len(sizes))))
     for place in itertools.product(*map(range, sizes)):
         forms = [(sum(s * t for s, t in zip(c[0], place, strict=True)) + c[1], c[2]) for c in conditions]
         assert count[place] == all(form % modulus == 0 if modulus else form >= 0 for form, modulus in forms)
