@@ -37,7 +37,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llv
 
 
 # Terms are many small objects that live long: looking for cycles among them at every turn takes a tenth of the time.
-gc.set_threshold(50_000, 20, 50)
+gc.set_threshold(200_000, 20, 50)
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        if isinstance(item, pytest.Function) and "sample" in marks and "needs" not in marks:
+        if isinstance(item, pytest.Function) and "sample" in marks and marks.isdisjoint({"needs", "thorough"}):
             cases[item.nodeid.partition("[")[0]].append(item)
     for alike in cases.values():
         (n,) = next(alike[0].iter_markers("sample")).args

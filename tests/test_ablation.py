@@ -380,6 +380,11 @@ def solved(A: Matrix, b: Vector):
     return cd.inv(A) @ b
 
 
+def decomposed(A: Matrix):
+    w, V = cd.eigh(A)
+    return w * V[0]
+
+
 def factoring(A: Matrix, B: Matrix, C: Matrix):
     return A @ B + 2 * A @ C - A @ C.T
 
@@ -423,6 +428,7 @@ def flops(plan: Plan) -> int:
 
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
     "solves": (solved, {"n": 100}, flops),
+    "decompositions": (decomposed, {"n": 100}, flops),
     "factoring": (factoring, {"n": 100}, flops),
     "scaling": (scaled, {"m": 1000, "n": 10}, flops),
     "layouts": (contracted, {"n": 20}, peak),

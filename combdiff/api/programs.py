@@ -58,7 +58,8 @@ class Program:
     `accesses` are those that stay inside their tensors at some sizes alone; a call checks them first.
     `raw` is the body before it was simplified by the laws and `rules`. `inner` names the last parameters where the
     result is a function of them: a call without them gives that function, again a Program. `docstring` is
-    the decorated function's. Make one with `combdiff.program`.
+    the decorated function's; `steps` is what it computed, operation by operation, with the user's names for parts of
+    it. Make one with `combdiff.program`.
     """
 
     term: Lambda
@@ -70,6 +71,7 @@ class Program:
     rules: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
     docstring: str = ""
+    steps: tuple[Term, Mapping[Term, str]] | None = field(default=None, repr=False)
     _runner: Runner = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -194,7 +196,7 @@ class Program:
         fixed = {**self.fixed, **{p.name: value for p, value in zip(added, values, strict=True)}}
         accesses = tuple(a for part in (self, *maps.values()) for a in part.accesses)
         readable_term = readable(Lambda(term.parameters, body), letters_of(term))
-        return replace(self, term=readable_term, fixed=fixed, accesses=accesses)
+        return replace(self, term=readable_term, fixed=fixed, accesses=accesses, steps=None)
 
     # --- looking at it ---------------------------------------------------------------------------------------------
 
@@ -298,8 +300,11 @@ class Program:
         return hash(self._form)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with the primitives of rule files that it needs, so that it runs where the files are not."""
-        parts = {part.name: getattr(self, part.name) for part in fields(self) if part.init}
+        """Pickled with the primitives of rule files that it needs, so that it runs where the files are not.
+
+        What was traced is left behind: it is nested as deep as there are steps.
+        """
+        parts = {part.name: getattr(self, part.name) for part in fields(self) if part.init and part.name != "steps"}
         return restored, (declared(self.term), type(self), parts)
 
 
@@ -335,7 +340,7 @@ def program(definition: Callable[..., Any]) -> Program:
     """
     traced = trace_function(definition)
     made = finished(traced.term, traced.name, traced.location, traced.inner, traced.places, traced.names)
-    return replace(made, fixed=traced.constants, docstring=inspect.getdoc(definition) or "")
+    return replace(made, fixed=traced.constants, docstring=inspect.getdoc(definition) or "", steps=traced.steps)
 
 
 def finished(

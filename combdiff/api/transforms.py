@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from combdiff.api.instantiation import resolved
 from combdiff.api.programs import Program
 from combdiff.differentiation import (
     as_field,
@@ -47,6 +48,7 @@ from combdiff.ir import (
     let,
     letters_of,
     readable,
+    share,
     split,
     subterms,
     type_of,
@@ -61,6 +63,7 @@ from combdiff.simplification import (
     one_warning,
     outline,
     program_cost,
+    rolled_up,
     rule_paths,
     simplify_body,
     stopped,
@@ -143,7 +146,9 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     points = points_of(f, wrt)
     term = as_field(f.term, f.inner) if f.inner else f.term
     parameters, body = pulled_back(term, points, names_several(wrt))
-    return _derived(replace(f, term=term, inner=()), parameters, body, "pullback", simplify, rule_paths(rules))
+    return _derived(
+        replace(f, term=term, inner=(), steps=None), parameters, body, "pullback", simplify, rule_paths(rules)
+    )
 
 
 @one_warning()
@@ -249,12 +254,29 @@ def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
 
 
 @one_warning()
-def simplify(f: Program, rules: Iterable[str] = ()) -> Program:
-    """The program simplified by equality saturation, with more rule files if given."""
+def simplify(f: Program, rules: Iterable[str] = (), *, rolled: bool = False) -> Program:
+    """The program simplified by equality saturation, with more rule files if given.
+
+    With `rolled`, Python's loops that do the same step three times or more are recurrences, as `scan` makes them: what
+    a step computes is the same but for the values of the step before, for whole numbers that count the steps, and for
+    what is another tensor in each step. Such a program has the same value, computed by the same operations; it prints
+    and differentiates in a time that does not grow with the steps. A program without such loops is simplified alone.
+    Raises DifferentiationError where f is no Program or `rolled` no truth value.
+    """
     _check_program(f)
-    body = simplify_body(f.term.body, rule_paths(rules))
+    if not isinstance(rolled, bool):
+        raise DifferentiationError(f"rolled is {shown(rolled)}", hint="write rolled=True or rolled=False")
+    raw = _rolled(f) if rolled else f.term.body
+    body = simplify_body(raw, rule_paths(rules))
     term = readable(Lambda(f.term.parameters, body), letters_of(f.term))
-    return replace(f, term=term, raw=f.term.body, rules=rule_paths(rules))
+    return replace(f, term=term, raw=raw, rules=rule_paths(rules), steps=None)
+
+
+def _rolled(f: Program) -> Term:
+    """A program's let form with its loops as scans, from what was traced, where it is known."""
+    traced, own = f.steps or (f.term.body, {})
+    found = rolled_up(traced, own)
+    return f.term.body if found is traced else share(resolved(found, Names(found)), own)
 
 
 # --- what the transforms share -------------------------------------------------------------------------------------
@@ -266,7 +288,8 @@ def reduced(f: Program, simplified: bool, rules: tuple[str, ...]) -> Program:
     _check_program(f)
     if not simplified or f.raw is not None or not any(map(is_matrix_function, subterms(f.term))):
         return f
-    return replace(f, term=Lambda(f.term.parameters, simplify_body(f.term.body, rules, written_out=False)))
+    reduced_body = simplify_body(f.term.body, rules, written_out=False)
+    return replace(f, term=Lambda(f.term.parameters, reduced_body), steps=None)
 
 
 def _derived(

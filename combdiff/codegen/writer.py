@@ -29,16 +29,18 @@ from combdiff.planning import (
     Collect,
     Combine,
     ConjugateElements,
+    Decomposition,
+    DecompositionResult,
     ElementwiseStep,
     Fill,
     Iteration,
-    IterationResult,
     Layout,
     Loop,
     Mask,
     MaskedContract,
     Operation,
     Parameter,
+    PartialResult,
     Plan,
     PrefixSum,
     Read,
@@ -143,6 +145,7 @@ class _SourceWriter:
             axes=[step.axes for step in steps],
             kinds=[step.kind for step in steps],
             numbers=self.plan.numbers,
+            positive=self.plan.positive,
             constants={n: step.operation.number for n, step in enumerate(steps) if isinstance(step.operation, Fill)},
             arguments=self.arguments,
             sizes={size: Linear.symbol(text) for size, text in self.sizes.items()},
@@ -318,7 +321,7 @@ class _SourceWriter:
                 self.index_arrays.forget()
                 yield from self._deleted([m for m in done.get(n, ()) if loop and m < n])
                 yield from self._loop_lines(loop) if loop else ()
-            if isinstance(step.operation, Parameter | Fill | IterationResult):
+            if isinstance(step.operation, Parameter | Fill | PartialResult):
                 continue
             indent = "    " * (loop is not None)
             if (n in guarded) != inside:
@@ -333,6 +336,8 @@ class _SourceWriter:
                 yield from (indent + line for line in self._iteration_lines(n, step.operation))
             elif isinstance(step.operation, Sweep | SweepBack):
                 yield from (indent + line for line in self._sweep_lines(n, step.operation))
+            elif isinstance(step.operation, Decomposition):
+                yield indent + self._decomposition_line(n, step.operation)
             else:
                 text = self._expression(n)
                 yield from (indent + line for line in self.index_arrays.lines())
@@ -341,6 +346,20 @@ class _SourceWriter:
                 dead = done.get(n, ()) if n not in heads else [m for m in done.get(n, ()) if m >= n]
                 yield from (indent + line for line in self._deleted(dead))
             yield from self._totals(loop) if loop and n + 1 == loop.last else ()
+
+    def _decomposition_line(self, n: int, operation: Decomposition) -> str:
+        """The results of a decomposition, named at once."""
+        results = {
+            step.operation.name: m
+            for m, step in enumerate(self.plan.steps)
+            if isinstance(step.operation, DecompositionResult) and step.operands == (n,)
+        }
+        steps = [self.plan.steps[results[name]] for name in operation.names]
+        shapes = [self.words.shape(step.axes) for step in steps]
+        operand = self.words.operand(self.plan.steps[n].operands[0])
+        names = {name: self.names[results[name]] for name in operation.names}
+        left, right = self.dialect.decomposition(names, operand, shapes)
+        return f"{left} = {right}  # {', '.join(map(self._comment, steps))}"
 
     def _deleted(self, steps: Sequence[int]) -> Iterator[str]:
         if steps:

@@ -103,6 +103,12 @@ class DaskDialect(NumPyDialect):
         kind = ", int" if MATRIX_TABLE[name].whole else ""
         return f"_whole(lambda block: {function}, {operand}, {shape}{kind})"
 
+    def decomposition(self, names: Mapping[str, str], operand: str, shapes: Sequence[str]) -> tuple[str, str]:
+        """One function after the other: a block gives one array."""
+        pairs = zip(names, shapes, strict=True)
+        texts = [self.matrix_function(name, operand, shape) for name, shape in pairs]
+        return ", ".join(names.values()), ", ".join(texts)
+
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """With the inverse: a system needs both of its arrays whole."""
         return f'(_whole(lambda block: _inverse(np, block, "{name}"), {matrix}, {matrix}.shape) @ {right})'

@@ -191,6 +191,8 @@ class NumPyDialect:
             return f"{texts[0]}.{name}"
         if name in WORDS:
             return WORDS[name].format(*texts, np=self.np)
+        if name == "hypot" and self.native and not all(numbers):
+            return f"_hypot({', '.join(texts)})"
         if TABLE[name].numpy.startswith(OWN):
             return f"_{TABLE[name].numpy.removeprefix(OWN)}({self.np}, {', '.join(texts)})"
         if TABLE[name].numpy.startswith(SCIPY):
@@ -215,6 +217,14 @@ class NumPyDialect:
         if name == "adj" and self.native:  # the way is chosen by the values
             return f"_det_times_inverse({operand})"
         return MATRIX_TABLE[name].numpy.format(operand, np=self.np)
+
+    def decomposition(self, names: Mapping[str, str], operand: str, shapes: Sequence[str]) -> tuple[str, str]:
+        """Functions of one matrix at once: the targets of a statement, called `names`, and what gives them."""
+        rows = [MATRIX_TABLE[name] for name in names]
+        places = {row.joint[1]: names[row.name] for row in rows if row.joint}
+        (text,) = {row.joint[0] for row in rows if row.joint}
+        count = sum(1 for row in MATRIX_TABLE.values() if row.joint and row.joint[0] == text)
+        return ", ".join(places.get(n, "_") for n in range(count)), text.format(operand, np=self.np)
 
     def largest(self, operand: str, axes: str) -> str:
         """The largest element along some axes, −∞ of none."""

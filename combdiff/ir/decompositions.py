@@ -190,6 +190,9 @@ def _pinv_conjugate(at: Point, out: Out, k: Term, m: Term) -> Term:
     return add(mul(left, rows), mul(columns, right))
 
 
+_EIGH = tuple(("_eigh({np}, {0})", place) for place in range(2))
+_SVD = tuple(("_svd({np}, {0})", place) for place in range(3))
+
 DECOMPOSITIONS = (
     MatrixRow(
         "cholesky",
@@ -208,6 +211,7 @@ DECOMPOSITIONS = (
         domain="distinct eigenvalues",
         cost=Fraction(4, 3),
         result="r",
+        joint=_EIGH[0],
         natural=False,
         real_valued=True,
         partial=_eigenvalue,
@@ -219,6 +223,7 @@ DECOMPOSITIONS = (
         r"\operatorname{eigvecsh}",
         domain="distinct eigenvalues",
         cost=Fraction(9),
+        joint=_EIGH[1],
         natural=False,
         partial=_eigenvector,
         hermitian=True,
@@ -234,6 +239,7 @@ DECOMPOSITIONS = (
         cost=Fraction(8, 3),
         result="c",
         square=False,
+        joint=_SVD[1],
         natural=False,
         real_valued=True,
     ),
@@ -247,6 +253,7 @@ DECOMPOSITIONS = (
         domain="distinct singular values",
         cost=Fraction(14),
         square=False,
+        joint=_SVD[0],
         natural=False,
     ),
     MatrixRow(
@@ -260,6 +267,7 @@ DECOMPOSITIONS = (
         cost=Fraction(14),
         result="cc",
         square=False,
+        joint=_SVD[2],
         natural=False,
     ),
     MatrixRow(

@@ -82,7 +82,8 @@ class MatrixRow:
     is real for complex matrices too, `real_only` that those are refused, `whole` that it is made of whole numbers,
     `primary` that it is one of a matrix by its eigenvalues, f(U Λ U⁻¹) = U f(Λ) U⁻¹, whose derivative is the upper
     right block of one matrix of twice the size, whatever `partial` says. `numpy` is the expression that computes it,
-    with {0} for the matrix and {np} for the library. `domain` says where the derivative is valid; `cost` is the work
+    with {0} for the matrix and {np} for the library; `joint` an expression that gives several functions of a matrix at
+    once, and which of its results this one is. `domain` says where the derivative is valid; `cost` is the work
     for an n × n matrix in units of n³ multiplications.
     """
 
@@ -102,6 +103,7 @@ class MatrixRow:
     real_only: bool = False
     whole: bool = False
     primary: bool = False
+    joint: tuple[str, int] | None = None
 
     @property
     def scalar(self) -> bool:

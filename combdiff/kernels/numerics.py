@@ -84,6 +84,11 @@ def _eigvecsh(xp: Any, matrix: Any) -> Any:
     return xp.linalg.eigh((matrix + matrix.swapaxes(-1, -2).conj()) / 2)[1]
 
 
+def _eigh(xp: Any, matrix: Any) -> Any:
+    """Both of these, by one decomposition."""
+    return xp.linalg.eigh((matrix + matrix.swapaxes(-1, -2).conj()) / 2)
+
+
 def _svdvals(xp: Any, matrix: Any) -> Any:
     """As many singular values as a matrix has columns, in descending order, with zeros where it has fewer rows."""
     found, rows = xp.linalg.svd(matrix, full_matrices=False)[1], matrix.shape[-2]
@@ -103,6 +108,16 @@ def _svd_right(xp: Any, matrix: Any) -> Any:
     if matrix.shape[-1] > matrix.shape[-2]:
         return xp.linalg.svd(matrix)[2].swapaxes(-1, -2).conj()
     return xp.linalg.svd(matrix, full_matrices=False)[2].swapaxes(-1, -2).conj()
+
+
+def _svd(xp: Any, matrix: Any) -> Any:
+    """The left singular vectors, the singular values and the right singular vectors, by one decomposition."""
+    rows, columns = matrix.shape[-2:]
+    left, values, right = xp.linalg.svd(matrix, full_matrices=columns > rows)
+    if columns > rows:
+        left = xp.concatenate([left, xp.zeros_like(matrix[..., rows:])], -1)
+        values = xp.concatenate([values, xp.zeros_like(abs(matrix[..., 0, rows:]))], -1)
+    return left, values, right.swapaxes(-1, -2).conj()
 
 
 def _qr_r(xp: Any, matrix: Any, name: Any) -> Any:

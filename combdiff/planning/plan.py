@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from math import prod
 
 from combdiff.ir import Domain, Lambda, Var, extent
 from combdiff.planning.extents import elements, shape
@@ -29,11 +30,12 @@ from combdiff.planning.operations import (
     InnerCost,
     Iota,
     Iteration,
-    IterationResult,
     MaskedContract,
     Occurrence,
+    PartialResult,
     Pattern,
     Scale,
+    SizeFactor,
     SolveEquation,
     Step,
     Sweep,
@@ -68,6 +70,10 @@ class Loop:
 
 
 Layout = int | tuple["Layout", ...]
+
+
+def _is_positive(value: complex | None) -> bool:
+    return value is not None and not value.imag and value.real > 0
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,34 @@ class Plan:
             size = isinstance(step.operation, Iota) and not step.axes
             found.append(made or size or isinstance(step.operation, Fill))
         return tuple(found)
+
+    @cached_property
+    def positive(self) -> tuple[bool, ...]:
+        """Of each step, whether it is a number that is positive at the sizes of the plan, as far as that is plain."""
+        known: list[complex | None] = []
+        for step in self.steps:
+            operands = [known[m] for m in step.operands]
+            match step.operation:
+                case Fill(number=number):
+                    known.append(number.value())
+                case Iota(start=start) if not step.axes:
+                    known.append(float(start.evaluate(self.sizes)))
+                case Combine(factors=factors) | Scale(factor=factors) if not step.axes and None not in operands:
+                    each = factors if isinstance(factors, tuple) else (factors,)
+                    known.append(sum(self._factor(f) * x for f, x in zip(each, operands, strict=True) if x is not None))
+                case Contract() if not step.axes and None not in operands:
+                    known.append(prod(value for value in operands if value is not None))
+                case ElementwiseStep(name="power"):
+                    base, exponent = operands
+                    is_positive = exponent is not None and not exponent.imag and _is_positive(base)
+                    known.append(1.0 if is_positive else None)  # its sign is all that is asked for
+                case _:
+                    known.append(None)
+        return tuple(map(_is_positive, known))
+
+    def _factor(self, factor: SizeFactor) -> complex:
+        """A number times extents at the sizes of the plan."""
+        return factor.number.value() * prod(extent(domain, dict(self.sizes)) for domain in factor.extents)
 
     def is_filled(self, n: int) -> bool:
         """Whether a step is an array of one number."""
@@ -314,7 +348,7 @@ def peak(plan: Plan) -> int:
     ends = {loop.first: loop.last for loop in plan.loops}
     made: dict[int, list[int]] = {}
     for n, step in enumerate(plan.steps):
-        if isinstance(step.operation, IterationResult):
+        if isinstance(step.operation, PartialResult):
             made.setdefault(step.operands[0], []).append(n)
     results = {m for each in made.values() for m in each}
     for n, spent in enumerate(costs):  # what a loop or an iteration collects is there from its start

@@ -28,6 +28,7 @@ from combdiff.ir import (
     affine,
     apply,
     canonical_names,
+    items_of,
     lambda_,
     opened,
     put_back,
@@ -175,8 +176,9 @@ class _RecurrenceWriter:
         for name, value, x in zip(names, scan.starts, step.states, strict=False):
             found.append((name, self._at(around, (*around, start), put_back(value, self.known))))
             self.known[x] = self._read(name, (*around, before), self._space(x))
-        found += self.definitions(step.bindings, (*around, index))
-        for n, (name, output) in enumerate(zip(names, step.outputs, strict=True)):
+        bindings, outputs = _bound_in_result(list(step.bindings), Tuple(step.outputs), self.names)
+        found += self.definitions(bindings, (*around, index))
+        for n, (name, output) in enumerate(zip(names, items_of(outputs), strict=True)):
             place = after if n < len(step.states) else early
             found.append((name, self._at((*around, index), (*around, place), put_back(output, self.known))))
         return found

@@ -5,7 +5,8 @@
 In: the let form of a program or of a raw derivative, and rule files. Out: its bindings, simplified, and what they
 share.
 
-In the order in which data meets them: `pipeline` (the whole program, binding by binding); `memory` (what differs in
+In the order in which data meets them: `rolling` (loops that were traced step by step, as scans); `pipeline` (the whole
+program, binding by binding); `memory` (what differs in
 names alone is simplified once); `fingerprints` (values at random points), `vanishing` (sums that are 0);
 `normal_form/` (sums of products, δ's solved over the integers, forms without names, canonical names of bound indices
 under the symmetries of the tensors, common subnetworks and factors); `laws/` (rule files: text, patterns, declared
@@ -50,6 +51,7 @@ from combdiff.simplification.normal_form.expansion import (
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.symmetries import with_symmetries
 from combdiff.simplification.pipeline import is_real, outline, simplify_body
+from combdiff.simplification.rolling import rolled_up
 
 __all__ = [
     "MET",
@@ -102,6 +104,7 @@ __all__ = [
     "program_cost",
     "recording",
     "restored",
+    "rolled_up",
     "rule_paths",
     "run_text",
     "simplify_body",

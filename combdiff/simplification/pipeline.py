@@ -320,7 +320,7 @@ def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known, equations
     note(lambda: Normalised(term))
     if isinstance(term, Lambda):
         return Lambda(term.parameters, simplified_once(term.body, rules, known, _simplify_number))
-    is_number = isinstance(space := type_of(term), Space) and not space.order
+    is_number = isinstance(space := type_of(term), Space) and not space.order and not isinstance(term, Scan)
     return simplified_once(term, rules, known, _simplify_number) if is_number and not isinstance(term, Var) else term
 
 

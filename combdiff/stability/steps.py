@@ -30,6 +30,7 @@ from combdiff.ir import (
     split,
     substitute,
 )
+from combdiff.stability.hypotenuses import with_hypotenuses
 from combdiff.stability.magnitudes import with_scaled_sums
 from combdiff.stability.stabilisation import with_stable_exponentials
 
@@ -42,7 +43,7 @@ def stable(program: Lambda) -> Lambda:
 
 def _stable_values(program: Lambda) -> Lambda:
     """The program with its values stable; what steps of scans compute is left."""
-    return with_scaled_sums(with_stable_exponentials(program))
+    return with_scaled_sums(with_hypotenuses(with_stable_exponentials(program)))
 
 
 def _with_stable_steps(program: Lambda) -> Lambda:

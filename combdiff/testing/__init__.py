@@ -65,7 +65,8 @@ __all__ = [
 def programs(*, result: str = "any", guarded: bool = True, depth: int = 3) -> SearchStrategy[Case]:
     """A Hypothesis strategy for random programs of one to three parameters, with arrays to evaluate them at.
 
-    Sums, products, δ, conditions, affine indices, let bindings, element-wise functions, real and complex. `result` is
+    Sums, products, δ, conditions on indices and on values, affine indices, let bindings, element-wise functions of real
+    and complex numbers, maxima at and away from ties. `result` is
     "scalar" (a real number), "tensor" (order 1 or 2, real or complex) or "any". `guarded` allows accesses that leave
     their axis where an indicator in the same product is 0. `depth` bounds the nesting. Programs are smooth at the
     arrays that come with them. Needs Hypothesis (`pip install combdiff[testing]`).

@@ -69,6 +69,7 @@ SMOOTH = (
     *("sin", "exp", "tanh", "cos", "log", "sqrt", "arctan", "arcsin", "square", "cube"),
     *("reciprocal", "power", "abs", "sign", "real", "imag"),
 )
+OF_REALS = ("erf", "expit", "gammaln", "logaddexp", "hypot", "maximum", "minimum", "tie")
 LETTERS = "ijkpqrstuvw"
 
 
@@ -159,7 +160,8 @@ class _ProgramWriter:
         reusable = [term for term in self.written if {v for v in term.free if _is_index(v)} <= set(scope)]
         if depth <= 0 or (reusable and self.draw(st.integers(0, 4)) == 4):
             return self.pick(reusable) if reusable and self.chance() else self.leaf(scope)
-        kinds = [self.product, self.contraction, self.sum_of, self.smooth, self.conjugate, self.product, self.condition]
+        kinds = [self.product, self.contraction, self.sum_of, self.smooth, self.conjugate, self.product]
+        kinds += [self.condition, self.of_reals, self.comparison]
         term = self.pick(kinds)(scope, depth)
         self.written.append(term)
         return term
@@ -205,6 +207,31 @@ class _ProgramWriter:
         if name == "power":
             return power(add(small, ONE), Number(Fraction(3, 2)))
         return function(name, small)
+
+    def of_reals(self, scope: tuple[Var, ...], depth: int) -> Term:
+        """A function of real numbers; the arguments of maximum and minimum are apart, or one and the same."""
+        small, other = self.small_real(scope, depth), self.small_real(scope, depth)
+        name = self.pick(OF_REALS)
+        if name in ("maximum", "minimum"):
+            return function(name, *self.draw(st.permutations([small, add(other, ONE)])))
+        if name == "tie":
+            return function(self.pick(["maximum", "minimum"]), small, small)
+        if name in ("logaddexp", "hypot"):
+            return function(name, add(small, ONE), other)
+        return function(name, add(small, ONE))
+
+    def comparison(self, scope: tuple[Var, ...], depth: int) -> Term:
+        """One value where a comparison of values holds, and another elsewhere."""
+        small = self.small_real(scope, depth)
+        sign = self.pick(["less", "less_equal"])
+        bound = Number(self.pick([0.37, 0.11, -0.0703]))  # larger than all, or hardly met to the digit
+        one, other = self.scalar(scope, depth - 1), self.scalar(scope, depth - 1)
+        return add(mul(function(sign, small, bound), one), mul(function(f"not_{sign}", small, bound), other))
+
+    def small_real(self, scope: tuple[Var, ...], depth: int) -> Term:
+        """A real number below 0.36 in size."""
+        small = bounded(self.scalar(scope, depth - 1))
+        return function("real", small) if dtype_of(small) is complex else small
 
     def condition(self, scope: tuple[Var, ...], depth: int) -> Term:
         """δ or ≠ of two indices, another condition on indices, or a choice by one."""

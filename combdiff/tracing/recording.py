@@ -36,7 +36,8 @@ class Traced:
 
     `inner` names the last parameters where the function returns a function of them: the term is uncurried. `places` are
     the lines that read elements, by `access_name`. `constants` are the arrays of the surrounding scope that it uses,
-    values of further parameters. `names` are the user's own for parts of the term.
+    values of further parameters. `names` are the user's own for parts of the term. `steps` is what was returned, as it
+    was computed, operation by operation, with the user's names for its parts.
     """
 
     term: Lambda
@@ -46,6 +47,7 @@ class Traced:
     places: Mapping[str, Location] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[Term, str] = field(default_factory=dict)
+    steps: tuple[Term, Mapping[Term, str]] | None = None
 
 
 def trace_function(function: Callable[..., object]) -> Traced:
@@ -65,13 +67,12 @@ def trace_function(function: Callable[..., object]) -> Traced:
         written = _result(returned, function.__name__, location)
         parts = settled_parts(written)
         body = parts[written]
-        own = ((term, name) for term, (_, name) in trace.locals.items() if not NOTATION.fullmatch(name))
-        names = {parts[term]: name for term, name in own if term in parts}
+        own = {term: name for term, (_, name) in trace.locals.items() if not NOTATION.fullmatch(name)}
+        names = {parts[term]: name for term, name in own.items() if term in parts}
         constants = {variable.name: array for variable, array in trace.constants.items()}
         term = Lambda((*parameters, *trace.constants, *inner), body)
-        return Traced(
-            term, function.__name__, location, tuple(var.name for var in inner), trace.places, constants, names
-        )
+        told = tuple(var.name for var in inner)
+        return Traced(term, function.__name__, location, told, trace.places, constants, names, (written, own))
 
 
 def _traced_parameter(parameter: Var, trace: Trace) -> TracedValue:

@@ -52,7 +52,7 @@ CASES: dict[str, tuple[bool, Callable[[Any], Any]]] = {  # whether the matrix is
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name: str, dtype: type) -> None:
@@ -191,6 +191,7 @@ def test_libraries(backend: str) -> None:
             np.testing.assert_allclose(back(one), other, atol=1e-10)
 
 
+@pytest.mark.thorough
 def test_gradients_are_jax_s() -> None:
     import jax
     import jax.numpy as jnp

@@ -199,7 +199,7 @@ def test_a_budget_set_around_a_transform(program: cd.Program, given: dict[str, A
     np.testing.assert_allclose(gradient(**arrays), cd.grad(program, wrt)(**arrays), rtol=1e-10)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("derive", [cd.grad, cd.hvp, cd.hessian, cd.simplify], ids=lambda f: f.__name__)
 def test_a_call_warns_once_and_says_what_it_left(derive: Callable[[cd.Program], cd.Program]) -> None:
     @cd.program

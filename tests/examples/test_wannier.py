@@ -148,6 +148,7 @@ def example() -> Any:
     return module
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(DATA is None, reason="the Wannier90 files of diamond are not beside the checkout")
 def test_diamond_reaches_the_spread_of_wannier90() -> None:
     assert DATA is not None

@@ -120,6 +120,14 @@ def cases() -> dict[str, tuple[cd.Program, str, tuple[Any, ...]]]:
 CASES = cases()
 
 
+def dear(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    """The mark of programs that take seconds to derive; `test_singular_systems_are_refused` has one of them."""
+    return (pytest.mark.thorough,) if "network" in name or "batch" in name else ()
+
+
+EACH = [pytest.param(name, marks=dear(name)) for name in CASES]
+
+
 @cache
 def hessian(*given: Any, **options: Any) -> cd.Hessian:
     """Several tests look at one Hessian; it is derived once."""
@@ -154,7 +162,7 @@ def second(f: cd.Program, wrt: str, arrays: tuple[Any, ...]) -> Any:
 
 
 # The mode that is chosen for each program, beside one of those that it is chosen from, in turn.
-TURNS = [(name, mode) for n, name in enumerate(CASES) for mode in ("auto", MODES[n % 3])]
+TURNS = [pytest.param(name, mode, marks=dear(name)) for n, name in enumerate(CASES) for mode in ("auto", MODES[n % 3])]
 
 
 @pytest.mark.sample(4)
@@ -172,7 +180,9 @@ def by_reference(f: cd.Program, arrays: tuple[Any, ...]) -> Any:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("mode", MODES[:3])
-@pytest.mark.parametrize("name", ["logistic", "factorisation", "network", "springs", "smooth network"])
+@pytest.mark.parametrize(
+    "name", [n for n in EACH if n.values[0] in ("logistic", "factorisation", "network", "springs", "smooth network")]
+)
 def test_unsimplified_hessians_agree_on_the_reference_and_on_arrays(name: str, mode: str) -> None:
     f, wrt, arrays = CASES[name]
     raw = hessian(f, wrt, mode, simplify=False)
@@ -205,7 +215,7 @@ def test_the_structure_is_found(name: str) -> None:
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", EACH)
 def test_the_cores_make_up_the_dense_hessian(name: str) -> None:
     f, wrt, arrays = CASES[name]
     H = hessian(f, wrt)
@@ -231,7 +241,7 @@ def test_the_core_of_a_factorisation_is_small() -> None:
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", EACH)
 def test_diagonals_and_products(name: str) -> None:
     f, wrt, arrays = CASES[name]
     H = hessian(f, wrt)

@@ -88,6 +88,7 @@ def no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hessian, "_solve_dense", refuse)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("no_matrix")
 def test_complex_systems_by_their_structure(name: str) -> None:

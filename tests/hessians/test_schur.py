@@ -107,7 +107,7 @@ def matrix_of(H: Hessian, arrays: tuple[Any, ...], wrt: tuple[str, ...]) -> np.n
     return np.stack([operator @ unit for unit in np.eye(operator.shape[0])], axis=1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("no_matrix")
 def test_coupled_variables_are_eliminated(name: str) -> None:
@@ -242,7 +242,7 @@ def test_what_cannot_be_eliminated_first_is_solved_together() -> None:
 # --- operators
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["complex", "several", "phases"])
 def test_linear_operators_of_complex_and_several_variables(name: str) -> None:
     f, wrt, arrays = CASES[name]

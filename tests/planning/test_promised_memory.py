@@ -93,7 +93,7 @@ def arrays(parameters: tuple[Var, ...]) -> list[Any]:
     return found
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_hold_what_is_promised_and_keep_to_limits(name: str) -> None:
     body, spaces = PROGRAMS[name]
@@ -128,7 +128,7 @@ def test_the_least_limit_is_no_matter_of_the_limit_asked_for() -> None:
     pulled = cd.pullback(factor)
     A, k = np.eye(40) + RNG.uniform(size=(40, 40)) / 100, np.ones((40, 40))
     hints = set()
-    for limit in (1, 10**4, 10**5):
+    for limit in (1, 10**5):
         with pytest.raises(cd.MemoryLimitError) as caught:
             pulled.compile(memory_limit=limit)(A, k)
         hints.add(caught.value.hint)

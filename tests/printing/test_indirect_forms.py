@@ -123,7 +123,7 @@ def reference(f: Any, given: dict[str, Any]) -> Any:
 grad, hvp = lru_cache(maxsize=None)(cd.grad), lru_cache(maxsize=None)(cd.hvp)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("f", "given"), CASES)
 def test_every_route_to_second_order(f: Any, given: dict[str, Any]) -> None:
     np.testing.assert_allclose(f(**given), reference(f, given), atol=1e-12)
@@ -143,7 +143,7 @@ def in_library(name: str, given: dict[str, Any]) -> dict[str, Any]:
     return {n: convert(name, a, chunks=2) for n, a in given.items()}
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("f", "given"), CASES)
 def test_values_and_derivatives_on_every_backend(f: Any, given: dict[str, Any], backend: str) -> None:

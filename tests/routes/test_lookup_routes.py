@@ -99,12 +99,13 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(st.lists(st.sampled_from(sorted(FACTORS)), min_size=1, max_size=2), st.integers(0, 99))
 def test_every_derivative_of_reads_at_integers(names: Factors, seed: int) -> None:
     check(names, arrays(seed))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["jax", TORCH])
 def test_other_libraries(backend: str) -> None:
     given = {n: np.float32(v) if n in "xA" else v for n, v in arrays(1).items()}

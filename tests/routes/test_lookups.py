@@ -91,7 +91,7 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("f", "arrays"), CASES)
 def test_every_route_and_order_agrees(f: Any, arrays: dict[str, Any]) -> None:
     sizes = {"V": len(arrays["x"]), "B": len(arrays["idx"]), "D": 3, "C": 2}
@@ -140,7 +140,7 @@ def test_jacobians_and_complex_elements() -> None:
 
 @pytest.mark.parametrize("backend", ["jax", TORCH])
 def test_other_backends(backend: str) -> None:
-    for f, arrays in CASES[:5]:
+    for f, arrays in CASES[:2]:
         small = {n: a.astype(np.float32) if a.dtype == float else a for n, a in arrays.items()}
         expected = cd.grad(f, wrt="x")(**small)
         given = {name: convert(backend, array) for name, array in small.items()}

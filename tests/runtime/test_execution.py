@@ -18,6 +18,7 @@ from combdiff.ir.indices import Affine
 from combdiff.ir.terms import Apply, Lambda, Mul, Number, Pullback, Term, Tuple, Var, mul, total
 from combdiff.runtime.arguments import bind_sizes
 from combdiff.runtime.execution import find_paths, run, source
+from tests.backends import BACKENDS, back, converted, on
 
 A, x, y = Var("A", Space("N", "M")), Var("x", Space("M")), Var("y", Space("N"))
 i, j = Var("i", Range("N")), Var("j", Range("M"))
@@ -267,3 +268,23 @@ def test_numbers_beside_scalars_give_numpy_scalars() -> None:
         result = form(np.ones(3))
         assert isinstance(result, np.float64)
         assert result == 9.0
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize("library", BACKENDS)
+def test_powers_of_sizes_are_as_those_of_arrays(library: str) -> None:
+    """Python raises ZeroDivisionError at 1/0, and the root of −1 is a complex number to it."""
+
+    @cd.program
+    def f(x: cd.Space("n")):
+        n = x.shape[0]
+        return x.sum() / (n - 1), x.sum() * (n - 2) ** 0.5, x.sum() / n**2, x.sum() * (n - 2) ** (-1.5)
+
+    for n, expected in [
+        (0, [0.0, np.nan, np.nan, np.nan]),
+        (1, [np.inf, np.nan, 1.0, np.nan]),
+        (2, [2.0, 0.0, 0.5, np.inf]),
+        (6, [1.2, 12.0, 1 / 6, 0.75]),
+    ]:
+        found = on(library, f)(*converted(library, [np.ones(n)]))
+        np.testing.assert_allclose([float(back(one)) for one in found], expected, rtol=1e-6)

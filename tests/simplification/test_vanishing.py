@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import combdiff as cd
 
@@ -33,6 +34,10 @@ def test_the_largest_that_a_softmax_is_shifted_by_has_no_derivative() -> None:
     assert "amax_ties" not in str(gradient)
     arguments = {"W": RANDOM.normal(size=(3, 4)), "X": RANDOM.normal(size=(5, 3)), "Y": np.eye(4)[[0, 1, 3, 2, 2]]}
     assert cd.testing.check_grad(cross_entropy, "W", **arguments) < 1e-6
+
+
+@pytest.mark.thorough
+def test_nor_has_the_largest_of_each_row_of_attention() -> None:
     gradient = cd.grad(attention, wrt="Q")
     assert "amax_ties" not in str(gradient)
     arguments = {name: RANDOM.normal(size=(4, 3)) for name in "QKV"}

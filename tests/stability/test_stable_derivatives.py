@@ -151,7 +151,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("definition", "others"), DEFINITIONS, ids=lambda d: getattr(d, "__name__", ""))
 def test_at_large_arguments(definition: Callable[..., Any], others: tuple[str, ...]) -> None:
     f = programmed(definition, others)
@@ -213,14 +213,12 @@ def test_sums_over_several_indices() -> None:
     p /= p.sum()
     expected = exponents.max() + np.log(np.exp(exponents - exponents.max()).sum())
     slopes = (1 + y) * np.ones((2, 1))
+    close(double(x, y), expected)
+    gradient = (p * slopes).sum(1)
     for simplified in (True, False):
-        close(double(x, y), expected)
-        close(cd.grad(double, "x", simplify=simplified)(x, y), (p * slopes).sum(1))
-        own = (p * slopes**2).sum(1)
-        close(
-            cd.hessian(double, "x", simplify=simplified)(x, y),
-            np.diag(own) - np.outer((p * slopes).sum(1), (p * slopes).sum(1)),
-        )
+        close(cd.grad(double, "x", simplify=simplified)(x, y), gradient)
+        hessian = cd.hessian(double, "x", mode="reverse", simplify=simplified)
+        close(hessian(x, y), np.diag((p * slopes**2).sum(1)) - np.outer(gradient, gradient))
 
 
 def test_a_user_still_hears_of_a_logarithm_of_zero() -> None:

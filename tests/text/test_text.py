@@ -411,7 +411,7 @@ def test_long_chains_are_differentiated_in_linear_size(joint: str, part: str) ->
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("step", ["({0} *(i,i->i) {0})", "sin({0} + {0} *(i,i->i) {0})"])
 def test_repeated_parts_stay_shared(step: str) -> None:
-    levels = (2, 4, 6) if step.startswith("sin") else (5, 10)
+    levels = (2, 4, 6) if step.startswith("sin") else (4, 8)
     sizes = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

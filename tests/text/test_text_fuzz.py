@@ -9,7 +9,7 @@ import re
 import warnings
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from combdiff.api.language import derivation
@@ -114,6 +114,7 @@ FUZZ = settings(
 
 @FUZZ
 @given(texts())
+@example("declare A 2 B 2 x 1 y 1 a 0 expression ((0.5) - (2))^((2) *(ij,j->i) (1e-1)) derivative wrt A")
 def test_random_texts(text: str) -> None:
     checks_or_is_refused(text)
 

@@ -254,7 +254,7 @@ def test_value_and_slopes_are_numpys(group: list[str]) -> None:
     assert slope == pytest.approx((total(1e-6) - total(-1e-6)) / 2e-6, rel=1e-5)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("library", [TORCH, "dask"])
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
 def test_values_on_other_libraries_are_numpys(group: list[str], library: str) -> None:

@@ -250,7 +250,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::combdiff.errors.BudgetWarning")
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(cases(), st.integers(0, 2**31), st.booleans())
 def test_every_route_agrees(case: tuple[bool, str, str, str], seed: int, nested: bool) -> None:
     around, condition, body, other = case
@@ -274,7 +274,7 @@ def test_every_route_agrees(case: tuple[bool, str, str, str], seed: int, nested:
     close(along, (ahead - behind) / 2e-6, 1e-4)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("simplify", [True, False])
 @pytest.mark.parametrize(

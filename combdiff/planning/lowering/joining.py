@@ -2,9 +2,11 @@
 
     Σ_k x[i + k]²·w[k]                 u = x·x once for each element of x, then windows of u
     Σ_{k,j} v[d − k, j]·t[d − k, j]    u[z] = Σ_j v[z, j]·t[z, j], then u[d − k] summed over k
+    Σ_i r[i]·X[i, j − 1]               u[z] = Σ_i r[i]·X[i, z], then u[j − 1], with zeros beside it
 
 A window has each element of its tensor as often as it is wide, so that a product of windows is that much dearer than
-the window of a product; and an index that only these factors have is summed over before.
+the window of a product; and an index that only these factors have is summed over before. What one factor alone is read
+along, beyond the ends of its axis, the product is read along: zeros are laid around the result, not around the factor.
 
 Invariant: the value of the product is unchanged: factors that read 0 outside of their axes make a product that does.
 """
@@ -38,20 +40,43 @@ def product(graph: Graph, values: Sequence[LabelledStep], kept: Iterable[Var]) -
     values, kept = list(values), frozenset(kept)
     while found := _shared(graph, values):
         window, members = found
-        whole = Var(f"#z{sum(x.name.startswith('#z') for v in values for x in v.labels)}", window.domain)
+        whole = _whole(values, window)
         rest = [value for n, value in enumerate(values) if n not in members]
         needed = kept.union(*(value.labels for value in rest))
         inner = [_unslid(graph, values[n], axis, window, whole) for n, axis in members.items()]
         labels = {label for value in inner for label in value.labels}
         values = [*rest, _slid(graph, product(graph, inner, (labels & needed) | {whole}), window, whole)]
+    if late := _padded(graph, values, kept):
+        n, axis, window = late
+        whole = _whole(values, window)
+        inner = [_unslid(graph, v, axis, window, whole) if m == n else v for m, v in enumerate(values)]
+        return _slid(graph, product(graph, inner, kept | {whole}), window, whole)
     return graph.product(values, kept)
+
+
+def _whole(values: Sequence[LabelledStep], window: _Window) -> Var:
+    """A label that no value has, along the whole of what a window is read from."""
+    return Var(f"#z{sum(x.name.startswith('#z') for v in values for x in v.labels)}", window.domain)
+
+
+def _padded(graph: Graph, values: Sequence[LabelledStep], kept: frozenset[Var]) -> tuple[int, int, _Window] | None:
+    """A view that is longer than what it views, along a label of the result that it alone has: its number and axis."""
+    for n, value in enumerate(values if len(values) > 1 or set(values[0].labels) - kept else ()):
+        others = {label for m, other in enumerate(values) if m != n for label in other.labels}
+        for axis, window in _windows(graph, value, 1):
+            label = window.steps[0][0]
+            longer = extent(domain_of(label), graph.sizes) > extent(window.domain, graph.sizes)
+            alone = len(window.steps) == 1 and label in kept and label not in others
+            if alone and longer and not window.wrap:
+                return n, axis, window
+    return None
 
 
 def _shared(graph: Graph, values: Sequence[LabelledStep]) -> tuple[_Window, dict[int, int]] | None:
     """A window that several values are, with their numbers and the axes of what they are windows of."""
     found: dict[_Window, dict[int, int]] = {}
     for n, value in enumerate(values):
-        for axis, window in _windows(graph, value):
+        for axis, window in _windows(graph, value, 2):
             found.setdefault(window, {}).setdefault(n, axis)
     for window, members in found.items():
         repeated = prod(extent(domain_of(label), graph.sizes) for label, _ in window.steps)
@@ -60,8 +85,8 @@ def _shared(graph: Graph, values: Sequence[LabelledStep]) -> tuple[_Window, dict
     return None
 
 
-def _windows(graph: Graph, value: LabelledStep) -> Iterator[tuple[int, _Window]]:
-    """The axes that a view reads along several labels, along which it reads no other axis."""
+def _windows(graph: Graph, value: LabelledStep, least: int) -> Iterator[tuple[int, _Window]]:
+    """The axes that a view reads along so many labels, or more, along which it reads no other axis."""
     step = graph.steps[value.step]
     if not isinstance(step.operation, Read) or len(set(value.labels)) < len(value.labels):
         return
@@ -69,7 +94,7 @@ def _windows(graph: Graph, value: LabelledStep) -> Iterator[tuple[int, _Window]]
     for axis, position in enumerate(positions):
         used = [n for n, size in enumerate(position.steps) if size]
         others = [p for m, p in enumerate(positions) if m != axis]
-        if len(used) > 1 and position.divisor == 1 and not any(p.steps[n] for p in others for n in used):
+        if len(used) >= least and position.divisor == 1 and not any(p.steps[n] for p in others for n in used):
             steps = sorted(((value.labels[n], position.steps[n]) for n in used), key=lambda pair: pair[0].name)
             domain = graph.steps[step.operands[0]].axes[axis]
             yield axis, _Window(tuple(steps), position.start, position.wrap, domain)

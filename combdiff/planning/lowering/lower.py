@@ -72,6 +72,7 @@ from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
+from combdiff.planning.lowering.intermediates import summed_intermediates
 from combdiff.planning.lowering.iteration import step_program
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.lookups import counted, look_up, ramp, read_looked_up
@@ -108,6 +109,7 @@ class Lowering:
         self.names = Names(program)
         self.parameters = frozenset(program.parameters)
         self.uses = Counter(child for node in subterms(program) for child in node.children)
+        self.opened = summed_intermediates(program)
         self.scope: dict[Var, Term] = {}
         self.hints: dict[int, str] = {}  # names for steps that hold bindings
         self._iterations: dict[Term, int] = {}
@@ -418,6 +420,9 @@ class Lowering:
                     self._operand(base, product, conj)
             case Apply(function=Lambda()) if joins and self.uses[term.function] <= 1 and _may_inline(term):
                 self._collect(apply(term.function, term.arguments), product, conj=conj, taken=taken)
+            case Apply(function=Var() as var) if var in self.opened:
+                part = apply(self.scope[var], term.arguments)
+                self._collect(part, product, conj=conj, taken=taken, top=isinstance(part, Mul))
             case _:
                 self._operand(term, product, conj)
 

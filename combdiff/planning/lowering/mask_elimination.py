@@ -37,10 +37,11 @@ from combdiff.ir import (
 )
 from combdiff.planning.lowering.folds import fold
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.lowering.guards import needless
+from combdiff.planning.lowering.guards import Read, needless
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.operations import UNIT, DiagonalEmbed, Fill, IndexCondition, Mask, PrefixSum
+from combdiff.planning.operations import Read as ViewStep
 from combdiff.planning.views import domain_of, is_renaming, mask, mask_of_form
 from combdiff.polyhedra import Linear, eliminate, linear, premises_of, symbol, term_of
 from combdiff.records import dataclass
@@ -105,7 +106,9 @@ def _spread(graph: Graph, value: LabelledStep, along: Var, other: Var) -> Labell
 
 
 def keep(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) -> LabelledStep:
-    """A value where conditions hold, 0 elsewhere, over the labels of all."""
+    """A value where conditions hold, 0 elsewhere, over the labels of all; a view is 0 beside what it views."""
+    seen = view_reads(graph, value)
+    conditions = [c for c in conditions if not (isinstance(c, Indicator) and needless(c, seen))]
     if not conditions:
         return value
     found = [mask(condition) for condition in conditions]
@@ -120,6 +123,19 @@ def keep(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) ->
         masks, whole = (*below.operation.conditions, *masks), LabelledStep(below.operands[0], labels)
     operation = Mask(tuple(dict.fromkeys(masks)))
     return replace(graph.labelled(operation, (whole,), labels, graph.kind(whole)), conj=value.conj)
+
+
+def view_reads(graph: Graph, value: LabelledStep) -> tuple[Read, ...]:
+    """The index expressions at which a view reads axes that end; it is 0 outside of them."""
+    step = graph.steps[value.step]
+    if not isinstance(step.operation, ViewStep):
+        return ()
+    axes = zip(step.operation.positions, graph.steps[step.operands[0]].axes, strict=True)
+    return tuple(
+        (affine([*zip(value.labels, position.steps, strict=True)], position.start.constant), axis)
+        for position, axis in axes
+        if not position.start.symbols and not position.wrap and position.divisor == 1 and isinstance(axis, Range)
+    )
 
 
 def over(labels: Sequence[Var], own: Sequence[Var], condition: IndexCondition) -> IndexCondition:

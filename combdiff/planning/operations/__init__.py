@@ -21,8 +21,22 @@ from combdiff.planning.operations.iterations import Iteration, IterationResult, 
 from combdiff.planning.operations.leaves import Fill, Parameter
 from combdiff.planning.operations.loops import Block, Choice, Collect
 from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract, PrefixSum
-from combdiff.planning.operations.matrices import Gram, LinearSolve, MatrixFunctionStep
-from combdiff.planning.operations.operation import ITEM_BYTES, InnerCost, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.matrices import (
+    Decomposition,
+    DecompositionResult,
+    Gram,
+    LinearSolve,
+    MatrixFunctionStep,
+)
+from combdiff.planning.operations.operation import (
+    ITEM_BYTES,
+    InnerCost,
+    Labels,
+    Occurrence,
+    Operation,
+    PartialResult,
+    Step,
+)
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.reads import Arrange, Read
 from combdiff.planning.operations.reductions import MagnitudeStep, Reduce, ReduceMax, Rescale
@@ -42,6 +56,8 @@ __all__ = [
     "ConjugateElements",
     "Contract",
     "Correlate",
+    "Decomposition",
+    "DecompositionResult",
     "DiagonalEmbed",
     "DiagonalScatterAdd",
     "ElementwiseStep",
@@ -64,6 +80,7 @@ __all__ = [
     "Occurrence",
     "Operation",
     "Parameter",
+    "PartialResult",
     "Pattern",
     "Position",
     "PrefixSum",

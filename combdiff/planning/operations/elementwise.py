@@ -130,8 +130,8 @@ class ElementwiseStep(Operation):
         return max(1, len(at.operands)) * at.elements
 
     def workspace(self, at: Occurrence) -> int:
-        """Some powers are written as two operations."""
-        return (self.name == "power") * at.elements * at.item + at.buffers(self.patterns)
+        """Some powers are written as two operations, and hypotenuses are made of squares."""
+        return (self.name in ("power", "hypot")) * at.elements * at.item + at.buffers(self.patterns)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of the library's function, or a power as something cheaper."""
@@ -166,13 +166,16 @@ def _power(words: Words, step: Step, texts: list[str]) -> str | None:
     base, exponent = step.operands
     if exponent in words.constants:
         number = words.constants[exponent]
-        whole = isinstance(number.real, int) and not number.imag and number.real < 0
-        texts[1] = f"{texts[1]}.0" if whole and words.kinds[base] is int else texts[1]
+        whole = isinstance(number.real, int) and not number.imag
+        below = whole and number.real < 0
+        texts[1] = f"{texts[1]}.0" if below and (words.kinds[base] is int or words.numbers[base]) else texts[1]
+        if words.numbers[base] and not words.positive[base] and not (whole and number.real > 0):
+            return None  # Python raises at 1/0 and makes a complex number of sqrt(-1)
         if written := words.dialect.powers.get(number):
             of_arrays = "{np}" in written and words.numbers[base]
             return None if of_arrays else written.format(texts[0], np=words.dialect.np)
     elif words.kinds[base] is int and words.kinds[exponent] is int:
         return words.dialect.integer_power(*texts)
-    if base in words.constants and words.kinds[base] is complex:
+    if words.numbers[base] and not words.positive[base]:  # of arrays of exponents −1.5 has powers that are no numbers
         return None
     return f"{parenthesised(texts[0])} ** {parenthesised(texts[1])}"

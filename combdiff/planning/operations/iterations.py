@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from combdiff.ir import Domain, Lambda
 from combdiff.planning.extents import shape
-from combdiff.planning.operations.operation import ITEM_BYTES, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import ITEM_BYTES, Occurrence, Operation, PartialResult, Step
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
@@ -148,7 +148,7 @@ def _bytes(at: Occurrence, first: int, last: int) -> int:
 
 
 @dataclass(frozen=True)
-class IterationResult(Operation):
+class IterationResult(PartialResult):
     """The last of the states that an iteration has, or for all steps what one begins with ("before") or gives.
 
     Of a sweep: the last states, the "sum" over its blocks of a result of its plan, or that "each" of them gives.
@@ -162,11 +162,3 @@ class IterationResult(Operation):
     def title(self) -> str:
         """Which of the results it is."""
         return TITLES[self.kind]
-
-    def flops(self, at: Occurrence) -> int:
-        """The iteration counts them."""
-        return 0
-
-    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """The loop of the iteration makes it."""
-        raise TypeError("a result of an iteration is written by its loop")

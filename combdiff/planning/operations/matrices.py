@@ -7,7 +7,7 @@ from math import prod
 
 from combdiff.ir import MATRIX_TABLE
 from combdiff.kernels import GRAM_BLOCK, GRAM_SMALL
-from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Occurrence, Operation, PartialResult, Step
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
@@ -58,6 +58,49 @@ class MatrixFunctionStep(Operation):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own."""
         return words.dialect.matrix_function(self.name, operands[0], words.shape(step.axes))
+
+
+@dataclass(frozen=True)
+class Decomposition(Operation):
+    """The functions `names` of one matrix, or of each in a stack, by one decomposition.
+
+    The results are those of the `DecompositionResult`s that read it.
+    """
+
+    names: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """All that it gives."""
+        return ", ".join(self.names)
+
+    def flops(self, at: Occurrence) -> int:
+        """Those of the dearest function, which the others come with."""
+        return max(MatrixFunctionStep(name).flops(at) for name in self.names)
+
+    def held(self, at: Occurrence) -> int:
+        """Its results hold what it makes."""
+        return 0
+
+    def workspace(self, at: Occurrence) -> int:
+        """What the one that takes most does, and results that nothing reads."""
+        return max(MatrixFunctionStep(name).workspace(at) for name in self.names) + 2 * sum(at.given) * at.item
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The statement names its results."""
+        raise TypeError("a decomposition is written with its results")
+
+
+@dataclass(frozen=True)
+class DecompositionResult(PartialResult):
+    """What a decomposition gives for one of its functions."""
+
+    name: str
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.name
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,18 @@ class View(Operation):
         return 0
 
 
+class PartialResult(Operation):
+    """One of several results of its operand, which makes them all: there is no expression for it alone."""
+
+    def flops(self, at: Occurrence) -> int:
+        """The operand counts them."""
+        return 0
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The statements of the operand make it."""
+        raise TypeError(f"a {self.title} is written with the step that makes it")
+
+
 class IndexArray(Operation):
     """An array made by arithmetic on indices, with terms of their own element type on the way."""
 

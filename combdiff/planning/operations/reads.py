@@ -95,7 +95,9 @@ class Read(View):
         ):
             letters = "".join(LETTERS[label] for label in diagonal)
             return words.dialect.diagonal(f"{letters}->{LETTERS[: len(step.axes)]}", operand)
-        items = [_slice(position, axis, step.axes) for position, axis in zip(self.positions, source, strict=True)]
+        items = [
+            _slice(words, position, axis, step.axes) for position, axis in zip(self.positions, source, strict=True)
+        ]
         labels = [n for position in self.positions for n, size in enumerate(position.steps) if size]
         if None not in items and sorted(labels) == list(range(len(step.axes))):
             sliced = words.dialect.indexed(operand, [item or "" for item in items])
@@ -117,21 +119,35 @@ def _told(words: Words, position: Position, helper: str) -> str:
     return f"({', '.join(parts)})"
 
 
-def _slice(position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:
-    """Basic indexing that reads an axis there whatever the sizes: whole, reversed or one element; else None."""
+def _slice(words: Words, position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:
+    """Basic indexing that reads an axis there whatever the sizes: a slice within it, or one element; else None."""
     used = [n for n, size in enumerate(position.steps) if size]
-    length = extent_form(axis)
+    length, start = extent_form(axis), position.start
     if position.divisor > 1 or len(used) > 1:
         return None
     if not used:
-        known = not length.symbols and not position.start.symbols
-        return str(position.start) if known and 0 <= position.start.constant < length.constant else None
-    if extent_form(labels[used[0]]) != length:
+        inside = _never_negative(start) and _never_negative(length - 1 - start)
+        return words.form(start) if inside else None
+    step, count = position.steps[used[0]], extent_form(labels[used[0]])
+    stop = start + count.scale(step)  # beyond the last one by a step, which Python cuts where the axis ends
+    least, most = (start, stop - step) if step > 0 else (stop - step, start)
+    if not (_never_negative(least) and _never_negative(length - 1 - most)):
         return None
-    step = position.steps[used[0]]
-    if step == 1 and position.start == Linear():
-        return ":"
-    return "::-1" if step == -1 and position.start == length - 1 else None
+    first = "" if start == (Linear() if step > 0 else length - 1) else words.form(start)
+    if step > 0:
+        last = "" if _never_negative(stop - length) else words.form(stop)
+    elif _never_negative(stop):
+        last = words.form(stop)
+    elif _never_negative(Linear((), -1) - stop):
+        last = ""
+    else:
+        return None
+    return f"{first}:{last}" + (f":{step}" if step != 1 else "")
+
+
+def _never_negative(form: Linear) -> bool:
+    """Whether a form of sizes is a natural number for all of them."""
+    return form.constant >= 0 and all(factor >= 0 for _, factor in form.coefficients)
 
 
 @dataclass(frozen=True)

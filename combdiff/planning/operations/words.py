@@ -47,8 +47,9 @@ class Words:
     """The words for a plan in a library's dialect; notes which sizes and element types are used.
 
     `axes`, `kinds` and `numbers` tell of each step the domains of its result, its element type, and whether it is a
-    Python number; `constants` are the numbers that are written as such. `arguments`, `sizes` and `systems` give the
-    names of named maps, of sizes, and of the functions of equations. `planned` are the sizes the plan was made for.
+    Python number, `positive` whether it is a positive one at `planned`, the sizes that the plan was made for;
+    `constants` are the numbers that are written as such. `arguments`, `sizes` and `systems` give the names of named
+    maps, of sizes, and of the functions of equations.
     """
 
     dialect: NumPyDialect
@@ -56,6 +57,7 @@ class Words:
     axes: Sequence[tuple[Domain, ...]]
     kinds: Sequence[type]
     numbers: Sequence[bool]
+    positive: Sequence[bool]
     constants: Mapping[int, Number]
     arguments: Mapping[str, str]
     sizes: Mapping[str, Linear]

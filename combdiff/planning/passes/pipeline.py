@@ -17,6 +17,7 @@ from combdiff.dialects import dialect
 from combdiff.planning.operations import Iteration
 from combdiff.planning.passes.axis_orders import in_good_order
 from combdiff.planning.passes.correlations import correlated
+from combdiff.planning.passes.decompositions import decomposed_once
 from combdiff.planning.passes.factoring import factored
 from combdiff.planning.passes.fusion import fused
 from combdiff.planning.passes.layouts import in_best_layout
@@ -40,6 +41,7 @@ class Pass:
 
 PLANNING = (
     Pass("solves", "a system is solved in a third of the work of an inverse", with_solves),
+    Pass("decompositions", "eigenvalues and vectors, or the parts of an SVD, come from one call", decomposed_once),
     Pass("factoring", "what terms of a sum share is multiplied once", factored),
     Pass("scaling", "a number is multiplied into the smallest operand", scaled_early),
     Pass("layouts", "a symmetric argument is read where no copy is needed", in_best_layout),

@@ -23,9 +23,9 @@ from combdiff.planning.operations import (
     Gram,
     IndexCondition,
     IndexEquals,
-    IterationResult,
     NamedCall,
     Parameter,
+    PartialResult,
     Pattern,
     Scale,
     SolveEquation,
@@ -72,7 +72,7 @@ class Reuse:
         match step.operation:
             case Parameter(name=name):
                 return frozenset([name])
-            case NamedCall() | SolveEquation() | IterationResult():
+            case NamedCall() | SolveEquation() | PartialResult():
                 own = frozenset([f"#{n}"])
             case IndexCondition() | IndexEquals() | Arrange():
                 own = frozenset(var.name for var in self.plan.parameters if isinstance(var.type, Space))

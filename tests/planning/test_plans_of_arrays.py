@@ -1,0 +1,111 @@
+"""What array programs are planned to: slices as slices, zeros laid around results, one decomposition of a matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+X = cd.Space(40, 6)
+R = np.random.default_rng(0)
+
+
+@cd.program
+def line(theta: cd.Space(7), X: X, y: cd.Space(40)):
+    rest = theta[0] + X @ theta[1:] - y
+    return rest @ rest + np.sum(theta[1:-1] ** 2)
+
+
+def test_zeros_are_laid_around_a_product_and_not_around_a_factor() -> None:
+    both = cd.value_and_grad(line, "theta")
+    given = {"theta": R.normal(size=7), "X": R.normal(size=(40, 6)), "y": R.normal(size=40)}
+    cd.testing.check_grad(line, "theta", **given)
+    assert max(row.bytes for row in both.cost().rows) < 40 * 6 * 8
+    rest = given["theta"][0] + given["X"] @ given["theta"][1:] - given["y"]
+    expected = np.concatenate([[2 * rest.sum()], 2 * given["X"].T @ rest])
+    expected[1:-1] += 2 * given["theta"][1:-1]
+    np.testing.assert_allclose(both(**given)[1], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (np.s_[2:], "x[2:]"),
+        (np.s_[:3], "x[:3]"),
+        (np.s_[1:4], "x[1:4]"),
+        (np.s_[::2], "x[::2]"),
+        (np.s_[0:5:2], "x[:6:2]"),
+        (np.s_[::-1], "[::-1]"),
+        (np.s_[5:2:-1], "x[5:2:-1]"),
+        (np.s_[4::-2], "x[4::-2]"),
+        (np.s_[6:6], "x[6:6]"),
+    ],
+)
+def test_slices_are_written_as_slices(part: slice, text: str) -> None:
+    def sliced(x: cd.Space(7)):
+        return np.exp(x[part] * 1)
+
+    program, x = cd.program(sliced), np.arange(7.0)
+    np.testing.assert_array_equal(program(x), np.exp(x[part]))
+    if x[part].size:
+        assert text in program.source()
+
+
+def test_slices_of_named_sizes_hold_for_the_smallest() -> None:
+    @cd.program
+    def inner(x: cd.Space("n + 2")):
+        return np.sin(x[1:-1]) * x[2:] - x[:-2]
+
+    assert "_view" not in inner.source()
+    for n in (0, 1, 5):
+        x = np.arange(n + 2.0)
+        np.testing.assert_allclose(inner(x), np.sin(x[1:-1]) * x[2:] - x[:-2])
+
+
+def test_one_decomposition_gives_values_and_vectors() -> None:
+    @cd.program
+    def ellipse(A: cd.Space("n", "n")):
+        w, V = cd.eigh(A)
+        return cd.sum(lambda i: w[i] * V[0, i]) + w[0]
+
+    @cd.program
+    def stretch(A: cd.Space("m", "n")):
+        return np.linalg.norm(A, 2)
+
+    assert ellipse.source().count("_eigh(np, A)") == 1
+    both = cd.value_and_grad(stretch, "A")
+    assert both.source().count("_svd(np, A)") == 1
+    for shape in ((4, 3), (3, 4), (3, 3)):
+        A = R.normal(size=shape)
+        left, values, right = np.linalg.svd(A)
+        value, gradient = both(A)
+        np.testing.assert_allclose(value, values[0])
+        np.testing.assert_allclose(gradient, np.outer(left[:, 0], right[0]), rtol=1e-10)
+
+
+@pytest.mark.parametrize("backend", ["jax", "dask"])
+def test_other_libraries_decompose_as_numpy_does(backend: str) -> None:
+    @cd.program
+    def both(A: cd.Space("n", "n")):
+        w, V = cd.eigh(A)
+        return w * V[0] ** 2
+
+    A = R.normal(size=(4, 4))
+    if backend == "jax":
+        import jax.numpy as library
+    else:
+        import dask.array as library
+    np.testing.assert_allclose(both(library.asarray(A)), both(A), rtol=1e-4, atol=1e-6)
+
+
+def test_a_tensor_that_is_only_summed_over_is_not_made() -> None:
+    @cd.program
+    def components(X: X):
+        w, V = np.linalg.eigh(X.T @ X)
+        rest = X - X @ V[:, -2:] @ V[:, -2:].T
+        return (rest**2).sum() + w[-1]
+
+    gradient = cd.grad(components, "X")
+    assert max(len(row.shape) for row in gradient.cost().rows) < 4
+    cd.testing.check_grad(components, "X", X=R.normal(size=(40, 6)))
