@@ -19,7 +19,7 @@ import pytest
 import combdiff as cd
 from combdiff.codegen import source as plan_source
 from combdiff.differentiation import derivation
-from combdiff.ir import Lambda, Term, add, average, inline_all
+from combdiff.ir import Lambda, Term, add, average, function, inline_all
 from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning.lowering import lower, mask_elimination
@@ -254,6 +254,11 @@ def log_shares(x: Matrix, y: Matrix):
     return (y * (z - np.log(np.exp(z).sum(axis=1, keepdims=True)))).sum()
 
 
+def causal(x: Matrix, y: Matrix):
+    scores = np.where(np.tril(np.ones_like(x)) > 0, x, -np.inf)
+    return (y * cd.softmax(scores, axis=1)).sum()
+
+
 def around(x: Cycle, y: Cycle):
     return cd.sum(lambda i, j: cd.exp(x[i] * y[i - j]) * y[j], i=RING, j=RING) + cd.sum(
         lambda i, j: cd.exp(x[i + j] * y[i]) * y[j], i=RING, j=RING
@@ -284,6 +289,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
+    "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
     "numbers out of linear calls": (pipeline, "_without_factor", lambda call: call, implicit),
 }
 
@@ -514,6 +520,11 @@ def one_less(x: Vector):
     return cd.tensor(lambda i: (cd.exp(x[i]) - 1) / x[i])
 
 
+def opened(A: Matrix, B: Matrix, x: Matrix):
+    t = cd.tensor(lambda d, e, j, i: A[d, i] * B[e, i] * A[j, i])
+    return cd.tensor(lambda d, e: cd.sum(lambda j, i: t[d, e, j, i] * x[j, i] + t[e, d, j, i] * x[j, i]))
+
+
 def raw_gradient(f: Callable[..., Any]) -> cd.Program:
     return cd.grad(cd.program(f), "x", simplify=False)
 
@@ -537,6 +548,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
         squares,
         flops,
     ),
+    "intermediates opened": (lower, "summed_intermediates", lambda program: frozenset(), cd.program, opened, peak),
     "windows side by side": (mask_elimination, "fold", never, gradient, blocks, flops),
     "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),

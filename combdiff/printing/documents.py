@@ -126,11 +126,12 @@ class Bound:
 
 @dataclass(frozen=True)
 class BigSum(Doc):
-    """`Σ_{indices} ∫ body d(variables)`; either may be empty, not both."""
+    """`Σ_{indices} ∫ body d(variables)`; either may be empty, not both. Another `sign` is Π, max, min, …"""
 
     indices: tuple[Bound, ...]
     variables: tuple[Name, ...]
     body: Doc
+    sign: str = "Σ"
 
 
 @dataclass(frozen=True)

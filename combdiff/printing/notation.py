@@ -51,6 +51,7 @@ from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
+    Bound,
     Comparison,
     Derivative,
     Division,
@@ -70,6 +71,7 @@ from combdiff.printing.documents import (
     Superscript,
     Transposed,
 )
+from combdiff.printing.folds import FoldSign, with_folds
 from combdiff.printing.indirect import read_directly
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
@@ -89,7 +91,7 @@ def sheet(term: Term) -> Sheet:
 
 def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     """The outline of any term, how it is laid out, and the names of its parameters and definitions."""
-    parts = outline(read_directly(term))
+    parts = outline(with_folds(read_directly(term)))
     expressions = [*(value for _, value in parts.definitions), parts.result]
     bound = [*(var for group in parts.groups for var in group), *(var for var, _ in parts.definitions)]
     nodes = list(postorder(*expressions))
@@ -128,7 +130,7 @@ class Layout:
     def unknown(self, nodes: Iterable[Term]) -> Iterable[Var]:
         """The indices bound in the nodes that may have to be written with their domains."""
         for node in nodes:
-            if isinstance(node, Lambda | Sum):
+            if isinstance(node, Lambda | Sum | FoldSign):
                 yield from self._told.unknown(node.bound, node.children[0])
 
     def _ranged(
@@ -235,6 +237,8 @@ class Layout:
                 return self._implicit(term, scope)
             case Scan():
                 return self._scan(term, scope)
+            case FoldSign():
+                return self._fold(term, scope)
             case Projection():
                 groups = tuple(self._indices(group, scope) for group in term.groups)
                 return Projected(term.name, groups, self.doc(term.body, scope))
@@ -307,6 +311,18 @@ class Layout:
             for bound in (*unbounded, *bounded)
         )
         return BigSum(indices, _names(real, inner), self.doc(body, inner))
+
+    def _fold(self, term: FoldSign, scope: Scope) -> Doc:
+        """`max_j x[i,j]`, `Π_{j≠k} x[j]`, `Π_{j=0}^{k} x[j]`."""
+        inner = self._enter(scope, term.indices, term.body)
+        apart = () if term.apart is None else self._indices([term.apart], scope)
+        if term.last is not None:
+            (last,) = self._indices([term.last], scope)
+            bounds = tuple(Bound(Name(inner[v]), Literal(0), last) for v in term.indices)
+        else:
+            names = self._ranged(term.indices, term.body, scope, inner)
+            bounds = tuple(Bound(name, apart=apart) for name in names)  # type: ignore[arg-type]
+        return BigSum(bounds, (), self.doc(term.body, inner), term.sign)
 
     # --- functions and maps ----------------------------------------------------------------------------------------
 
@@ -392,7 +408,7 @@ def _rank(base: Term, exponent: int) -> int:
     """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
     if isinstance(base, Delta | Var):
         return int(isinstance(base, Var))
-    if isinstance(base, Sum | Projection):
+    if isinstance(base, Sum | Projection | FoldSign):
         return 4 if exponent == 1 else 3
     return 3 if isinstance(base, Add) else 2
 

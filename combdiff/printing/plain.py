@@ -260,7 +260,7 @@ class _PlainText(Renderer):
 
     def _around(self, doc: BigSum) -> tuple[str, str]:
         """What stands before and behind the body of a Σ or ∫."""
-        sums = self.bounds(doc.indices, "Σ", lambda names: f"_{names}" if len(names) == 1 else f"_{{{names}}}")
+        sums = self.bounds(doc.indices, doc.sign, lambda names: f"_{names}" if len(names) == 1 else f"_{{{names}}}")
         signs = [*sums, "∫" * len(doc.variables)] if doc.variables else sums
         return "".join(f"{sign} " for sign in signs), "".join(
             f" d{self.render(variable)}" for variable in doc.variables

@@ -47,6 +47,14 @@ from combdiff.printing.notation import sheet
 from combdiff.printing.rendering import Level, Product, Renderer
 from combdiff.records import dataclass
 
+_FOLDED = {
+    "Σ": r"\sum",
+    "Π": r"\prod",
+    "max": r"\max",
+    "min": r"\min",
+    "maxima": r"\operatorname{maxima}",
+    "minima": r"\operatorname{minima}",
+}
 _LETTERS = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"
 _NAMES = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
@@ -216,7 +224,7 @@ class _Latex(Renderer):
         return f"{SIGNS[doc.sign].strip()}{index}{map_}"
 
     def big_sum(self, doc: BigSum) -> str:
-        signs = list(self.bounds(doc.indices, r"\sum", lambda names: f"_{{{names}}}"))
+        signs = list(self.bounds(doc.indices, _FOLDED[doc.sign], lambda names: f"_{{{names}}}"))
         signs += [r"\int"] * len(doc.variables)
         ends = [rf"\, \mathrm{{d}}{self.render(variable)}" for variable in doc.variables]
         return " ".join([*signs, self.bracket(doc.body, Level.BIG), *ends])

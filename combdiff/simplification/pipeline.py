@@ -124,10 +124,12 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         body = share(body)
         note(lambda: State(SHARED, averaged_again(body)))
         for _ in range(MOST_PASSES):
+            before = canonical_names(body)
             body = read_bound(_pass(body, simplified, averaged_again))
             note(lambda: State(SHARED, averaged_again(body)))  # noqa: B023  (called at once)
             known = _of_matrices(body)
-            if settled.issuperset(_form(value, known) for value in values_of(body)):
+            settles = canonical_names(body) is before
+            if settles or settled.issuperset(_form(value, known) for value in values_of(body)):
                 break
         return body
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,8 +72,8 @@ statement: expression | expression "=" expression -> definition
 ?sum: term | (SIGN term | term SIGN term) (SIGN term)* -> signed
 ?term: factor | factor (OPERATOR? factor)+ -> product
 ?factor: power
-    | _SIGMA NAME -> sigma
-    | _SIGMA "{{" bound ("," bound)* "}}" ["^" "{{" expression "}}"] -> sigma
+    | SIGMA NAME -> sigma
+    | SIGMA "{{" bound ("," bound)* "}}" ["^" "{{" expression "}}"] -> sigma
     | INTEGRAL -> integral
     | AVERAGE "{{" expression ("," expression)* "}}" -> average
 ?bound: compared | compared "=" expression -> equation
@@ -101,7 +102,7 @@ arguments: (expression ("," expression)*)?
     | "⌈" expression "⌉" -> ceiling
 ?condition: compared | compared "=" expression -> equation
 
-_SIGMA.4: /Σ_(?=[{{\w])|sum_(?=\{{|\w\b)/
+SIGMA.4: /[ΣΠ]_(?=[{{\w])|(sum|prod|max|min|maxima|minima)_(?=\{{|\w\b)/
 INTEGRAL.3: /∫+/
 AVERAGE.3: /(Sym|Alt|Herm|SkewHerm)_(?=\{{)/
 _MOD.3: /mod\b/
@@ -251,8 +252,15 @@ class _Sign:
 
     bounds: tuple[Bound, ...] = ()
     integrals: int = 0
+    sign: str = "Σ"
     average: str = ""
     groups: tuple[tuple[Doc, ...], ...] = ()
+
+    def before(self, variables: tuple[Name, ...], body: Doc) -> Doc:
+        """The sign with what it stands before."""
+        if self.average:
+            return Projected(self.average, self.groups, body)
+        return BigSum(self.bounds, variables, body, self.sign)
 
 
 class _FormulaBuilder:
@@ -356,7 +364,11 @@ class _FormulaBuilder:
         pairs = zip(items[::2], items[1::2], strict=True)
         return Signed(tuple((str(sign) == "-", term) for sign, term in pairs))
 
-    def _sigma(self, *parts: Any) -> _Sign:
+    def _sigma(self, sign: Token, *parts: Any) -> _Sign:
+        shown = sign.rstrip("_")
+        return replace(self._bounded(*parts), sign={"sum": "Σ", "prod": "Π"}.get(shown, shown))
+
+    def _bounded(self, *parts: Any) -> _Sign:
         *bounds, upper = parts if len(parts) > 1 else (Name(str(parts[0])), None)
         if upper is None:
             return _Sign(self._merged([self._bound(bound) for bound in bounds]), 0)
@@ -399,7 +411,7 @@ class _FormulaBuilder:
         body = self._product(*rest) if len(rest) > 1 else rest[0]
         if isinstance(body, _Sign):
             raise self._error("a Σ or ∫ has nothing after it")
-        whole = Projected(sign.average, sign.groups, body) if sign.average else BigSum(sign.bounds, names, body)
+        whole = sign.before(names, body)
         self.spans[id(whole)] = self.spans.get(id(sign), Span(self.place.start_pos, self.place.end_pos))
         self.made.append(whole)
         return self._factors((*parts[:at], whole))

@@ -105,6 +105,17 @@ from combdiff.text.places import TextError
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 DELTAS = ("δ", "delta")
+# The function of a matrix that a sign over indices is: of all numbers, of all but one, of those up to one.
+_FOLDED = {
+    **{(sign, part): None for sign in ("max", "min", "maxima", "minima") for part in ("running", "others")},
+    ("max", ""): "amax",
+    ("min", ""): "amin",
+    ("maxima", ""): "amax_ties",
+    ("minima", ""): "amin_ties",
+    ("Π", ""): "prod",
+    ("Π", "others"): "prod_others",
+    ("Π", "running"): "cumprod",
+}
 OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in matrix notation alone
 CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", "solve", "root", "argmin"}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
@@ -495,7 +506,7 @@ class _PrintReader:
             case Derivative():
                 raise self.source.error("a derivative is taken at arguments", doc, "write ∇R(u), s'(z) or ∂₁L(q, v)")
             case BigSum():
-                return self._sum(doc, scope)
+                return self._sum(doc, scope) if doc.sign == "Σ" else self._fold(doc, scope)
             case Projected():
                 return self._average(doc, scope)
             case Iverson():
@@ -934,6 +945,35 @@ class _PrintReader:
         def element() -> Term:
             entered = self.enter(indices)
             return total(entered, mul(*(condition() for condition in conditions), body.element(())))
+
+        return _number(element)
+
+    def _fold(self, doc: BigSum, scope: Scope) -> Denotation:
+        """`max_j x[i,j]`: a function of the matrix of the numbers for one index, or for two."""
+        ordered = [bound for bound in doc.indices if bound.lower is not None]
+        others = [other for bound in doc.indices for other in bound.apart]
+        if doc.variables or len(doc.indices) > (1 if ordered or others else 2) or len(others) > 1:
+            raise self.source.error(f"{doc.sign} is over one index, or over two without bounds", doc)
+        name = _FOLDED[doc.sign, "running" if ordered else "others" if others else ""]
+        if name is None:
+            raise self.source.error(f"{doc.sign} is over all of a range", doc, f"write {doc.sign}_j x[j]")
+        indices = [self.index(bound.name, scope) for bound in doc.indices]
+        body = self.scalar(doc.body, {**scope, **{index.name: index for index in indices}})
+        places = [self._known_form(other, scope) for other in others]
+        for bound in ordered:
+            if bound.lower != Literal(0) or bound.upper is None:
+                raise self.source.error("a product up to an index begins at 0", doc, "write Π_{j=0}^{i} x[j]")
+            places.append(self._known_form(bound.upper, scope))
+        self.guesses += [(indices[0].cell, bare.cell) for place in places if (bare := _bare(place)) is not None]
+
+        def element() -> Term:
+            entered = self.enter(indices)
+            unit = () if len(entered) == 2 else (self.fresh(Var("f", Range(1))),)
+            rows = (*unit, *entered) if ordered else (*entered, *unit)
+            found: Term = Primitive(name, (Lambda(rows, body.element(())),))
+            first = affine([], 0)
+            at = [(first, _form(place)) if ordered else (_form(place), first) for place in places]
+            return Apply(found, at[0]) if at else found
 
         return _number(element)
 

@@ -250,6 +250,7 @@ EXAMPLES: Mapping[str, Term] = {
     "power zero": fn("power", r, ZERO),
     "reciprocal of a number": fn("power", Number(2), Number(-1)),
     "reciprocal of a multiple": fn("power", mul(Number(2), r), Number(-1)),
+    "a power": fn("power", r, Number(-1)),
     "a whole power": fn("power", r, Number(-1)),
     "a power several times": power(fn("power", add(mul(r, r), s), Number(-1)), Number(2)),
     "power times base": mul(r, fn("power", r, Number(-1))),
@@ -272,6 +273,8 @@ EXAMPLES: Mapping[str, Term] = {
     "1/s + (1 − r)/s² = (s + 1 − r)/s²": add(
         fn("power", ONE_MORE, Number(-1)), mul(add(ONE, negate(c)), fn("power", ONE_MORE, Number(-2)))
     ),
+    "1 − 1/(1 + r) = r/(1 + r)": add(ONE, negate(fn("power", ONE_MORE, Number(-1)))),
+    "1/(1 + r) + r/(1 + r) = 1": add(fn("power", ONE_MORE, Number(-1)), mul(c, fn("power", ONE_MORE, Number(-1)))),
     "1 + x / t = (t + x) / t over a sum with t": mul(
         add(ONE, mul(c, fn("power", v, Number(-1)))), fn("power", add(c, v), Number(-1))
     ),

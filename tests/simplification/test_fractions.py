@@ -36,6 +36,15 @@ def sigmoid(x: Vector):
     return cd.sum(lambda i: cd.exp(x[i]) / (1 + cd.exp(x[i])))
 
 
+def cross_entropy(x: Vector, y: Vector):
+    share = 1 / (1 + cd.exp(-x))
+    return -cd.sum(lambda i: y[i] * cd.log(share[i]) + (1 - y[i]) * cd.log(1 - share[i]))
+
+
+def rest(x: Vector):
+    return cd.sum(lambda i: cd.log(1 - 1 / (1 + x[i])))
+
+
 def powers(x: Vector):
     return cd.sum(lambda i: x[i] ** x[i])
 
@@ -53,6 +62,12 @@ PRINTED = [
         "(x, k) ↦ d ↦ 2 k² x[d] / (x[d]² + k²)²",
         "(x, k) ↦ (a, d) ↦ δ(a, d) k² (2 k² - 6 x[d]²) / (k² + x[d]²)³",
     ),
+    (
+        cross_entropy,
+        "(x, y) ↦ d ↦ 1 / (1 + exp(-x[d])) - y[d]",
+        "(x, y) ↦ (a, d) ↦ δ(a, d) exp(-x[d]) / (1 + exp(-x[d]))²",
+    ),
+    (rest, "x ↦ d ↦ 1 / (x[d] (1 + x[d]))", None),
     (softplus, "x ↦ d ↦ 1 / (1 + exp(-x[d]))", "x ↦ (a, d) ↦ δ(a, d) exp(x[d]) / (1 + exp(x[d]))²"),
     (
         sigmoid,
@@ -61,6 +76,7 @@ PRINTED = [
     ),
     (powers, "x ↦ d ↦ x[d]^x[d] (1 + log(x[d]))", None),
 ]
+EXTRA: dict[Any, list[Any]] = {hill: [1.3], cross_entropy: [np.array([0.0, 1.0, 0.3, 1.0])]}
 
 
 @pytest.mark.sample(2)
@@ -70,7 +86,7 @@ def test_derivatives_read_as_in_a_table(definition: Any, gradient: str, hessian:
     found = cd.grad(f, wrt="x"), cd.hessian(f, wrt="x")
     assert str(found[0]) == gradient
     assert hessian is None or str(found[1]) == hessian
-    arrays = np.random.default_rng(0).uniform(0.5, 2, 4), *([1.3] if definition is hill else [])
+    arrays = np.random.default_rng(0).uniform(0.5, 2, 4), *EXTRA.get(definition, [])
     raw = cd.grad(f, wrt="x", simplify=False), cd.hessian(f, wrt="x", simplify=False)
     for one, other in zip(found, raw, strict=True):
         np.testing.assert_allclose(one(*arrays), other(*arrays), rtol=1e-10, atol=1e-12)

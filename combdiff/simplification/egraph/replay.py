@@ -41,7 +41,7 @@ class Replay:
         self.egraph = bindings().EGraph()
         for command in (command for file in load(self.rules) for command in file.commands):
             names = law_names([command])
-            if names and _ruleset(command) in ("collect", "laws"):
+            if names and _ruleset(command) in ("units", "collect", "laws"):
                 self.laws[names[0]] = command
             else:
                 self.egraph.run_program(command)

@@ -49,7 +49,7 @@ from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
-STEP = """(run-schedule (repeat 3 (repeat 2 (run facts)) (run collect))
+STEP = """(run-schedule (repeat 3 (run units) (repeat 2 (run facts)) (run collect))
                         (run laws)
                         (repeat 8 (run substitution)))"""
 

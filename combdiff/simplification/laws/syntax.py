@@ -25,7 +25,7 @@ from combdiff.simplification.egglog_bindings import bindings
 Command = Any  # of egglog.bindings, which is imported where it is used
 Expr = Any
 
-RULESETS = ("facts", "collect", "laws", "substitution")
+RULESETS = ("units", "facts", "collect", "laws", "substitution")
 ALLOWED = {
     *("Sort", "Constructor", "Relation", "FunctionCommand", "Datatype", "Datatypes"),
     *("RuleCommand", "RewriteCommand", "BiRewriteCommand", "ActionCommand"),

@@ -50,6 +50,7 @@ from combdiff.ir import (
 )
 from combdiff.simplification.normal_form.delta_solver import can_take, solve
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
+from combdiff.simplification.normal_form.masks import exponential
 
 
 def normalise(term: Term, names: Names) -> Term:
@@ -87,6 +88,8 @@ class _Contracting:
                 return add(*map(self.normal, term.terms))
             case Apply():
                 return term
+            case Primitive(name="exp", arguments=(argument,)):
+                return exponential(self.normal(argument))
         return term.with_children(tuple(map(self.normal, term.children)))
 
     def solved(self, term: Term) -> Term:

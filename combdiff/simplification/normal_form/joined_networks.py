@@ -34,11 +34,12 @@ from combdiff.ir import (
     total,
 )
 from combdiff.simplification.egraph.extraction import parts_cost
-from combdiff.simplification.normal_form.expansion import common_factors
+from combdiff.simplification.normal_form.expansion import Addend, common_factors
 from combdiff.simplification.normal_form.lengths import printed_length
 
 MOST_TERMS = 12  # of a sum whose pairs are tried
 MOST_NAMINGS = 64  # of the indices of one Σ by those of another
+MOST_JOINED = 4  # choices of common factors that are tried, until one takes no more work
 
 Renaming = Mapping[Var, Var]
 
@@ -59,28 +60,34 @@ def _steps(term: Add) -> Iterator[Term]:
     networks = [SummedProduct.of(part, names) for part in term.terms]
     work = sum(parts_cost(term).values())
     for one, other in combinations(range(len(networks)), 2):
-        joined = _joined(networks[one], networks[other])
-        if joined is not None:
-            found = add(*(part for n, part in enumerate(term.terms) if n not in (one, other)), joined)
-            if sum(parts_cost(found).values()) <= work:
-                yield found
+        rest = [part for n, part in enumerate(term.terms) if n not in (one, other)]
+        sums = (add(*rest, joined) for joined in _joined(networks[one], networks[other]))
+        found = next((found for found in sums if sum(parts_cost(found).values()) <= work), None)
+        if found is not None:
+            yield found
 
 
-def _joined(one: SummedProduct, other: SummedProduct) -> Term | None:
-    """The sum of two networks as one, in the naming that makes most of their factors equal; None if none is."""
-    best: tuple[int, Term] | None = None
+def _joined(one: SummedProduct, other: SummedProduct) -> Iterator[Term]:
+    """The sum of two networks as one, first in the naming that makes most of their factors equal.
+
+    That may leave sums of outer products: `Σ X[e,j] X[i,l] X[k,d] (A[j,i] B[l,k] + B[j,i] A[l,k])` is more work than
+    `Σ X[e,j] X[k,d] (Σ A[j,i] X[i,l] B[l,k] + …)`.
+    """
+    found: dict[tuple[Term, ...], tuple[Renaming, list[Addend]]] = {}
     for naming in _namings(one, other):
         renamed = tuple(substitute(factor, naming) for factor in other.factors)
         common, rests = common_factors([one.factors, renamed])
-        shared = [index for index in one.indices if any(index in factor.free for factor in common)]
         bounded = any(isinstance(factor, Guard) for rest in rests for factor in rest)  # a Σ that another's would widen
-        if bounded or not common or len(common) <= (best[0] if best else 0):
-            continue
+        if common and not bounded:
+            found.setdefault(tuple(common), (naming, rests))
+    for parts, (naming, rests) in sorted(found.items(), key=lambda item: -len(item[0]))[:MOST_JOINED]:
+        shared = [index for index in one.indices if any(index in factor.free for factor in parts)]
         own = [index for index in one.indices if index not in shared]
         others = [naming.get(index, index) for index in other.indices if naming.get(index, index) not in shared]
         sums = (mul(one.number, _over(own, rests[0])), mul(other.number, _over(others, rests[1])))
-        best = len(common), total(tuple(shared), mul(*common, *primitive(joined_networks(add(*sums)))))
-    return best[1] if best else None
+        outside = [factor for factor in parts if factor.free.isdisjoint(shared)]
+        inside = [factor for factor in parts if factor not in outside]
+        yield mul(*outside, total(tuple(shared), mul(*inside, *primitive(joined_networks(add(*sums))))))
 
 
 def _over(indices: Sequence[Var], factors: Sequence[Term]) -> Term:

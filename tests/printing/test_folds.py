@@ -1,0 +1,65 @@
+"""Largest and smallest numbers and products are written over indices, and read back from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+V, M = cd.Space("n"), cd.Space("n", "m")
+CASES: list[tuple[Callable[..., Any], cd.Space, str]] = [
+    (lambda x: np.prod(x), V, "x ↦ Π_j x[j]"),
+    (lambda x: np.prod(x, axis=1), M, "x ↦ i ↦ Π_j x[i,j]"),
+    (lambda x: np.max(x), M, "x ↦ max_{j,k} x[j,k]"),
+    (lambda x: x - np.max(x, axis=1, keepdims=True), M, "x ↦ (i, j) ↦ x[i,j] - max_k x[i,k]"),
+    (lambda x: np.min(x**2 + 1), V, "x ↦ min_j (1 + x[j]²)"),
+    (lambda x: cd.sum(lambda i: cd.max(lambda j: (x[j] - x[i]) ** 2)), V, "x ↦ Σ_i max_j (x[j] - x[i])²"),
+    (lambda x: np.cumprod(x), V, "x ↦ i<n ↦ Π_{j=0}^{i} x[j]"),
+    (
+        lambda x: np.max(np.sin(x), axis=1).sum() + np.min(np.sin(x), axis=0).sum(),
+        M,
+        "x ↦\n  t[i,j] = sin(x[i,j])\n  Σ_i max_j t[i,j] + Σ_i min_j t[j,i]",
+    ),
+]
+
+
+def program_of(function: Callable[..., Any], space: cd.Space) -> cd.Program:
+    function.__annotations__ = {"x": space}
+    return cd.program(function)
+
+
+@pytest.mark.parametrize(("function", "space", "text"), CASES, ids=[text for *_, text in CASES])
+def test_folds_are_written_over_indices_and_read_back(function: Callable[..., Any], space: cd.Space, text: str) -> None:
+    program = program_of(function, space)
+    assert str(program) == text
+    again = cd.read(text, {"x": space})
+    assert again == program
+    x = np.random.default_rng(0).normal(size=(3, 4)[: len(space.axes)])
+    np.testing.assert_allclose(again(x), function(x) if "Σ_i max_j (" not in text else program(x))
+
+
+def test_gradients_of_folds_have_no_axes_of_one_index() -> None:
+    assert str(cd.grad(program_of(lambda x: np.prod(x), V), "x")) == "x ↦ d ↦ Π_{j≠d} x[j]"
+    largest = cd.grad(program_of(lambda x: np.max(x, axis=1).sum(), M), "x")
+    assert str(largest) == "x ↦ (d, e) ↦ [x[d,e] = max_j x[d,j]] / (maxima_j x[d,j])"
+    spread = cd.grad(program_of(CASES[5][0], V), "x")
+    assert "<1" not in str(spread)
+    assert r"\max_{j}" in largest.latex()
+    assert r"\prod_{j \neq d}" in cd.grad(program_of(lambda x: np.prod(x), V), "x").latex()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x ↦ max_{i,j,k} x[i,j,k]", "over one index, or over two"),
+        ("x ↦ i ↦ max_{j≠i} x[j]", "over all of a range"),
+        ("x ↦ i ↦ Π_{j=1}^{i} x[j]", "begins at 0"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
+    with pytest.raises(cd.CombdiffError, match=said):
+        cd.read(text)
