@@ -8,6 +8,7 @@ Tests marked `needs("torch")` are left out where PyTorch is not installed, and a
 """
 
 import gc
+import importlib.metadata
 import importlib.util
 import os
 from collections import Counter, defaultdict
@@ -32,9 +33,13 @@ settings.load_profile("repeatable")
 # on the tests before it, and on every number in the package.
 providers._get_local_constants = providers.Constants
 
-# Compiling takes most of JAX's time here, and what is compiled runs once.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
-
+# Compiling takes most of JAX's time here, and what is compiled runs once. A version that does not know a flag ends the
+# process, so that the newer flags are given to the versions on which they were tried.
+XLA_FLAGS = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
+if importlib.util.find_spec("jaxlib") and importlib.metadata.version("jaxlib").startswith("0.10."):
+    XLA_FLAGS += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_use_xnnpack=false"]
+    XLA_FLAGS += ["--xla_cpu_parallel_codegen_split_count=1"]
+os.environ.setdefault("XLA_FLAGS", " ".join(XLA_FLAGS))
 
 # Terms are many small objects that live long: looking for cycles among them at every turn takes a tenth of the time.
 gc.set_threshold(200_000, 20, 50)

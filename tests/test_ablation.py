@@ -148,8 +148,13 @@ def without_section(start: str) -> tuple[RuleFile, ...]:
 
 @pytest.fixture
 def own_egraphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No e-graph of other laws is kept for later tests, nor what was simplified with them."""
+    """No e-graph of other laws is kept for later tests."""
     monkeypatch.setattr(saturation, "_local", type(saturation._local)())
+
+
+@pytest.fixture
+def own_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is simplified in another way is not kept for later tests."""
     monkeypatch.setattr(
         pipeline, "simplified_once", lambda term, rules, known, do: do(term, rules, known), raising=False
     )
@@ -298,7 +303,7 @@ def shown(case: Any) -> str:
     return cd.grad(ORBITALS, "C").matrix() if case is ORBITALS else str(transform(cd.program(case), "x"))
 
 
-@pytest.mark.usefixtures("own_egraphs")
+@pytest.mark.usefixtures("own_memory")
 @pytest.mark.parametrize("name", NORMAL_FORM)
 def test_steps_of_the_normal_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a step the case is longer, or what it computes once has no name."""
@@ -324,7 +329,7 @@ WORK: dict[str, tuple[Any, str, Any, Any]] = {  # less of it, for the same text
 }
 
 
-@pytest.mark.usefixtures("own_egraphs")
+@pytest.mark.usefixtures("own_memory")
 @pytest.mark.parametrize("name", WORK)
 def test_steps_that_spare_the_egraph_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a step the largest e-graph of the case has a quarter as many rows again, at least."""
@@ -367,7 +372,7 @@ def test_every_module_of_the_normal_form_has_a_case() -> None:
     assert modules_of(normal_form) == (listed & modules_of(normal_form)) | PARTS_OF_OTHERS.keys()
 
 
-@pytest.mark.usefixtures("own_egraphs")
+@pytest.mark.usefixtures("own_egraphs", "own_memory")
 def test_canonical_names_end_the_saturation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without them the rounds go on, as terms equal up to the names of bound indices do not meet."""
 
@@ -432,6 +437,14 @@ def flops(plan: Plan) -> int:
     return sum(step.flops for step in cost(plan))
 
 
+def steps_done_over_and_over(plan: Plan) -> int:
+    return sum(len(inner.steps) for inner in plan.inner.values())
+
+
+def iterated(x: cd.Space("n"), w: cd.Space(2, "n"), s: cd.Space("T")):
+    return cd.scan(lambda state, v: (w[0] * state + v, None), x, s)[0]
+
+
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
     "solves": (solved, {"n": 100}, flops),
     "decompositions": (decomposed, {"n": 100}, flops),
@@ -439,6 +452,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "scaling": (scaled, {"m": 1000, "n": 10}, flops),
     "layouts": (contracted, {"n": 20}, peak),
     "masked products": (triangular, {"n": 100}, flops),
+    "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
     "structured": (gram, {"m": 1000, "n": 100}, flops),
@@ -465,7 +479,7 @@ def test_checkpoints_keep_a_limit_that_blocks_of_an_axis_do_not() -> None:
 
 
 def test_every_pass_has_a_case() -> None:
-    assert list(PASSES) == [each.name for each in (*passes.PLANNING, *passes.NATIVE)]
+    assert list(PASSES) == [each.name for each in (*passes.PLANNING, *passes.ITERATED, *passes.NATIVE)]
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -473,6 +487,7 @@ def test_passes_of_the_planner(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     case, sizes, figure = PASSES[name]
     expected = figure(planned(case, sizes))
     monkeypatch.setattr(planning, "PLANNING", tuple(each for each in passes.PLANNING if each.name != name))
+    monkeypatch.setattr(planning, "ITERATED", tuple(each for each in passes.ITERATED if each.name != name))
     monkeypatch.setattr(passes, "NATIVE", tuple(each for each in passes.NATIVE if each.name != name))
     assert figure(planned(case, sizes)) > expected
 

@@ -1,6 +1,7 @@
 """Kernels on NumPy's arrays: reads at affine positions, writes into arrays of zeros, sums up to a bound, solvers.
 
     _view(x, ((-1, (1, 1), 0),), (4, 3))        x of 5 elements: the 4 × 3 array of x[i + k − 1]
+    _shifted(x, (-1,), (5,))                    0, x[0], x[1], x[2], x[3]
     _running(x, 0, -1, np.arange(3))            x[0], x[0] + x[1], x[0] + x[1] + x[2]
     _search("root", "x", lambda x: (x**2 - 2, 2 * x), 1.0, float)     = 1.41421356…
 
@@ -53,6 +54,18 @@ def _view(array: Any, axes: Any, shape: Any) -> Any:
         for n in range(len(shape))
     ]
     return np.lib.stride_tricks.as_strided(array[tuple(origin)], shape, strides, writeable=False)
+
+
+def _shifted(array: Any, starts: Any, shape: Any) -> Any:
+    """array at positions start + t along each axis; zeros outside."""
+    result = np.zeros(shape, array.dtype)
+    inner, outer = [], []
+    for start, size, total in zip(starts, array.shape, shape, strict=True):
+        low, high = max(0, -start), min(total, size - start)
+        inner.append(slice(low, max(low, high)))
+        outer.append(slice(low + start, max(low, high) + start))
+    result[tuple(inner)] = array[tuple(outer)]
+    return result
 
 
 def _gather(array: Any, axes: Any, shape: Any) -> Any:

@@ -45,7 +45,7 @@ from combdiff.planning.operations import (
     SolveEquation,
     Step,
 )
-from combdiff.planning.passes.pipeline import PLANNING, rewritten_by
+from combdiff.planning.passes.pipeline import ITERATED, PLANNING, rewritten_by
 from combdiff.planning.plan import Layout, Plan, flops, patterns_of, pruned, with_patterns
 from combdiff.simplification import without_deltas
 from combdiff.status import stage
@@ -77,7 +77,8 @@ def make_plan(
     )
     plan = _extract(graph, chosen, draft)
     systems = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation | Iteration)]
-    return replace(plan, inner={system: make_plan(system, sizes, find_paths) for system in systems})
+    whole = replace(plan, inner={system: make_plan(system, sizes, find_paths) for system in systems})
+    return rewritten_by(whole, ITERATED)
 
 
 def _layout(body: Term, positions: Iterator[int]) -> Layout:

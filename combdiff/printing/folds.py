@@ -81,14 +81,14 @@ class FoldSign(Term):
 def with_folds(term: Term) -> Term:
     """The term with these functions written over indices."""
     nodes = list(postorder(term))
-    return _Writer(nodes, Names(term)).run(term) if any(map(_is_fold, nodes)) else term
+    return _FoldWriter(nodes, Names(term)).run(term) if any(map(_is_fold, nodes)) else term
 
 
 def _is_fold(term: Term) -> bool:
     return isinstance(term, Primitive) and term.name in FOLDS
 
 
-class _Writer:
+class _FoldWriter:
     """Rewrites one term; knows the tensors bound for such functions alone, and those with axes of one index."""
 
     def __init__(self, nodes: Sequence[Term], names: Names) -> None:

@@ -25,6 +25,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Pullback,
+    Range,
     Real,
     Space,
     Sum,
@@ -44,6 +45,7 @@ from combdiff.ir import (
     put_back,
     split,
     substitute,
+    subterms,
     type_of,
     uses,
 )
@@ -65,6 +67,7 @@ from combdiff.printing.chains import (
 )
 from combdiff.printing.contraction import Contraction, NoMatrixNotation
 from combdiff.printing.documents import Doc, FunctionCall, Marked, ResultRow, Sheet, Subscripted
+from combdiff.printing.folds import FoldSign
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened, unit_of
@@ -118,6 +121,14 @@ def _with_symmetries(term: Term) -> Term:
     return Let(tuple(bindings), substitute(term.body, known))
 
 
+def _has_untold_axis(value: Term) -> bool:
+    """Whether a definition repeats its elements along an axis of a size that only indices tell: t[i,j<1] = x[i]."""
+    return isinstance(value, Lambda) and any(
+        isinstance(index.type, Range) and isinstance(index.type.size, int) and index not in value.body.free
+        for index in value.parameters
+    )
+
+
 class _Notation:
     """Terms to chains; knows how the variables of the program are shown."""
 
@@ -127,7 +138,7 @@ class _Notation:
 
     def definition(self, var: Var, value: Term) -> tuple[Doc, Doc]:
         """`name = value`, with indices on both sides where the value has no matrix notation."""
-        if isinstance(value, AtStep):
+        if isinstance(value, AtStep) or _has_untold_axis(value):
             return self.layout.definition(var, value, self.scope)
         try:
             return self.layout.doc(var, self.scope), document(self.tensor(value))
@@ -147,6 +158,8 @@ class _Notation:
 
     def tensor(self, term: Term) -> Chain:
         """A scalar, vector or matrix."""
+        if any(isinstance(node, FoldSign) for node in subterms(term)):
+            raise NoMatrixNotation("a largest number or a product over indices")
         if isinstance(term, Lambda):
             if len(term.parameters) > 2 or not all(is_domain(p.type) for p in term.parameters):
                 raise NoMatrixNotation("a tensor of higher order")

@@ -183,7 +183,7 @@ class _Finding(Rewriting):
         if isinstance(term, Implicit | Scan | Let):
             return False
         if isinstance(term, Mul):
-            return self._shortened(self._quotient(term)) is not None
+            return self._has_sides(self._quotient(term))
         return self._root(term) is not None
 
     def _root(self, term: Term) -> tuple[Sides, Fraction] | None:
@@ -206,8 +206,8 @@ class _Finding(Rewriting):
             return term
         if isinstance(term, Add):
             return add(*map(self._written, self._joined(term)))
-        if isinstance(term, Mul) and (found := self._shortened(self._quotient(term))):
-            return found
+        if isinstance(term, Mul) and self._has_sides(quotient := self._quotient(term)):
+            return self._written(quotient)
         if root := self._root(term):
             return function("power", self._length(root[0]), Number(exact(root[1])))
         children = tuple(map(self.value, term.children))
@@ -248,18 +248,18 @@ class _Finding(Rewriting):
             above.update({base: power for base, power in powers if power > 0})
         return _Quotient(number, above, below, tuple(rest))
 
-    def _shortened(self, quotient: _Quotient) -> Term | None:
-        """A product with quotients of sides by hypotenuses in it; None where it needs none.
+    def _has_sides(self, quotient: _Quotient) -> bool:
+        """Whether a product has sides of what it is divided by that may overflow.
 
-        x / (1 + x²) does not: it is 0 at worst where the square overflows.
+        In x / (1 + x²) none does: it is 0 at worst where the square overflows.
         """
         for sides in quotient.below:
             least = 2 if any(map(is_positive, sides)) else 1
             degrees = [quotient.above[side] for side in sides]
             degrees += [self._degree(base, sides) for base in quotient.above]
             if max(degrees, default=0) >= least:
-                return self._written(quotient)
-        return None
+                return True
+        return False
 
     def _degree(self, base: Term, sides: Sides) -> int:
         """How many sides are multiplied in a term of a sum, at most."""

@@ -14,7 +14,7 @@ Invariant: every input ends in a Sheet with a place for each document in it, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -164,11 +164,12 @@ D = TypeVar("D", bound=Doc)
 
 @dataclass(frozen=True)
 class Formula:
-    """A text as documents; `spans` has the place of each by its id."""
+    """A text as documents; `spans` has the place of each by its id, `documents` are all that are part of the sheet."""
 
     text: str
     sheet: Sheet
     spans: dict[int, Span]
+    documents: tuple[Any, ...] = ()
 
     def error(self, message: str, doc: Doc, hint: str = "") -> TextError:
         """What is wrong with a part of the text."""
@@ -182,21 +183,43 @@ def parser() -> Lark:
     return lark_parser(GRAMMAR)
 
 
-def formula(text: str) -> Formula:
-    """What a text says. Raises TextError with the place where it is not of the language."""
+def formula(text: str, names: Iterable[str] = ()) -> Formula:
+    """What a text says; `names` are those of tensors.
+
+    Raises TextError with the place where it is not of the language.
+    """
     refuse_large(text)
     lark = parser()
     from lark import UnexpectedInput
 
     try:
-        tree = lark.parse(_marked(text))
+        tree = lark.parse(_marked(_with_own_mod(text, names)))
     except UnexpectedInput as problem:
         raise _syntax_error(text, problem) from None
     builder = _FormulaBuilder(text)
-    return Formula(text, builder.sheet(tree), builder.spans)
+    sheet = builder.sheet(tree)
+    return Formula(text, sheet, builder.spans, tuple(builder.made))
 
 
 # --- characters ----------------------------------------------------------------------------------------------------
+
+
+OWN_MOD = "ｍod"  # a tensor that is called mod, where that is no operator
+
+
+def _with_own_mod(text: str, names: Iterable[str]) -> str:
+    """The text with a tensor `mod` told from the operator, which stands before a size that ends a form: `k mod n ↦`."""
+    head = re.match(r"\s*\(?([\w\s,]*)\)?\s*(?:↦|\|?->)", text)
+    tensors = {*names, *(name.strip() for name in (head[1].split(",") if head else ()))}
+    if "mod" not in tensors:
+        return text
+
+    def told(match: re.Match[str]) -> str:
+        before, size = text[: match.start()][-2:], match["size"]
+        is_operator = re.fullmatch(r"[\w\])] ", before) and size and (size.isdigit() or size not in tensors)
+        return match[0] if is_operator else match[0].replace("mod", OWN_MOD, 1)
+
+    return re.sub(r"\bmod\b(?: (?P<size>\w+)(?=\s*[,)\]}↦=]))?", told, text)
 
 
 def _marked(text: str) -> str:
@@ -479,7 +502,7 @@ class _FormulaBuilder:
         return Literal(int(token) if token.isdigit() else float(token))
 
     def _name(self, token: Token) -> Doc:
-        return Name(str(token))
+        return Name("mod" if token == OWN_MOD else str(token))
 
     def _derivative(self, sign: Token, name: Token) -> Doc:
         inner = self._at(None, Name(str(name)))

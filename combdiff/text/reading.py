@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations, pairwise, permutations
 from math import inf, nan, pi
 from typing import Any
@@ -25,6 +25,7 @@ from combdiff.ir import (
     MATRIX_TABLE,
     MINUS_ONE,
     ONE,
+    OPPOSITES,
     TABLE,
     Apply,
     Coordinate,
@@ -62,6 +63,7 @@ from combdiff.ir import (
     negate,
     power,
     power_of,
+    relation,
     size_sum,
     substitute,
     total,
@@ -120,6 +122,16 @@ OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in 
 CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", "solve", "root", "argmin"}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 SIZES = "nmkpqrs"
+RELATIONS = {
+    "<": ("less", False),
+    "≤": ("less_equal", False),
+    "=": ("equal", False),
+    ">": ("less", True),
+    "≥": ("less_equal", True),
+    "≠": ("not_equal", False),
+}
+"""Comparisons of numbers as relations, some with their sides exchanged."""
+STRICT = {"≥": "<", "≤": ">"}  # what is a comparison's opposite where both stand in a text
 MOST_GUESSED = 8  # vectors without a Space of which some are tried as scalars
 MOST_POWERS = 64  # of a matrix, which is written out as a product
 
@@ -143,7 +155,7 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
     declared, rest = declarations(text)
     known = {**(spaces or {}), **declared}
     try:
-        return _PrintReader(formula(rest), known).program()
+        return _PrintReader(formula(rest, known), known).program()
     except TextError:
         if (found := _with_scalars(rest, known)) is None:
             raise
@@ -357,7 +369,7 @@ class _PrintReader:
         """The groups of parameters, and the result with the indices that it is a tensor of."""
         if defined or not groups:
             return groups, result
-        kept = 1
+        kept = 0 if self._are_indices(groups[0]) else 1
         while kept < len(groups) and all(isinstance(doc, Name) and doc.name in self.spaces for doc in groups[kept]):
             kept += 1
         for group in reversed(groups[kept:]):
@@ -366,6 +378,14 @@ class _PrintReader:
             self.source.spans[id(result)] = self.source.spans.get(id(group[0]), self.source.spans[id(inner)])
             self._held.append(result)
         return groups[:kept], result
+
+    def _are_indices(self, group: tuple[Doc, ...]) -> bool:
+        """Whether the first names before ↦ are indices of the result, as in matrix notation: others have Spaces."""
+        named = {doc.name for doc in group if isinstance(doc, Name)}
+        if len(named) < len(group):
+            return True
+        used = any(isinstance(doc, Name) and doc.name in self.spaces for doc in self.source.documents)
+        return used and named.isdisjoint(self.spaces)
 
     _held: list[Doc] = field(default_factory=list)
 
@@ -859,7 +879,7 @@ class _PrintReader:
             raise self.source.error(f"there is no function {name}", doc)
         if row.arity != len(given):
             raise self.source.error(f"{name} takes {row.arity} arguments, not {len(given)}", doc)
-        return self.elementwise(doc, lambda *terms: function(name, *terms), given)
+        return self.elementwise(doc, lambda *terms: function(name, *terms), given, scalars=True)
 
     def _matrix(self, doc: Doc, scope: Scope) -> Denotation:
         """What a matrix function is of: a parameter of which nothing else tells the order is a matrix."""
@@ -1083,9 +1103,34 @@ class _PrintReader:
                 raise self.source.error("a modulus is a whole number", doc)
             number = modulus.real
             return [lambda: indicator(affine([(_form(form), 1), (_form(rest), -1)]), number)]
-        forms = [self._known_form(side, scope) for side in doc.sides]
+        known = [self.form(side, scope) for side in doc.sides]
+        forms = [form for form in known if form is not None]
+        if len(forms) < len(known):
+            return self._relations(doc, scope)
         found = zip(forms, doc.signs, forms[1:], strict=False)
         return [lambda one=one, sign=sign, two=two: _compared(one, sign, two) for one, sign, two in found]  # type: ignore[misc]
+
+    def _relations(self, doc: Comparison, scope: Scope) -> Iterable[Callable[[], Term]]:
+        """The relations of numbers in a chain of comparisons.
+
+        `a ≥ b` beside `a < b` is what holds where that does not, also where one of the two is no number.
+        """
+        values = [self.scalar(side, scope) for side in doc.sides]
+        for n, sign in enumerate(doc.signs):
+            if sign not in RELATIONS:
+                raise self.source.error(f"numbers are not compared by {sign}", doc)
+            name, mirrored = RELATIONS[sign]
+            if sign in STRICT and (doc.sides[n], STRICT[sign], doc.sides[n + 1]) in self.compared:
+                strict, mirrored = RELATIONS[STRICT[sign]]
+                name = OPPOSITES[strict]
+            sides = values[n + 1 : n - 1 if n else None : -1] if mirrored else values[n : n + 2]
+            yield lambda name=name, sides=sides: relation(name, *(side.element(()) for side in sides))  # type: ignore[misc]
+
+    @cached_property
+    def compared(self) -> set[tuple[Doc, str, Doc]]:
+        """All comparisons of two sides in the text."""
+        chains = [doc for doc in self.source.documents if isinstance(doc, Comparison)]
+        return {each for doc in chains for each in zip(doc.sides, doc.signs, doc.sides[1:], strict=False)}
 
 
 # --- terms ---------------------------------------------------------------------------------------------------------

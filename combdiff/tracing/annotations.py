@@ -3,7 +3,8 @@
     def f(A: cd.Space("n", "n"), R: cd.Function(V)):      (Var("A", Space("n", "n")), Var("R", Function(V)))
 
 Annotations may be strings (as under `from __future__ import annotations`); their names are looked up where the
-function is written, locals of the enclosing functions included.
+function is written, locals of the enclosing functions included. `Annotated[Any, cd.Space("n")]` is what type checkers
+take for a Space.
 
 Invariant: every parameter has a type; a function with one that has none is refused with the corrected line.
 """
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import FunctionType
-from typing import Any
+from typing import Annotated, Any, get_origin
 
 from combdiff.errors import Location, TraceError
 from combdiff.ir import Function, Space, Var, names_in
@@ -33,6 +34,7 @@ def parameters_of(function: FunctionType, location: Location) -> tuple[Var, ...]
         if isinstance(annotation, str):
             namespace = namespace or _namespace(function)
             annotation = _evaluated(annotation, namespace, name, location)
+        annotation = _annotated(annotation)
         plain = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         if isinstance(annotation, Space | Function) and plain and parameter.default is parameter.empty:
             found[name] = annotation
@@ -43,6 +45,12 @@ def parameters_of(function: FunctionType, location: Location) -> tuple[Var, ...]
             location=location,
         )
     return tuple(Var(name, type_) for name, type_ in found.items())
+
+
+def _annotated(annotation: object) -> object:
+    """The Space of `Annotated[Any, cd.Space("n")]`, which type checkers take; other annotations as they are."""
+    told = getattr(annotation, "__metadata__", ()) if get_origin(annotation) is Annotated else ()
+    return next((each for each in told if isinstance(each, Space | Function)), annotation)
 
 
 def _fault(parameter: inspect.Parameter, annotation: object) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from combdiff.errors import TypeMismatchError
 from combdiff.tracing import functions as cd
-from combdiff.tracing.numpy_protocol import HANDLERS
+from combdiff.tracing.numpy_protocol import HANDLERS, SCIPY_HANDLERS
 from combdiff.tracing.truths import where
 from combdiff.tracing.values import Value, traced
 
@@ -94,8 +94,26 @@ def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
     return (traced(x1).conj() * x2).sum(axis)
 
 
+def _special(name: str, *values: Any) -> Any:
+    return SCIPY_HANDLERS[name](*values)
+
+
+def _rel_entr(x: Any, y: Any) -> Any:
+    """x log(x / y), each logarithm by itself, so that neither quotient nor product leaves the range of numbers."""
+    return _special("xlogy", x, x) - _special("xlogy", x, y)
+
+
+SCIPY_HANDLERS.update(
+    {
+        "beta": lambda a, b: _special("gamma", a) * _special("gamma", b) / _special("gamma", a + b),
+        "entr": lambda x: -_special("xlogy", x, x),
+        "rel_entr": _rel_entr,
+        "kl_div": lambda x, y: _rel_entr(x, y) - x + y,
+    }
+)
 HANDLERS.update(
     {
+        np.copy: lambda a, order="K", subok=False: traced(a),
         np.fabs: cd.abs,
         np.degrees: lambda x: x * (180 / math.pi),
         np.rad2deg: lambda x: x * (180 / math.pi),

@@ -14,10 +14,11 @@ raises TraceError.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -264,6 +265,41 @@ def as_domain(given: object, name: str) -> Domain:
         ) from None
 
 
+# What to write for SciPy's functions that compute with numbers at once; for those of a module without one, its own.
+_FOR_SCIPY = {
+    **{f"special.{name}": f"cd.{name}" for name in ("logsumexp", "softmax", "polygamma")},
+    "special.log_softmax": "x - cd.logsumexp(x)",
+    "special.multigammaln": "the sum of cd.gammaln(a - j / 2) over j < d, plus d (d - 1) / 4 log π",
+    **{f"linalg.{name}": f"cd.{name}" for name in ("expm", "sqrtm")},
+    "linalg.logm": "V @ np.diag(np.log(w)) @ V.T with w, V = np.linalg.eigh(A), for a symmetric matrix",
+    "linalg.solve_triangular": "np.linalg.solve(L, b)",
+    "signal.convolve2d": "cd.tensor(lambda i, j: cd.sum(lambda k, l: x[i + k, j + l] * w[k, l]))",
+    "special": "the function of cd or NumPy, or a rule file with a ufunc of scipy.special and its derivative",
+    "linalg": "np.linalg has most of these functions",
+    "signal": "np.convolve and np.correlate, or cd.sum over the shifts",
+    "stats": "write out the density: scipy.special has its functions, xlogy, gammaln, ndtr, …",
+}
+
+
+_LIBRARIES = ("scipy", "numpy", __name__.partition(".")[0])
+
+
+def scipy_function(frame: FrameType | None) -> tuple[str, str] | None:
+    """The function of SciPy's in which a frame runs, and what to write in its place; None where there is none."""
+    found = None
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES:
+        path = frame.f_globals["__name__"].split(".")
+        if path[0] == "scipy" and path[1] in _FOR_SCIPY and not frame.f_code.co_name.startswith("_"):
+            found = f"{path[1]}.{frame.f_code.co_name}"
+        elif path[:3] == ["scipy", "_lib", "_util"] and "f" in frame.f_locals:  # a function that is made to take stacks
+            wrapped = frame.f_locals["f"]
+            found = f"{wrapped.__module__.split('.')[1]}.{wrapped.__name__}"
+        frame = frame.f_back
+    if found is None:
+        return None
+    return f"scipy.{found}", _FOR_SCIPY.get(found) or _FOR_SCIPY.get(found.partition(".")[0], "compute it outside")
+
+
 class TracedValue:
     """Base of everything a traced function computes with: Python can ask it for no number, truth value or item."""
 
@@ -271,6 +307,13 @@ class TracedValue:
     is_mask = False
 
     def _refuse(self, use: str, hint: str) -> NoReturn:
+        if asking := scipy_function(sys._getframe(1)):
+            name, hint = asking
+            raise UnsupportedError(
+                f"{name} is not supported in a program: it asks for numbers, and a {self.kind} has none while the "
+                "program is traced",
+                hint=hint,
+            )
         raise TraceError(f"{use} a {self.kind}, which has no value while the program is traced", hint=hint)
 
     def __bool__(self) -> bool:

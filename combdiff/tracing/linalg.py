@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -213,8 +213,15 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return HANDLERS[np.diagonal](a, offset, axis1, axis2).sum(-1)
 
 
-def _slogdet(a: Any) -> tuple[Any, Any]:
-    return _signdet(a), logdet(a)
+class _Slogdet(NamedTuple):
+    """What NumPy's slogdet gives, under its names."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def _slogdet(a: Any) -> _Slogdet:
+    return _Slogdet(_signdet(a), logdet(a))
 
 
 HANDLERS.update(

@@ -100,6 +100,11 @@ def refusal(name: str, function: Any) -> UnsupportedError:
     if function in REFUSED:
         reason, hint = REFUSED[function]
         return UnsupportedError(f"{name} is not supported in a program: {reason}", hint=hint)
+    if name.startswith("scipy.special."):
+        return UnsupportedError(
+            f"{name} is not supported in a program: its derivative is not in the table",
+            hint="a rule file adds a ufunc of scipy.special by its name and derivative: rules/README.md",
+        )
     return UnsupportedError(
         f"{name} is not supported in a program",
         hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",
@@ -109,8 +114,8 @@ def refusal(name: str, function: Any) -> UnsupportedError:
 def _name_of(function: Any) -> str:
     """What users call a function of NumPy's, or a ufunc of SciPy's special functions."""
     name = function.__name__
-    if getattr(sys.modules.get("scipy.special"), name, None) is function:
-        return f"scipy.special.{name}"
+    if isinstance(function, np.ufunc) and getattr(np, name, None) is not function and "scipy.special" in sys.modules:
+        return f"scipy.special.{name.lstrip('_')}"
     return f"np.linalg.{name}" if getattr(function, "__module__", "") == "numpy.linalg" else f"np.{name}"
 
 

@@ -37,7 +37,7 @@ SPACES = {
     "swapped": S(cd.Symmetric("b"), cd.Symmetric("b"), symmetry=["w[a,b] = w[b,-a]"]),
 }
 SIZES = {"n": 3, "m": 2, "b": 1}
-QUICK = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def objective(space: Space, actions: tuple[Action, ...], quartic: bool) -> cd.Program:

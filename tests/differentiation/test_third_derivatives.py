@@ -136,7 +136,7 @@ def test_complex_third_derivatives_are_pairs_of_pairs(mode: str) -> None:
         close(zzz, zzz.transpose(order), 1e-12)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 def test_unsimplified_complex_third_derivatives(mode: str) -> None:
     z = complexes(2)

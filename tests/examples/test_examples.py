@@ -142,7 +142,11 @@ SHOWN = {
 
 
 ALONE = ("quadratic_form", "hartree_fock", "sharding")  # the last asks JAX for eight devices before it starts
-NEEDS = {"hartree_fock": pytest.mark.needs("pyscf"), "newton_logistic": pytest.mark.needs("sklearn")}
+NEEDS = {
+    "hartree_fock": pytest.mark.needs("pyscf"),
+    "newton_logistic": pytest.mark.needs("sklearn"),
+    "perceptron": pytest.mark.thorough,
+}
 
 
 def run(script: str, cwd: Path, *arguments: str) -> str:

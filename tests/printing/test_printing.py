@@ -25,6 +25,7 @@ from combdiff.ir.substitution import apply, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
     ONE,
+    Add,
     Apply,
     Lambda,
     Let,
@@ -585,6 +586,14 @@ def test_a_minus_before_a_broken_sum_stands_before_each_term() -> None:
     shown = text(Lambda((i,), Mul((MINUS_ONE, long))), 60)
     assert shown.splitlines()[0] == "i ↦"
     assert all(line.lstrip().startswith("-") for line in shown.splitlines()[1:])
+
+
+def test_a_minus_turns_the_difference_that_it_stands_before() -> None:
+    difference = Add((a, negate(z)))
+    assert text(Mul((MINUS_ONE, difference))) == "z - a"
+    assert text(Mul((Number(-2), difference, xi))) == "2 x[i] (z - a)"
+    assert text(Mul((MINUS_ONE, divide(difference, xi)))) == "(z - a) / x[i]"
+    assert text(Add((xi, Mul((MINUS_ONE, difference, xi))))) == "x[i] - x[i] (a - z)"
 
 
 def test_quotients_functions_and_sums_are_broken_where_they_are_long() -> None:

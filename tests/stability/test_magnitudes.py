@@ -215,6 +215,17 @@ def test_quotients_by_guarded_hypotenuses(size: float) -> None:
     np.testing.assert_allclose(cd.hvp(f, "x")(x, y, v), [3 * 3 * 64 / 5**5, 0, 0], rtol=1e-14)
 
 
+def test_sides_that_are_bound() -> None:
+    """A side is bound before its hypotenuse is: looking for quotients binds nothing."""
+
+    @cd.program
+    def f(x: cd.Space("n", "n")):
+        t = cd.erf(1 + x[0, 0])
+        return cd.sum(lambda j: cd.sin(t * x[j, 0] / (2 + t**2)), j="n")
+
+    assert cd.testing.check_routes(f, x=[[0.7, 0.1], [0.2, 0.3]]) < 1e-6
+
+
 @pytest.mark.parametrize("library", BACKENDS)
 def test_infinities_in_sigmoids_and_maxima(library: str) -> None:
     """A slope of 0 at both ends; halves where two infinite numbers are equal."""

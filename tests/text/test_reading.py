@@ -12,6 +12,7 @@ from strategies import Case, assert_reads_back, programs
 
 import combdiff as cd
 from combdiff.ir.domains import Function, Real
+from combdiff.text.places import TextError
 
 Vector, Square, Scalar = cd.Space("n"), cd.Space("n", "n"), cd.Space()
 Complex = cd.Space("n", dtype=complex)
@@ -97,6 +98,70 @@ def test_what_no_tensor_tells_is_written(program: cd.Program) -> None:
     arrays = {p: rng.normal(size=[5] * p.type.order) for p in program.term.parameters}
     assert_reads_back(program.term, arrays, {"n": 5, "B": 2})
     assert cd.read(str(program), {p.name: p.type for p in program.parameters}) == program
+
+
+# --- comparisons of values, extremes, and a tensor that is called as an operator -----------------------------------
+
+CYCLE = cd.Space(cd.Cyclic("n"))
+CHOICES = {
+    "pieces": lambda x: np.where(x > 0, x**2, -x).sum(),
+    "huber": lambda x: np.where(np.abs(x) < 1, x**2, np.abs(x) - 0.5).sum(),
+    "largest": lambda x: np.where(x > np.max(x) * 0.5, x, 0).sum() * np.min(x),
+    "masked": lambda x: cd.max(lambda j: cd.where(j <= 1, x[j], -np.inf)),
+    "even": lambda x: cd.sum(lambda i: cd.where(i % 2 == 0, x[i] ** 2, 0)),
+    "clipped": lambda x: np.clip(x, -1, 1).sum() + np.maximum(x, 0).sum(),
+}
+
+
+def check_prints(program: cd.Program, arrays: dict[str, np.ndarray]) -> None:
+    """Index notation at three widths, and matrix notation, are the program."""
+    given = {p: arrays[p.name] for p in program.term.parameters}
+    for width in (20, 100, 200):
+        assert_reads_back(program.term, given, {"n": 4}, width)
+    spaces = {p.name: p.type for p in program.term.parameters}
+    expected = program(**arrays) if len(given) == len(arrays) else program(**{p.name: v for p, v in given.items()})
+    found = cd.read(str(program.matrix()), spaces)(**{p.name: v for p, v in given.items()})
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_comparisons_of_values_read_back(name: str) -> None:
+    form = CHOICES[name]
+
+    @cd.program
+    def f(x: Vector):
+        return form(x)
+
+    x = np.array([0.5, -2.0, 1.5, 0.25])
+    check_prints(f, {"x": x})
+    check_prints(cd.grad(f), {"x": x})
+    assert cd.read(str(f)) == f
+
+
+def test_a_comparison_and_its_opposite_add_up_to_one() -> None:
+    """Where x is no number too: `[x ≥ 0]` beside `[x < 0]` is what that is not."""
+    found = cd.read("x ↦ i ↦ [x[i] < 0] + 2 [x[i] ≥ 0]")
+    np.testing.assert_array_equal(found(np.array([-1.0, 0.0, np.nan])), [1, 2, 2])
+    alone = cd.read("x ↦ i ↦ 2 [x[i] ≥ 0] + [x[i] = 3] + [x[i] ≠ 3]")
+    np.testing.assert_array_equal(alone(np.array([-1.0, 3.0, np.nan])), [1, 3, 1])
+
+
+def test_a_tensor_called_mod() -> None:
+    """It stands beside the operator, `k mod n`."""
+
+    @cd.program
+    def f(mod: Vector, x: CYCLE):
+        return cd.sum(lambda i: x[i] ** 2 * x[i - 2]) * mod.sum() + cd.sum(lambda i: cd.where(i % 2 == 0, mod[i], 0))
+
+    arrays = {"mod": np.arange(4.0), "x": np.array([1.0, -2.0, 0.5, 3.0])}
+    for program in (f, cd.grad(f, "x"), cd.grad(f, "mod")):
+        check_prints(program, arrays)
+        assert cd.read(str(program), {"mod": Vector, "x": CYCLE}) == program
+
+
+def test_what_compares_nothing_is_refused() -> None:
+    with pytest.raises(TextError, match="numbers are not compared by ∈"):
+        cd.read("x ↦ Σ_i [2 x[i] ∈ x[i]] x[i]")
 
 
 def test_maps_and_fields_read_back() -> None:

@@ -289,3 +289,12 @@ def test_a_refusal_is_a_sentence_of_its_own() -> None:
     ):
         with pytest.raises(cd.CombdiffError, match=reason):
             _program([spelling], [[1]])
+
+
+def test_slogdet_has_numpys_names_and_copies_are_the_tensor() -> None:
+    @cd.program
+    def f(A: cd.Space(3, 3)):
+        return np.linalg.slogdet(A).logabsdet * np.linalg.slogdet(A).sign + np.copy(A).sum()
+
+    A = np.random.default_rng(0).normal(size=(3, 3))
+    np.testing.assert_allclose(f(A), np.prod(np.linalg.slogdet(A)) + A.sum())

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import TORCH, back, convert, double_precision, on
-from scipy import special
+from scipy import linalg, signal, special, stats
 from strategies import ORDERED
 
 import combdiff as cd
@@ -272,3 +272,37 @@ def test_rule_files_name_functions_of_scipy(tmp_path: Path) -> None:
         rules.write_text(SPENCE.replace("NAME", name), encoding="utf-8")
         with pytest.raises(cd.RuleError, match=f"SciPy has no element-wise function '{name}'"):
             cd.primitive("spence", rules=[rules])
+
+
+def test_entropies_and_beta_are_written_by_other_functions() -> None:
+    @cd.program
+    def f(x: V, y: V):
+        both = special.rel_entr(x, y) + special.kl_div(x, y)
+        return cd.sum(lambda i: both[i] + special.entr(x)[i] * special.beta(x, y)[i])
+
+    expected = special.rel_entr(X, Y) + special.kl_div(X, Y) + special.entr(X) * special.beta(X, Y)
+    np.testing.assert_allclose(f(X, Y), expected.sum(), rtol=1e-12)
+    cd.testing.check_grad(f, "x", x=X, y=Y)
+
+
+@pytest.mark.parametrize(
+    ("function", "said", "written"),
+    [
+        (special.logsumexp, "scipy.special.logsumexp is not supported", "cd.logsumexp"),
+        (special.log_softmax, "scipy.special.log_softmax is not supported", "x - cd.logsumexp"),
+        (lambda x: special.polygamma(1, x), "scipy.special.polygamma is not supported", "cd.polygamma"),
+        (special.y0, "scipy.special.y0 is not supported in a program: its derivative", "a rule file adds"),
+        (special.zeta, "scipy.special.riemann_zeta is not supported", "a rule file adds"),
+        (lambda x: linalg.expm(x[:, None] * x), "scipy.linalg.expm is not supported", "cd.expm"),
+        (lambda x: linalg.solve(x[:, None] * x, x), "scipy.linalg.solve is not supported", "np.linalg"),
+        (stats.norm.logpdf, "scipy.stats.logpdf is not supported", "write out the density"),
+        (lambda x: signal.convolve(x, np.ones(2)), "scipy.signal.convolve is not supported", "np.convolve"),
+    ],
+)
+def test_functions_of_scipy_that_ask_for_numbers_are_refused_by_name(function: Any, said: str, written: str) -> None:
+    def f(x: V):
+        return function(x)
+
+    with pytest.raises(cd.UnsupportedError, match=said) as refused:
+        cd.program(f)
+    assert written in str(refused.value)

@@ -45,7 +45,8 @@ def test_values_and_derivatives(name: str) -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("backend", [TORCH, "jax", "dask"])
 def test_other_libraries_agree(backend: str) -> None:
-    gradient = cd.grad(_program(lambda A: sum(case(A) for name, case in CASES.items() if name != "total variation")))
+    total = _program(lambda A: sum(case(A) for name, case in CASES.items() if name != "total variation"))
+    gradient = cd.grad(total, simplify=False)
     with double_precision():
         found = back(on(backend, gradient)(convert(backend, A)))
     np.testing.assert_allclose(found, gradient(A), rtol=1e-8, atol=1e-10)

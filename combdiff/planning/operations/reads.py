@@ -38,6 +38,14 @@ class Read(View):
         along = [position.along() for position in self.positions]
         return None if None in along else tuple(n for n in along if n is not None)
 
+    def _shift(self) -> Pattern | None:
+        """The label along each axis, where each is read along one of its own, one by one from some start; else None."""
+        plain = all(p.divisor == 1 and not p.wrap and sorted(p.steps)[-1:] == [1] for p in self.positions)
+        along = [[n for n, size in enumerate(p.steps) if size] for p in self.positions]
+        labels = tuple(n for used in along for n in used)
+        alone = all(len(used) == 1 for used in along) and sorted(labels) == list(range(len(labels)))
+        return labels if plain and alone and all(len(p.steps) == len(labels) for p in self.positions) else None
+
     def places(self, labels: int) -> bool:
         """Whether every axis is read along one label of its own with steps 1/n, some n > 1."""
         along = [[n for n, size in enumerate(p.steps) if size] for p in self.positions]
@@ -104,6 +112,10 @@ class Read(View):
             return words.dialect.transposed(sliced, [labels.index(n) for n in range(len(labels))])
         if words.dialect.indexes and (text := wrapped_read(words, self.positions, operand, step)):
             return text
+        if words.dialect.strided and (order := self._shift()) is not None:
+            starts = tuple_text([words.form(position.start) for position in self.positions])
+            shifted = f"_shifted({operand}, {starts}, {words.shape([step.axes[n] for n in order])})"
+            return words.dialect.transposed(shifted, [order.index(n) for n in range(len(order))])
         strided = words.dialect.strided and all(position.divisor == 1 for position in self.positions)
         helper = "_view" if strided else "_gather"
         if "_place" in words.dialect.helpers() and self.places(len(step.axes)):

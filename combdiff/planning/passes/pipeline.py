@@ -2,8 +2,9 @@
 
     for each in PLANNING: print(each.name, each.reason)
 
-A pass is a function from plans to plans. `PLANNING` is done for every plan, before it is priced; `NATIVE` where arrays
-lie in this process's memory, as kernels and blocks that fit its caches are chosen there.
+A pass is a function from plans to plans. `PLANNING` is done for every plan, before it is priced, and `ITERATED` once
+what iterations do is planned; `NATIVE` where arrays lie in this process's memory, as kernels and blocks that fit its
+caches are chosen there.
 
 Invariant: no pass changes a value beyond rounding; one that is left out costs time or memory alone.
 """
@@ -20,6 +21,7 @@ from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.decompositions import decomposed_once
 from combdiff.planning.passes.factoring import factored
 from combdiff.planning.passes.fusion import fused
+from combdiff.planning.passes.invariants import done_before
 from combdiff.planning.passes.layouts import in_best_layout
 from combdiff.planning.passes.masked_products import within
 from combdiff.planning.passes.scaling import scaled_early
@@ -47,6 +49,7 @@ PLANNING = (
     Pass("layouts", "a symmetric argument is read where no copy is needed", in_best_layout),
     Pass("masked products", "nothing is multiplied where a condition fails", within),
 )
+ITERATED = (Pass("invariants", "what is the same in every step of an iteration is done once", done_before),)
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
 NATIVE = (
     Pass("axis orders", "arrays are made in the order of axes in which products read them", in_good_order),
