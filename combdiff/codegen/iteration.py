@@ -27,7 +27,7 @@ class IterationLoop:
 
     `states` and `slices` are the names that a step has for them, `outputs` the expressions of what it gives; `views`
     are slices that would keep the memory of a tensor that is dropped after the loop; `index`, `function` and the like
-    are new names.
+    are new names. `conditions` are truth values of which one fails where the steps may do nothing any more.
     """
 
     operation: Iteration
@@ -42,6 +42,8 @@ class IterationLoop:
     views: tuple[str, ...]
     index: str
     function: str
+    conditions: tuple[str, ...]
+    settled: str
 
     @property
     def stacks(self) -> tuple[str, ...]:
@@ -81,7 +83,7 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
         yield f"{name} = {made}  # {shape} filled step by step"
     numbers = f"range({steps})"
     yield f"for {loop.index} in {f'reversed({numbers})' if loop.operation.reverse else numbers}:"
-    yield from (f"    {line}" for line in _step(loop))
+    yield from (f"    {line}" for line in _step(loop, dialect))
     for _, name, axes, kind in collected if lists else ():
         yield f"{name} = {dialect.collected(name, words.shape(axes), words.dtype(kind))}"
     for component, name, _, _ in loop.of_kind("last"):
@@ -89,7 +91,7 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
         yield f"{name} = {dialect.copy(state) if loop.shared[component] else state}"
 
 
-def _step(loop: IterationLoop) -> Iterator[str]:
+def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
     for component, name, _, _ in loop.of_kind("before"):
         yield f"{name}[{loop.index}] = {loop.states[component]}"
     for piece, stack in zip(loop.slices, loop.stacks, strict=True):
@@ -97,11 +99,24 @@ def _step(loop: IterationLoop) -> Iterator[str]:
     yield from loop.body
     following = list(zip(loop.states, loop.outputs, strict=False))
     moved = [(state, after) for state, after in following if state != after]
+    ends = loop.conditions if dialect.native and moved and not loop.stacks else ()
+    if ends:
+        holds = ends[0] if len(ends) == 1 else f"({' and '.join(ends)})"
+        same = " and ".join(f"{dialect.np}.array_equal({state}, {after})" for state, after in moved)
+        yield f"{loop.settled} = not {holds} and {same}  # then no later step changes anything"
     if moved:
         yield f"{', '.join(state for state, _ in moved)} = {', '.join(after for _, after in moved)}"
     for component, name, _, _ in loop.of_kind("after"):
         known = loop.states[component] if component < len(loop.states) else loop.outputs[component]
         yield f"{name}[{loop.index}] = {known}"
+    if ends:
+        yield f"if {loop.settled}:"
+        rest = f":{loop.index}" if loop.operation.reverse else f"{loop.index} + 1:"
+        for component, name, _, _ in loop.of_kind("before"):
+            yield f"    {name}[{rest}] = {loop.states[component]}"
+        for _, name, _, _ in loop.of_kind("after"):
+            yield f"    {name}[{rest}] = {name}[{loop.index}]"
+        yield "    break"
     if loop.views:
         yield f"del {', '.join(loop.views)}"
     if not (moved or loop.results):

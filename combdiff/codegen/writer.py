@@ -22,7 +22,7 @@ from textwrap import indent
 from combdiff.codegen.iteration import IterationLoop, loop_lines, results_of
 from combdiff.codegen.sweeps import BlockLines, SweepLoop, back_lines, forward_lines
 from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
-from combdiff.ir import Function, Range, Space, Symmetric, size_parts
+from combdiff.ir import OPPOSITES, Function, Range, Space, Symmetric, size_parts
 from combdiff.kernels import needed, standard_imports
 from combdiff.planning import (
     Arrange,
@@ -194,8 +194,19 @@ class _SourceWriter:
             tuple(names[operation.states + k] for k in range(operation.stacks) if self._views_temporary(n, k)),
             self._fresh("step" if "t" in self.taken else "t"),
             self._fresh(f"{self.function}_step"),
+            inner._conditions(),
+            self._fresh("settled"),
         )
         yield from loop_lines(loop, self.words, self.dialect)
+
+    def _conditions(self) -> tuple[str, ...]:
+        """The truth values of single comparisons, of which the step of a loop with a condition has one."""
+        return tuple(
+            self.names[n]
+            for n, step in enumerate(self.plan.steps)
+            if isinstance(step.operation, ElementwiseStep) and step.operation.name in OPPOSITES and not step.axes
+            if not step.operation.name.startswith("not_")
+        )
 
     def _views_temporary(self, n: int, stack: int) -> bool:
         """Whether the slices of a tensor that an iteration reads are views of what the plan has made."""

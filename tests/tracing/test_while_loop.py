@@ -75,6 +75,38 @@ def test_the_number_of_steps_may_be_named() -> None:
     assert cd.grad(halved, "x")(40.0, np.zeros(9)) == 1 / 64
 
 
+def test_numpys_loop_over_the_states_ends_with_the_condition() -> None:
+    @cd.program
+    def halved(x: Vector, a: Number):
+        return cd.while_loop(lambda y: (y * y).sum() > 1, lambda y: y * a, x, limit=3000).sum()
+
+    assert "break" in halved.source()
+    x, arguments = np.array([40.0, 3.0]), {"a": 0.5}
+    steps = int(np.ceil(np.log2(np.hypot(*x))))
+    assert halved(x, **arguments) == 43 * 0.5**steps
+    np.testing.assert_allclose(cd.grad(halved)(x, **arguments), [0.5**steps] * 2)
+    assert np.isclose(cd.grad(halved, "a")(x, **arguments), 43 * steps * 0.5 ** (steps - 1))
+    limited = cd.grad(halved, "a").compile(memory_limit="120KB")
+    assert np.isclose(limited(x, **arguments), 43 * steps * 0.5 ** (steps - 1))
+
+
+def test_a_scan_that_comes_to_rest_by_a_comparison_has_all_of_its_states() -> None:
+    @cd.program
+    def path(x: Number):
+        last, ys = cd.scan(lambda y, _: (cd.where(y > 1, y / 2, y), cd.where(y > 1, 2 * y, -y)), x, length=7)
+        return last, ys
+
+    last, ys = path(5.0)
+    assert last == 0.625
+    np.testing.assert_array_equal(ys, [10, 5, 2.5, -0.625, -0.625, -0.625, -0.625])
+    back = cd.grad(cd.program(path_sum), "x")
+    assert back(5.0) == 2 + 1 + 0.5 - 4 / 8
+
+
+def path_sum(x: Number):
+    return cd.scan(lambda y, _: (cd.where(y > 1, y / 2, y), cd.where(y > 1, 2 * y, -y)), x, length=7)[1].sum()
+
+
 REFUSED = {
     "no function": (lambda x: cd.while_loop(True, lambda y: y, x, 3), cd.TraceError, "as its condition, not True"),
     "an array": (
