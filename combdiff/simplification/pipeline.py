@@ -24,6 +24,7 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    Rewriter,
     Scan,
     Space,
     Sum,
@@ -353,25 +354,20 @@ def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     return simplify(term, rules, context=Context(known))
 
 
-class _Calls:
+class _Calls(Rewriter):
     """Simplifies what stands inside calls, which the e-graph does not look into: their arguments, and equations.
 
     A real factor of the argument of a linear map, or of the right side of a linear system, comes out in front.
     """
 
     def __init__(self, rules: tuple[str, ...], known: Known, equations: _Equations) -> None:
+        super().__init__()
         self.rules = rules
         self.known = known
         self.equations = equations
-        self.done: dict[Term, Term] = {}
 
-    def run(self, term: Term) -> Term:
+    def node(self, term: Term) -> Term:
         """The term with every call in it simplified inside."""
-        if term not in self.done:
-            self.done[term] = self._node(term)
-        return self.done[term]
-
-    def _node(self, term: Term) -> Term:
         if not term.children:
             return term
         if is_call(term):
