@@ -270,29 +270,17 @@ def _syntax_error(text: str, problem: Any) -> TextError:
     elif text[position] == "\n":
         found = "the line ends"
     else:
-<<<<<<< HEAD
         found = f"{quoted(text[position:].split()[0])} is not expected here"
-=======
-        position = max(0, position or 0)
-        found = (
-            "the line ends" if text[position] == "\n" else f"{quoted(text[position:].split()[0])} is not expected here"
-        )
     before = text[:position]
     shut = {name for name, (left, right) in CLOSING.items() if before.count(left) <= before.count(right)}
     shut |= {name for name, bar in (("_ENDBAR", "|"), ("ENDNORM", "‖")) if before.count(bar) % 2 == 0}
->>>>>>> main
     operand = expected >= OPERAND
     rest = expected - GO_ON - shut - (OPERAND | {"SIGN"} if operand else set())
     rest -= RARELY if "OPERATOR" in rest else set()
     wanted = sorted(({"an expression"} if operand else set()) | {WORDS.get(name, name) for name in rest})
-<<<<<<< HEAD
-    return TextError(f"{found}; expected {alternatives(wanted)}", text, position)
-=======
-    listed = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
     near = text[max(position - 2, 0) : position + 2]
     hint = next((hint for sign, hint in ELSEWHERE.items() if sign in near), "")
-    return TextError(f"{found}; expected {listed or 'nothing more'}", text, position, hint)
->>>>>>> main
+    return TextError(f"{found}; expected {alternatives(wanted)}", text, position, hint)
 
 
 # --- documents -----------------------------------------------------------------------------------------------------
