@@ -19,7 +19,7 @@ from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
 from combdiff.ir.rewriting import Rewriter
 from combdiff.ir.substitution import apply, subterms
-from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, let, remembered
+from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, lambda_, let, remembered
 from combdiff.ir.types import is_domain, type_of
 
 MOST_NESTED = 3  # Σ's and functions in one another up to which a value used once is put back: chains stay readable lets
@@ -92,7 +92,7 @@ def nesting(term: Term) -> int:
 def inline_single_uses(body: Term) -> Term:
     """A let program in which no shallow binding is used just once, and none is not used at all.
 
-    What matrix functions are functions of stays bound.
+    What matrix functions are functions of stays bound. A tensor is bound without the axes along which it is constant.
     """
     bindings, result = split(body)
     counts: Counter[Var] = Counter(uses(result))
@@ -113,6 +113,11 @@ def inline_single_uses(body: Term) -> Term:
         once = counts[var] == 1 and (var in whole or _may_stand_inside(value, var in passed, deepest))
         if var not in held and (once or _is_alias(value)):
             replacement[var] = value
+            continue
+        if var not in held and var not in whole and var not in passed and (narrow := _narrowed(var, value)):
+            thin, kept = narrow
+            remaining.append((thin, lambda_(kept, value.children[0])))
+            replacement[var] = value.with_children((apply(thin, kept),))
         else:
             remaining.append((var, value))
     return let(remaining, whole_calls(put_back(result, replacement)))
@@ -173,6 +178,16 @@ def _is_alias(value: Term) -> bool:
     if isinstance(body, Apply) and isinstance(value, Lambda):
         return isinstance(body.function, Var) and set(body.arguments) <= set(value.parameters)
     return isinstance(body, Var)
+
+
+def _narrowed(var: Var, value: Term) -> tuple[Var, tuple[Var, ...]] | None:
+    """A tensor without the axes along which it is constant, and its indices; None where it is constant along none."""
+    space = var.type
+    if not isinstance(value, Lambda) or not isinstance(space, Space) or space.symmetry or is_field(value):
+        return None
+    kept = tuple(parameter for parameter in value.parameters if parameter in value.body.free)
+    axes = (axis for axis, parameter in zip(space.axes, value.parameters, strict=True) if parameter in kept)
+    return None if kept == value.parameters else (Var(var.name, Space(*axes, dtype=space.dtype)), kept)
 
 
 def _whole(result: Term) -> Iterator[Term]:
