@@ -527,6 +527,15 @@ def packed(low: cd.Space("k", "p"), z: cd.Space("k", "d", "n"), place: cd.Space(
     return cd.tensor(lambda k, i, n: cd.sum(lambda j: cd.where(j < i, low[k, place[i, j]], 0) * cd.exp(z[k, j, n])))
 
 
+def repeated(x: cd.Space(40)):
+    return np.repeat(cd.sin(x), 5)
+
+
+def paths(A: Matrix, x: Vector):
+    t = cd.tensor(lambda i, j, k: A[i, j] * A[j, k] * x[i])
+    return cd.tensor(lambda i: cd.sum(lambda j, k: t[i, j, k] * x[k]) + cd.sum(lambda j, k: t[k, i, j] * x[j]))
+
+
 def one_more(x: Vector):
     return cd.sum(lambda i: cd.log(1 + x[i]))
 
@@ -562,6 +571,15 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
     "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),
     "products that are 0 between": (lower, "placement", never, gradient, every_other, flops),
+    "tiles that make up an index": (lower, "tiling", never, cd.program, repeated, flops),
+    "tensors that are only summed over": (
+        lower,
+        "summed_intermediates",
+        lambda program: frozenset(),
+        cd.program,
+        paths,
+        flops,
+    ),
     "strides round a cycle": (lower, "unwind", never, gradient, strides, flops),
     "functions before views": (lower, "read_late", never, cd.program, sines, flops),
     "reads at index arrays": (lower, "read_looked_up", never, cd.program, packed, peak),

@@ -52,7 +52,6 @@ from combdiff.printing.documents import (
     Arrow,
     BigSum,
     Bound,
-    Comparison,
     Derivative,
     Division,
     Doc,
@@ -70,6 +69,7 @@ from combdiff.printing.documents import (
     Subscripted,
     Superscript,
     Transposed,
+    compared,
 )
 from combdiff.printing.folds import Fold, with_folds
 from combdiff.printing.indirect import read_directly
@@ -226,7 +226,7 @@ class Layout:
             case Indicator() | Unequal():
                 return Iverson(write_conditions([term], scope))
             case Relation():
-                return Iverson((self._relation(term, scope),))
+                return self._relation(term, scope)
             case Primitive():
                 return self._primitive(term, scope)
             case Tuple():
@@ -273,7 +273,8 @@ class Layout:
         """The factors on one side of the fraction bar, in the order in which they are shown."""
         conditions = [base for base in factors if isinstance(base, Indicator | Unequal)]
         relations = [base for base in factors if isinstance(base, Relation)]
-        told = (*write_conditions(conditions, scope), *(self._relation(base, scope) for base in relations))
+        values = (self._relation(base, scope) for base in relations)
+        told = (*write_conditions(conditions, scope), *(one for relation in values for one in relation.conditions))
         shown: list[tuple[int, Doc]] = [(1, Iverson(told))] if told else []
         for base, exponent in factors.items():
             if base not in conditions and base not in relations:
@@ -282,13 +283,9 @@ class Layout:
         shown.sort(key=lambda pair: pair[0])
         return [doc for _, doc in shown]
 
-    def _relation(self, term: Relation, scope: Scope) -> Comparison:
-        """`x[i] > 0`: numbers compared, a number by itself on the right."""
-        left, right = term.arguments
-        sign = SIGNS[term.name]
-        if isinstance(left, Number) and not isinstance(right, Number):
-            left, right, sign = right, left, _MIRRORED[sign]
-        return Comparison((self.doc(left, scope), self.doc(right, scope)), (sign,))
+    def _relation(self, term: Relation, scope: Scope) -> Iverson:
+        left, right = (self.doc(side, scope) for side in term.arguments)
+        return compared(left, SIGNS[term.name], right)
 
     def _factor(self, base: Term, scope: Scope) -> Doc:
         """A factor, or the base of a power, that may be a product of its own."""
@@ -375,9 +372,6 @@ class Layout:
         name = "scan_back" if term.reverse else "scan"
         whole = FunctionCall(name, tuple(self.doc(child, scope) for child in term.children))
         return FunctionCall(term.kind, (whole, Literal(term.component)))
-
-
-_MIRRORED = {"<": ">", "≤": "≥", "≥": "≤", ">": "<", "=": "=", "≠": "≠"}
 
 
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:

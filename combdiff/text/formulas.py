@@ -98,8 +98,8 @@ arguments: (expression ("," expression)*)?
     | "[" condition ("," condition)* "]" -> iverson
     | _BAR expression _ENDBAR -> modulus
     | _NORM expression ENDNORM -> norm
-    | "⌊" expression "⌋" -> floor
-    | "⌈" expression "⌉" -> ceiling
+    | _FLOOR expression _ENDFLOOR -> floor
+    | _CEILING expression _ENDCEILING -> ceiling
 ?condition: compared | compared "=" expression -> equation
 
 SIGMA.4: /[ΣΠ]_(?=[{{\w])|(sum|prod|max|min|maxima|minima)_(?=\{{|\w\b)/
@@ -122,6 +122,10 @@ _BAR: "\ue000"
 _ENDBAR: "\ue001"
 _NORM: "\ue002"
 ENDNORM: /\ue003(_F)?/
+_FLOOR: "⌊"
+_ENDFLOOR: "⌋"
+_CEILING: "⌈"
+_ENDCEILING: "⌉"
 NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?/
 NAME: /(?![0-9]|mod\b)((?![{RAISED}{LOWERED}ᵀ†])[\w𝟏𝐈])+/
 _SEP: ";"
@@ -149,12 +153,27 @@ WORDS = {
     "$END": "the end",
     "_MOD": "'mod'",
     "CIRCUMFLEX": "'^'",
-    "__ANON_0": "'⌋'",
-    "__ANON_1": "'⌉'",
+    "_ENDFLOOR": "'⌋'",
+    "_ENDCEILING": "'⌉'",
+}
+CLOSING = {
+    "RPAR": ("(", ")"),
+    "RSQB": ("[", "]"),
+    "RBRACE": ("{", "}"),
+    "_ENDFLOOR": ("⌊", "⌋"),
+    "_ENDCEILING": ("⌈", "⌉"),
+}
+RARELY = {"COMMA", "EQUAL", "CIRCUMFLEX", "RELATION", "_MOD", "_ARROW", "_SEP"}  # where an operator would do
+ELSEWHERE = {  # what other languages write, and what is written here
+    "**": "a power is x^2",
+    ".T": "a transpose is A' or Aᵀ",
+    "@": "a product of matrices is A * B or A·B",
+    "_+": "the positive part is relu(x)",
+    "\\": "A⁻¹·b is inv(A) * b",
 }
 OPERAND = {"NAME", "NUMBER", "LPAR"}
-GO_ON = {"STAR", "UP", "MARK", "_OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "_SIGMA", "DERIVATIVE", "_BAR"}
-GO_ON |= {"AVERAGE", "_NORM", "LSQB", "FLOOR", "CEIL"}
+GO_ON = {"STAR", "UP", "MARK", "_OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "SIGMA", "DERIVATIVE", "_BAR"}
+GO_ON |= {"AVERAGE", "_NORM", "LSQB", "_FLOOR", "_CEILING"}
 SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠"}
 MARKS = {"'": "ᵀ"}
 
@@ -255,11 +274,17 @@ def _syntax_error(text: str, problem: Any) -> TextError:
         found = (
             "the line ends" if text[position] == "\n" else f"{quoted(text[position:].split()[0])} is not expected here"
         )
+    before = text[:position]
+    shut = {name for name, (left, right) in CLOSING.items() if before.count(left) <= before.count(right)}
+    shut |= {name for name, bar in (("_ENDBAR", "|"), ("ENDNORM", "‖")) if before.count(bar) % 2 == 0}
     operand = expected >= OPERAND
-    rest = expected - GO_ON - (OPERAND | {"SIGN"} if operand else set())
+    rest = expected - GO_ON - shut - (OPERAND | {"SIGN"} if operand else set())
+    rest -= RARELY if "OPERATOR" in rest else set()
     wanted = sorted(({"an expression"} if operand else set()) | {WORDS.get(name, name) for name in rest})
     listed = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
-    return TextError(f"{found}; expected {listed or 'nothing more'}", text, position)
+    near = text[max(position - 2, 0) : position + 2]
+    hint = next((hint for sign, hint in ELSEWHERE.items() if sign in near), "")
+    return TextError(f"{found}; expected {listed or 'nothing more'}", text, position, hint)
 
 
 # --- documents -----------------------------------------------------------------------------------------------------

@@ -109,3 +109,31 @@ def test_a_tensor_that_is_only_summed_over_is_not_made() -> None:
     gradient = cd.grad(components, "X")
     assert max(len(row.shape) for row in gradient.cost().rows) < 4
     cd.testing.check_grad(components, "X", X=R.normal(size=(40, 6)))
+
+
+def twice(x: cd.Space(6)):
+    return np.repeat(np.sin(x), 2) + np.tile(x, 2)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax", "dask"])
+def test_what_repeats_and_pools_is_reshaped(backend: str) -> None:
+    @cd.program
+    def repeated(x: cd.Space(6), y: cd.Space(3, 4)):
+        pooled = x.reshape(3, 2).max(axis=-1)
+        joined = np.concatenate([np.repeat(pooled, 2), np.tile(x, 2)])
+        return cd.sum(lambda i: joined[i] ** 2) + (np.repeat(y, 3, axis=1) * np.ravel(y)[None, :]).sum()
+
+    both = cd.value_and_grad(repeated, ["x", "y"])
+    x, y = R.normal(size=6), R.normal(size=(3, 4))
+    joined = np.concatenate([np.repeat(x.reshape(3, 2).max(axis=-1), 2), np.tile(x, 2)])
+    value = (joined**2).sum() + (np.repeat(y, 3, axis=1) * np.ravel(y)).sum()
+    if backend == "jax":
+        import jax.numpy as library
+    elif backend == "dask":
+        import dask.array as library
+    else:
+        library = np
+        cd.testing.check_grad(repeated, "x", x=x, y=y)
+        cd.testing.check_grad(repeated, "y", x=x, y=y)
+        assert "masked contract" not in {row.operation for row in cd.program(twice).cost().rows}
+    np.testing.assert_allclose(both(library.asarray(x), library.asarray(y))[0], value, rtol=1e-5)

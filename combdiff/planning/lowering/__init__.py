@@ -3,6 +3,6 @@
 In the order in which data meets them: `guarded_factors` (conditions beside what they guard), `graph` (equal
 computations are one step), `guards`, `products`, `joining`, `folds`, `mask_elimination`, `cyclic_strides`, `lookups`,
 `choices` (numbers compared), `hoist_through_views`, `shifts`, `near_one`, `systems` (what a solver evaluates),
-`iteration` (what a scan does at each step), `intermediates` (tensors that are only summed over), `lower` (the walk over
-a term).
+`iteration` (what a scan does at each step), `tiles` (axes that are joined), `intermediates` (tensors that are only
+summed over), `lower` (the walk over a term).
 """

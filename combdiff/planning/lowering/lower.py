@@ -81,12 +81,14 @@ from combdiff.planning.lowering.near_one import exp_near_one, log_near_one, step
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.lowering.shifts import largest, magnitude, masked, rescaled, shift
 from combdiff.planning.lowering.systems import captures, system
+from combdiff.planning.lowering.tiles import tiling
 from combdiff.planning.operations import (
     UNIT,
     ElementwiseStep,
     Fill,
     Iteration,
     IterationResult,
+    JoinAxes,
     MatrixFunctionStep,
     NamedCall,
     Parameter,
@@ -346,7 +348,7 @@ class Lowering:
         if isinstance(term, Sum) and isinstance(term.body, Add):
             parts = [self.factored(Sum(term.indices, part)) for part in term.body.terms]
             return UNIT, self.graph.combine(parts)
-        if placed := self._placed(term):
+        if placed := self._tiled(term) or self._placed(term):
             return placed
         product = Product()
         self._collect(term, product, conj=False, taken=set(term.free), top=True)
@@ -374,6 +376,17 @@ class Lowering:
         if any(isinstance(mask, Delta) for mask in product.masks):  # which spreads fewer numbers over more
             factor, found = UNIT, self.graph.scale(found, factor)
         return factor, kept(self.graph, found, product.masks)
+
+    def _tiled(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:
+        """A Σ in which each value of a free index has one value of a summed one, over tiles that make up that index."""
+        found = tiling(term, self.names)
+        if found is None:
+            return None
+        factor, value = self.factored(found.term)
+        pair = (found.tile, found.place)
+        others = tuple(label for label in value.labels if label not in pair)
+        whole = self.graph.arrange(value, (*others, *pair))
+        return factor, self.graph.labelled(JoinAxes(), (whole,), (*others, found.whole), self.graph.kind(whole))
 
     def _placed(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:
         """A product that is 0 but for every n-th value of an index, computed there and read with zeros between."""
@@ -407,6 +420,8 @@ class Lowering:
             case Mul() if joins:
                 for part in on_diagonals(term.factors):
                     self._collect(part, product, conj=conj, taken=taken)
+            case Sum() if not top and tiling(term, self.names):
+                self._operand(term, product, conj)
             case Sum() if top or (joins and taken.isdisjoint(term.indices) and not isinstance(term.body, Add)):
                 for index in term.indices:
                     extent_form(domain_of(index))

@@ -38,7 +38,7 @@ from combdiff.planning.operations.operation import (
     Step,
 )
 from combdiff.planning.operations.positions import Position
-from combdiff.planning.operations.reads import Arrange, Read
+from combdiff.planning.operations.reads import Arrange, JoinAxes, Read
 from combdiff.planning.operations.reductions import Magnitude, Reduce, ReduceMax, Rescale
 from combdiff.planning.operations.sliding import Correlate, Fold
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
@@ -70,6 +70,7 @@ __all__ = [
     "Iota",
     "Iteration",
     "IterationResult",
+    "JoinAxes",
     "Labels",
     "LinearSolve",
     "Magnitude",

@@ -186,3 +186,16 @@ class Arrange(View):
             return words.dialect.full(words.shape(step.axes), operand, words.dtype(words.kinds[step.operands[0]]))
         pattern = tuple(self.order.index(axis) for axis in range(len(kept)))
         return words.dialect.broadcast(words.placed(operand, pattern, len(self.order)), words.shape(step.axes))
+
+
+@dataclass(frozen=True)
+class JoinAxes(View):
+    """The operand with its last two axes as one, of which the second runs fastest."""
+
+    def held(self, at: Occurrence) -> int:
+        """What is copied where the two are not laid out so."""
+        return at.elements
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A reshape."""
+        return f"{operands[0]}.reshape({', '.join(map(words.extent, step.axes))})"
