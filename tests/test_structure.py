@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -221,6 +222,12 @@ def test_nothing_catches_every_exception() -> None:
         if node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
     ]
     assert not broad
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by their names alone, and collects nothing where two are the same."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, n in names.items() if n > 1] == []
 
 
 def test_the_rule_files_are_found() -> None:
