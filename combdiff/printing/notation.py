@@ -71,7 +71,7 @@ from combdiff.printing.documents import (
     Transposed,
     compared,
 )
-from combdiff.printing.folds import Fold, with_folds
+from combdiff.printing.folds import FoldSign, with_folds
 from combdiff.printing.indirect import read_directly
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
@@ -130,7 +130,7 @@ class Layout:
     def unknown(self, nodes: Iterable[Term]) -> Iterable[Var]:
         """The indices bound in the nodes that may have to be written with their domains."""
         for node in nodes:
-            if isinstance(node, Lambda | Sum | Fold):
+            if isinstance(node, Lambda | Sum | FoldSign):
                 yield from self._told.unknown(node.bound, node.children[0])
 
     def _ranged(
@@ -237,7 +237,7 @@ class Layout:
                 return self._implicit(term, scope)
             case Scan():
                 return self._scan(term, scope)
-            case Fold():
+            case FoldSign():
                 return self._fold(term, scope)
             case Projection():
                 groups = tuple(self._indices(group, scope) for group in term.groups)
@@ -309,7 +309,7 @@ class Layout:
         )
         return BigSum(indices, _names(real, inner), self.doc(body, inner))
 
-    def _fold(self, term: Fold, scope: Scope) -> Doc:
+    def _fold(self, term: FoldSign, scope: Scope) -> Doc:
         """`max_j x[i,j]`, `Π_{j≠k} x[j]`, `Π_{j=0}^{k} x[j]`."""
         inner = self._enter(scope, term.indices, term.body)
         apart = () if term.apart is None else self._indices([term.apart], scope)
@@ -402,7 +402,7 @@ def _rank(base: Term, exponent: int) -> int:
     """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
     if isinstance(base, Delta | Var):
         return int(isinstance(base, Var))
-    if isinstance(base, Sum | Projection | Fold):
+    if isinstance(base, Sum | Projection | FoldSign):
         return 4 if exponent == 1 else 3
     return 3 if isinstance(base, Add) else 2
 

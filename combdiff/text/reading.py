@@ -157,7 +157,7 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
     declared, rest = declarations(text)
     known = {**(spaces or {}), **declared}
     try:
-        return _Reader(formula(rest, known), known).program()
+        return _PrintReader(formula(rest, known), known).program()
     except TextError:
         if (found := _with_scalars(rest, known)) is None:
             raise
@@ -200,7 +200,7 @@ def _with_scalars(text: str, known: dict[str, Space | Map]) -> Printed | None:
 
 
 def _tried(text: str, known: dict[str, Space | Map], scalars: frozenset[str]) -> Printed | None:
-    reader = _Reader(formula(text), known, scalars)
+    reader = _PrintReader(formula(text), known, scalars)
     try:
         read = reader.program()
     except TextError:
@@ -322,7 +322,7 @@ Linear = tuple[dict[BoundIndex | str, int | Fraction], int | Fraction]  # indice
 
 
 @dataclass
-class _Reader:
+class _PrintReader:
     source: Formula
     spaces: dict[str, Space | Map]
     scalars: frozenset[str] = frozenset()  # small letters that are no vectors

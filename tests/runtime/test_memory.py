@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-import tracemalloc
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from backends import TORCH
 from hypothesis import HealthCheck, given, settings
+from measuring import measured
 from strategies import Case, programs
 
 import combdiff as cd
@@ -39,16 +38,6 @@ def pairs(x: cd.Space("n", 3), z: cd.Space("n", dtype=complex)):
     return cd.sum(
         lambda i, j: cd.real(z[i] * cd.conj(z[j])) / (1 + cd.sum(lambda c: (x[i, c] - x[j, c]) ** 2)), i="n", j="n"
     )
-
-
-def measured(call: Callable[[], Any]) -> tuple[Any, int]:
-    """The result of a call that has run before, and the most bytes it held."""
-    call()
-    tracemalloc.start()
-    result = call()
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return result, most
 
 
 def arguments(n: int) -> tuple[Any, Any]:

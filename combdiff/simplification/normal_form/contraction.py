@@ -3,6 +3,7 @@
     Σ_i x[i]·(Σ_i A[i, j]·y[k])        becomes  y[k]·(Σ_i x[i])·(Σ_i A[i, j])
     Σ_k δ(i + k, d)·w[k]               becomes  w[d − i]·[0 ≤ d − i < n]
     Σ_i A[a, i]·(δ(i, d) − v[i])       becomes  A[a, d] − Σ_i A[a, i]·v[i]
+    δ(a, d)·x[a]·y[d]                  becomes  δ(a, d)·x[d]·y[d]
 
 Names of bound indices make these steps awkward for rewriting, so they are done on terms before, between and after the
 saturations of the e-graph: sums in a product are joined (their indices renamed apart), δ's are solved for summed
@@ -48,7 +49,7 @@ from combdiff.ir import (
     total,
     whole_power,
 )
-from combdiff.simplification.normal_form.delta_solver import can_take, solve
+from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, solve
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 from combdiff.simplification.normal_form.masks import exponential
 
@@ -117,7 +118,7 @@ class _Contracting:
             return self._contracted(self._opened(product.indices, factors))
         waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, product.indices)), None)
         if waiting is None:
-            return self.written(product)
+            return self.written(replace(product, factors=on_diagonals(factors)))
         rest, parts = [*factors[:waiting], *factors[waiting + 1 :]], factors[waiting].children
         return add(*(self._contracted(self._opened(product.indices, [part, *rest])) for part in parts))
 
