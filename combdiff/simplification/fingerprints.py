@@ -46,6 +46,7 @@ from combdiff.ir import (
     mean_of,
     split,
     subterms,
+    type_of,
 )
 
 SWITCH = "COMBDIFF_CHECK_RESULTS"
@@ -182,6 +183,10 @@ def _random(var: Var, rng: np.random.Generator, sizes: dict[str, int]) -> Any:
 
 def _element(item: Term, sizes: dict[str, int], last: bool) -> Term | None:
     """An element of a result: the first, or the last along every second axis; None where it has none."""
+    space = type_of(item)
+    if not isinstance(item, Lambda) and isinstance(space, Space) and space.order:  # a tensor by its name
+        indices = Names(item).indices(space.axes)
+        item = lambda_(indices, apply(item, indices))
     if not isinstance(item, Lambda):
         return item
     ends = []
