@@ -95,9 +95,7 @@ MUTANTS = (
         "tests/hessians/test_hessians.py -k complex",
     ),
     # --- polyhedra
-    Mutant(
-        "polyhedra/affine.py", "return form, as_linear(size) - form - 1", "return form, as_linear(size) - form", POLY
-    ),
+    Mutant("polyhedra/affine.py", "low = max(ceil(", "low = max(floor(", f"{POLY}/test_affine.py"),
     Mutant("polyhedra/affine.py", "floor(scaled.constant)", "floor(scaled.constant) + 1", f"{POLY}/test_affine.py"),
     Mutant(
         "polyhedra/bounds_checks.py",

@@ -12,7 +12,10 @@ from combdiff.printing.plain import text
 from combdiff.testing import programs
 from combdiff.testing.routes import Case
 
-__all__ = ["Case", "assert_reads_back", "programs"]
+__all__ = ["ORDERED", "Case", "assert_reads_back", "programs"]
+
+ORDERED = frozenset({"polygamma", "sinc_slope", "jv", "iv", "ive"})
+"""Functions whose first argument is an order."""
 
 
 def assert_reads_back(

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -186,6 +187,45 @@ def test_everything_public_is_documented() -> None:
     assert not missing
 
 
+def code(name: str) -> str:
+    """The source of a module without imports, `__all__`, docstrings and comments."""
+    lines = NAMES[name].read_text(encoding="utf-8").splitlines()
+    for node in nodes()[name]:
+        exported = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        told = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if exported or told or isinstance(node, ast.Import | ast.ImportFrom):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or 0) - node.lineno + 1)
+    return "\n".join(line.partition("  #")[0] for line in lines)
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """The functions, classes and constants of a module."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) if not name.startswith("__"):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)) if name[:2] != "__":
+                yield name
+
+
+def test_what_is_defined_is_used_or_public() -> None:
+    """Not by tests alone. Kernels are written into source by their names."""
+    words = Counter(word for name in NAMES for word in re.findall(r"\w+", code(name)))
+    public = {*combdiff.__all__, *combdiff.testing.__all__, *vars(combdiff.interop)}
+    found = [(name, each) for name, tree in trees().items() if room(name) != "kernels" for each in defined(tree)]
+    assert not [f"{name}.{each}" for name, each in found if words[each] < 2 and each not in public]
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """A name with an underscore is the name without it: an operation's is shown to users, too."""
+    places: dict[str, list[str]] = {}
+    for name, found in nodes().items():
+        for node in found:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name.lstrip("_"), []).append(f"{name}.{node.name}")
+    assert not [where for where in places.values() if len(where) > 1]
+
+
 def test_importing_all_of_combdiff_imports_nothing_heavy() -> None:
     code = "import json, sys; from combdiff import *; print(json.dumps(sorted(sys.modules)))"
     command = [sys.executable, "-c", code]
@@ -221,6 +261,12 @@ def test_nothing_catches_every_exception() -> None:
         if node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
     ]
     assert not broad
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by their names alone, and collects nothing where two are the same."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, n in names.items() if n > 1] == []
 
 
 def test_the_rule_files_are_found() -> None:

@@ -132,7 +132,7 @@ def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tup
     """The steps from the raw body of a derivative to the body that simplification gave, by simplifying again."""
     with recording() as events, gathered():  # of budgets was told when it was derived
         simplify_body(raw, rules)
-    writer = _Writer(raw, rules)
+    writer = _StoryWriter(raw, rules)
     for event in events:
         writer.take(event)
     named = bind_again(writer.state, raw)  # done where a derivative comes alone
@@ -145,7 +145,7 @@ def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tup
     return Explanation(parameters, tuple(writer.steps), raw, result)
 
 
-class _Writer:
+class _StoryWriter:
     """Steps from events; `state` is the whole body that the last step ended with."""
 
     def __init__(self, raw: Term, rules: tuple[str, ...]) -> None:

@@ -64,7 +64,7 @@ def source(plan: Plan, name: str, backend: str = "numpy") -> str:
     Raises UnsupportedError for a backend that is none of `dialects.DIALECTS`.
     """
     used = dialect(backend)
-    functions = list(_Writer(plan, name, used).functions())
+    functions = list(_SourceWriter(plan, name, used).functions())
     solves = any(text.startswith("def _") for text in functions)
     numpy = () if used.solves or not solves else dialect("numpy").imports
     helpers = needed(used.helpers(), functions).values()
@@ -84,19 +84,19 @@ def _calls_special(used: NumPyDialect, functions: Sequence[str]) -> bool:
 
 def step_names(plan: Plan, name: str) -> list[str]:
     """The names that the steps of a plan have in the source of a function of that name."""
-    return _Writer(plan, name, dialect("numpy")).names
+    return _SourceWriter(plan, name, dialect("numpy")).names
 
 
 def _on_numpy_arrays(plan: Plan, name: str) -> str:
     """The function of a plan for NumPy arrays, with helpers of its own, in the source for another library."""
     numpy = dialect("numpy")
-    functions = list(_Writer(plan, name, numpy).functions())
+    functions = list(_SourceWriter(plan, name, numpy).functions())
     parts = [text.rstrip() for text in (*functions, *needed(numpy.helpers(), functions).values())]
     head = f'def _{name}():\n    """An equation on NumPy arrays."""\n'
     return head + indent("\n\n".join([*parts, f"return {name}"]), "    ") + f"\n\n\n{name} = _{name}()"
 
 
-class _Writer:
+class _SourceWriter:
     """Names for steps and sizes, and the lines of the function."""
 
     def __init__(
@@ -105,7 +105,7 @@ class _Writer:
         name: str,
         dialect: NumPyDialect,
         functions: set[str] | None = None,
-        around: _Writer | None = None,
+        around: _SourceWriter | None = None,
         arguments: Mapping[str, str] | None = None,
     ) -> None:
         self.plan = plan
@@ -155,10 +155,10 @@ class _Writer:
             integers=spaces == {int},
         )
 
-    def _size_name(self, size: str, around: _Writer | None) -> str:
+    def _size_name(self, size: str, around: _SourceWriter | None) -> str:
         return around.sizes[size] if around else self._fresh(size)
 
-    def _step_writer(self, n: int, operation: Iteration) -> _Writer:
+    def _step_writer(self, n: int, operation: Iteration) -> _SourceWriter:
         """The writer of the lines of a step, where its states and slices have names of their own."""
         inner = self.plan.inner[operation.system]
         own = operation.states + operation.stacks
@@ -171,7 +171,7 @@ class _Writer:
                 arguments[parameter.name] = self.arguments[parameter.name]
             else:
                 arguments[parameter.name] = self.words.operand(next(others))
-        return _Writer(inner, self.function, self.dialect, self.defined, self, arguments)
+        return _SourceWriter(inner, self.function, self.dialect, self.defined, self, arguments)
 
     def _iteration_lines(self, n: int, operation: Iteration) -> Iterator[str]:
         inner = self.iterated[n]
@@ -219,7 +219,7 @@ class _Writer:
             m = self.plan.steps[m].operands[0]
         return not isinstance(self.plan.steps[m].operation, Parameter)
 
-    def _block_writers(self, n: int, operation: Operation) -> tuple[_Writer, ...]:
+    def _block_writers(self, n: int, operation: Operation) -> tuple[_SourceWriter, ...]:
         """The writers of the lines of a block of a sweep: of what it does, and of what is done forward again."""
         operands = self.plan.steps[n].operands
         functions = {p.name: self.arguments[p.name] for p in self.plan.parameters if isinstance(p.type, Function)}
@@ -234,7 +234,7 @@ class _Writer:
         }
         arguments = {**functions, **captured, **states}
         return tuple(
-            _Writer(self.plan.inner[str(name)], self.function, self.dialect, self.defined, self, arguments)
+            _SourceWriter(self.plan.inner[str(name)], self.function, self.dialect, self.defined, self, arguments)
             for name in repeated(self.plan.steps[n])
         )
 
@@ -311,7 +311,7 @@ class _Writer:
         for system, name in self.systems.items():
             inner = self.plan.inner[system]
             if self.dialect.solves:
-                yield from _Writer(inner, name, self.dialect, self.defined).functions()
+                yield from _SourceWriter(inner, name, self.dialect, self.defined).functions()
             else:
                 yield _on_numpy_arrays(inner, name)
         for writer in (*self.iterated.values(), *(one for each in self.swept.values() for one in each)):

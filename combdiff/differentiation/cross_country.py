@@ -77,7 +77,7 @@ def eliminate(
 
     Every heavy part of the body is to be a binding of its own (see `sharing.bind_heavy`), and `names` to know them all.
     """
-    graph = _Graph(names, _vertices(body, point, names), split(body)[0])
+    graph = _JacobianGraph(names, _vertices(body, point, names), split(body)[0])
     graph.differentiate(body, point)
     inner = [v for v in graph.vertices if v not in (point, graph.result)]
     costs = {v: graph.costs(v) for v in inner}
@@ -100,7 +100,7 @@ def _vertices(body: Term, point: Var, names: Names) -> list[Var]:
 
 
 @dataclass(frozen=True)
-class _Derivative:
+class _ChainFactor:
     """A linear map between the tensors of two vertices, as terms of result indices `rows` and point indices."""
 
     rows: tuple[Var, ...]
@@ -153,7 +153,7 @@ class _Formed:
         return Apply(var, indices) if indices else var
 
 
-class _Graph:
+class _JacobianGraph:
     """Vertices and the derivatives along the edges between them."""
 
     def __init__(self, names: Names, vertices: list[Var], bindings: Iterable[tuple[Var, Term]]) -> None:
@@ -161,8 +161,8 @@ class _Graph:
         self.vertices = vertices
         self.result = vertices[-1]
         self.formed = _Formed(names, list(bindings))
-        self.edges: dict[Edge, _Derivative] = {}
-        self._products: dict[tuple[_Derivative, _Derivative], _Derivative] = {}
+        self.edges: dict[Edge, _ChainFactor] = {}
+        self._products: dict[tuple[_ChainFactor, _ChainFactor], _ChainFactor] = {}
         self._apart: set[tuple[Addend, Addend]] = set()  # products known not to be joined
 
     # --- the edges of the program
@@ -196,12 +196,12 @@ class _Graph:
             parts = (
                 self._with_functions_bound(self._expanded(part)) for part in (map_.holomorphic, map_.antiholomorphic)
             )
-            self._add((point, var), _Derivative(rows, columns, WirtingerMap(*parts)))
+            self._add((point, var), _ChainFactor(rows, columns, WirtingerMap(*parts)))
 
     def _expanded(self, term: Term) -> Term:
         return add(*(mul(*addend) for addend in collected(addends(term, self.names))))
 
-    def _add(self, edge: Edge, more: _Derivative) -> None:
+    def _add(self, edge: Edge, more: _ChainFactor) -> None:
         """Add to the derivative along an edge; what is zero makes no edge.
 
         What stays a sum is multiplied out with the next one, twice as long at each vertex of a chain.
@@ -214,7 +214,7 @@ class _Graph:
             antiholomorphic = add(old.map.antiholomorphic, here.antiholomorphic)
             more = old
         gathered = WirtingerMap(self._gathered(holomorphic), self._gathered(antiholomorphic))
-        more = _Derivative(more.rows, more.columns, gathered)
+        more = _ChainFactor(more.rows, more.columns, gathered)
         if more.map != WirtingerMap(ZERO):
             self.edges[edge] = more
 
@@ -233,17 +233,17 @@ class _Graph:
         self.edges = {edge: value for edge, value in self.edges.items() if vertex not in edge}
         for edge, product in products:
             bound = WirtingerMap(*map(self._bound, (product.map.holomorphic, product.map.antiholomorphic)))
-            self._add(edge, _Derivative(product.rows, product.columns, bound))
+            self._add(edge, _ChainFactor(product.rows, product.columns, bound))
         return near
 
-    def _through(self, vertex: Var) -> Iterator[tuple[Edge, _Derivative]]:
+    def _through(self, vertex: Var) -> Iterator[tuple[Edge, _ChainFactor]]:
         into = [(edge, value) for edge, value in self.edges.items() if edge[1] is vertex]
         out = [(edge, value) for edge, value in self.edges.items() if edge[0] is vertex]
         for (start, _), inner in into:
             for (_, end), outer in out:
                 yield (start, end), self._composed(outer, inner, start)
 
-    def _composed(self, outer: _Derivative, inner: _Derivative, start: Var) -> _Derivative:
+    def _composed(self, outer: _ChainFactor, inner: _ChainFactor, start: Var) -> _ChainFactor:
         """The product of two derivatives: of k ↦ A₁k + B₁k̄ after k ↦ A₂k + B₂k̄."""
         if (outer, inner) not in self._products:
             rows = tuple(self.names.fresh(i) for i in outer.rows)
@@ -255,7 +255,7 @@ class _Graph:
             if not is_complex(start):
                 direct, mirrored = add(direct, mirrored), ZERO
             parts = (self._expanded(total(middle, part)) for part in (direct, mirrored))
-            self._products[outer, inner] = _Derivative(rows, columns, WirtingerMap(*parts))
+            self._products[outer, inner] = _ChainFactor(rows, columns, WirtingerMap(*parts))
         return self._products[outer, inner]
 
     def _with_functions_bound(self, term: Term) -> Term:

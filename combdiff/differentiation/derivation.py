@@ -34,7 +34,7 @@ from combdiff.ir import (
     substitute,
     type_of,
 )
-from combdiff.simplification import bind_again, bind_common, simplify_body
+from combdiff.simplification import bind_again, bind_common, checked, simplify_body
 
 
 def derived(
@@ -53,7 +53,7 @@ def derived(
     """
     normal = simplify_body(body, rules, written_out) if simplified else share(body)
     if simplified:
-        normal = bind_common(normal) if with_value else bind_again(normal, origin.body)
+        normal = checked(normal, bind_common(normal) if with_value else bind_again(normal, origin.body))
     return readable(Lambda(parameters, normal), letters_of(origin))
 
 

@@ -53,7 +53,7 @@ class Coupled:
         if any(part.conditions for block in self.blocks.values() for each in block for part in each.parts):
             return None
         first = self._solvers()
-        return _Elimination(self, first).solve(right) if first else None
+        return _BlockElimination(self, first).solve(right) if first else None
 
     def _solvers(self) -> dict[int, Solver]:
         """What solves the diagonal blocks of variables to eliminate: large ones first, none coupled with another."""
@@ -87,7 +87,7 @@ class Coupled:
         return found if r == last else found.T
 
 
-class _Elimination:
+class _BlockElimination:
     """The elimination of some variables, by what solves for each, and the system of the others."""
 
     def __init__(self, system: Coupled, first: Mapping[int, Solver]) -> None:

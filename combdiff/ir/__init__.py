@@ -10,9 +10,9 @@ symmetries), `terms`, `relations` (numbers compared), `indices` (affine forms, Î
 `implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
 shifted by), `types` (every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart), `groups`
 (of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps`
-(of scans, taken apart), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once),
-`outputs`, `readability` (names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive
-loops).
+(of scans, taken apart), `rewriting` (of terms, from the leaves up), `slices` (of what scans read), `reuse` and
+`let_form` (what is used twice is bound once), `outputs`, `readability` (names of bound variables), `equations` and
+`interpreter` (the meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -113,9 +113,10 @@ from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import REDUCTIONS
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
+from combdiff.ir.rewriting import Rewriter
 from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
-from combdiff.ir.special_functions import ORDERED, SPECIAL_FUNCTIONS
+from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
 from combdiff.ir.terms import (
@@ -164,7 +165,6 @@ __all__ = [
     "MOST_INDICES",
     "ONE",
     "OPPOSITES",
-    "ORDERED",
     "OWN",
     "REDUCTIONS",
     "SCIPY",
@@ -204,6 +204,7 @@ __all__ = [
     "Real",
     "Relation",
     "Rescaled",
+    "Rewriter",
     "Row",
     "Scalar",
     "Scan",

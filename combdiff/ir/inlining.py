@@ -17,6 +17,7 @@ from combdiff.ir.domains import Function, Real, Space, Whole
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
+from combdiff.ir.rewriting import Rewriter
 from combdiff.ir.substitution import apply, subterms
 from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, let, remembered
 from combdiff.ir.types import is_domain, type_of
@@ -203,27 +204,23 @@ def inline_all(body: Term) -> Term:
     return put_back(result, replacement)
 
 
-class _Reducer:
+class _Reducer(Rewriter):
     """Substitutes tensors and reduces `(i ↦ e)[j]` on the way; bound names are renamed where they would clash."""
 
     def __init__(self, replacement: Mapping[Var, Term], matrices: Mapping[Var, Var] | None) -> None:
+        super().__init__()
         self.replacement = replacement
         self.matrices = matrices
-        self.done: dict[Term, Term] = {}
 
     def run(self, term: Term) -> Term:
-        if term.free.isdisjoint(self.replacement):
-            return term
-        if term not in self.done:
-            self.done[term] = self._node(term)
-        return self.done[term]
+        return term if term.free.isdisjoint(self.replacement) else super().run(term)
 
-    def _node(self, term: Term) -> Term:
+    def node(self, term: Term) -> Term:
         if isinstance(term, Var):
             return self.replacement[term]
         if self.matrices is not None and is_matrix_function(term) and isinstance(matrix := term.children[0], Var):
             return term.with_children((self.matrices.get(matrix, matrix),))
-        children = tuple(self.run(child) for child in term.children)
+        children = tuple(map(self.run, term.children))
         if isinstance(term, Apply):
             return apply(children[0], children[1:])
         return term.with_children(children)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from combdiff.ir.indices import Guard
-from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Term, Var, add, mul
+from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, OverIndices, Term, add, mul
 from combdiff.records import dataclass
 
 NOTHING = Number(float("-inf"))  # the largest of no numbers
@@ -38,22 +38,11 @@ class Masked(Term):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Largest(Term):
+class Largest(OverIndices):
     """The largest value of the body over the domains of the indices."""
-
-    indices: tuple[Var, ...]
-    body: Term
-
-    @property
-    def children(self) -> tuple[Term, ...]:
-        return (self.body,)
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
         return Largest(self.indices, children[0])
-
-    @property
-    def bound(self) -> tuple[Var, ...]:
-        return self.indices
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,27 +60,17 @@ class Shift(Term):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Magnitude(Term):
+class Magnitude(OverIndices):
     """A power of 2 near the largest |body| over the domains of the indices.
 
     It is 1 where |body|² adds up to a number of which powers up to `degree` neither over- nor underflow, and where the
     body is 0 throughout or nowhere finite.
     """
 
-    indices: tuple[Var, ...]
-    body: Term
     degree: int
-
-    @property
-    def children(self) -> tuple[Term, ...]:
-        return (self.body,)
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
         return Magnitude(self.indices, children[0], self.degree)
-
-    @property
-    def bound(self) -> tuple[Var, ...]:
-        return self.indices
 
 
 @dataclass(frozen=True, eq=False, repr=False)

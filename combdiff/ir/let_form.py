@@ -77,7 +77,7 @@ def share(body: Term, names: Mapping[Term, str] | None = None) -> Term:
 def bind_heavy(body: Term, names: Mapping[Term, str] | None = None) -> Term:
     """The body with every heavy part bound, those that are used once too; `names` as for `share`."""
     body = settled(body)
-    binder = _Binder(body, names or {})
+    binder = _LetBinder(body, names or {})
     binder.prepare(body)
     result = binder.result(body)
     return let(((var, value) for value, var in binder.bound.items()), result)
@@ -86,7 +86,7 @@ def bind_heavy(body: Term, names: Mapping[Term, str] | None = None) -> Term:
 # --- binding every heavy part --------------------------------------------------------------------------------------
 
 
-class _Binder:
+class _LetBinder:
     """Replaces heavy parts by accesses to bindings; alpha-equal parts get the same one."""
 
     def __init__(self, body: Term, hints: Mapping[Term, str], names: Names | None = None) -> None:
@@ -237,7 +237,7 @@ class _Binder:
 
     def _implicit(self, term: Implicit, name: str) -> Term:
         """An equation in let normal form; what does not mention the unknown is bound outside, and computed once."""
-        inner = _Binder(term.equation, self.hints, self.names)
+        inner = _LetBinder(term.equation, self.hints, self.names)
         body = inner.result(term.equation)
         outside: dict[Var, Term] = {}
         inside: list[tuple[Var, Term]] = []
@@ -271,7 +271,7 @@ class _Binder:
         if form not in self.scans:
             assert isinstance(term.step, Lambda)
             symbol, body = with_symbol(term.step, self.names)
-            inner = _Binder(body, self.hints, self.names)
+            inner = _LetBinder(body, self.hints, self.names)
             result = inner.result(body)
             body = inline_single_uses(self._hoisted(inner.bound, result, term, symbol))
             step = Lambda(term.variables, substitute(body, {symbol: term.index}))
@@ -409,10 +409,10 @@ def canonical_names(term: Term) -> Term:
     normal form. So a part without free names has the same form wherever it stands, and each part of a graph is visited
     once.
     """
-    return _Renaming().run(term, {})
+    return _FreshNaming().run(term, {})
 
 
-class _Renaming:
+class _FreshNaming:
     def __init__(self) -> None:
         self.done: dict[tuple[Term, frozenset[tuple[Var, Var]]], Term] = {}
 

@@ -45,7 +45,7 @@ def readable(program: Lambda, letters: Mapping[object, list[str]]) -> Lambda:
         scope[var] = Var(_numbered(_stem(base, given), visible), var.type)
         visible.add(scope[var].name)
         given.setdefault(base, scope[var].name)
-    renaming = _Renaming(letters)
+    renaming = _PlainNaming(letters)
     values = [(scope[var], renaming.run(value, scope, frozenset(visible))) for var, value in bindings]
     return Lambda(program.parameters, let(values, renaming.run(result, scope, frozenset(visible))))
 
@@ -62,7 +62,7 @@ def _numbered(base: str, taken: set[str]) -> str:
     return next(name for name in (base, *(f"{base}{n}" for n in range(2, len(taken) + 3))) if name not in taken)
 
 
-class _Renaming:
+class _PlainNaming:
     def __init__(self, letters: Mapping[object, list[str]]) -> None:
         self.letters = letters
         self.done: dict[tuple[Term, frozenset[tuple[Var, Var]], frozenset[str]], Term] = {}

@@ -12,38 +12,36 @@ from __future__ import annotations
 from combdiff.ir.domains import Function, Space
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, delta
 from combdiff.ir.inlining import free_indices, is_call
+from combdiff.ir.rewriting import Rewriter
 from combdiff.ir.steps import OpenStep
 from combdiff.ir.substitution import Names, apply, subterms
 from combdiff.ir.terms import Apply, Lambda, Mul, Term, Var, mul, total
 from combdiff.ir.types import type_of
 
 
-class Slicing:
+class Slicing(Rewriter):
     """Puts slices in place of what mentions the number of the step and no state."""
 
     def __init__(self, step: OpenStep, names: Names) -> None:
+        super().__init__()
         self.index = step.index
         self.names = names
         self.outside = frozenset(v for v in step.body.free if v != step.index) - frozenset(step.states)
         self.slices: dict[Term, Var] = {}
-        self._done: dict[Term, Term] = {}
 
     def run(self, term: Term) -> Term:
         """The term without the number of the step."""
-        if self.index not in term.free:
-            return term
-        if term not in self._done:
-            self._done[term] = self._node(term)
-        return self._done[term]
+        return super().run(term) if self.index in term.free else term
 
-    def _node(self, term: Term) -> Term:
+    def node(self, term: Term) -> Term:
+        """A slice, where a term is slim and known before the steps are done; else what that makes of its parts."""
         if isinstance(term, Mul):
             return self._product(term)
         if self._is_known(term) and self._is_slim(term):
             return self._slice(term)
         if isinstance(term, Apply) and self.index in frozenset().union(*(a.free for a in term.arguments)):
             return self.run(self._by_mask(term))
-        return term.with_children(tuple(map(self.run, term.children)))
+        return self.inside(term)
 
     def _by_mask(self, term: Apply) -> Term:
         """x[t] of a tensor x that changes with the steps, as Σ_i δ(i, t) x[i]."""

@@ -169,9 +169,6 @@ _BESSEL_FUNCTIONS = (
     ),
 )
 
-ORDERED = frozenset({"polygamma", "sinc_slope", *_NAMED})
-"""Functions whose first argument is an order."""
-
 SPECIAL_FUNCTIONS = (*_ERROR_FUNCTIONS, *_GAMMA_FUNCTIONS, *_LOGARITHMS, *_BESSEL_FUNCTIONS)
 
 for _each in SPECIAL_FUNCTIONS:

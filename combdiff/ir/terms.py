@@ -37,17 +37,17 @@ MOST_BITS = 10_000  # of an exact number, some 3000 digits: Python prints no mor
 _interning = RLock()
 
 
-class _Reference(ref[Any]):
+class _KeptTerm(ref[Any]):
     """A weak reference to a term, under its key among the terms that there are."""
 
     __slots__ = ("key",)
     key: tuple[object, ...]
 
 
-_interned: dict[tuple[object, ...], _Reference] = {}
+_interned: dict[tuple[object, ...], _KeptTerm] = {}
 
 
-def _forget(reference: _Reference) -> None:
+def _forget(reference: _KeptTerm) -> None:
     """Drop the key of a term that is gone, unless an equal term has been made since."""
     with _interning:
         if _interned.get(reference.key) is reference:
@@ -70,7 +70,7 @@ class _Interning(type):
             reference = _interned.get(key)
             if reference is not None and (known := reference()) is not None:
                 return known
-            made = _interned[key] = _Reference(term, _forget)
+            made = _interned[key] = _KeptTerm(term, _forget)
             made.key = key
         return term
 
@@ -230,8 +230,8 @@ class Lambda(Term):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sum(Term):
-    """Σ of body over the domains of the indices: a finite sum, or an integral over the real line."""
+class OverIndices(Term):
+    """One body, taken over the domains of bound indices."""
 
     indices: tuple[Var, ...]
     body: Term
@@ -240,12 +240,17 @@ class Sum(Term):
     def children(self) -> tuple[Term, ...]:
         return (self.body,)
 
-    def with_children(self, children: tuple[Term, ...]) -> Term:
-        return total(self.indices, children[0])
-
     @property
     def bound(self) -> tuple[Var, ...]:
         return self.indices
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sum(OverIndices):
+    """Σ of body over the domains of the indices: a finite sum, or an integral over the real line."""
+
+    def with_children(self, children: tuple[Term, ...]) -> Term:
+        return total(self.indices, children[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

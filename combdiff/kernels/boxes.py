@@ -162,21 +162,28 @@ def _by_host(bounds: Any, hosts: Any, out: Any, count: Any) -> Any:
     return own, [b for b in bounds if not any(b in group for group in own)]
 
 
-def _kept(xp: Any, arange: Any, array: Any, bounds: Any, box: Any, pattern: Any) -> Any:
-    """An array over a box, with the labels of a pattern, where bounds hold; zeros elsewhere."""
+def _holds(arange: Any, bounds: Any, box: Any, pattern: Any) -> Any:
+    """Where bounds hold in a box, along the labels of a pattern; None without bounds."""
+    found = None
     for _, steps, form, apart in bounds:
         for axis, label in enumerate(pattern):
             if steps[label]:
                 places = arange(box[label].start, box[label].stop, box[label].step)
                 form = form + steps[label] * places.reshape((-1, *(1,) * (len(pattern) - 1 - axis)))
-        array = xp.where(form != 0 if apart else form >= 0, array, 0)
-    return array
+        here = form != 0 if apart else form >= 0
+        found = here if found is None else found & here
+    return found
+
+
+def _kept(xp: Any, array: Any, mask: Any) -> Any:
+    """An array where a mask holds, zeros elsewhere; the array itself without a mask."""
+    return array if mask is None else xp.where(mask, array, 0)
 
 
 def _kept_parts(xp: Any, arange: Any, array: Any, conditions: Any) -> Any:
     """The boxes in which conditions hold, each with the array in it."""
     for box, bounds in _boxes(tuple(array.shape), conditions):
-        yield box, _kept(xp, arange, array[box], bounds, box, range(array.ndim))
+        yield box, _kept(xp, array[box], _holds(arange, bounds, box, range(array.ndim)))
 
 
 def _product_parts(
@@ -193,20 +200,25 @@ def _product_parts(
 def _selection(words: Any, function: Any, parts: Any, patterns: Any, out: Any, box: Any, *given: Any) -> Any:
     """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
 
-    Where a part is infinite or nan beside what meets them, finite numbers stand for it. The words are the library, what
-    makes positions, and whether it looks at values: a result that is finite throughout is done then.
+    The words are the library, what makes positions, and whether it looks at values.
     """
     (xp, arange, looks), (bounds, hosts) = words, given
     own, last = _by_host(bounds, hosts, out, len(parts))
-    groups = list(zip(own, patterns, strict=True))
-    kept = [_kept(xp, arange, part, group, box, p) for part, (group, p) in zip(parts, groups, strict=True)]
-    result = function(*kept)
-    if any(own) and len(parts) > 1 and not (looks and xp.isfinite(result).all()):
-        whole = map(xp.ones_like, parts)
-        ones = [_kept(xp, arange, part, group, box, p) for part, (group, p) in zip(whole, groups, strict=True)]
-        finite = [xp.isfinite(part) for part in kept]
-        clean = function(*(xp.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
-        left, right = (xp.where(well, 0, one) for well, one in zip(finite, ones, strict=True))
-        spoilt = function(left, ones[1]) + function(ones[0], right)
-        result = xp.where(spoilt == 0, clean, result)
-    return _kept(xp, arange, result, last, box, out)
+    masks = [_holds(arange, group, box, pattern) for group, pattern in zip(own, patterns, strict=True)]
+    return _kept(xp, _product_of_kept(xp, looks, function, parts, masks), _holds(arange, last, box, out))
+
+
+def _product_of_kept(xp: Any, looks: Any, product: Any, parts: Any, masks: Any) -> Any:
+    """The product of parts, of which what stands beside their masks has no share: not where it is infinite, or nan.
+
+    Where `looks` says that values may be looked at, a result that is finite throughout is done.
+    """
+    kept = [_kept(xp, part, mask) for part, mask in zip(parts, masks, strict=True)]
+    result = product(*kept)
+    if len(parts) == 1 or all(mask is None for mask in masks) or (looks and xp.isfinite(result).all()):
+        return result
+    ones = [_kept(xp, xp.ones_like(part), mask) for part, mask in zip(parts, masks, strict=True)]
+    finite = [xp.isfinite(part) for part in kept]
+    clean = product(*(xp.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
+    left, right = (xp.where(well, 0, one) for well, one in zip(finite, ones, strict=True))
+    return xp.where(product(left, ones[1]) + product(ones[0], right) == 0, clean, result)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from combdiff.kernels.boxes import _kept_parts, _product_parts, _selection
+from combdiff.kernels.boxes import _kept_parts, _product_of_kept, _product_parts, _selection
 from combdiff.kernels.positions import _folded, _gathered, _sums_up_to
 
 
@@ -99,6 +99,11 @@ def _keep(array: Any, conditions: Any) -> Any:
     for box, part in _kept_parts(jnp, jnp.arange, array, conditions):
         result = result.at[box].add(part)
     return result
+
+
+def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
+    """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
+    return _product_of_kept(jnp, False, product, parts, masks)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2, 3, 4, 5, 6))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.kernels.boxes import _kept_parts, _product_parts, _selection
+from combdiff.kernels.boxes import _kept_parts, _product_of_kept, _product_parts, _selection
 from combdiff.kernels.numerics import _adjugate, _wrapped
 from combdiff.kernels.positions import _gathered, _sums_up_to
 
@@ -365,6 +365,12 @@ def _keep(array: Any, conditions: Any) -> Any:
     for box, part in _kept_parts(np, np.arange, array, conditions):
         result[box] += part
     return result
+
+
+@np.errstate(invalid="ignore")
+def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
+    """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
+    return _product_of_kept(np, True, product, parts, masks)
 
 
 @np.errstate(invalid="ignore")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from combdiff.kernels.boxes import _kept_parts, _product_parts, _selection
+from combdiff.kernels.boxes import _kept_parts, _product_of_kept, _product_parts, _selection
 from combdiff.kernels.positions import _folded, _gathered, _sums_up_to
 
 
@@ -118,6 +118,11 @@ def _keep(array: Any, conditions: Any) -> Any:
     for box, part in _kept_parts(torch, _arange_of(array), array, conditions):
         result[box] += part
     return result
+
+
+def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
+    """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
+    return _product_of_kept(torch, False, product, parts, masks)
 
 
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:

@@ -215,7 +215,7 @@ def _enter(loops: tuple[Bounds, ...], values: dict[str, int], left: list[int]) -
 
 def doubtful_accesses(term: Term) -> tuple[Access, ...]:
     """The accesses of a program that are not known to stay inside for all sizes."""
-    search = _Search()
+    search = _IndexSearch()
     parts = list(subterms(term))
     if not any(isinstance(part, Let) for part in parts):  # what a let binds is known only inside it
         for part in parts:  # children first: a deep term would overflow the stack of calls
@@ -240,7 +240,7 @@ def check(
             raise access.refusal(point, sizes, (places or {}).get(name, location))
 
 
-class _Search:
+class _IndexSearch:
     """Collects the doubtful accesses of every subterm once, and specialises them where a tensor is read."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from combdiff.ir import MINUS_ONE, ONE, Number, Space, conj, mul
+from combdiff.ir import MINUS_ONE, ONE, SIGNS, Number, Space, conj, mul
 from combdiff.printing.documents import (
     Division,
     Doc,
@@ -29,6 +29,7 @@ from combdiff.printing.documents import (
     Norm,
     Signed,
     Superscript,
+    compared,
 )
 from combdiff.printing.signs import with_sign
 from combdiff.records import dataclass
@@ -285,10 +286,12 @@ def power(base: Chain, exponent: Doc, is_complex: bool) -> Chain:
 
 
 def image(name: str, arguments: Sequence[Chain], order: int, is_complex: bool) -> Chain:
-    """A function of every element; the root of `‖x‖²` is `‖x‖`."""
+    """A function of every element; the root of `‖x‖²` is `‖x‖`, a comparison `[x > 0]`."""
     if name == "sqrt" and (norm := _norm(arguments[0])) is not None:
         return of_atom(norm)
-    return of_atom(Atom(FunctionCall(name, tuple(map(document, arguments))), order, is_complex))
+    docs = tuple(map(document, arguments))
+    shown = compared(docs[0], SIGNS[name], docs[1]) if name in SIGNS else FunctionCall(name, docs)
+    return of_atom(Atom(shown, order, is_complex))
 
 
 def _norm(value: Chain) -> Atom | None:

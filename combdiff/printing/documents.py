@@ -159,6 +159,20 @@ class Comparison(Doc):
     signs: tuple[str, ...]
 
 
+_MIRRORED = {"<": ">", "≤": "≥", "≥": "≤", ">": "<", "=": "=", "≠": "≠"}
+
+
+def compared(left: Doc, sign: str, right: Doc) -> Iverson:
+    """`[x > 0]`: two sides compared, a number by itself on the right."""
+    if _is_number(left) and not _is_number(right):
+        left, sign, right = right, _MIRRORED[sign], left
+    return Iverson((Comparison((left, right), (sign,)),))
+
+
+def _is_number(doc: Doc) -> bool:
+    return isinstance(doc, Literal) or (isinstance(doc, Signed) and len(doc.terms) == 1 and _is_number(doc.terms[0][1]))
+
+
 @dataclass(frozen=True)
 class Modulo(Doc):
     """`form mod modulus`."""

@@ -55,7 +55,7 @@ _FIRST = affine([], 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fold(Term):
+class FoldSign(Term):
     """`max_{indices} body`; an index is not `apart`, or is at most `last`. It occurs in prints alone."""
 
     sign: str
@@ -81,14 +81,14 @@ class Fold(Term):
 def with_folds(term: Term) -> Term:
     """The term with these functions written over indices."""
     nodes = list(postorder(term))
-    return _Writer(nodes, Names(term)).run(term) if any(map(_is_fold, nodes)) else term
+    return _FoldWriter(nodes, Names(term)).run(term) if any(map(_is_fold, nodes)) else term
 
 
 def _is_fold(term: Term) -> bool:
     return isinstance(term, Primitive) and term.name in FOLDS
 
 
-class _Writer:
+class _FoldWriter:
     """Rewrites one term; knows the tensors bound for such functions alone, and those with axes of one index."""
 
     def __init__(self, nodes: Sequence[Term], names: Names) -> None:
@@ -155,7 +155,7 @@ class _Writer:
             return None
         place = own[long[0]] if own else None
         apart, last = (place if function.name == name else None for name in ("prod_others", "cumprod"))
-        return Fold(FOLDS[function.name], indices, body, apart, last) if indices else body
+        return FoldSign(FOLDS[function.name], indices, body, apart, last) if indices else body
 
     def _element(self, tensor: Term, indices: Sequence[Term]) -> Term | None:
         """The element of a tensor at indices for its axes, those of one index left out among the last two."""

@@ -67,7 +67,7 @@ from combdiff.printing.chains import (
 )
 from combdiff.printing.contraction import Contraction, NoMatrixNotation
 from combdiff.printing.documents import Doc, FunctionCall, Marked, ResultRow, Sheet, Subscripted
-from combdiff.printing.folds import Fold
+from combdiff.printing.folds import FoldSign
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened, unit_of
@@ -158,7 +158,7 @@ class _Notation:
 
     def tensor(self, term: Term) -> Chain:
         """A scalar, vector or matrix."""
-        if any(isinstance(node, Fold) for node in subterms(term)):
+        if any(isinstance(node, FoldSign) for node in subterms(term)):
             raise NoMatrixNotation("a largest number or a product over indices")
         if isinstance(term, Lambda):
             if len(term.parameters) > 2 or not all(is_domain(p.type) for p in term.parameters):

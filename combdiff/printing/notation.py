@@ -52,7 +52,6 @@ from combdiff.printing.documents import (
     Arrow,
     BigSum,
     Bound,
-    Comparison,
     Derivative,
     Division,
     Doc,
@@ -70,8 +69,9 @@ from combdiff.printing.documents import (
     Subscripted,
     Superscript,
     Transposed,
+    compared,
 )
-from combdiff.printing.folds import Fold, with_folds
+from combdiff.printing.folds import FoldSign, with_folds
 from combdiff.printing.indirect import read_directly
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
@@ -130,7 +130,7 @@ class Layout:
     def unknown(self, nodes: Iterable[Term]) -> Iterable[Var]:
         """The indices bound in the nodes that may have to be written with their domains."""
         for node in nodes:
-            if isinstance(node, Lambda | Sum | Fold):
+            if isinstance(node, Lambda | Sum | FoldSign):
                 yield from self._told.unknown(node.bound, node.children[0])
 
     def _ranged(
@@ -226,7 +226,7 @@ class Layout:
             case Indicator() | Unequal():
                 return Iverson(write_conditions([term], scope))
             case Relation():
-                return Iverson((self._relation(term, scope),))
+                return self._relation(term, scope)
             case Primitive():
                 return self._primitive(term, scope)
             case Tuple():
@@ -237,7 +237,7 @@ class Layout:
                 return self._implicit(term, scope)
             case Scan():
                 return self._scan(term, scope)
-            case Fold():
+            case FoldSign():
                 return self._fold(term, scope)
             case Projection():
                 groups = tuple(self._indices(group, scope) for group in term.groups)
@@ -273,7 +273,8 @@ class Layout:
         """The factors on one side of the fraction bar, in the order in which they are shown."""
         conditions = [base for base in factors if isinstance(base, Indicator | Unequal)]
         relations = [base for base in factors if isinstance(base, Relation)]
-        told = (*write_conditions(conditions, scope), *(self._relation(base, scope) for base in relations))
+        values = (self._relation(base, scope) for base in relations)
+        told = (*write_conditions(conditions, scope), *(one for relation in values for one in relation.conditions))
         shown: list[tuple[int, Doc]] = [(1, Iverson(told))] if told else []
         for base, exponent in factors.items():
             if base not in conditions and base not in relations:
@@ -282,13 +283,9 @@ class Layout:
         shown.sort(key=lambda pair: pair[0])
         return [doc for _, doc in shown]
 
-    def _relation(self, term: Relation, scope: Scope) -> Comparison:
-        """`x[i] > 0`: numbers compared, a number by itself on the right."""
-        left, right = term.arguments
-        sign = SIGNS[term.name]
-        if isinstance(left, Number) and not isinstance(right, Number):
-            left, right, sign = right, left, _MIRRORED[sign]
-        return Comparison((self.doc(left, scope), self.doc(right, scope)), (sign,))
+    def _relation(self, term: Relation, scope: Scope) -> Iverson:
+        left, right = (self.doc(side, scope) for side in term.arguments)
+        return compared(left, SIGNS[term.name], right)
 
     def _factor(self, base: Term, scope: Scope) -> Doc:
         """A factor, or the base of a power, that may be a product of its own."""
@@ -312,7 +309,7 @@ class Layout:
         )
         return BigSum(indices, _names(real, inner), self.doc(body, inner))
 
-    def _fold(self, term: Fold, scope: Scope) -> Doc:
+    def _fold(self, term: FoldSign, scope: Scope) -> Doc:
         """`max_j x[i,j]`, `Π_{j≠k} x[j]`, `Π_{j=0}^{k} x[j]`."""
         inner = self._enter(scope, term.indices, term.body)
         apart = () if term.apart is None else self._indices([term.apart], scope)
@@ -377,9 +374,6 @@ class Layout:
         return FunctionCall(term.kind, (whole, Literal(term.component)))
 
 
-_MIRRORED = {"<": ">", "≤": "≥", "≥": "≤", ">": "<", "=": "=", "≠": "≠"}
-
-
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:
     """`s'(z)` of a map from numbers to numbers, `∇R(u)` from tensors, `∂₁L(q, v)` where there are several arguments."""
     if arguments > 1 or cotangent is not ONE:
@@ -408,7 +402,7 @@ def _rank(base: Term, exponent: int) -> int:
     """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
     if isinstance(base, Delta | Var):
         return int(isinstance(base, Var))
-    if isinstance(base, Sum | Projection | Fold):
+    if isinstance(base, Sum | Projection | FoldSign):
         return 4 if exponent == 1 else 3
     return 3 if isinstance(base, Add) else 2
 

@@ -85,7 +85,7 @@ def outline(term: Term) -> Outline:
     values = [_closed(value) for _, value in bindings]
     result = whole_calls(_closed(term))
     known = frozenset().union(*(r.free for r in (*values, result)), (v for v, _ in bindings), *groups)
-    writer = _Writer([*values, result], known)
+    writer = _OutlineWriter([*values, result], known)
     for (var, _), value in zip(bindings, values, strict=True):
         value = writer.root(value)  # first, since it may add definitions of its own
         writer.definitions.append((var, value))
@@ -176,7 +176,7 @@ def _contracted(term: Term) -> Term:
     return substitute(term.body, replacement)
 
 
-class _Writer:
+class _OutlineWriter:
     """Rewrites expressions from the leaves up and turns what is long, deep or repeated into definitions."""
 
     def __init__(self, roots: Sequence[Term], known: frozenset[Var]) -> None:

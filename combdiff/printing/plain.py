@@ -57,20 +57,20 @@ SHOWN_AS = {"real": "Re", "imag": "Im", "maximum": "max", "minimum": "min"}
 
 def text(term: Term, width: int = LINE) -> str:
     """Any term in index notation as Unicode text; a program usually, on one line where that is at most `width` long."""
-    return _Text(width).sheet(sheet(term))
+    return _PlainText(width).sheet(sheet(term))
 
 
 def matrix_text(term: Term, width: int = LINE) -> str:
     """A program in matrix notation as Unicode text, without its parameters; index notation where there is none."""
-    return _Text(width).sheet(matrix_sheet(term))
+    return _PlainText(width).sheet(matrix_sheet(term))
 
 
 def shown(doc: Doc) -> str:
     """A document on one line."""
-    return _Text(LINE).render(doc)
+    return _PlainText(LINE).render(doc)
 
 
-class _Text(Renderer):
+class _PlainText(Renderer):
     dot = "·"
     maps_to = "↦"
     quotient_level = Level.PRODUCT

@@ -22,6 +22,7 @@ from combdiff.ir import (
     Lambda,
     Let,
     Number,
+    Rewriter,
     Subgroup,
     Term,
     Tuple,
@@ -74,30 +75,25 @@ def with_projectors(term: Term) -> Term:
     if not isinstance(term, Let):
         return term
     counts: Counter[Var] = uses(Tuple((*(value for _, value in term.bindings), term.body)))
-    writer = _Writer({var: value for var, value in term.bindings if counts[var] > 1 and not is_call(value)}, counts)
+    writer = _ProjectorWriter(
+        {var: value for var, value in term.bindings if counts[var] > 1 and not is_call(value)}, counts
+    )
     bindings = [(var, writer.run(value)) for var, value in term.bindings]
     body = writer.run(term.body)
     return let(((var, value) for var, value in bindings if var not in writer.named), body)
 
 
-class _Writer:
+class _ProjectorWriter(Rewriter):
     def __init__(self, definitions: Mapping[Var, Term], counts: Mapping[Var, int]) -> None:
+        super().__init__()
         self.definitions = definitions
         self.counts = counts
         self.named: set[Var] = set()
-        self.done: dict[Term, Term] = {}
 
-    def run(self, term: Term) -> Term:
+    def node(self, term: Term) -> Term:
         """The term with the averages in it named."""
-        if term not in self.done:
-            self.done[term] = self._node(term)
-        return self.done[term]
-
-    def _node(self, term: Term) -> Term:
-        if isinstance(coefficient_of(term)[1], Add) and (found := self._sum(term)):
-            return found
-        children = tuple(map(self.run, term.children))
-        return term if children == term.children else term.with_children(children)
+        found = self._sum(term) if isinstance(coefficient_of(term)[1], Add) else None
+        return found or self.inside(term)
 
     def _sum(self, term: Term) -> Term | None:
         """A sum, or a multiple of one, with the averages among its terms named; None where there are none."""

@@ -70,7 +70,7 @@ def with_recurrences(bindings: Definitions, result: Term) -> tuple[Definitions, 
     bindings, result = _bound_in_result(bindings, result, names)
     if not any(isinstance(value, Scan) for _, value in bindings):
         return bindings, result
-    writer = _Writer(names)
+    writer = _RecurrenceWriter(names)
     found = writer.definitions(bindings, ())
     told = {var for var, size in writer.sizes.items() if size in writer.shown}
     found = [
@@ -98,7 +98,7 @@ def _bound_in_result(bindings: Definitions, result: Term, names: Names) -> tuple
     return [*bindings, (var, scan)], Lambda(result.parameters, whole) if isinstance(result, Lambda) else whole
 
 
-class _Writer:
+class _RecurrenceWriter:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.known: dict[Var, Term] = {}

@@ -90,7 +90,7 @@ def equations(sheet: Sheet, spaces: Spaces) -> Iterator[Equation]:
 def _equation(left: str, indices: Iterable[Doc], body: Doc, spaces: Spaces) -> Equation:
     terms = body.terms if isinstance(body, Signed) else ((False, body),)
     names = [_name(index) for index in indices]
-    return Equation(left, tuple(_Reader(spaces).network(negative, term, names) for negative, term in terms))
+    return Equation(left, tuple(_NetworkReader(spaces).network(negative, term, names) for negative, term in terms))
 
 
 def _name(index: Doc) -> str:
@@ -98,7 +98,7 @@ def _name(index: Doc) -> str:
 
 
 @dataclass
-class _Reader:
+class _NetworkReader:
     """Collects the factors of one term."""
 
     spaces: Spaces

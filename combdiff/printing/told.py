@@ -32,7 +32,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.printing.documents import Doc, Literal, Name, Ranging
-from combdiff.printing.folds import Fold
+from combdiff.printing.folds import FoldSign
 from combdiff.records import dataclass
 
 SIGNS: Mapping[type, str] = {Range: "<", Cyclic: "mod", Symmetric: "≤", Real: "∈"}
@@ -76,7 +76,7 @@ class Told:
         self._read: set[Axis] = set()  # axes of definitions that are read at an index told by something else
         for node in nodes:  # children first
             self.uses(node)
-            if isinstance(node, Lambda | Sum | Fold):
+            if isinstance(node, Lambda | Sum | FoldSign):
                 uses = self.uses(node.children[0])
                 told = uses.given.intersection(node.bound) - uses.other
                 self._read |= {axis for var, axis in uses.axes if var in told}
@@ -101,7 +101,7 @@ class Told:
                 return Uses(told, other, given=told)
             case Delta(Var() as one, Var() as two) if one.type == two.type:
                 return Uses(pairs=frozenset({(one, two)}))
-            case Fold(indices=(one,), apart=Var() as two) if one.type == two.type:
+            case FoldSign(indices=(one,), apart=Var() as two) if one.type == two.type:
                 return Uses(pairs=frozenset({(one, two)}))
         return Uses()
 

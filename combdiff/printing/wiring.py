@@ -41,14 +41,14 @@ def diagram(sheet: Sheet, spaces: Spaces, title: str) -> Picture:
 
 
 @dataclass
-class _Row:
+class _WiringRow:
     """A term that is drawn, and the height at which its nodes stand."""
 
     canvas: Canvas
     middle: float
 
 
-def _rows(equation: Equation) -> Iterable[_Row]:
+def _rows(equation: Equation) -> Iterable[_WiringRow]:
     several = len(equation.terms) > 1
     for number, term in enumerate(equation.terms[:MOST_TERMS]):
         sign = "+" if number and not term.coefficient.startswith("−") else ""
@@ -56,7 +56,7 @@ def _rows(equation: Equation) -> Iterable[_Row]:
     if len(equation.terms) > MOST_TERMS:
         canvas = Canvas()
         canvas.text(0, 16, f"… and {len(equation.terms) - MOST_TERMS} more terms")
-        yield _Row(canvas, 11)
+        yield _WiringRow(canvas, 11)
 
 
 @dataclass
@@ -76,7 +76,7 @@ class _Wiring:
     several: bool
     canvas: Canvas = field(default_factory=Canvas)
 
-    def drawn(self) -> _Row:
+    def drawn(self) -> _WiringRow:
         """The network on a canvas of its own."""
         nodes = self.network.nodes[:MOST_NODES]
         straight = self._straight(nodes)
@@ -104,7 +104,7 @@ class _Wiring:
             self.canvas.text(x, top + TALL / 2 + 5, f"… and {len(self.network.nodes) - MOST_NODES} more factors")
         if not nodes and not self.network.coefficient and not self.network.open:
             self.canvas.text(0, top + TALL / 2 + 5, "1")
-        return _Row(self.canvas, top + TALL / 2)
+        return _WiringRow(self.canvas, top + TALL / 2)
 
     def __post_init__(self) -> None:
         longest = max((width_of(self._name(wire)) for wire in self.network.names), default=0.0)

@@ -298,8 +298,11 @@ def plan(program: Lambda, sizes: Mapping[str, int] | None = None) -> Plan:
 
 
 def rough_plan(program: Lambda) -> Plan:
-    """The plan at typical sizes, its large networks searched but little: near in cost, and soon found."""
-    return make_plan(stable(program), _with_typical(program, {}), find_path)
+    """The plan at typical sizes, its large networks searched but little: near in cost, and soon found.
+
+    It is the plan of the program as written: what keeps its numbers from overflowing is no matter of its form.
+    """
+    return make_plan(program, _with_typical(program, {}), find_path)
 
 
 def _with_typical(program: Lambda, sizes: Mapping[str, int]) -> dict[str, int]:

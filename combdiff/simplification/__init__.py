@@ -30,6 +30,7 @@ from combdiff.simplification.egraph.extraction import (
 from combdiff.simplification.egraph.provenance import Event, Found, Normalised, Place, Solved, State, recording
 from combdiff.simplification.egraph.replay import MET, Replay, ordered
 from combdiff.simplification.egraph.vocabulary import domain_key
+from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.declarations import declared, restored
 from combdiff.simplification.laws.loading import RuleFile, built_in_files, load, rule_paths
 from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, calls, law_names, run_text
@@ -78,6 +79,7 @@ __all__ = [
     "built_in_files",
     "calls",
     "canonical",
+    "checked",
     "closed",
     "coefficient_of",
     "collected",

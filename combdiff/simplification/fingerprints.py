@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import warnings
 from cmath import isfinite
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from combdiff.ir import (
     Sum,
     Symmetric,
     Term,
+    Tuple,
     Var,
     Whole,
     affine,
@@ -45,6 +46,7 @@ from combdiff.ir import (
     mean_of,
     split,
     subterms,
+    type_of,
 )
 
 SWITCH = "COMBDIFF_CHECK_RESULTS"
@@ -59,7 +61,7 @@ def checked(before: Term, after: Term) -> Term:
 
     Raises RuleError where the two differ in value.
     """
-    if os.environ.get(SWITCH, "0") not in ("", "0"):
+    if before is not after and os.environ.get(SWITCH, "0") not in ("", "0"):
         for one, other in zip(_fingerprints(before, after), _fingerprints(after, before), strict=False):
             if one is not None and other is not None and abs(one - other) > CLOSE * max(1.0, abs(one), abs(other)):
                 raise RuleError(
@@ -69,14 +71,32 @@ def checked(before: Term, after: Term) -> Term:
     return after
 
 
-def seems_zero(sum_: Sum, definitions: dict[Var, Term]) -> bool:
-    """Whether a Σ over definitions is 0 at random points while its terms are not; no where it cannot be evaluated."""
+def seeming_zero(sums: Sequence[Sum], definitions: dict[Var, Term]) -> Iterator[Sum]:
+    """Those of some Σ's over definitions that are 0 at random points while their terms are not.
+
+    Most sums are not: their values at one point are computed together, each definition once for all of them. One that
+    cannot be evaluated is not among those found.
+    """
+    for sum_, value in zip(sums, _first_elements(sums, definitions), strict=True):
+        if (value is None or abs(value) <= LARGE) and _seems_zero(sum_, definitions):
+            yield sum_
+
+
+def _first_elements(sums: Sequence[Sum], definitions: dict[Var, Term]) -> list[complex | None]:
+    """The values of numbers at a random point, at the first of each index; None for all where one has none."""
+    sizes = _sizes(*sums, *definitions.values())
+    elements = [_element(over_its_indices(sum_), sizes, last=False) for sum_ in sums]
+    together = let(list(definitions.items()), Tuple(tuple(each for each in elements if each is not None)))
+    scope = _scope(together.free, sizes)
+    found = None if scope is None or None in elements else _values(together, scope, sizes, MOST_WORK * len(sums))
+    return list(map(complex, found)) if found is not None else [None] * len(sums)
+
+
+def _seems_zero(sum_: Sum, definitions: dict[Var, Term]) -> bool:
     needed = _needed(sum_, definitions)
     terms = Sum(sum_.indices, Primitive("abs", (sum_.body,)))
     sizes, seen = _at_random(terms, needed), False
     for value in _at_random(sum_, needed):
-        if value is not None and abs(value) > LARGE:  # most sums: the sizes of their terms need not be known
-            return False
         size = next(sizes)
         if value is not None and size is not None:
             if abs(value) > CLOSE * abs(size):
@@ -107,20 +127,29 @@ def over_its_indices(term: Term) -> Term:
 
 def _fingerprints(body: Term, beside: Term) -> Iterator[complex | None]:
     """Values of elements of the results of a body, None where there is none; random tensors are the same beside."""
-    free = sorted(
-        {v for v in body.free | beside.free if not isinstance(v.type, Whole)}, key=lambda v: (v.name, repr(v.type))
-    )
-    names = {size for term in (body, beside) for size in _size_names(term)}
-    sizes = dict.fromkeys(sorted(names), SIZE)
+    sizes = _sizes(body, beside)
+    scope = _scope(body.free | beside.free, sizes)
     bindings, result = split(body)
-    if not all(isinstance(v.type, Space) and not any(isinstance(a, Real) for a in v.type.axes) for v in free):
+    if scope is None:
         return
-    rng = np.random.default_rng(len(free))
-    scope: Mapping[Var, Any] = {var: _random(var, rng, sizes) for var in free}
     for item in items_of(result):
         for last in (False, True):
             element = _element(item, sizes, last)
             yield _value(let(bindings, element), scope, sizes) if element is not None else None
+
+
+def _sizes(*terms: Term) -> dict[str, int]:
+    """A number for each named size in some terms."""
+    return dict.fromkeys(sorted({name for term in terms for name in _size_names(term)}), SIZE)
+
+
+def _scope(names: Iterable[Var], sizes: dict[str, int]) -> dict[Var, Any] | None:
+    """Random arrays for free tensors, None where one is no tensor or one over the real line."""
+    free = sorted({v for v in names if not isinstance(v.type, Whole)}, key=lambda v: (v.name, repr(v.type)))
+    if not all(isinstance(v.type, Space) and not any(isinstance(a, Real) for a in v.type.axes) for v in free):
+        return None
+    rng = np.random.default_rng(len(free))
+    return {var: _random(var, rng, sizes) for var in free}
 
 
 def _size_names(term: Term) -> Iterator[str]:
@@ -154,6 +183,10 @@ def _random(var: Var, rng: np.random.Generator, sizes: dict[str, int]) -> Any:
 
 def _element(item: Term, sizes: dict[str, int], last: bool) -> Term | None:
     """An element of a result: the first, or the last along every second axis; None where it has none."""
+    space = type_of(item)
+    if not isinstance(item, Lambda) and isinstance(space, Space) and space.order:  # a tensor by its name
+        indices = Names(item).indices(space.axes)
+        item = lambda_(indices, apply(item, indices))
     if not isinstance(item, Lambda):
         return item
     ends = []
@@ -168,16 +201,24 @@ def _element(item: Term, sizes: dict[str, int], last: bool) -> Term | None:
 
 
 def _value(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int]) -> complex | None:
-    if _work(term, sizes) > MOST_WORK:
+    found = _values(term, scope, sizes, MOST_WORK)
+    if found is None:
+        return None
+    number = np.asarray(found)
+    value = complex(number) if not number.ndim else complex(number.sum())
+    return value if isfinite(value) else None
+
+
+def _values(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int], most_work: float) -> Any:
+    """The value of a term, None where it has none or takes more than that work."""
+    if _work(term, sizes) > most_work:
         return None
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = np.asarray(evaluate(term, scope, sizes))
+            return evaluate(term, scope, sizes)
     except (CombdiffError, ArithmeticError, ValueError):
         return None
-    value = complex(found) if not found.ndim else complex(found.sum())
-    return value if isfinite(value) else None
 
 
 def _work(term: Term, sizes: dict[str, int]) -> float:

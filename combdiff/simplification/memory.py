@@ -2,7 +2,8 @@
 
     64 layers     t.k = Σ_j W[k, i, j] h.k[j]     one saturation, named back 64 times
 
-With the result of a form go the budgets that were met.
+With the result of a form go the budgets that were met, and the events of its simplification: an explanation reads what
+was done when a derivative was made, and no law is applied for it a second time.
 
 Invariant: the result for a term depends on its form alone, not on what was simplified before.
 """
@@ -18,7 +19,7 @@ from combdiff.ir import TABLE, Term
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.budget import current, gathered, stopped
 from combdiff.simplification.egraph.context import Known
-from combdiff.simplification.egraph.provenance import Event, Found, Solved, is_recording, note, recording
+from combdiff.simplification.egraph.provenance import Event, Found, Solved, note, recording
 from combdiff.simplification.laws.loading import BUILT_IN, load
 from combdiff.simplification.normal_form.forms import CanonicalForm, form_of
 
@@ -31,6 +32,7 @@ Simplify = Callable[[Term, tuple[str, ...], Known], Term]
 class _Result:
     term: Term
     limits: tuple[str, ...]
+    events: tuple[Event, ...]
 
 
 _kept: OrderedDict[Any, _Result] = OrderedDict()
@@ -38,21 +40,19 @@ _keeping = Lock()
 
 
 def simplified_once(term: Term, rules: tuple[str, ...], known: Known, simplify: Simplify) -> Term:
-    """`simplify` of a scalar term, rule files and what is known of matrices: done once for all terms of a form.
-
-    It is done again where its events are recorded.
-    """
+    """`simplify` of a scalar term, rule files and what is known of matrices: done once for all terms of a form."""
     files = load(rules)
     form = form_of(term, known, renamed=len(files) == len(BUILT_IN))  # laws of users may name tensors
     key = form.term, tuple(form.known.items()), files, tuple(TABLE), current()
-    result = None if is_recording() else _kept_for(key)
+    result = _kept_for(key)
     if result is None:
         with recording() as events, gathered() as stops:
-            result = _Result(simplify(form.term, rules, form.known), tuple(limit for limit, _ in stops))
-        for event in events:
-            note(lambda: _named_event(event, form, known))  # noqa: B023  (called at once)
+            found = simplify(form.term, rules, form.known)
+        result = _Result(found, tuple(limit for limit, _ in stops), tuple(events))
         if not any("seconds" in limit for limit in result.limits):  # time is no property of a form
             _keep(key, result)
+    for event in result.events:
+        note(lambda: _named_event(event, form, known))  # noqa: B023  (called at once)
     for limit in result.limits:
         stopped(limit)
     return form.named(result.term)

@@ -24,6 +24,7 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    Rewriter,
     Scan,
     Space,
     Sum,
@@ -147,13 +148,15 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         note(lambda: State(PROJECTED, body))
     if not written_out:
         return body
-    body = _written_out(body, rules)
-    note(lambda: State(WRITTEN_OUT, body))
-    return body
+    with gathered() as stops:  # what is left undone here is no loss: each value has been simplified on its own
+        found = _written_out(body, rules)
+    limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))
+    note(lambda: State(f"{WRITTEN_OUT}{f', of the forms found within {limits}' if limits else ''}", found))
+    return found
 
 
 def _written_out(body: Term, rules: tuple[str, ...]) -> Term:
-    with unrecorded(), gathered():  # the laws that are tried on the way are no steps, and what they leave is no loss
+    with unrecorded():  # the laws that are tried on the way are no steps
         return without_short_definitions(body, lambda: ProgramClasses(body, rules, _of_matrices(body)))
 
 
@@ -351,25 +354,20 @@ def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
     return simplify(term, rules, context=Context(known))
 
 
-class _Calls:
+class _Calls(Rewriter):
     """Simplifies what stands inside calls, which the e-graph does not look into: their arguments, and equations.
 
     A real factor of the argument of a linear map, or of the right side of a linear system, comes out in front.
     """
 
     def __init__(self, rules: tuple[str, ...], known: Known, equations: _Equations) -> None:
+        super().__init__()
         self.rules = rules
         self.known = known
         self.equations = equations
-        self.done: dict[Term, Term] = {}
 
-    def run(self, term: Term) -> Term:
+    def node(self, term: Term) -> Term:
         """The term with every call in it simplified inside."""
-        if term not in self.done:
-            self.done[term] = self._node(term)
-        return self.done[term]
-
-    def _node(self, term: Term) -> Term:
         if not term.children:
             return term
         if is_call(term):

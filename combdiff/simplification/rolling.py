@@ -91,7 +91,7 @@ def _graph(body: Term) -> Term:
 
 
 @dataclass(frozen=True)
-class _Level:
+class _RolledLevel:
     """A part that is built like an earlier one: `form`, with holes for the closed parts that the two are built of.
 
     `pairs` are the two parts of each hole, the later one first; `counts` are whole numbers with what they differ by.
@@ -121,7 +121,7 @@ class _Comparing:
         self.pairs: dict[tuple[Term, Term], Var] = {}
         self.counts: list[tuple[Var, int, int]] = []
 
-    def level(self, later: Term, earlier: Term) -> _Level | None:
+    def level(self, later: Term, earlier: Term) -> _RolledLevel | None:
         """What the two have in common; None where they are not built alike."""
         if isinstance(later, Var | Number):
             return None
@@ -130,7 +130,7 @@ class _Comparing:
             return None
         symbols = tuple(symbol for symbol, _, _ in self.counts)
         counts = tuple((number, difference) for _, number, difference in self.counts)
-        return _Level(term, tuple(self.pairs.values()), tuple(self.pairs), symbols, counts)
+        return _RolledLevel(term, tuple(self.pairs.values()), tuple(self.pairs), symbols, counts)
 
     def _node(self, later: Term, earlier: Term, inside: dict[Var, Var], outside: dict[Var, Var]) -> Term | None:
         """The later term with holes, where the two are alike; `inside` are the bound names of the one in the other."""
@@ -204,7 +204,7 @@ def _fits(later: Term, earlier: Term) -> bool:
 
 
 @dataclass(frozen=True)
-class _Chains:
+class _RolledChains:
     """How the parts of a loop follow each other: `earlier` has for each the one of the step before.
 
     `levels` has what a part and the one before it have in common, where they are built alike; the others are `first`:
@@ -212,7 +212,7 @@ class _Chains:
     """
 
     earlier: Mapping[Term, Term]
-    levels: Mapping[Term, _Level]
+    levels: Mapping[Term, _RolledLevel]
     later: Mapping[Term, Term]
 
     def after(self, part: Term) -> Iterator[Term]:
@@ -227,10 +227,10 @@ class _Chains:
         return any(one in self.levels for one in self.after(part))
 
 
-def _chains(pairs: Mapping[Term, Term], most: int) -> tuple[_Chains | None, int]:
+def _chains(pairs: Mapping[Term, Term], most: int) -> tuple[_RolledChains | None, int]:
     """How the parts of terms and earlier ones follow each other, None where in no one way; how many were compared."""
     found: dict[Term, Term] = dict(pairs)
-    levels: dict[Term, _Level] = {}
+    levels: dict[Term, _RolledLevel] = {}
     after: dict[Term, Term] = {earlier: later for later, earlier in pairs.items()}
     clashing: set[Term] = set()
     todo = deque(pairs)
@@ -255,13 +255,13 @@ def _chains(pairs: Mapping[Term, Term], most: int) -> tuple[_Chains | None, int]
         for part, level in levels.items()
     ):
         return None, len(levels)
-    return _Chains(found, levels, after), len(levels)
+    return _RolledChains(found, levels, after), len(levels)
 
 
-class _Loop:
+class _RolledLoop:
     """A scan made of parts that follow each other: its states, its inputs, its step."""
 
-    def __init__(self, chains: _Chains, names: Names, hints: Mapping[Term, str]) -> None:
+    def __init__(self, chains: _RolledChains, names: Names, hints: Mapping[Term, str]) -> None:
         self.chains, self.names = chains, names
         self.firsts = [part for part in chains.earlier if part not in chains.levels and chains.is_state(part)]
         self.runs = [list(chains.after(part)) for part in self.firsts]
@@ -376,10 +376,10 @@ class _Rolling:
         return None
 
     def _as_long_as_possible(
-        self, pairs: dict[Term, Term], chains: _Chains, alike: Mapping[tuple[object, ...], list[Term]]
-    ) -> _Loop:
+        self, pairs: dict[Term, Term], chains: _RolledChains, alike: Mapping[tuple[object, ...], list[Term]]
+    ) -> _RolledLoop:
         """The loop of parts that follow each other, with the last of a state that only the rest of the program uses."""
-        loop = _Loop(chains, self.names, self.hints)
+        loop = _RolledLoop(chains, self.names, self.hints)
         for run in (run for run in loop.runs if len(run) == loop.steps < max(map(len, loop.runs))):
             for last in alike[_outline(run[-1])]:
                 if last in chains.earlier or _Comparing().level(last, run[-1]) is None:

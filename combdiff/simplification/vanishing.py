@@ -31,7 +31,7 @@ from combdiff.ir import (
     values_of,
 )
 from combdiff.simplification.egraph.extraction import symbols
-from combdiff.simplification.fingerprints import over_its_indices, seems_zero
+from combdiff.simplification.fingerprints import over_its_indices, seeming_zero
 
 MOST_SHORT = 8  # symbols of a definition that is written out beside the sums that read it: Σ_j p[i,j]
 
@@ -39,14 +39,13 @@ MOST_SHORT = 8  # symbols of a definition that is written out beside the sums th
 def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     """A let program with 0 for every Σ over definitions that `settled` finds to be 0 where they are written out."""
     definitions = dict(split(body)[0])
-    sums = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
+    nodes = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
+    sums = {node: leading for node in nodes if (leading := _leading_to_sums(node.body, definitions))}
     zeros: dict[Term, Term] = {}
-    for node in sums:
-        leading = _leading_to_sums(node.body, definitions)
-        if leading and seems_zero(node, definitions):
-            written = put_back(node, _opened(leading, definitions))
-            if _elements(settled(over_its_indices(written))) is ZERO:
-                zeros[node] = ZERO
+    for node in seeming_zero(list(sums), definitions):
+        written = put_back(node, _opened(sums[node], definitions))
+        if _elements(settled(over_its_indices(written))) is ZERO:
+            zeros[node] = ZERO
     return _with(body, zeros) if zeros else body
 
 

@@ -86,7 +86,7 @@ def drawn(draw: st.DrawFn, *, result: str = "any", guarded: bool = True, depth: 
     parameters = tuple(Var(name, space) for name, space in zip("xyz", spaces, strict=False))
     known = {axis for space in spaces for axis in space.axes}
     usable = [domain for domain in domains if domain in known or _limits(domain) or domain == Cyclic(3)]
-    body = _Writer(draw, usable or [Range(2)], list(parameters), guarded).program(result, depth)
+    body = _ProgramWriter(draw, usable or [Range(2)], list(parameters), guarded).program(result, depth)
     rng = np.random.default_rng(draw(st.integers(0, 1000)))
     return Case(Lambda(parameters, body), sizes, random_arrays(parameters, rng, sizes))
 
@@ -112,7 +112,7 @@ def _exchanges(order: int) -> st.SearchStrategy[list[str]]:
     return st.sampled_from([full[:1], full, ["T[i,j,k] = -T[i,k,j]"]])
 
 
-class _Writer:
+class _ProgramWriter:
     """Writes one program, drawing every choice. `tensors` are what an access may read: parameters and let names."""
 
     def __init__(self, draw: st.DrawFn, domains: list[Domain], tensors: list[Var], guarded: bool) -> None:

@@ -293,7 +293,7 @@ def difference(meaning: Meaning, sides: set[Term], rng: np.random.Generator) -> 
     classes = [list(dict.fromkeys(terms)) for terms in meaning.classes()]
     classes = [terms for terms in classes if len(terms) > 1]
     variables = sorted({v for terms in classes for term in terms for v in term.free}, key=lambda v: v.name)
-    points = [_Point(kind, variables, rng) for kind in KINDS]
+    points = [_LawPoint(kind, variables, rng) for kind in KINDS]
     found: list[tuple[int, str]] = []
     before: set[str] = set()
 
@@ -312,7 +312,7 @@ def _like(term: Term) -> str:
     return re.sub(r"\[([^\[\]]*)\]", lambda found: f"[{''.join(sorted(found[1]))}]", text(term))
 
 
-class _Point:
+class _LawPoint:
     """Values of variables of one kind, and of terms in them."""
 
     def __init__(self, kind: str, variables: Iterable[Var], rng: np.random.Generator) -> None:
@@ -327,7 +327,7 @@ class _Point:
 
 
 def _class_difference(
-    terms: list[Term], points: list[_Point], sides: set[Term], is_new: Callable[[Term], bool]
+    terms: list[Term], points: list[_LawPoint], sides: set[Term], is_new: Callable[[Term], bool]
 ) -> Iterator[tuple[int, str]]:
     """A pair of terms of one class that differ, if there is one; `sides` are the terms there are without the law."""
     matrices = any(is_matrix_function(node) for term in terms for node in subterms(term))
@@ -459,7 +459,7 @@ def _must_be_real(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: n
     terms = [term for term in meaning.terms.get(inputs[0], ()) if isinstance(term, Term)]
     variables = sorted({v for term in terms for v in term.free}, key=lambda v: v.name)
     for kind in EXACT:
-        point = _Point(kind, variables, rng)
+        point = _LawPoint(kind, variables, rng)
         for term in terms:
             value = point.value(term)
             if value is not None and np.isfinite(value) and abs(value.imag) > TOLERANCE * max(abs(value), ROUNDING):

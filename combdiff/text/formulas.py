@@ -51,7 +51,7 @@ from combdiff.printing import (
 )
 from combdiff.records import dataclass
 from combdiff.text.grammar import lark_parser, refuse_large
-from combdiff.text.places import Span, TextError, quoted
+from combdiff.text.places import Span, TextError, alternatives, quoted, stopped
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -98,8 +98,8 @@ arguments: (expression ("," expression)*)?
     | "[" condition ("," condition)* "]" -> iverson
     | _BAR expression _ENDBAR -> modulus
     | _NORM expression ENDNORM -> norm
-    | "⌊" expression "⌋" -> floor
-    | "⌈" expression "⌉" -> ceiling
+    | _FLOOR expression _ENDFLOOR -> floor
+    | _CEILING expression _ENDCEILING -> ceiling
 ?condition: compared | compared "=" expression -> equation
 
 SIGMA.4: /[ΣΠ]_(?=[{{\w])|(sum|prod|max|min|maxima|minima)_(?=\{{|\w\b)/
@@ -122,6 +122,10 @@ _BAR: "\ue000"
 _ENDBAR: "\ue001"
 _NORM: "\ue002"
 ENDNORM: /\ue003(_F)?/
+_FLOOR: "⌊"
+_ENDFLOOR: "⌋"
+_CEILING: "⌈"
+_ENDCEILING: "⌉"
 NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?/
 NAME: /(?![0-9]|mod\b)((?![{RAISED}{LOWERED}ᵀ†])[\w𝟏𝐈])+/
 _SEP: ";"
@@ -149,12 +153,27 @@ WORDS = {
     "$END": "the end",
     "_MOD": "'mod'",
     "CIRCUMFLEX": "'^'",
-    "__ANON_0": "'⌋'",
-    "__ANON_1": "'⌉'",
+    "_ENDFLOOR": "'⌋'",
+    "_ENDCEILING": "'⌉'",
+}
+CLOSING = {
+    "RPAR": ("(", ")"),
+    "RSQB": ("[", "]"),
+    "RBRACE": ("{", "}"),
+    "_ENDFLOOR": ("⌊", "⌋"),
+    "_ENDCEILING": ("⌈", "⌉"),
+}
+RARELY = {"COMMA", "EQUAL", "CIRCUMFLEX", "RELATION", "_MOD", "_ARROW", "_SEP"}  # where an operator would do
+ELSEWHERE = {  # what other languages write, and what is written here
+    "**": "a power is x^2",
+    ".T": "a transpose is A' or Aᵀ",
+    "@": "a product of matrices is A * B or A·B",
+    "_+": "the positive part is relu(x)",
+    "\\": "A⁻¹·b is inv(A) * b",
 }
 OPERAND = {"NAME", "NUMBER", "LPAR"}
-GO_ON = {"STAR", "UP", "MARK", "_OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "_SIGMA", "DERIVATIVE", "_BAR"}
-GO_ON |= {"AVERAGE", "_NORM", "LSQB", "FLOOR", "CEIL"}
+GO_ON = {"STAR", "UP", "MARK", "_OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "SIGMA", "DERIVATIVE", "_BAR"}
+GO_ON |= {"AVERAGE", "_NORM", "LSQB", "_FLOOR", "_CEILING"}
 SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠"}
 MARKS = {"'": "ᵀ"}
 
@@ -196,7 +215,7 @@ def formula(text: str, names: Iterable[str] = ()) -> Formula:
         tree = lark.parse(_marked(_with_own_mod(text, names)))
     except UnexpectedInput as problem:
         raise _syntax_error(text, problem) from None
-    builder = _Builder(text)
+    builder = _FormulaBuilder(text)
     sheet = builder.sheet(tree)
     return Formula(text, sheet, builder.spans, tuple(builder.made))
 
@@ -245,21 +264,23 @@ def _ends(before: str, after: str) -> bool:
 
 def _syntax_error(text: str, problem: Any) -> TextError:
     """lark's error in words: what stands there, what could stand there."""
-    token = getattr(problem, "token", None)
-    expected = set(getattr(problem, "expected", None) or getattr(problem, "allowed", None) or ())
-    position = problem.pos_in_stream
-    if token is not None and token.type == "$END":
+    position, expected = stopped(problem, text)
+    if position is None:
         found, position = "the text ends", len(text.rstrip())
+    elif text[position] == "\n":
+        found = "the line ends"
     else:
-        position = max(0, position or 0)
-        found = (
-            "the line ends" if text[position] == "\n" else f"{quoted(text[position:].split()[0])} is not expected here"
-        )
+        found = f"{quoted(text[position:].split()[0])} is not expected here"
+    before = text[:position]
+    shut = {name for name, (left, right) in CLOSING.items() if before.count(left) <= before.count(right)}
+    shut |= {name for name, bar in (("_ENDBAR", "|"), ("ENDNORM", "‖")) if before.count(bar) % 2 == 0}
     operand = expected >= OPERAND
-    rest = expected - GO_ON - (OPERAND | {"SIGN"} if operand else set())
+    rest = expected - GO_ON - shut - (OPERAND | {"SIGN"} if operand else set())
+    rest -= RARELY if "OPERATOR" in rest else set()
     wanted = sorted(({"an expression"} if operand else set()) | {WORDS.get(name, name) for name in rest})
-    listed = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
-    return TextError(f"{found}; expected {listed or 'nothing more'}", text, position)
+    near = text[max(position - 2, 0) : position + 2]
+    hint = next((hint for sign, hint in ELSEWHERE.items() if sign in near), "")
+    return TextError(f"{found}; expected {alternatives(wanted)}", text, position, hint)
 
 
 # --- documents -----------------------------------------------------------------------------------------------------
@@ -290,7 +311,7 @@ class _Sign:
         return BigSum(self.bounds, variables, body, self.sign)
 
 
-class _Builder:
+class _FormulaBuilder:
     """Turns lark's tree over from the leaves up; rules and methods have the same names."""
 
     def __init__(self, text: str) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from combdiff.errors import UnsupportedError, shown
 from combdiff.ir import Scalar, exact
-from combdiff.text.places import Span, TextError, quoted
+from combdiff.text.places import Span, TextError, alternatives, quoted, stopped
 from combdiff.text.syntax import (
     MOST_DEPTH,
     Declaration,
@@ -157,7 +157,7 @@ def read(text: str) -> Text:
         tree = lark.parse(text)
     except UnexpectedInput as problem:
         raise _syntax_error(text, problem) from None
-    return _Builder(text).text(tree)
+    return _MatrixBuilder(text).text(tree)
 
 
 def refuse_large(text: str) -> None:
@@ -177,22 +177,15 @@ def refuse_large(text: str) -> None:
 
 def _syntax_error(text: str, problem: Any) -> TextError:
     """lark's error in words: what stands there, what could stand there."""
-    token = getattr(problem, "token", None)
-    expected = set(getattr(problem, "expected", None) or getattr(problem, "allowed", None) or ())
-    position = problem.pos_in_stream
-    if token is not None and token.type == "$END":
+    position, expected = stopped(problem, text)
+    if position is None:
         found, position = "the text ends", len(text.rstrip())
     else:
-        position = max(0, position or 0)
-        found = f"{quoted(str(token or text[position]))} is not expected here"
+        found = f"{quoted(str(getattr(problem, 'token', None) or text[position]))} is not expected here"
     words = {"an expression"} if expected >= OPERAND else set()
     rest = expected - {"REARRANGE", "DELTA", "_WRT", "MODIFIER"} - (OPERAND | {"MINUS"} if words else set())
     wanted = sorted(words | {WORDS.get(name, name) for name in rest})
-    return TextError(f"{found}; expected {_alternatives(wanted)}", text, position, _hint(text, position, expected))
-
-
-def _alternatives(words: list[str]) -> str:
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "nothing more"
+    return TextError(f"{found}; expected {alternatives(wanted)}", text, position, _hint(text, position, expected))
 
 
 def _hint(text: str, position: int, expected: set[str]) -> str:
@@ -206,7 +199,7 @@ def _hint(text: str, position: int, expected: set[str]) -> str:
     return ""
 
 
-class _Builder:
+class _MatrixBuilder:
     """Turns lark's tree over from the leaves up; rules and methods have the same names."""
 
     def __init__(self, text: str) -> None:

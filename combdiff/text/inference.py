@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 from itertools import count
+from typing import Self
 
 from combdiff.records import dataclass
 from combdiff.text.places import TextError, quoted
@@ -34,37 +35,34 @@ from combdiff.text.syntax import (
 SIZE_LETTERS = "nmklpqrstuvw"
 
 
+class _Joinable:
+    """What may be found to be the same as another: joined ones point to the one that stands for all of them."""
+
+    joined: Self | None
+
+    def root(self) -> Self:
+        """The one that stands for this one."""
+        one = self
+        while one.joined is not None:
+            if one.joined.joined is not None:
+                one.joined = one.joined.joined
+            one = one.joined
+        return one
+
+
 @dataclass(eq=False)
-class Axis:
-    """An axis; joined ones point to the one that stands for all of them."""
+class Axis(_Joinable):
+    """An axis."""
 
     joined: Axis | None = None
 
-    def root(self) -> Axis:
-        """The axis that stands for this one."""
-        axis = self
-        while axis.joined is not None:
-            if axis.joined.joined is not None:
-                axis.joined = axis.joined.joined
-            axis = axis.joined
-        return axis
-
 
 @dataclass(eq=False)
-class Shape:
-    """The axes of a part, None while its order is open; joined ones point to the one that stands for all of them."""
+class Shape(_Joinable):
+    """The axes of a part, None while its order is open."""
 
     axes: tuple[Axis, ...] | None = None
     joined: Shape | None = None
-
-    def root(self) -> Shape:
-        """The shape that stands for this one."""
-        shape = self
-        while shape.joined is not None:
-            if shape.joined.joined is not None:
-                shape.joined = shape.joined.joined
-            shape = shape.joined
-        return shape
 
     @property
     def order(self) -> int | None:

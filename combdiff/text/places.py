@@ -10,6 +10,9 @@ Invariant: what a message quotes of a text is one short line of printable charac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from combdiff.errors import CombdiffError
 from combdiff.records import dataclass
 
@@ -67,3 +70,16 @@ def excerpt(text: str, position: int) -> str:
     before = ("…" if first > start else "") + printable(text[first:position])
     after = printable(text[position:last]) + ("…" if last < end else "")
     return f"  {before}{after}\n  {' ' * len(before)}^"
+
+
+def stopped(problem: Any, text: str) -> tuple[int | None, set[str]]:
+    """Where lark's parser stopped, None at the end of the text, and what could stand there."""
+    token = getattr(problem, "token", None)
+    expected = set(getattr(problem, "expected", None) or getattr(problem, "allowed", None) or ())
+    ends = token is not None and token.type == "$END"
+    return None if ends else max(0, problem.pos_in_stream or 0), expected
+
+
+def alternatives(words: Sequence[str]) -> str:
+    """Words for one of which there is room: `a, b or c`."""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "nothing more"

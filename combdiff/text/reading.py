@@ -12,8 +12,9 @@ other, a TextError names the place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import combinations, pairwise, permutations
@@ -121,6 +122,7 @@ _FOLDED = {
 OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in matrix notation alone
 CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", "solve", "root", "argmin"}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
+_ELEMENT = re.compile(r"[\w)\]'ᵀ†]\[")  # index notation reads elements; in matrix notation brackets hold comparisons
 SIZES = "nmkpqrs"
 RELATIONS = {
     "<": ("less", False),
@@ -155,7 +157,7 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
     declared, rest = declarations(text)
     known = {**(spaces or {}), **declared}
     try:
-        return _Reader(formula(rest, known), known).program()
+        return _PrintReader(formula(rest, known), known).program()
     except TextError:
         if (found := _with_scalars(rest, known)) is None:
             raise
@@ -198,7 +200,7 @@ def _with_scalars(text: str, known: dict[str, Space | Map]) -> Printed | None:
 
 
 def _tried(text: str, known: dict[str, Space | Map], scalars: frozenset[str]) -> Printed | None:
-    reader = _Reader(formula(text), known, scalars)
+    reader = _PrintReader(formula(text), known, scalars)
     try:
         read = reader.program()
     except TextError:
@@ -320,7 +322,7 @@ Linear = tuple[dict[BoundIndex | str, int | Fraction], int | Fraction]  # indice
 
 
 @dataclass
-class _Reader:
+class _PrintReader:
     source: Formula
     spaces: dict[str, Space | Map]
     scalars: frozenset[str] = frozenset()  # small letters that are no vectors
@@ -473,7 +475,8 @@ class _Reader:
             raise self.source.error(
                 f"nothing tells the range of {name}",
                 doc or self.source.sheet.result,
-                "write it: i<n, |b|≤B, k mod n or t∈ℝ, as in Σ_{i<n} and i<n ↦ …; or give the spaces of the tensors",
+                "write it: i<n, |b|≤B, k mod n or t∈ℝ, as in Σ_{i<n} and i<n ↦ …; or give the spaces of the tensors,"
+                " as vector(1) and matrix(1) take theirs from what stands beside them",
             )
         return cell.domain
 
@@ -530,8 +533,7 @@ class _Reader:
             case Projected():
                 return self._average(doc, scope)
             case Iverson():
-                conditions = [c for one in doc.conditions for c in self._conditions(one, scope)]
-                return _number(lambda: mul(*(make() for make in conditions)))
+                return self.elementwise(doc, mul, [c for one in doc.conditions for c in self._conditions(one, scope)])
             case Arrow():
                 return self._arrow(doc, scope)
             case ResultRow():
@@ -602,7 +604,7 @@ class _Reader:
 
     def _order(self, name: str) -> int:
         """The order of a whole tensor that nothing declares: A a matrix, x a vector, α and t1 in index notation not."""
-        if "[" in self.source.text or not name[0].isascii() or name in self.scalars:
+        if _ELEMENT.search(self.source.text) or not name[0].isascii() or name in self.scalars:
             return 0
         return 2 if name[0].isupper() else 1
 
@@ -875,8 +877,12 @@ class _Reader:
         if len(given) == 1 and (found := self._of_matrices(doc, name, given[0])):
             return found
         row = TABLE.get(name)
+        if name == "eye":
+            raise self.source.error(
+                "eye takes no arguments", doc, "write eye or 𝐈 alone: its size is that of what it multiplies"
+            )
         if row is None:
-            raise self.source.error(f"there is no function {name}", doc)
+            raise self.source.error(f"there is no function {name}", doc, _like(name))
         if row.arity != len(given):
             raise self.source.error(f"{name} takes {row.arity} arguments, not {len(given)}", doc)
         return self.elementwise(doc, lambda *terms: function(name, *terms), given, scalars=True)
@@ -1094,37 +1100,32 @@ class _Reader:
                 return None if form is None else _combined([(Fraction(1, divisor), form)])
         return None
 
-    def _conditions(self, doc: Comparison, scope: Scope) -> Iterable[Callable[[], Term]]:
-        """The indicators of a chain of comparisons."""
+    def _conditions(self, doc: Comparison, scope: Scope) -> Iterator[Denotation]:
+        """What is 1 where each comparison of a chain holds: of indices where both sides are, of values otherwise."""
         if doc.signs == ("=",) and isinstance(remainder := doc.sides[0], Modulo):
             form, modulus = self._known_form(remainder.form, scope), remainder.modulus
             rest = self._known_form(doc.sides[1], scope)
             if not isinstance(modulus, Literal) or not isinstance(modulus.real, int) or modulus.real < 1:
                 raise self.source.error("a modulus is a whole number", doc)
             number = modulus.real
-            return [lambda: indicator(affine([(_form(form), 1), (_form(rest), -1)]), number)]
-        known = [self.form(side, scope) for side in doc.sides]
-        forms = [form for form in known if form is not None]
-        if len(forms) < len(known):
-            return self._relations(doc, scope)
-        found = zip(forms, doc.signs, forms[1:], strict=False)
-        return [lambda one=one, sign=sign, two=two: _compared(one, sign, two) for one, sign, two in found]  # type: ignore[misc]
+            yield _number(lambda: indicator(affine([(_form(form), 1), (_form(rest), -1)]), number))
+            return
+        for sides, sign in zip(pairwise(doc.sides), doc.signs, strict=True):
+            yield self._comparison(doc, sides, sign, scope)
 
-    def _relations(self, doc: Comparison, scope: Scope) -> Iterable[Callable[[], Term]]:
-        """The relations of numbers in a chain of comparisons.
-
-        `a ≥ b` beside `a < b` is what holds where that does not, also where one of the two is no number.
-        """
-        values = [self.scalar(side, scope) for side in doc.sides]
-        for n, sign in enumerate(doc.signs):
-            if sign not in RELATIONS:
-                raise self.source.error(f"numbers are not compared by {sign}", doc)
-            name, mirrored = RELATIONS[sign]
-            if sign in STRICT and (doc.sides[n], STRICT[sign], doc.sides[n + 1]) in self.compared:
-                strict, mirrored = RELATIONS[STRICT[sign]]
-                name = OPPOSITES[strict]
-            sides = values[n + 1 : n - 1 if n else None : -1] if mirrored else values[n : n + 2]
-            yield lambda name=name, sides=sides: relation(name, *(side.element(()) for side in sides))  # type: ignore[misc]
+    def _comparison(self, doc: Comparison, sides: tuple[Doc, Doc], sign: str, scope: Scope) -> Denotation:
+        """Two sides compared; `a ≥ b` beside `a < b` is what holds where that does not, also where one is no number."""
+        one, two = (self.form(side, scope) for side in sides)
+        if one is not None and two is not None and (one[0] or two[0]):
+            return _number(lambda: _compared(one, sign, two))
+        if sign not in RELATIONS:
+            raise self.source.error(f"numbers are not compared by {sign}", doc)
+        name, mirrored = RELATIONS[sign]
+        if sign in STRICT and (sides[0], STRICT[sign], sides[1]) in self.compared:
+            strict, mirrored = RELATIONS[STRICT[sign]]
+            name = OPPOSITES[strict]
+        values = [self.value(side, scope) for side in (reversed(sides) if mirrored else sides)]
+        return self.elementwise(doc, lambda *pair: relation(name, *pair), values, scalars=True)
 
     @cached_property
     def compared(self) -> set[tuple[Doc, str, Doc]]:
@@ -1134,6 +1135,19 @@ class _Reader:
 
 
 # --- terms ---------------------------------------------------------------------------------------------------------
+
+
+def _like(name: str) -> str:
+    """Which functions a name that none has may stand for."""
+    known = {
+        "trace": "tr(A)",
+        "norm": "norm2(x) or norm1(x)",
+        "identity": "eye",
+        "transpose": "A' or Aᵀ",
+        "inverse": "inv(A)",
+    }
+    near = known.get(name) or " or ".join(f"{found}(…)" for found in get_close_matches(name, sorted(CALLED), 2, 0.7))
+    return f"write {near}" if near else "its name stands alone for a tensor; elements are read as x[i]"
 
 
 def _number(make: Callable[[], Term]) -> Denotation:

@@ -10,7 +10,7 @@ Invariant: trees are immutable and at most `MOST_DEPTH` deep; two nodes are the 
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, fields
 
 from combdiff.ir import Scalar
 from combdiff.records import dataclass
@@ -27,8 +27,10 @@ class Node:
 
     @property
     def operands(self) -> tuple[Node, ...]:
-        """The expressions directly inside."""
-        return ()
+        """The expressions directly inside, in the order of the fields."""
+        values = [getattr(self, each.name) for each in fields(self)]
+        found = [value if isinstance(value, tuple) else (value,) for value in values]
+        return tuple(node for group in found for node in group if isinstance(node, Node))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +61,6 @@ class ElementwiseFunction(Node):
     function: str
     operand: Node
 
-    @property
-    def operands(self) -> tuple[Node, ...]:
-        return (self.operand,)
-
 
 @dataclass(frozen=True, eq=False)
 class FunctionOfMatrix(Node):
@@ -70,10 +68,6 @@ class FunctionOfMatrix(Node):
 
     function: str
     operand: Node
-
-    @property
-    def operands(self) -> tuple[Node, ...]:
-        return (self.operand,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +77,6 @@ class Plus(Node):
     terms: tuple[Node, ...]
     signs: tuple[int, ...]
 
-    @property
-    def operands(self) -> tuple[Node, ...]:
-        return self.terms
-
 
 @dataclass(frozen=True, eq=False)
 class ElementwiseQuotient(Node):
@@ -95,10 +85,6 @@ class ElementwiseQuotient(Node):
     numerator: Node
     denominator: Node
 
-    @property
-    def operands(self) -> tuple[Node, ...]:
-        return (self.numerator, self.denominator)
-
 
 @dataclass(frozen=True, eq=False)
 class ElementwisePower(Node):
@@ -106,10 +92,6 @@ class ElementwisePower(Node):
 
     base: Node
     exponent: Node
-
-    @property
-    def operands(self) -> tuple[Node, ...]:
-        return (self.base, self.exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +105,6 @@ class EinsteinProduct(Node):
     inputs: tuple[str, ...]
     output: str
     place: Span
-
-    @property
-    def operands(self) -> tuple[Node, ...]:
-        return self.factors
 
 
 @dataclass(frozen=True)

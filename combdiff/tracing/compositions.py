@@ -19,17 +19,13 @@ from combdiff.errors import TypeMismatchError
 from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, SCIPY_HANDLERS
 from combdiff.tracing.truths import where
-from combdiff.tracing.values import Value, lift, wrap
-
-
-def _value(a: Any) -> Value:
-    return wrap(lift(a))
+from combdiff.tracing.values import Value, traced
 
 
 def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
     if weights is None:
         return HANDLERS[np.mean](a, axis, keepdims)
-    value, along = _value(a), _value(weights)
+    value, along = traced(a), traced(weights)
     if along.ndim != value.ndim:
         if not isinstance(axis, int) or along.ndim != 1:
             raise TypeMismatchError(
@@ -52,14 +48,14 @@ def _dstack(tup: Sequence[Any]) -> Any:
 
 
 def _at_least_3d(a: Any) -> Value:
-    value = _value(a)
+    value = traced(a)
     if value.ndim == 0:
         return value[None, None, None]
     return value[None, :, None] if value.ndim == 1 else value[..., None] if value.ndim == 2 else value
 
 
 def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    order = _value(a).ndim
+    order = traced(a).ndim
     source, target = axis % order, start + order if start < 0 else start
     return HANDLERS[np.moveaxis](a, source, target - 1 if source < target else target)
 
@@ -76,26 +72,26 @@ def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    value = HANDLERS[np.moveaxis](_value(y), axis, -1)
+    value = HANDLERS[np.moveaxis](traced(y), axis, -1)
     widths = dx if x is None else HANDLERS[np.diff](x)
     return ((value[..., 1:] + value[..., :-1]) * widths / 2).sum(-1)
 
 
 def _nan_sum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    value = _value(a)
+    value = traced(a)
     return where(HANDLERS[np.isnan](value), 0, value).sum(axis, keepdims)
 
 
 def _polyval(p: Any, x: Any) -> Any:
-    coefficients = _value(p)
-    found: Any = 0 * _value(x)
+    coefficients = traced(p)
+    found: Any = 0 * traced(x)
     for n in range(len(coefficients)):
         found = found * x + coefficients[n]
     return found
 
 
 def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
-    return (_value(x1).conj() * x2).sum(axis)
+    return (traced(x1).conj() * x2).sum(axis)
 
 
 def _special(name: str, *values: Any) -> Any:
@@ -117,7 +113,7 @@ SCIPY_HANDLERS.update(
 )
 HANDLERS.update(
     {
-        np.copy: lambda a, order="K", subok=False: _value(a),
+        np.copy: lambda a, order="K", subok=False: traced(a),
         np.fabs: cd.abs,
         np.degrees: lambda x: x * (180 / math.pi),
         np.rad2deg: lambda x: x * (180 / math.pi),

@@ -40,7 +40,7 @@ from combdiff.tracing.context import current
 from combdiff.tracing.functions import flag, whole_number
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.rearranging import broadcasted
-from combdiff.tracing.values import Value, lift, wrap
+from combdiff.tracing.values import Value, lift, traced, wrap
 
 
 def shape_of(shape: Any) -> list[Domain | int]:
@@ -170,7 +170,7 @@ def linspace(
     """
     _only_known("linspace", dtype, device=device)
     (axis,) = _domains([num])
-    first, last, size = wrap(lift(start)), wrap(lift(stop)), wrap(size_of_axis(axis))
+    first, last, size = traced(start), traced(stop), wrap(size_of_axis(axis))
     (index,) = current("linspace").fresh_indices([axis])
     counted = wrap(tabulate([index], Coordinate(index, int)))
     return first + (last - first) * counted / (size - 1 if flag(endpoint, "endpoint") else size)

@@ -25,7 +25,7 @@ from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.functions import flag
 from combdiff.tracing.linalg import matrix_array, refusing, square
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
-from combdiff.tracing.values import lift, wrap
+from combdiff.tracing.values import lift, traced, wrap
 
 
 class Eigh(NamedTuple):
@@ -199,7 +199,7 @@ def lstsq(a: Any, b: Any, /) -> Any:
     """The x of least norm for which |a @ x − b| is least, for a matrix a and a vector or matrix b: pinv(a) @ b."""
     if not isinstance(a, TracedValue) and not isinstance(b, TracedValue):
         return on_arrays("lstsq", np.linalg.lstsq, a, b)[0]
-    return wrap(arrays.matmul(lift(pinv(a if isinstance(a, TracedValue) else wrap(lift(a)))), lift(b)))
+    return wrap(arrays.matmul(lift(pinv(a if isinstance(a, TracedValue) else traced(a))), lift(b)))
 
 
 def _numpy_lstsq(a: Any, b: Any, rcond: Any = None) -> Any:

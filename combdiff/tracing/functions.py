@@ -46,7 +46,7 @@ from combdiff.tracing.context import TracedValue, as_domain, current, show_domai
 from combdiff.tracing.indices import Index, equality, index_term
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.reading import hit, integer_value
-from combdiff.tracing.values import Value, combined, lift, wrap
+from combdiff.tracing.values import Value, combined, lift, traced, wrap
 
 
 def is_traced(value: object) -> bool:
@@ -102,7 +102,7 @@ def whole_number(value: Any, what: str, least: int | None = None) -> int:
 
 def taken(a: Any) -> Any:
     """A tensor of the program, as NumPy's functions take it: lists of numbers are constants."""
-    return wrap(lift(np.asarray(a) if isinstance(a, list | tuple) else a))
+    return traced(np.asarray(a) if isinstance(a, list | tuple) else a)
 
 
 def _no_lambda(caller: str) -> TraceError:
@@ -314,7 +314,7 @@ def imag(x: Any, /) -> Any:
 
 
 def _as_value(x: object) -> Value:
-    return x if isinstance(x, Value) else wrap(lift(x))
+    return x if isinstance(x, Value) else traced(x)
 
 
 # --- whole tensors -------------------------------------------------------------------------------------------------

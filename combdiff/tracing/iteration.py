@@ -78,7 +78,7 @@ def scan(step: Step, init: object, xs: object = None, length: int | str | None =
     finally:
         trace.stepped.update((index, *states))
     _check_carry(init, after, states, following)
-    iteration = _Iteration(trace, index, states, tuple(map(expanded, following)), starts, outputs)
+    iteration = _TracedLoop(trace, index, states, tuple(map(expanded, following)), starts, outputs)
     last = iter([wrap(term) for term in iteration.last()])
     return _like(init, last), _like(out, iter([wrap(term) for term in iteration.collected()]))
 
@@ -248,7 +248,7 @@ def _check_carry(init: object, after: object, states: tuple[Var, ...], following
 # --- results -------------------------------------------------------------------------------------------------------
 
 
-class _Iteration:
+class _TracedLoop:
     """A traced step; `following` are the next states, `outputs` what else it gives."""
 
     def __init__(

@@ -20,6 +20,7 @@ from combdiff.errors import IndexingError, TypeMismatchError, UnsupportedError, 
 from combdiff.ir import (
     MINUS_ONE,
     ZERO,
+    Cyclic,
     Domain,
     Range,
     Size,
@@ -136,8 +137,11 @@ def _mirrored(index: Var) -> Term:
 
 
 def roll(tensor: Term, shift: int, axis: int) -> Term:
-    """`x[i − shift]`, round the end."""
+    """`x[i − shift]`, round the end; on a Cyclic axis that is what its indices mean."""
     shape = axes_of(tensor)
+    if isinstance(shape[axis], Cyclic):
+        indices = current("roll").fresh_indices(shape)
+        return tabulate(indices, moved(tensor, axis, affine([(indices[axis], 1)], -shift), indices))
     size = lengths((shape[axis], 1), what="a roll").size
     start = size_form(
         shift % size if isinstance(size, int) and size else shift if shift >= 0 else size_sum((size, 1), (shift, 1))

@@ -18,12 +18,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.truths import where
-from combdiff.tracing.values import lift, wrap
-
-
-def _value(a: Any) -> Any:
-    """A tensor of the program, as NumPy's functions take it."""
-    return wrap(lift(a))
+from combdiff.tracing.values import traced
 
 
 def _cov(
@@ -31,7 +26,7 @@ def _cov(
 ) -> Any:
     if any(given is not None for given in weights.values()):
         raise UnsupportedError("np.cov with weights is not supported in a program", hint="multiply the samples by them")
-    parts = [_rows(_value(each), rowvar) for each in (m, y) if each is not None]
+    parts = [_rows(traced(each), rowvar) for each in (m, y) if each is not None]
     X: Any = parts[0] if len(parts) == 1 else np.concatenate(parts, 0)
     away = X - X.mean(axis=1, keepdims=True)
     freedom = ddof if ddof is not None else 0 if bias else 1
@@ -58,12 +53,12 @@ def _corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
 
 
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return where(_value(a) != 0, 1, 0).sum(axis, keepdims)
+    return where(traced(a) != 0, 1, 0).sum(axis, keepdims)
 
 
 def _numbers(a: Any, otherwise: Any) -> tuple[Any, Any]:
     """The elements, another number for those that are no number, and 1 where there is one."""
-    value = _value(a)
+    value = traced(a)
     missing = HANDLERS[np.isnan](value)
     return where(missing, otherwise, value), where(missing, 0, 1)
 
@@ -76,7 +71,7 @@ def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 def _nanvar(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
     numbers, there = _numbers(a, 0)
     mean = numbers.sum(axis, True) / there.sum(axis, True)
-    square = abs(where(HANDLERS[np.isnan](_value(a)), 0, numbers - mean)) ** 2
+    square = abs(where(HANDLERS[np.isnan](traced(a)), 0, numbers - mean)) ** 2
     return square.sum(axis, keepdims) / (there.sum(axis, keepdims) - ddof)
 
 
@@ -96,7 +91,7 @@ def _running_of_numbers(function: Any, otherwise: float) -> Any:
 
 
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    value = _value(x)
+    value = traced(x)
     largest = float(np.finfo(np.float64).max)
     found = where(HANDLERS[np.isnan](value), nan, value)
     found = where(value == math.inf, largest if posinf is None else posinf, found)

@@ -46,7 +46,7 @@ from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.indices import Condition, Index, IndexDistance, equality
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays, python_number
-from combdiff.tracing.values import Value, combined, lift, wrap
+from combdiff.tracing.values import Value, combined, lift, traced, wrap
 
 PARENTHESES_HINT = "put each comparison in parentheses: (x > 0) & (y < 1)"
 
@@ -194,8 +194,8 @@ HANDLERS.update(
         np.logical_xor: lambda x1, x2: _as_truth(x1) ^ _as_truth(x2),
         np.logical_not: lambda x: ~_as_truth(x),
         np.isnan: lambda x: compared("not_equal", x, x),
-        np.isfinite: lambda x: compared("less", abs(wrap(lift(x))), math.inf),
-        np.isinf: lambda x: compared("equal", abs(wrap(lift(x))), math.inf),
+        np.isfinite: lambda x: compared("less", abs(traced(x)), math.inf),
+        np.isinf: lambda x: compared("equal", abs(traced(x)), math.inf),
     }
 )
 

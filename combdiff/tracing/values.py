@@ -365,6 +365,11 @@ def wrap(term: Term) -> Scalar | Tensor:
     return kind(term, current("a traced value"))
 
 
+def traced(value: object) -> Value:
+    """A number, an array or a traced value as a traced value; an index as the number that it is."""
+    return wrap(lift(value))
+
+
 def combined(combine: arrays.Combine, *operands: object) -> Value:
     """`combine` of the elements of the operands, as by NumPy; beside an integer an index is one: idx[i] + j."""
     if combine in _WHOLE and any(isinstance(each, Value) and each.space.dtype is int for each in operands):
@@ -396,7 +401,7 @@ def lift(value: object) -> Term:
     raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
 
 
-HANDLERS[np.asarray] = lambda value: wrap(lift(value))  # an index as the number that it is
+HANDLERS[np.asarray] = traced
 
 
 def _number_of(index: Index) -> Term:

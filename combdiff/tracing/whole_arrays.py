@@ -32,7 +32,7 @@ from combdiff.tracing.creation import shape_of
 from combdiff.tracing.decompositions import matrix_norm, svdvals
 from combdiff.tracing.functions import whole_number
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
-from combdiff.tracing.values import Value, combined, lift, wrap
+from combdiff.tracing.values import Value, combined, lift, traced, wrap
 
 Axis = int | Sequence[int] | None
 
@@ -69,7 +69,7 @@ def _squeeze(a: Any, axis: Axis = None) -> Value:
 
 def _reshape(a: Any, /, shape: Any, order: str = "C") -> Value:
     if order == "F":
-        return _reshape(wrap(lift(a)).T, shape_of(shape)[::-1]).T
+        return _reshape(traced(a).T, shape_of(shape)[::-1]).T
     if order not in ("C", "A"):
         raise UnsupportedError(f"reshape in the order {order!r}", hint="the orders are 'C' and 'F'")
     return wrap(rearranging.reshaped(lift(a), shape_of(shape)))
@@ -234,7 +234,7 @@ def _tile(A: Any, reps: Any) -> Value:
 
 def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Value:
     if isinstance(repeats, tuple | list | np.ndarray) and np.ndim(repeats):
-        value = _ravel(a) if axis is None else wrap(lift(a))
+        value = _ravel(a) if axis is None else traced(a)
         place = rearranging.axis_of(value.term, axis or 0, "repeat")
         size = rearranging.length(value.space.axes[place], "np.repeat of different numbers of copies")
         return _take(value, np.repeat(np.arange(size), repeats), place)
@@ -254,7 +254,7 @@ def _repeated(term: Term, axis: int, count: int, place: int) -> Term:
 
 
 def _take(a: Any, indices: Any, axis: int | None = None) -> Value:
-    value = _ravel(a) if axis is None else wrap(lift(a))
+    value = _ravel(a) if axis is None else traced(a)
     place = rearranging.axis_of(value.term, axis or 0, "take")
     chosen = np.asarray(indices) if isinstance(indices, list | tuple) else indices
     found: Value = value[(*[slice(None)] * place, chosen)]
@@ -309,7 +309,7 @@ def _full_like(a: Any, fill_value: Any) -> Value:
 
 
 def _var(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Value:
-    value = wrap(lift(a))
+    value = traced(a)
     away = value - cd.mean(value, axis, True)
     square = away * away.conj() if is_complex(away.term) else away * away
     total = wrap(arrays.sum_axes(cd.real(square).term, axis, keepdims))
@@ -395,7 +395,7 @@ def _norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) ->
     Of matrices: "fro", "nuc" (the sum of the singular values), ±2 (the largest and smallest), ±1 and ±inf (the largest
     and smallest sum of a column or row). Of vectors: ±inf, and Σ |x|^p for other numbers, 0 refused.
     """
-    value = wrap(lift(x))
+    value = traced(x)
     axes = list(range(value.ndim)) if axis is None else arrays.positions(axis, value.ndim)
     if ord is None:
         square = cd.real(value * value.conj()) if is_complex(value.term) else value * value
@@ -421,7 +421,7 @@ def _vector_norm(value: Value, ord: Any, axis: int, keepdims: bool) -> Any:
             f"np.linalg.norm of a vector with ord={shown(ord)}",
             hint="ord is a number that is not 0, or ±inf; np.count_nonzero counts",
         )
-    return ((away**ord).sum(axis, keepdims)) ** (wrap(lift(1)) / ord)
+    return ((away**ord).sum(axis, keepdims)) ** (traced(1) / ord)
 
 
 def _matrix_norm(value: Value, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
@@ -453,7 +453,7 @@ def _inner(a: Any, b: Any) -> Value:
 
 
 def _vdot(a: Any, b: Any) -> Value:
-    one, other = (_ravel(v) if len(axes_of(lift(v))) != 1 else wrap(lift(v)) for v in (a, b))
+    one, other = (_ravel(v) if len(axes_of(lift(v))) != 1 else traced(v) for v in (a, b))
     return one.conj() @ other
 
 
@@ -517,7 +517,7 @@ def constant(array: Any, /) -> Value:
 
     In arithmetic and in NumPy's functions an array stands by itself. Raises TypeMismatchError for what is no array.
     """
-    return wrap(lift(np.asarray(array)))
+    return traced(np.asarray(array))
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, /, *, min: Any = None, max: Any = None) -> Any:
@@ -538,7 +538,7 @@ def _heaviside(x: Any, at_zero: Any) -> Value:
 
 
 def _cbrt(x: Any) -> Any:
-    return cd.sign(x) * cd.abs(x) ** (wrap(lift(1)) / 3)
+    return cd.sign(x) * cd.abs(x) ** (traced(1) / 3)
 
 
 HANDLERS.update(
@@ -559,7 +559,7 @@ HANDLERS.update(
         np.column_stack: _column_stack,
         np.split: _split,
         np.array_split: _array_split,
-        np.hsplit: lambda ary, n: _split(ary, n, 0 if wrap(lift(ary)).ndim == 1 else 1),
+        np.hsplit: lambda ary, n: _split(ary, n, 0 if traced(ary).ndim == 1 else 1),
         np.vsplit: lambda ary, n: _split(ary, n, 0),
         np.flip: _flip,
         np.fliplr: lambda m: _flip(m, 1),
@@ -598,4 +598,4 @@ HANDLERS.update(
         np.heaviside: _heaviside,
     }
 )
-METHODS.update({"reshape": _reshape_method, "flatten": _ravel, "copy": lambda a, order="C": wrap(lift(a))})
+METHODS.update({"reshape": _reshape_method, "flatten": _ravel, "copy": lambda a, order="C": traced(a)})

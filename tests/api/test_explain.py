@@ -172,3 +172,14 @@ def test_the_laws_of_a_step_are_needed_and_enough() -> None:
         assert replay.reached(old, new, [step.law]) is not None
         assert replay.reached(old, new, []) is None
     assert MET not in {step.law for step in explanation.steps}
+
+
+def test_no_value_is_simplified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is explained is what was done when the derivative was made, as it was noted then."""
+    gradient = cd.grad(cd.read("A (n, n), b (n), x (n)\nexp(xᵀ·A·x) + bᵀ·sin(x)"), wrt="x")
+
+    def again(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a value is simplified a second time")
+
+    monkeypatch.setattr("combdiff.simplification.pipeline.simplify", again)
+    assert len(gradient.explain().steps) > 5

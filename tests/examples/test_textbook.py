@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,3 +43,22 @@ def test_the_table_is_of_books() -> None:
     table = textbook.entries()
     assert len(table) >= 150
     assert len({(entry.title, entry.book) for entry in table}) == len(table)
+
+
+DERIVE = """import sys, warnings; sys.path.insert(0, sys.argv[1]); warnings.simplefilter("ignore")
+import textbook
+for entry in textbook.entries(): print(*textbook.prints(entry.derivative), sep="\\n")"""
+
+
+@pytest.mark.thorough
+def test_the_whole_table_reads_the_same_under_any_hash_seed_and_number_of_threads() -> None:
+    root = Path(__file__).parents[2]
+    found = []
+    for seed, threads in (("0", "1"), ("1", "4"), ("4242", "2")):
+        more = {"PYTHONHASHSEED": seed, "PYTHONPATH": str(root), "PYTHONIOENCODING": "utf-8"}
+        more |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), threads)
+        command = [sys.executable, "-c", DERIVE, str(root / "benchmarks")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **more})
+        found.append(done.stdout)
+    assert found[0].count("↦") > len(textbook.entries())
+    assert set(found) == {found[0]}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from backends import BACKENDS
+from strategies import ORDERED
 
 import combdiff as cd
 from combdiff.errors import TypeMismatchError
@@ -15,7 +16,6 @@ from combdiff.ir.domains import Space
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.primitives import TABLE, Derivative, Row, divide, function, power, square
 from combdiff.ir.relations import OPPOSITES
-from combdiff.ir.special_functions import ORDERED
 from combdiff.ir.terms import MINUS_ONE, ONE, ZERO, Mul, Number, Primitive, Term, Var
 from combdiff.ir.types import type_of
 

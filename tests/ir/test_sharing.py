@@ -189,28 +189,21 @@ def test_uses_are_counted_as_in_a_tree() -> None:
 # --- growth --------------------------------------------------------------------------------------------------------
 
 
+@cd.program
+def tower(x: cd.Space()):  # type: ignore[no-untyped-def]
+    y = x
+    for _ in range(30):
+        y = y * y
+    return y
+
+
 def test_thirty_squarings_stay_small() -> None:
     """y ← y², thirty times, is thirty bindings and not 2³⁰ factors."""
-
-    @cd.program
-    def tower(x: cd.Space()):  # type: ignore[no-untyped-def]
-        y = x
-        for _ in range(30):
-            y = y * y
-        return y
-
     assert sum(1 for _ in subterms(tower.term)) < 200
     assert tower(1.0 + 2.0**-30) == pytest.approx(np.exp(1.0), rel=1e-8)
 
 
 def test_the_gradient_of_thirty_squarings_stays_small() -> None:
-    @cd.program
-    def tower(x: cd.Space()):  # type: ignore[no-untyped-def]
-        y = x
-        for _ in range(30):
-            y = y * y
-        return y
-
     gradient = cd.grad(tower, simplify=False)
     assert sum(1 for _ in subterms(gradient.term)) < 1000
     assert gradient(1.0 + 2.0**-30) == pytest.approx(2.0**30 * np.exp(1.0), rel=1e-6)

@@ -89,6 +89,17 @@ def test_products_within_conditions(library: str, words: str) -> None:
     np.testing.assert_allclose(reference._within(numpy, (HOLED, np.asarray(arrays[1])), *rest), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
+def test_products_of_what_a_mask_keeps(library: str, words: str) -> None:
+    """An infinite x[j] counts in the rows alone that read it; 0·∞ beside the mask is 0."""
+    mask, x = np.tri(5, 4, -1, dtype=bool), np.array([1.0, -2.0, 3.0, np.inf])
+    expected = np.array([0, *(MATRIX[i, : min(i, 4)] @ x[: min(i, 4)] for i in range(1, 5))])
+    given_arrays = given(importlib.import_module(words), (HOLED, x, mask))
+    for module, (a, b, kept) in ((kernels(library), given_arrays), (reference, (HOLED, x, mask))):
+        found = module._masked_product(lambda one, other: one @ other, (a, b), (kept, None))
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+
+
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
 @pytest.mark.parametrize("name", NUMERICS)

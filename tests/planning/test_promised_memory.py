@@ -1,11 +1,11 @@
 """The memory that a plan promises is what it takes: for every function of matrices, and programs of all kinds."""
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from measuring import measured
 
 import combdiff as cd
 from combdiff.ir import MATRIX_TABLE, Lambda, Primitive, Space, Var
@@ -17,15 +17,6 @@ BY_LAPACK = 3  # matrices that LAPACK works on, which tracemalloc does not see
 BUFFER = 8192  # elements that NumPy lays out at a time where it must
 RNG = np.random.default_rng(5)
 Vector, Matrix, Wide = Space("n"), Space("n", "n"), Space("n", "m")
-
-
-def measured(call: Callable[[], Any]) -> tuple[Any, int]:
-    call()
-    tracemalloc.start()
-    result = call()
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return result, most
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # products of many numbers overflow

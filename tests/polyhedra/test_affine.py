@@ -9,15 +9,13 @@ from math import lcm, prod
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from index_sets import IndexSet, in_range, index_set
 
 from combdiff.polyhedra.affine import (
     NEVER,
     Bounds,
-    IndexSet,
     Linear,
     eliminate,
-    in_range,
-    index_set,
     prune,
     tighten,
 )

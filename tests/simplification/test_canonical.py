@@ -346,7 +346,7 @@ class Counter:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.searches = self.leaves = 0
-        search, leaf = module._Network.search, module._Network._leaf
+        search, leaf = module._NamedNetwork.search, module._NamedNetwork._leaf
 
         def counted_search(network: Any, *arguments: Any) -> Any:
             self.searches += 1
@@ -356,8 +356,8 @@ class Counter:
             self.leaves += 1
             return leaf(network, *arguments)
 
-        monkeypatch.setattr(module._Network, "search", counted_search)
-        monkeypatch.setattr(module._Network, "_leaf", counted_leaf)
+        monkeypatch.setattr(module._NamedNetwork, "search", counted_search)
+        monkeypatch.setattr(module._NamedNetwork, "_leaf", counted_leaf)
 
 
 def ring(size: int) -> Sum:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import combdiff as cd
-from combdiff.ir import Lambda, Number, Sum, Term, Var, apply, mul
+from combdiff.ir import Lambda, Number, Sum, Term, Tuple, Var, apply, items_of, let, mul, split
 from combdiff.simplification import fingerprints
 
 FALSE = '(rewrite (Fn "sin" v) (Fn "cos" v) :ruleset laws :name "sin = cos")'
@@ -50,3 +50,24 @@ def test_what_would_take_long_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     long: Term = Sum(indices, mul(*(apply(x, (index,)) for index in indices)))
     monkeypatch.setenv(fingerprints.SWITCH, "1")
     assert fingerprints.checked(long, mul(Number(2), long)) is not long
+
+
+def test_what_is_bound_behind_the_laws_is_checked_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A common subnetwork of a value and its gradient that is bound wrongly is found."""
+    monkeypatch.setenv(fingerprints.SWITCH, "1")
+    f = cd.read("A (n, n), x (n)\nxᵀ·A·A·x")
+
+    def wrongly(body: Term) -> Term:
+        bindings, result = split(body)
+        return let(bindings, Tuple((mul(Number(2), items_of(result)[0]), *items_of(result)[1:])))
+
+    monkeypatch.setattr("combdiff.differentiation.derivation.bind_common", wrongly)
+    with pytest.raises(cd.RuleError):
+        cd.value_and_grad(f, wrt="x")
+
+
+def test_a_result_by_its_name_is_compared_element_by_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a Hessian that are read twice are bindings before, and tensors of their own afterwards."""
+    monkeypatch.setenv(fingerprints.SWITCH, "1")
+    block = cd.hessian(cd.read("A (n, n), x (n)\nxᵀ·A·x"), ("A", "x"))["A", "x"]
+    assert str(block) == "(A, x) ↦ (a, b, d) ↦ δ(b, d) x[a] + δ(a, d) x[b]"

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from backends import TORCH, back, convert, double_precision, on
 from scipy import linalg, signal, special, stats
+from strategies import ORDERED
 
 import combdiff as cd
-from combdiff.ir import ORDERED, SPECIAL_FUNCTIONS
+from combdiff.ir import SPECIAL_FUNCTIONS
 from combdiff.ir.primitives import Row
 
 V = cd.Space("n")

@@ -126,7 +126,7 @@ def test_a_function_of_arrays_is_numpys(name: str) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("name", OF_A_MATRIX)
 def test_its_gradient_is_that_of_central_differences(name: str) -> None:
     operation = OF_A_MATRIX[name]
@@ -221,3 +221,16 @@ def test_sums_of_exponentials_take_a_lambda() -> None:
 def test_the_domain_of_no_index_is_refused(name: str) -> None:
     with pytest.raises(cd.CombdiffError, match=f"cd.{name} of a tensor has no option i"):
         getattr(cd, name)(np.ones(3), i=3)
+
+
+def test_a_roll_round_a_cycle() -> None:
+    """Its length need not be known: x[i − 1] is what a roll means there."""
+
+    @cd.program
+    def angles(x: cd.Space(cd.Cyclic("n"))):
+        return -np.cos(x - np.roll(x, 1)).sum() + np.sin(2 * np.roll(x, -2) - x).sum()
+
+    assert "x[i - 1]" in str(angles)
+    x = np.random.default_rng(0).normal(size=5)
+    np.testing.assert_allclose(angles(x), -np.cos(x - np.roll(x, 1)).sum() + np.sin(2 * np.roll(x, -2) - x).sum())
+    assert cd.testing.check_routes(angles, x=x) < 1e-6

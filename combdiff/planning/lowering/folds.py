@@ -28,7 +28,7 @@ MOST = 8  # windows that an index is in at most
 
 
 @dataclass(frozen=True)
-class _Window:
+class _Tile:
     """The position of `whole` is `stride · summed + inner + start`, with the new label `inner` along a window."""
 
     summed: Var
@@ -48,7 +48,7 @@ def fold(graph: Graph, product: Product, names: Names) -> None:
             return
 
 
-def _inner(operands: Sequence[LabelledStep], windows: Sequence[_Window]) -> list[LabelledStep]:
+def _inner(operands: Sequence[LabelledStep], windows: Sequence[_Tile]) -> list[LabelledStep]:
     """The operands that have a summed index of windows, and those that have no other indices than these."""
     summed, whole = {window.summed for window in windows}, {window.whole for window in windows}
     first = [value for value in operands if not summed.isdisjoint(value.labels)]
@@ -56,7 +56,7 @@ def _inner(operands: Sequence[LabelledStep], windows: Sequence[_Window]) -> list
     return [value for value in operands if value in first or (value.labels and labels.issuperset(value.labels))]
 
 
-def _windows(graph: Graph, product: Product, value: LabelledStep, names: Names) -> Iterator[_Window]:
+def _windows(graph: Graph, product: Product, value: LabelledStep, names: Names) -> Iterator[_Tile]:
     """The axes of a view that are read at `a·summed ± whole + c`, none much longer than |a| at the sizes."""
     step = graph.steps[value.step]
     if not isinstance(step.operation, Read) or len(set(value.labels)) < len(value.labels):
@@ -74,12 +74,12 @@ def _windows(graph: Graph, product: Product, value: LabelledStep, names: Names) 
                 continue
             if width <= min(MOST * abs(along), extent(domain_of(whole), graph.sizes)):
                 start = position.start.scale(-sign) - (form - 1 if sign < 0 else Linear())
-                yield _Window(summed, whole, names.fresh(Var("j", axis)), -along * sign, start)
+                yield _Tile(summed, whole, names.fresh(Var("j", axis)), -along * sign, start)
 
 
-def _apart(windows: Iterator[_Window]) -> list[_Window]:
+def _apart(windows: Iterator[_Tile]) -> list[_Tile]:
     """Windows of which no two have a label in common."""
-    found: list[_Window] = []
+    found: list[_Tile] = []
     for window in windows:
         taken = {label for other in found for label in (other.summed, other.whole)}
         if taken.isdisjoint((window.summed, window.whole)):
@@ -87,7 +87,7 @@ def _apart(windows: Iterator[_Window]) -> list[_Window]:
     return found
 
 
-def _lay_out(graph: Graph, product: Product, inner: Sequence[LabelledStep], windows: Sequence[_Window]) -> None:
+def _lay_out(graph: Graph, product: Product, inner: Sequence[LabelledStep], windows: Sequence[_Tile]) -> None:
     """Put one operand in place of those that have the summed indices of windows."""
     pairs = list(zip(product.operands, product.reads, strict=True))
     rest = [pair for pair in pairs if not any(pair[0] is value for value in inner)]
@@ -104,7 +104,7 @@ def _lay_out(graph: Graph, product: Product, inner: Sequence[LabelledStep], wind
     product.reads.append(())
 
 
-def _folded(graph: Graph, value: LabelledStep, window: _Window) -> LabelledStep:
+def _folded(graph: Graph, value: LabelledStep, window: _Tile) -> LabelledStep:
     """A value over the whole index of a window."""
     order = [label for label in value.labels if label not in (window.summed, window.inner)]
     rows = graph.arrange(value, (window.summed, window.inner, *order))
@@ -112,7 +112,7 @@ def _folded(graph: Graph, value: LabelledStep, window: _Window) -> LabelledStep:
     return graph.labelled(operation, (rows,), (window.whole, *order), graph.kind(rows))
 
 
-def _moved(graph: Graph, value: LabelledStep, windows: Sequence[_Window]) -> LabelledStep:
+def _moved(graph: Graph, value: LabelledStep, windows: Sequence[_Tile]) -> LabelledStep:
     """A value with the position in a window in place of the whole index; a view is read where it lies."""
     step, source, labels = graph.steps[value.step], value.step, value.labels
     positions = [Position(tuple(int(n == m) for n in range(len(labels))), Linear()) for m in range(len(labels))]

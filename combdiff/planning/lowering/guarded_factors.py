@@ -31,6 +31,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Relation,
+    Rewriter,
     Scan,
     Sum,
     SummedProduct,
@@ -70,22 +71,17 @@ def _is_partial_function(term: Term) -> bool:
     return not (term.name == "power" and natural and not exponent.imag)  # type: ignore[attr-defined]
 
 
-class _Telling:
+class _Telling(Rewriter):
     """Rewrites one program; remembers what its bindings are."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.scope: dict[Var, Term] = {}
-        self._known: dict[Term, Term] = {}
         self._regions: dict[Term, tuple[Region, ...] | None] = {}
         self._partial: dict[Term, bool] = {}
 
-    def run(self, term: Term) -> Term:
+    def node(self, term: Term) -> Term:
         """The term with its conditions told."""
-        if term not in self._known:
-            self._known[term] = self._node(term)
-        return self._known[term]
-
-    def _node(self, term: Term) -> Term:
         match term:
             case Let():
                 bindings = []
@@ -99,8 +95,7 @@ class _Telling:
                 return term
             case Scan():
                 return term.with_children((term.step, *map(self.run, term.starts)))
-        children = tuple(map(self.run, term.children))
-        return term if children == term.children else term.with_children(children)
+        return self.inside(term)
 
     def _product(self, factors: Sequence[Term], done: frozenset[Term] = frozenset()) -> Term:
         """A product, with the conditions of each factor that are not told yet; those of `done` are."""

@@ -51,7 +51,7 @@ _NEVER = Indicator(affine([], -1))
 
 
 @dataclass(frozen=True)
-class _Bound:
+class _IndexBound:
     """`sign·var + steps · others + start ≥ 0`."""
 
     condition: Indicator
@@ -214,7 +214,7 @@ def _sides(condition: IndexGuard) -> list[IndexGuard]:
     return [Indicator(affine([(child, sign)], -1)) for child in condition.children for sign in (1, -1)]
 
 
-def _bounds(var: Var, asked: Sequence[IndexGuard]) -> list[_Bound]:
+def _bounds(var: Var, asked: Sequence[IndexGuard]) -> list[_IndexBound]:
     """Conditions on an index as bounds of it; none where one is no such bound."""
     found = []
     for condition in asked:
@@ -225,7 +225,7 @@ def _bounds(var: Var, asked: Sequence[IndexGuard]) -> list[_Bound]:
         if abs(along[var]) != 1:
             return []
         others = tuple(label for label in labels if label is not var)
-        found.append(_Bound(condition, along[var], others, tuple(along[o] for o in others), start))
+        found.append(_IndexBound(condition, along[var], others, tuple(along[o] for o in others), start))
     return found
 
 
@@ -244,7 +244,7 @@ def gathered(graph: Graph, product: Product, var: Var) -> LabelledStep:
     return joined(graph, inner, labels - private)
 
 
-def _run(graph: Graph, product: Product, var: Var, bounds: Sequence[_Bound]) -> None:
+def _run(graph: Graph, product: Product, var: Var, bounds: Sequence[_IndexBound]) -> None:
     """Σ_j [j ≤ i]·f(j) as a running sum of f, Σ_j [j ≠ i]·f(j) as one from each end: no term is taken away again."""
     value = graph.plain(gathered(graph, product, var))
     axis = value.labels.index(var)
@@ -258,7 +258,7 @@ def _run(graph: Graph, product: Product, var: Var, bounds: Sequence[_Bound]) -> 
     product.summed.remove(var)
 
 
-def _slide(graph: Graph, product: Product, var: Var, found: list[_Bound], names: Names) -> bool:
+def _slide(graph: Graph, product: Product, var: Var, found: list[_IndexBound], names: Names) -> bool:
     """Σ_j [0 ≤ i − j]·[i − j ≤ w]·f(j) as a window of f, where w is a number."""
     lower, upper = found
     width = affine([(lower.condition.form, 1), (upper.condition.form, 1)])

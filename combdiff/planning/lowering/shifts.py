@@ -17,8 +17,7 @@ from functools import reduce
 
 from combdiff.ir import IndexGuard, Largest, Magnitude, Masked, Number, Rescaled, Shift, Term, Var, join
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.operations import ElementwiseStep, Operation, Pattern, ReduceMax, Rescale
-from combdiff.planning.operations import Magnitude as MagnitudeStep
+from combdiff.planning.operations import ElementwiseStep, MagnitudeStep, Operation, Pattern, ReduceMax, Rescale
 from combdiff.planning.views import mask
 
 Lower = Callable[[Term], LabelledStep]

@@ -39,7 +39,7 @@ from combdiff.planning.operations.operation import (
 )
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.reads import Arrange, JoinAxes, Read
-from combdiff.planning.operations.reductions import Magnitude, Reduce, ReduceMax, Rescale
+from combdiff.planning.operations.reductions import MagnitudeStep, Reduce, ReduceMax, Rescale
 from combdiff.planning.operations.sliding import Correlate, Fold
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 
@@ -73,7 +73,7 @@ __all__ = [
     "JoinAxes",
     "Labels",
     "LinearSolve",
-    "Magnitude",
+    "MagnitudeStep",
     "Mask",
     "MaskedContract",
     "MatrixFunctionStep",

@@ -10,8 +10,11 @@ Invariant: an expression has the value of its step for arrays of every size.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from combdiff.dialects import LETTERS, parenthesised, tuple_text
+from combdiff.ir import Domain
+from combdiff.planning.extents import extent_form
 from combdiff.planning.operations.contraction import Contract
 from combdiff.planning.operations.operation import IndexArray, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
@@ -94,6 +97,8 @@ class Mask(Operation):
         """Zeros with a slice written among them, or with boxes in which the conditions hold."""
         if slices := _sliced(words, self.conditions, len(step.axes)):
             return f"_part({operands[0]}, {tuple_text(map(_call, slices))})"
+        if (holds := _triangle(words, self.conditions, step.axes)) and words.dialect.boxes != "chunk":
+            return f"{words.dialect.np}.where({holds}, {operands[0]}, 0)"
         return f"_keep({operands[0]}, {_conditions(words, self.conditions)[0]})"
 
 
@@ -132,6 +137,8 @@ class MaskedContract(Operation):
         if text := _sliced_product(words, self, contract, operands, step):
             return text
         boxes = words.dialect.boxes
+        if boxes != "chunk" and (text := _triangular_product(words, self, contract, operands, step)):
+            return text
         product = contract.write(words, step, ("a", "b")) if contract and boxes == "product" else None
         np = "np" if boxes == "chunk" else words.dialect.np
         function = f'"{_subscripts(self)}"' if boxes == "text" else _box_function(self, np, product)
@@ -182,6 +189,48 @@ def _sliced_product(
         return contract.write(words, step, cut)
     axes = [str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out]
     return f"{cut[0]}.sum({'' if len(axes) == len(op.patterns[0]) else tuple_text(axes)})"
+
+
+def _triangle(words: Words, conditions: Sequence[IndexCondition], axes: Sequence[Domain]) -> str | None:
+    """One bound `i − j + c ≥ 0` of two axes of one small size, as a mask; None for others.
+
+    About half of the positions meet it at every size: to leave the others out is worth no boxes while it is small.
+    """
+    (condition, *others) = conditions
+    used = [label for label, size in enumerate(condition.steps) if size]
+    steps = sorted(condition.steps[label] for label in used)
+    if others or condition.test != ">= 0" or steps != [-1, 1] or condition.start.symbols:
+        return None
+    form, *more = {extent_form(axes[label]) for label in used}
+    if more or not words.planned.keys() >= set(form.symbols) or form.evaluate(words.planned) ** 2 > BOX_ELEMENTS:
+        return None
+    above, below = (tuple(max(0, sign * size) for size in condition.steps) for sign in (1, -1))
+    return f"{words.grid(above, condition.start, axes)} >= {words.grid(below, Linear(), axes)}"
+
+
+def _triangular_product(
+    words: Words, op: MaskedContract, contract: Contract | None, operands: Sequence[str], step: Step
+) -> str | None:
+    """A product of which an operand, or the result, is a triangle; None for others."""
+    (host, *others) = op.hosts
+    patterns = (*op.patterns, op.out)
+    labels = {label for condition in op.conditions for label, size in enumerate(condition.steps) if size}
+    if others or not labels <= set(patterns[host]):
+        return None
+    condition = replace(op.conditions[0], steps=tuple(op.conditions[0].steps[label] for label in patterns[host]))
+    axes = step.axes if host == len(op.patterns) else words.axes[step.operands[host]]
+    holds = _triangle(words, [condition], axes)
+    if holds is None:
+        return None
+    np, product = words.dialect.np, contract.write(words, step, operands) if contract else None
+    if len(operands) == 1:
+        summed = [str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out]
+        return f"{np}.where({holds}, {operands[0]}, 0).sum({tuple_text(summed)})" if summed else None
+    if host == len(operands):
+        return f"{np}.where({holds}, {product}, 0)" if product else None
+    function = _box_function(op, np, contract.write(words, step, ("a", "b")) if contract else None)
+    masks = tuple_text([holds if n == host else "None" for n in range(len(operands))])
+    return f"_masked_product({function}, {tuple_text(operands)}, {masks})"
 
 
 def _box_product(words: Words, op: MaskedContract, operands: Sequence[str], function: str, step: Step) -> str:

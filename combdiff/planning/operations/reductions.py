@@ -51,7 +51,7 @@ class ReduceMax(Operation):
 
 
 @dataclass(frozen=True)
-class Magnitude(Operation):
+class MagnitudeStep(Operation):
     """A power of 2 near the largest size of the elements along some axes; 1 where powers of sums of squares are safe.
 
     `degree` is that of the polynomials of the elements which must neither over- nor underflow.
@@ -59,6 +59,7 @@ class Magnitude(Operation):
 
     summed: Pattern
     degree: int
+    title = "magnitude"
 
     def labels(self, step: Step) -> Labels:
         """Those of the operand's axes; those of blocks are no sum."""

@@ -38,12 +38,12 @@ MOST_AXES = 3  # of arrays of which all orders are looked at
 
 
 @dataclass
-class _Group:
+class _AxisGroup:
     """Steps that are made from one another element by element: the label along each axis of each."""
 
     members: dict[int, Pattern] = field(default_factory=dict)
 
-    def join(self, other: _Group, names: Mapping[int, int]) -> None:
+    def join(self, other: _AxisGroup, names: Mapping[int, int]) -> None:
         """Take the steps of another, whose labels have other names there."""
         self.members |= {n: tuple(names[label] for label in labels) for n, labels in other.members.items()}
 
@@ -61,13 +61,13 @@ def in_good_order(plan: Plan) -> Plan:
 # --- groups ----------------------------------------------------------------------------------------------------------
 
 
-def _groups(plan: Plan) -> list[_Group]:
-    of: dict[int, _Group] = {}
+def _groups(plan: Plan) -> list[_AxisGroup]:
+    of: dict[int, _AxisGroup] = {}
     for n, step in enumerate(plan.steps):
         own = tuple(range(len(step.axes)))
         if len(own) < 2 or not _is_free(plan, of, n):
             continue
-        group = of[n] = _Group({n: own})
+        group = of[n] = _AxisGroup({n: own})
         for m, pattern in _aligned(step):
             if m not in of or len(set(pattern)) < len(own):
                 continue
@@ -78,7 +78,7 @@ def _groups(plan: Plan) -> list[_Group]:
     return list({id(group): group for group in of.values()}.values())
 
 
-def _is_free(plan: Plan, of: Mapping[int, _Group], n: int) -> bool:
+def _is_free(plan: Plan, of: Mapping[int, _AxisGroup], n: int) -> bool:
     """Whether the axes of a step may come in any order."""
     step = plan.steps[n]
     match step.operation:
@@ -106,7 +106,7 @@ def _aligned(step: Step) -> Iterator[tuple[int, Pattern]]:
 # --- what an order costs ---------------------------------------------------------------------------------------------
 
 
-def _candidates(plan: Plan, group: _Group) -> list[Pattern]:
+def _candidates(plan: Plan, group: _AxisGroup) -> list[Pattern]:
     """Orders of the labels of a group, that of its first step before others."""
     first = next(iter(group.members.values()))
     if len(first) <= MOST_AXES:
@@ -141,7 +141,7 @@ def _in_place(product: Contract, pattern: Pattern) -> tuple[Pattern, Pattern]:
     return (*product.batch, *kept, *product.summed), (*product.batch, *product.summed, *kept)
 
 
-def _price(plan: Plan, group: _Group, order: Pattern) -> float:
+def _price(plan: Plan, group: _AxisGroup, order: Pattern) -> float:
     return sum(_price_of(plan, n, labels, order) for n, labels in group.members.items())
 
 

@@ -56,7 +56,7 @@ def checkpointed(plan: Plan, limit: int) -> tuple[Plan | None, int]:
         steps = extent(operation.steps, dict(plan.sizes))
         if plan.loops or plan.sweeps or steps < 2:
             continue
-        swept = _Sweeps(_Region(plan, seed)).plan()
+        swept = _Sweeps(_ReplayedRegion(plan, seed)).plan()
         for block in _sizes(steps):
             smallest = _with(swept, block, 2)
             least = min(least, peak(smallest))
@@ -116,7 +116,7 @@ def _work(plan: Plan) -> int:
 # --- the region ----------------------------------------------------------------------------------------------------
 
 
-class _Region:
+class _ReplayedRegion:
     """The steps that have the number of a step as an index: `labels` gives its label in each, `phase` its sweep."""
 
     def __init__(self, plan: Plan, seed: int) -> None:
@@ -265,7 +265,7 @@ class _Body:
     Its first parameters are states of iterations, in the order in which they stand.
     """
 
-    region: _Region
+    region: _ReplayedRegion
     size: str
     start: str
     steps: list[Step] = field(default_factory=list)
@@ -364,7 +364,7 @@ def _own(step: Step) -> int:
 class _Sweeps:
     """The plan with a region in two sweeps, units in the order of the sweeps that they wait for."""
 
-    def __init__(self, region: _Region) -> None:
+    def __init__(self, region: _ReplayedRegion) -> None:
         self.region, self.old = region, region.plan
         self.size, self.start = (self._unused(name) for name in (SIZE, START))
         self.steps: list[Step] = []

@@ -61,7 +61,7 @@ def fused(plan: Plan) -> Plan:
 
 
 @dataclass(frozen=True)
-class _Group:
+class _FusedGroup:
     """The steps of one loop, with their labels, and the domain of their lane."""
 
     labels: Mapping[int, int]
@@ -224,7 +224,7 @@ class _Chains:
 
     # --- groups
 
-    def groups(self) -> list[_Group]:
+    def groups(self) -> list[_FusedGroup]:
         """The members of each stage that read each other or the same arrays."""
         parent = {n: n for n in self.labels}
 
@@ -243,9 +243,9 @@ class _Chains:
         found: dict[int, dict[int, int]] = {}
         for n, label in self.labels.items():
             found.setdefault(root(n), {})[n] = label
-        return [_Group(labels, self.domain(min(labels))) for labels in found.values()]
+        return [_FusedGroup(labels, self.domain(min(labels))) for labels in found.values()]
 
-    def saved(self, group: _Group) -> float:
+    def saved(self, group: _FusedGroup) -> float:
         """How many arrays of the largest size a loop saves; 0 where that is small."""
         largest = max(map(self._work, group.labels))
         if largest < LEAST:
@@ -261,7 +261,7 @@ class _Chains:
             operands = tuple(m for m, axis in zip(operands, self.lane(n).operands, strict=True) if axis is not None)
         return max(map(self.plan.elements, (n, *operands)))
 
-    def region(self, group: _Group) -> Region:
+    def region(self, group: _FusedGroup) -> Region:
         """A group as a region, with blocks that the cache holds."""
         length = extent(group.domain, dict(self.plan.sizes))
         row = max(1, max(map(self._work, group.labels)) // max(1, length))

@@ -112,7 +112,7 @@ def _with_block(plan: Plan, block: int) -> Plan:
 # --- the region ----------------------------------------------------------------------------------------------------
 
 
-class _Region:
+class _SlicedRegion:
     """The steps along one index: `labels` gives the label of the index in each."""
 
     def __init__(self, plan: Plan, seed: int, axis: int, small: int) -> None:
@@ -219,7 +219,7 @@ def _with_copy(plan: Plan, twice: _Twice, copied: int) -> Plan:
 
 def _split(plan: Plan, seed: int, axis: int, small: int) -> Plan:
     """The plan with the region of an axis in a loop over blocks of one index; `small` arrays may be held whole."""
-    region = _Region(plan, seed, axis, small)
+    region = _SlicedRegion(plan, seed, axis, small)
     inside = region.labels
     after: set[int] = set()
     for n, step in enumerate(plan.steps):

@@ -20,7 +20,7 @@ NEGATIVE = SizeFactor(Number(-1))
 
 
 @dataclass(frozen=True)
-class _Term:
+class _Summand:
     """A step along some axes of the sum, of an element type; to be added or subtracted."""
 
     step: int
@@ -45,17 +45,17 @@ def in_pairs(step: Step, kinds: Sequence[type], first: int) -> list[tuple[Step, 
     assert len(step.operands) > 1
     steps: list[tuple[Step, Pattern]] = []
 
-    def emit(operation: Combine | Scale, terms: Sequence[_Term], pattern: Pattern, kind: type) -> _Term:
+    def emit(operation: Combine | Scale, terms: Sequence[_Summand], pattern: Pattern, kind: type) -> _Summand:
         axes = tuple(step.axes[axis] for axis in pattern)
         steps.append((Step(operation, tuple(term.step for term in terms), axes, kind), pattern))
-        return _Term(first + len(steps) - 1, pattern, kind)
+        return _Summand(first + len(steps) - 1, pattern, kind)
 
-    def scale(factor: SizeFactor, term: _Term) -> _Term:
+    def scale(factor: SizeFactor, term: _Summand) -> _Summand:
         number = factor.number
         kind = complex if number.imag else int if isinstance(number.real, int) else float
         return emit(Scale(factor), [term], term.pattern, join(term.kind, kind))
 
-    def add(left: _Term, right: _Term) -> _Term:
+    def add(left: _Summand, right: _Summand) -> _Summand:
         pattern = tuple(sorted({*left.pattern, *right.pattern}))
         places = tuple(tuple(map(pattern.index, term.pattern)) for term in (left, right))
         operation = Combine((UNIT, NEGATIVE if right.negative else UNIT), places)
@@ -75,13 +75,13 @@ def in_pairs(step: Step, kinds: Sequence[type], first: int) -> list[tuple[Step, 
     return steps
 
 
-def _groups(step: Step, kinds: Sequence[type]) -> dict[tuple[SizeFactor, Pattern], list[_Term]]:
+def _groups(step: Step, kinds: Sequence[type]) -> dict[tuple[SizeFactor, Pattern], list[_Summand]]:
     """The terms of each size of factor and set of axes, those added first."""
     assert isinstance(step.operation, Combine)
-    groups: dict[tuple[SizeFactor, Pattern], list[_Term]] = {}
+    groups: dict[tuple[SizeFactor, Pattern], list[_Summand]] = {}
     operation = step.operation
     for m, pattern, factor, kind in zip(step.operands, operation.patterns, operation.factors, kinds, strict=True):
         negative = not factor.number.imag and factor.number.real < 0
         size = factor.times(NEGATIVE) if negative else factor
-        groups.setdefault((size, pattern), []).append(_Term(m, pattern, kind, negative))
+        groups.setdefault((size, pattern), []).append(_Summand(m, pattern, kind, negative))
     return {key: sorted(terms, key=lambda term: term.negative) for key, terms in groups.items()}

@@ -45,7 +45,7 @@ MOST_WRITTEN_OUT = 150  # symbols of a value with its definitions written out, u
 
 
 @dataclass(frozen=True)
-class _Value:
+class _BoundValue:
     """A value of a program: its indices, the same under names of their own, its body, and the number of its root."""
 
     indices: tuple[Var, ...]
@@ -64,17 +64,17 @@ class ProgramClasses:
     def __init__(self, body: Term, rules: tuple[str, ...], known: Known) -> None:
         self.bindings, self.result = split(body)
         self.rules, self.known, self.names = rules, known, Names(body)
-        self.values: list[_Value] = []
+        self.values: list[_BoundValue] = []
         for value in (*(value for _, value in self.bindings), *items_of(self.result)):
             self.values.append(self._value(value, sum(one.root is not None for one in self.values)))
 
-    def _value(self, value: Term, root: int) -> _Value:
+    def _value(self, value: Term, root: int) -> _BoundValue:
         parameters = value.parameters if isinstance(value, Lambda) else ()
         if not _is_number(value):
-            return _Value((), (), value, None)
+            return _BoundValue((), (), value, None)
         renamed = tuple(self.names.fresh(Var("i", parameter.type)) for parameter in parameters)
         body = value.body if isinstance(value, Lambda) else value
-        return _Value(parameters, renamed, substitute(body, dict(zip(parameters, renamed, strict=True))), root)
+        return _BoundValue(parameters, renamed, substitute(body, dict(zip(parameters, renamed, strict=True))), root)
 
     def without(self, left_out: frozenset[Var]) -> Term | None:
         """The program read from its classes without some definitions; None where it is not to be had without them."""

@@ -91,8 +91,3 @@ def unrecorded() -> Iterator[None]:
         yield
     finally:
         _events.reset(token)
-
-
-def is_recording() -> bool:
-    """Whether events are recorded here."""
-    return _events.get() is not None

@@ -132,7 +132,7 @@ class Replay:
         return [term for term in made if term is not start][:MOST_CANDIDATES]
 
     @contextmanager
-    def _question(self, terms: list[Term], names: Iterable[str] | None) -> Iterator[_Question]:
+    def _question(self, terms: list[Term], names: Iterable[str] | None) -> Iterator[_EqualityQuestion]:
         """An e-graph with terms in it and the laws of those names; all for None, as they are kept for saturation."""
         codec = Codec(Context(self.known))
         written = [codec.written(term) for term in terms]
@@ -141,7 +141,7 @@ class Replay:
         if names is None:
             with session(self.rules, any(map(has_functions, terms))) as egraph:
                 egraph.run_program(*own)
-                yield _Question(egraph, codec, written)
+                yield _EqualityQuestion(egraph, codec, written)
             return
         wanted = set(names)
         run_text(self.egraph, "(push)")
@@ -149,12 +149,12 @@ class Replay:
             laws = {**self.laws, **self.own}
             self.egraph.run_program(*(laws[name] for name in laws if name in wanted))
             self.egraph.run_program(*(command for command in own if not law_names([command])))
-            yield _Question(self.egraph, codec, written)
+            yield _EqualityQuestion(self.egraph, codec, written)
         finally:
             run_text(self.egraph, "(pop)")
 
 
-class _Question:
+class _EqualityQuestion:
     """Terms in an e-graph with laws: what becomes of their classes."""
 
     def __init__(self, egraph: Any, codec: Codec, written: Iterable[tuple[str, str]]) -> None:

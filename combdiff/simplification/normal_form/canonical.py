@@ -79,10 +79,10 @@ def form_key(term: Term) -> Key:
 
 def canonical_order(term: Sum) -> tuple[Var, ...]:
     """The summed indices of a network, ordered by the tensors that they read and not by names or sizes."""
-    return _Network(_Naming({}), term, 0).search(dict.fromkeys(term.indices, (BOUND, 0, 0)), {}).order
+    return _NamedNetwork(_Naming({}), term, 0).search(dict.fromkeys(term.indices, (BOUND, 0, 0)), {}).order
 
 
-class _Form(NamedTuple):
+class _SignedForm(NamedTuple):
     """A term as sign · canonical term, where the key stands for the canonical term alone; sign 0 means zero."""
 
     key: Key
@@ -113,11 +113,11 @@ class _Leaf:
 class _Naming:
     def __init__(self, forms: dict[Key, int]) -> None:
         self.forms = forms
-        self.done: dict[tuple[object, ...], _Form] = {}
+        self.done: dict[tuple[object, ...], _SignedForm] = {}
 
     # --- keys and canonical terms ----------------------------------------------------------------------------------
 
-    def run(self, term: Term, colours: Colours, depth: int) -> _Form:
+    def run(self, term: Term, colours: Colours, depth: int) -> _SignedForm:
         """The canonical form of a term under the colours of the indices around it."""
         inside = frozenset((v, colours[v]) for v in term.free if v in colours)
         known = (term, inside, depth)
@@ -125,7 +125,7 @@ class _Naming:
             self.done[known] = self._node(term, colours, depth)
         return self.done[known]
 
-    def _node(self, term: Term, colours: Colours, depth: int) -> _Form:
+    def _node(self, term: Term, colours: Colours, depth: int) -> _SignedForm:
         match term:
             case Number():
                 return _number(term)
@@ -140,18 +140,20 @@ class _Naming:
             case Delta():
                 sides = sorted((self.run(side, colours, depth) for side in term.children), key=_key)
                 key = ("d", repr(term.domain), *(side.signed_key for side in sides))
-                return _Form(key, 1, delta(sides[0].signed, sides[1].signed, term.domain))
+                return _SignedForm(key, 1, delta(sides[0].signed, sides[1].signed, term.domain))
             case Indicator():
                 form = indicator(_index_form(term.form, colours), term.modulus)
-                return _Form(("w", term.modulus, _index_key(term.form, colours)), 1, form)
+                return _SignedForm(("w", term.modulus, _index_key(term.form, colours)), 1, form)
             case Unequal():
                 key = min(_index_key(form, colours) for form in (term.form, affine([(term.form, -1)])))
-                return _Form(("u", repr(term.domain), key), 1, unequal(_index_form(term.form, colours), term.domain))
+                return _SignedForm(
+                    ("u", repr(term.domain), key), 1, unequal(_index_form(term.form, colours), term.domain)
+                )
             case Var() | Affine():
-                return _Form(_index_key(term, colours), 1, _index_form(term, colours))
+                return _SignedForm(_index_key(term, colours), 1, _index_form(term, colours))
         return self._function(term, colours, depth)
 
-    def _function(self, term: Term, colours: Colours, depth: int) -> _Form:
+    def _function(self, term: Term, colours: Colours, depth: int) -> _SignedForm:
         """A function of parts; the sign of the argument of an even or odd one is left out or comes out in front."""
         parts = [self.run(child, colours, depth) for child in term.children]
         sign = 1
@@ -159,40 +161,40 @@ class _Naming:
             parts[0], sign = parts[0]._replace(sign=1), symmetry
         name = (type(term).__name__, getattr(term, "name", ""))
         key = ("f", *name, *(part.signed_key for part in parts))
-        return _Form(key, sign, term.with_children(tuple(part.signed for part in parts)))
+        return _SignedForm(key, sign, term.with_children(tuple(part.signed for part in parts)))
 
-    def _product(self, term: Mul, colours: Colours, depth: int) -> _Form:
+    def _product(self, term: Mul, colours: Colours, depth: int) -> _SignedForm:
         parts = sorted((self.run(f, colours, depth) for f in term.factors), key=_key)
         sign = prod(part.sign for part in parts)
         one = _number(ONE).key  # what is left of −1; a δ between indices of one colour has a key of its own
         parts = [part for part in parts if part.key != one]
         key = ("*", *(part.key for part in parts)) if len(parts) > 1 else parts[0].key
-        return _Form(key, sign, mul(*(part.term for part in parts)))
+        return _SignedForm(key, sign, mul(*(part.term for part in parts)))
 
-    def _addition(self, term: Add, colours: Colours, depth: int) -> _Form:
+    def _addition(self, term: Add, colours: Colours, depth: int) -> _SignedForm:
         """A sum; of it and its negative the one that reads better is canonical. What equals its negative is 0."""
         parts = [part for part in (self.run(t, colours, depth) for t in term.terms) if part.sign]
         forms = {sign: sorted((part.key, sign * part.sign) for part in parts) for sign in (1, -1)}
         if forms[1] == forms[-1]:
-            return _Form(("+", *forms[1]), 0, ZERO)
+            return _SignedForm(("+", *forms[1]), 0, ZERO)
         sign = min((1, -1), key=lambda sign: _subtracted(forms[sign]))
         ordered = sorted(parts, key=lambda part: (part.key[0] != "a", part.key, sign * part.sign))
         terms = (part.term if sign * part.sign > 0 else negate(part.term) for part in ordered)
-        return _Form(("+", *forms[sign]), sign, add(*terms))
+        return _SignedForm(("+", *forms[sign]), sign, add(*terms))
 
     # --- networks --------------------------------------------------------------------------------------------------
 
-    def _sum(self, term: Sum, colours: Colours, depth: int) -> _Form:
+    def _sum(self, term: Sum, colours: Colours, depth: int) -> _SignedForm:
         leaves: dict[Key, _Leaf] = {}
         for moved in moves(term):
-            network = _Network(self, moved, depth)
+            network = _NamedNetwork(self, moved, depth)
             found = network.search({**colours, **network.start()}, {})
             if found.sign == 0 or leaves.setdefault(found.key, found).sign != found.sign:
-                return _Form(found.key, 0, ZERO)
+                return _SignedForm(found.key, 0, ZERO)
         leaf = min(leaves.values(), key=lambda leaf: (_subtractions(leaf.term), leaf.key))
         outermost = depth == 0
         named = _numbered(leaf.term, self.forms.setdefault(leaf.key, len(self.forms))) if outermost else leaf.term
-        return _Form(leaf.key, leaf.sign, named)
+        return _SignedForm(leaf.key, leaf.sign, named)
 
 
 def _subtracted(signed: list[tuple[Key, int]]) -> tuple[Any, ...]:
@@ -202,15 +204,15 @@ def _subtracted(signed: list[tuple[Key, int]]) -> tuple[Any, ...]:
     return sum(sign < 0 for _, sign in signed), [sign for *_, sign in first]
 
 
-def _number(term: Number) -> _Form:
+def _number(term: Number) -> _SignedForm:
     """A number without the sign of its real part, or of its imaginary part where it has no other."""
     sign = -1 if term.real < 0 or (not term.real and term.imag < 0) else 1
     plain = term if sign > 0 else negate(term)
     assert isinstance(plain, Number)
-    return _Form(("n", repr(plain.real), repr(plain.imag)), sign, plain)
+    return _SignedForm(("n", repr(plain.real), repr(plain.imag)), sign, plain)
 
 
-def _access(term: Term, colours: Colours) -> _Form:
+def _access(term: Term, colours: Colours) -> _SignedForm:
     """The least form of an access under the symmetries of its tensor; 0 where that form comes with both signs."""
     starred = isinstance(term, Conj)
     access = term.body if isinstance(term, Conj) else term
@@ -228,7 +230,7 @@ def _access(term: Term, colours: Colours) -> _Form:
     key, best = min(variants, key=lambda variant: variant[0])
     both = any(k == key and action.sign != best.sign for k, action in variants)
     form: Term = Apply(tensor, tuple(_index_form(argument, colours) for argument in _moved(access, best)))
-    return _Form(key, 0 if both else best.sign, conj(form) if key[3] else form)
+    return _SignedForm(key, 0 if both else best.sign, conj(form) if key[3] else form)
 
 
 def _group(space: Space) -> tuple[Action, ...]:
@@ -249,7 +251,7 @@ def _moved(access: Apply, action: Action) -> Iterator[Term]:
         yield affine([(argument, -1)]) if negated else argument
 
 
-class _Network:
+class _NamedNetwork:
     """One Σ whose indices are to be named; `depth` is the number of sums around it."""
 
     def __init__(self, naming: _Naming, term: Sum, depth: int) -> None:
@@ -276,7 +278,7 @@ class _Network:
             return self._met(leaf, leaves)
         mine: dict[Key, _Leaf] = {}
         best: _Leaf | None = None
-        orbits = _Orbits()
+        orbits = _IndexOrbits()
         for index in tie:
             if best is not None and any(orbits.same(index, other) for other in tie[: tie.index(index)]):
                 continue
@@ -352,7 +354,7 @@ def _subtractions(term: Term) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
-class _Orbits:
+class _IndexOrbits:
     """The orbits of the automorphisms found so far, as a union-find forest over indices."""
 
     def __init__(self) -> None:
@@ -375,7 +377,7 @@ class _Orbits:
                 self.parent[first] = second
 
 
-def _key(form: _Form) -> Key:
+def _key(form: _SignedForm) -> Key:
     return form.key
 
 

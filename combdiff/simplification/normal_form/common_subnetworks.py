@@ -23,6 +23,7 @@ from combdiff.ir import (
     Lambda,
     Mul,
     Names,
+    Rewriter,
     Scan,
     Space,
     Sum,
@@ -68,7 +69,7 @@ def bind_common(body: Term) -> Term:
     """A let program in which the subnetworks that its results have in common are bound."""
     if not isinstance(split(body)[1], Tuple):
         return body
-    search = _Search(body)
+    search = _BindingSearch(body)
     for _ in range(MOST_BINDINGS):
         found = search.best(body)
         if found is None:
@@ -82,7 +83,7 @@ def read_bound(body: Term) -> Term:
 
     Once simplified a network may hold what has a name already: Σ_i A[d,i] x[i] / t beside t2[i] = Σ_j A[i,j] x[j].
     """
-    search = _Search(body)
+    search = _BindingSearch(body)
     for number in range(len(split(body)[0])):
         body = search.reading(body, number)
     return body
@@ -108,7 +109,7 @@ def _bound_again(body: Term, var: Var, value: Term, names: Names) -> Term:
     """The body with the tensor bound and read, if it has it as a part."""
     bindings, result = split(body)
     candidate = let([(var, value), *bindings], result)
-    search, sites = _Search(candidate), list(values_of(candidate))
+    search, sites = _BindingSearch(candidate), list(values_of(candidate))
     (own,) = (node for node in _networks(sites[0]) if node is (value.body if isinstance(value, Lambda) else value))
     whole = max((part for _, part in search.listed_parts(own)), key=lambda part: len(part.factors), default=None)
     if whole is None:
@@ -140,33 +141,27 @@ def _bind(body: Term, common: Common, names: Names) -> Term:
         tensor = bindings[common.bound][0]
     sites = list(values_of(body))
     for site in {use.site for use in common.uses}:
-        sites[site] = _Rewriting(tensor, [use for use in common.uses if use.site == site]).run(sites[site])
+        sites[site] = _NetworkRewriting(tensor, [use for use in common.uses if use.site == site]).run(sites[site])
     rewritten = [(var, site) for (var, _), site in zip(bindings, sites, strict=False)]
     if common.bound is None:
         rewritten.insert(min(*(use.site for use in common.uses), len(bindings)), (tensor, value))
     return let(rewritten, joined(split(body)[1], sites[len(bindings) :]))
 
 
-class _Rewriting:
+class _NetworkRewriting(Rewriter):
     """Puts accesses to a tensor in place of the parts that use it."""
 
     def __init__(self, tensor: Var, uses: Iterable[Use]) -> None:
+        super().__init__()
         self.tensor = tensor
         self.uses: dict[Term, list[Use]] = {}
         for use in uses:
             self.uses.setdefault(use.part.node, []).append(use)
-        self.done: dict[Term, Term] = {}
 
-    def run(self, term: Term) -> Term:
-        if term not in self.done:
-            self.done[term] = self._network(term) if term in self.uses else self._other(term)
-        return self.done[term]
-
-    def _other(self, term: Term) -> Term:
-        if isinstance(term, Implicit | Scan):
-            return term
-        children = tuple(self.run(child) for child in term.children)
-        return term if children == term.children else term.with_children(children)
+    def node(self, term: Term) -> Term:
+        if term in self.uses:
+            return self._network(term)
+        return term if isinstance(term, Implicit | Scan) else self.inside(term)
 
     def _network(self, term: Term) -> Term:
         assert isinstance(term, Sum)
@@ -199,7 +194,7 @@ def _networks(site: Term) -> Iterator[Sum]:
                 yield node
 
 
-class _Search:
+class _BindingSearch:
     """Finds the common part that saves most; remembers what it learnt about parts."""
 
     def __init__(self, body: Term) -> None:

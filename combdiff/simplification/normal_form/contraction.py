@@ -3,6 +3,7 @@
     Σ_i x[i]·(Σ_i A[i, j]·y[k])        becomes  y[k]·(Σ_i x[i])·(Σ_i A[i, j])
     Σ_k δ(i + k, d)·w[k]               becomes  w[d − i]·[0 ≤ d − i < n]
     Σ_i A[a, i]·(δ(i, d) − v[i])       becomes  A[a, d] − Σ_i A[a, i]·v[i]
+    δ(a, d)·x[a]·y[d]                  becomes  δ(a, d)·x[d]·y[d]
 
 Names of bound indices make these steps awkward for rewriting, so they are done on terms before, between and after the
 saturations of the e-graph: sums in a product are joined (their indices renamed apart), δ's are solved for summed
@@ -15,12 +16,10 @@ that it can take, whatever budgets there are.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from combdiff.ir import (
-    ONE,
     ZERO,
     Add,
     Apply,
@@ -40,15 +39,13 @@ from combdiff.ir import (
     conj,
     connected,
     dtype_of,
-    function,
     is_entire,
     mul,
     size_of_axis,
     substitute,
     total,
-    whole_power,
 )
-from combdiff.simplification.normal_form.delta_solver import can_take, solve
+from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, solve
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 from combdiff.simplification.normal_form.masks import exponential
 
@@ -108,7 +105,6 @@ class _Contracting:
 
     def _contracted(self, product: SummedProduct) -> Term:
         """Σ of a product, whose own networks are in normal form."""
-        product = replace(product, factors=_cancelled(product.factors))
         product = solve(collapsed(product), self.names)
         factors = product.factors
         if ZERO in factors:
@@ -117,7 +113,7 @@ class _Contracting:
             return self._contracted(self._opened(product.indices, factors))
         waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, product.indices)), None)
         if waiting is None:
-            return self.written(product)
+            return self.written(replace(product, factors=on_diagonals(factors)))
         rest, parts = [*factors[:waiting], *factors[waiting + 1 :]], factors[waiting].children
         return add(*(self._contracted(self._opened(product.indices, [part, *rest])) for part in parts))
 
@@ -181,19 +177,6 @@ def _waits(term: Term, indices: Sequence[Var]) -> bool:
     if isinstance(term, Delta):
         return can_take(indices, term)
     return isinstance(term, Sum | Mul | Add | Conj) and any(_waits(child, indices) for child in term.children)
-
-
-def _cancelled(factors: tuple[Term, ...]) -> tuple[Term, ...]:
-    """The factors without those that multiply and divide, as often as they do both: x/s for s·x/s²."""
-    left = Counter(factors)
-    for factor in dict.fromkeys(factors):
-        base, exponent = whole_power(factor)
-        again = min(left[base], -exponent) if exponent < 0 and left[factor] == 1 else 0
-        if again:
-            left[base] -= again
-            left[factor] -= 1
-            left[function("power", base, Number(exponent + again))] += 1
-    return factors if left == Counter(factors) else tuple(factor for factor in left.elements() if factor is not ONE)
 
 
 # --- connected parts -----------------------------------------------------------------------------------------------
