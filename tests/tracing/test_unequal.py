@@ -314,7 +314,7 @@ def test_complex_gradients_and_hessians() -> None:
         close(2 * (mixed.conj() @ direction + (plain @ direction).conj()), change, 1e-4)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Dask computes later, where none are held back
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
