@@ -217,7 +217,7 @@ def _values(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int], most_wo
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return evaluate(term, scope, sizes)
-    except (CombdiffError, ArithmeticError, ValueError):
+    except (CombdiffError, ArithmeticError, ValueError, RecursionError):  # definitions may be a hundred layers deep
         return None
 
 
