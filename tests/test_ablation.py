@@ -228,10 +228,6 @@ def shifted(x: Vector, a: Vector, A: Even):
 ORBITALS = cd.read("C (n, m), S symmetric (n, n), E symmetric (m, m), h symmetric (n, n)\ntr(Cᵀ·h·C) - tr(E·(Cᵀ·S·C))")
 
 
-def conjugate_roots(x: cd.Space(), a: cd.Space()):
-    return cd.log((x + cd.sqrt(x**2 - a)) / (x - cd.sqrt(x**2 - a)))
-
-
 def fourth_power(x: Matrix):
     return cd.trace(x @ x @ x @ x)
 
@@ -324,7 +320,6 @@ def exponentials(x: Vector, v: Vector):
 
 WORK: dict[str, tuple[Any, str, Any, Any]] = {  # less of it, for the same text
     "δ's solved before saturation": (pipeline, "without_deltas", lambda term, names: term, cubes),
-    "factors cancelled": (contraction, "_cancelled", lambda factors: factors, conjugate_roots),
     "long sums by groups": (pipeline, "simplify_sum", lambda terms, simplify: simplify(add(*terms)), exponentials),
 }
 
@@ -332,7 +327,7 @@ WORK: dict[str, tuple[Any, str, Any, Any]] = {  # less of it, for the same text
 @pytest.mark.usefixtures("own_memory")
 @pytest.mark.parametrize("name", WORK)
 def test_steps_that_spare_the_egraph_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a step the largest e-graph of the case has a quarter as many rows again, at least."""
+    """Without a step the largest e-graph of the case has half as many rows again, at least."""
     sizes: list[int] = []
     saturate, (where, what, instead, case) = saturation.Saturation._saturate, WORK[name]
 
@@ -346,7 +341,7 @@ def test_steps_that_spare_the_egraph_work(name: str, monkeypatch: pytest.MonkeyP
     spared, sizes[:] = max(sizes), []
     monkeypatch.setattr(where, what, instead)
     shown(case)
-    assert max(sizes) > 1.25 * spared
+    assert max(sizes) > 1.5 * spared
 
 
 PARTS_OF_OTHERS = {

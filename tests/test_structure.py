@@ -263,6 +263,12 @@ def test_nothing_catches_every_exception() -> None:
     assert not broad
 
 
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by their names alone, and collects nothing where two are the same."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, n in names.items() if n > 1] == []
+
+
 def test_the_rule_files_are_found() -> None:
     """In the wheel they lie inside the package, in an editable install beside it."""
     beside, inside = PACKAGE.parent / "rules", PACKAGE / "rules"

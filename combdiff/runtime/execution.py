@@ -402,8 +402,9 @@ def _compiled(
         check_available(planned, copies)
     text = plan_source(planned, "program", backend)
     # Named like this module, the text counts as combdiff's own when an error looks for the user's line. What names no
-    # module is looked for in every module that is loaded, each time Dask makes a name of a function.
-    namespace: dict[str, Any] = {"__name__": f"{__name__} (source of a program)"}
+    # module is looked for in every module that is loaded, each time Dask makes a name of a function; one that cannot
+    # be imported is refused by torch.compile.
+    namespace: dict[str, Any] = {} if backend == "torch" else {"__name__": f"{__name__} (source of a program)"}
     try:
         exec(compile(text, f"{__file__} (source of a program)", "exec"), namespace)
     except ModuleNotFoundError as error:

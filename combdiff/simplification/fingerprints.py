@@ -46,6 +46,7 @@ from combdiff.ir import (
     mean_of,
     split,
     subterms,
+    type_of,
 )
 
 SWITCH = "COMBDIFF_CHECK_RESULTS"
@@ -182,6 +183,10 @@ def _random(var: Var, rng: np.random.Generator, sizes: dict[str, int]) -> Any:
 
 def _element(item: Term, sizes: dict[str, int], last: bool) -> Term | None:
     """An element of a result: the first, or the last along every second axis; None where it has none."""
+    space = type_of(item)
+    if not isinstance(item, Lambda) and isinstance(space, Space) and space.order:  # a tensor by its name
+        indices = Names(item).indices(space.axes)
+        item = lambda_(indices, apply(item, indices))
     if not isinstance(item, Lambda):
         return item
     ends = []
@@ -212,7 +217,7 @@ def _values(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int], most_wo
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return evaluate(term, scope, sizes)
-    except (CombdiffError, ArithmeticError, ValueError):
+    except (CombdiffError, ArithmeticError, ValueError, RecursionError):  # definitions may be a hundred layers deep
         return None
 
 

@@ -182,7 +182,8 @@ def check_live(term: Term, owner: Trace) -> None:
 class Binder:
     """One parameter of a running lambda: the domain it has so far, and what gave it that domain.
 
-    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow.
+    `given` says that it was a keyword; `compared` and `whole_use` note uses that the real line does not allow. `cycle`
+    is a Cyclic axis that it indexes shifted, x[i + 1], and what a message calls it.
     """
 
     name: str
@@ -192,6 +193,7 @@ class Binder:
     given: bool
     compared: bool = False
     whole_use: str = ""
+    cycle: tuple[Domain, str] | None = None
 
     def indexes(self, axis: Domain, where: str) -> None:
         """Notes that the index stands bare on an axis; `where` is how a message calls it.
@@ -211,6 +213,8 @@ class Binder:
 
     def variable(self, signature: str) -> Var:
         """The typed variable, once the lambda is done. `signature` is the call, as in `cd.sum(lambda i, k: …`."""
+        if self.domain is None and self.cycle is not None:  # once round, whatever it is shifted by
+            self.domain, self.origin = self.cycle
         if self.domain is None:
             raise IndexingError(
                 f"the domain of the index {self.name} is unknown: it indexes no axis by itself",

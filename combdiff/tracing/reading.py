@@ -16,6 +16,7 @@ import numpy as np
 
 from combdiff.errors import IndexingError, UnsupportedError, shown, user_location
 from combdiff.ir import (
+    Cyclic,
     Domain,
     Range,
     Real,
@@ -238,8 +239,12 @@ def _note_bare_use(entry: object, domain: Domain, where: str) -> None:
     if entry.term in entry.owner.open:
         entry.owner.open[entry.term].indexes(domain, where)
     elif not isinstance(domain, Real):
-        for binder in binders_of(entry.term, entry.owner):
+        binders = list(binders_of(entry.term, entry.owner))
+        for binder in binders:
             binder.whole_use = where
+        coefficients = [coefficient for _, coefficient in affine_parts(entry.term)[0]]
+        if isinstance(domain, Cyclic) and len(binders) == 1 and coefficients in ([1], [-1]):
+            binders[0].cycle = binders[0].cycle or (domain, where)
 
 
 def _constant(value: int, domain: Domain, where: str) -> Term:

@@ -145,7 +145,7 @@ def test_unsimplified_complex_third_derivatives(mode: str) -> None:
     close(by_reference(raw, z), raw(z), 1e-12)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 def test_third_derivatives_by_complex_and_real_variables(mode: str) -> None:
     z, x = complexes(2), RNG.normal(size=2)

@@ -57,7 +57,7 @@ def test_the_exchange_energy_has_one_term_with_factor_four() -> None:
     cd.testing.check_grad(exchange, "C", J=J, C=C)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("energy", [exchange, coulomb], ids=lambda p: p.name)
 def test_second_derivatives_by_orbitals(energy: cd.Program) -> None:
     """Products with the Hessian, and its blocks (zz̄, zz), against central differences of the gradient."""

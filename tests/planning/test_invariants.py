@@ -64,3 +64,18 @@ def test_reads_beyond_the_ends_are_slices_among_zeros() -> None:
     np.testing.assert_allclose(beside(x, A), np.sin([0, 1, 2, 3, 4]) + np.triu(A, 2).sum(0) + 5 * x)
     slope = np.diag(np.cos([1, 2, 3, 4]), -1) + 5 * np.eye(5)
     np.testing.assert_allclose(cd.jacobian(beside, "x")(x, A), slope)
+
+
+def test_a_comparison_chooses_from_the_smallest_of_what_is_multiplied() -> None:
+    @cd.program
+    def kmeans(c: cd.Space("k", "d"), p: cd.Space("n", "d")):
+        return cd.sum(lambda i: cd.min(lambda k: cd.sum(lambda a: (p[i, a] - c[k, a]) ** 2)))
+
+    product, sizes = cd.hvp(kmeans), {"n": 50, "k": 4, "d": 10}
+    plan = make_plan(stable(product.term), sizes, find_path)
+    chosen = [plan.elements(n) for n, step in enumerate(plan.steps) if step.operation.title == "chosen"]
+    assert chosen == [sizes["n"] * sizes["k"]]
+    r = np.random.default_rng(0)
+    c, p, v = r.normal(size=(4, 10)), r.normal(size=(50, 10)), r.normal(size=(4, 10))
+    nearest = ((p[:, None] - c) ** 2).sum(2).argmin(1)
+    np.testing.assert_allclose(product(c, p, v), 2 * np.bincount(nearest, minlength=4)[:, None] * v)

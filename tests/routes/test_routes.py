@@ -30,7 +30,7 @@ from combdiff.testing.arrays import random_array, random_arrays
 from combdiff.testing.differences import finite_difference_pullback
 from combdiff.testing.routes import check_routes
 
-pytestmark = pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning", "ignore:Generating overly large repr")
 
 GIVEN: dict[str, Any] = {"suppress_health_check": list(HealthCheck)}
 

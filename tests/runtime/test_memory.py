@@ -65,6 +65,7 @@ def test_a_limit_is_obeyed_as_measured(limit: str) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_gradient_of_a_sum_over_pairs_in_little_memory() -> None:
     x, z = RNG.normal(size=(400, 3)), RNG.normal(size=400) + 1j * RNG.normal(size=400)
     gradient = cd.value_and_grad(pairs, wrt=("x", "z"))
@@ -149,6 +150,7 @@ def both_ways(x: cd.Space("n", "k"), y: cd.Space("n")):
     return cd.tensor(lambda i: cd.sum(lambda j: y[j] * cd.sqrt(T[i, j] + T[j, i])))
 
 
+@pytest.mark.thorough
 def test_what_is_read_along_two_indices_is_made_for_each() -> None:
     x, y = RNG.normal(size=(300, 3)) / 2, RNG.normal(size=300)
     for f in (both_ways, cd.jacobian(both_ways, wrt="y")):

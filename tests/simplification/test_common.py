@@ -202,7 +202,7 @@ def test_later_networks_read_what_has_a_name() -> None:
     assert str(cd.grad(commutator, "z")).count("H[") == 2  # of H z, and of H (H z)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_what_reads_it_has_the_same_value(n: int) -> None:
     rng = np.random.default_rng(n)

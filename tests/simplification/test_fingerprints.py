@@ -64,3 +64,10 @@ def test_what_is_bound_behind_the_laws_is_checked_as_well(monkeypatch: pytest.Mo
     monkeypatch.setattr("combdiff.differentiation.derivation.bind_common", wrongly)
     with pytest.raises(cd.RuleError):
         cd.value_and_grad(f, wrt="x")
+
+
+def test_a_result_by_its_name_is_compared_element_by_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a Hessian that are read twice are bindings before, and tensors of their own afterwards."""
+    monkeypatch.setenv(fingerprints.SWITCH, "1")
+    block = cd.hessian(cd.read("A (n, n), x (n)\nxᵀ·A·x"), ("A", "x"))["A", "x"]
+    assert str(block) == "(A, x) ↦ (a, b, d) ↦ δ(b, d) x[a] + δ(a, d) x[b]"

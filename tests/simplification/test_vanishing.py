@@ -49,3 +49,16 @@ def test_a_sum_that_is_not_zero_stays() -> None:
     assert "/ n" in str(gradient)
     arguments = {"x": RANDOM.normal(size=5), "w": RANDOM.normal(size=5)}
     assert cd.testing.check_grad(mean_of_differences, "x", **arguments) < 1e-6
+
+
+@pytest.mark.thorough
+def test_values_that_lie_deeper_than_the_interpreter_reaches_are_not_known() -> None:
+    @cd.program
+    def layers(W: cd.Space(64, "n", "n"), x: cd.Space("n")):
+        for k in range(64):
+            x = np.tanh(W[k] @ x)
+        return x @ x
+
+    gradient = cd.grad(layers, "x")
+    W, x = 0.5 * np.random.default_rng(0).normal(size=(64, 2, 2)), np.array([0.3, -0.2])
+    np.testing.assert_allclose(gradient(W, x), cd.grad(cd.simplify(layers, rolled=True), "x")(W, x), atol=1e-12)

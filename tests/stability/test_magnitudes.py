@@ -120,7 +120,7 @@ POINTS = st.permutations([1.0, -2.5, 0.5, 3.25])
 SHRINKS = st.sampled_from([1.0, 1e-3, 1e-12])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FORMS)
 @settings(max_examples=6, deadline=None)
 @given(POINTS, SIZES, SHRINKS)

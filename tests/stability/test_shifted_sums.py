@@ -100,6 +100,7 @@ def test_causal_attention(backend: str) -> None:
         np.testing.assert_allclose(found, central, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.thorough
 def test_hessians_of_sums_within_sums() -> None:
     """Two steps of a chain of hidden states."""
 

@@ -120,3 +120,20 @@ def test_what_leaves_the_tensor_is_refused() -> None:
         whole(np.ones(3), np.ones(3))
     with pytest.raises(IndexingError, match=r"axis 0 of A is read at i = 1 .*0 … 0 for n = 1"):
         block(np.ones((1, 1)), np.ones(1))
+
+
+def test_an_index_that_is_only_shifted_round_a_cycle() -> None:
+    """x[i + 1]·x[i − 2] goes once round the cycle; on other axes a range is asked for."""
+
+    @cd.program
+    def f(x: cd.Space(cd.Cyclic("n"))):
+        return cd.sum(lambda i: x[i + 1] * x[-i] * x[i + 1])
+
+    x = np.array([1.0, -2.0, 0.5, 3.0, 0.25])
+    shifted = (np.arange(5) + 1) % 5
+    np.testing.assert_allclose(f(x), (x[shifted] ** 2 * x[-np.arange(5)]).sum())
+    with pytest.raises(IndexingError, match="the domain of the index i is unknown"):
+
+        @cd.program
+        def g(x: cd.Space("n")):
+            return cd.sum(lambda i: x[i + 1])

@@ -66,7 +66,7 @@ def test_every_route_agrees_with_numpy(f: Any) -> None:
     cd.testing.check_routes(f, **arrays)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [messages, surprise], ids=lambda f: f.name)
 def test_hessians_are_differences_of_gradients(f: Any) -> None:
     _, arrays = CASES[f]

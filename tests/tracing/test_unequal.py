@@ -129,7 +129,7 @@ def test_a_delta_within_it_vanishes() -> None:
     def f(A: Pairs):
         return cd.sum(lambda i, j: cd.where(i != j, cd.delta(i, j) * cd.log(A[i, j]), A[i, j] ** 2))
 
-    assert str(cd.grad(f)) == "A ↦ (d, e) ↦ 2 δ(d, e) A[d,e]"
+    assert str(cd.grad(f)) == "A ↦ (d, e) ↦ 2 δ(d, e) A[e,e]"
 
 
 def test_with_a_bound_it_is_a_bound() -> None:
@@ -314,7 +314,7 @@ def test_complex_gradients_and_hessians() -> None:
         close(2 * (mixed.conj() @ direction + (plain @ direction).conj()), change, 1e-4)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Dask computes later, where none are held back
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(

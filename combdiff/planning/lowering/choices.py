@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from math import prod
 
-from combdiff.ir import Relation, Term
+from combdiff.ir import Relation, Term, extent
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.operations import Arrange, ElementwiseStep, Read
+from combdiff.planning.views import domain_of
 
 Lower = Callable[[Term], LabelledStep]
 
@@ -56,9 +58,10 @@ def _chosen(graph: Graph, value: LabelledStep, test: LabelledStep) -> LabelledSt
 
 
 def _widened(graph: Graph, product: Product, test: LabelledStep) -> int:
-    """The operand that lacks the fewest labels of a relation, made the same along those."""
+    """The operand that is smallest when it is made the same along the labels of a relation that it lacks."""
     missing = [[label for label in test.labels if label not in value.labels] for value in product.operands]
-    best = min(range(len(missing)), key=lambda n: (len(missing[n]), graph.size(product.operands[n])))
+    extents = [prod(extent(domain_of(label), graph.sizes) for label in labels) for labels in missing]
+    best = min(range(len(missing)), key=lambda n: (extents[n] * graph.size(product.operands[n]), len(missing[n])))
     value = product.operands[best]
     product.operands[best] = graph.arrange(value, (*value.labels, *missing[best]))
     return best

@@ -16,12 +16,10 @@ that it can take, whatever budgets there are.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from combdiff.ir import (
-    ONE,
     ZERO,
     Add,
     Apply,
@@ -41,13 +39,11 @@ from combdiff.ir import (
     conj,
     connected,
     dtype_of,
-    function,
     is_entire,
     mul,
     size_of_axis,
     substitute,
     total,
-    whole_power,
 )
 from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, solve
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
@@ -109,7 +105,6 @@ class _Contracting:
 
     def _contracted(self, product: SummedProduct) -> Term:
         """Σ of a product, whose own networks are in normal form."""
-        product = replace(product, factors=_cancelled(product.factors))
         product = solve(collapsed(product), self.names)
         factors = product.factors
         if ZERO in factors:
@@ -182,19 +177,6 @@ def _waits(term: Term, indices: Sequence[Var]) -> bool:
     if isinstance(term, Delta):
         return can_take(indices, term)
     return isinstance(term, Sum | Mul | Add | Conj) and any(_waits(child, indices) for child in term.children)
-
-
-def _cancelled(factors: tuple[Term, ...]) -> tuple[Term, ...]:
-    """The factors without those that multiply and divide, as often as they do both: x/s for s·x/s²."""
-    left = Counter(factors)
-    for factor in dict.fromkeys(factors):
-        base, exponent = whole_power(factor)
-        again = min(left[base], -exponent) if exponent < 0 and left[factor] == 1 else 0
-        if again:
-            left[base] -= again
-            left[factor] -= 1
-            left[function("power", base, Number(exponent + again))] += 1
-    return factors if left == Counter(factors) else tuple(factor for factor in left.elements() if factor is not ONE)
 
 
 # --- connected parts -----------------------------------------------------------------------------------------------
