@@ -19,6 +19,7 @@ import pytest
 import combdiff as cd
 from combdiff.codegen import source as plan_source
 from combdiff.differentiation import derivation
+from combdiff.hessians import compression
 from combdiff.ir import Lambda, Term, add, average, function, inline_all
 from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
@@ -272,9 +273,14 @@ def steps(x: Vector):
     return x.sum()
 
 
+def shares(x: Vector):
+    return cd.logsumexp(x)
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
+    "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
@@ -295,6 +301,8 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
 
 
 def shown(case: Any) -> str:
+    if case is shares:
+        return str(cd.hessian(cd.program(case), "x").compressed())
     transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
     return cd.grad(ORBITALS, "C").matrix() if case is ORBITALS else str(transform(cd.program(case), "x"))
 

@@ -61,6 +61,7 @@ from combdiff.simplification import (
     holds_delta,
     index_variables,
     volume,
+    with_shares,
 )
 
 MATRIX = 2  # axes up to which a core is small enough to be left whole
@@ -174,6 +175,7 @@ class Compressing:
     """Collects the cores of one or more derivatives of a program."""
 
     names: Names
+    definitions: Mapping[Var, Term] = field(default_factory=dict)
     cores: list[Term] = field(default_factory=list)
     _known: dict[Term, int] = field(default_factory=dict)
 
@@ -194,7 +196,7 @@ class Compressing:
         for addend in addends(body, self.names):
             pairs, rest = _paired(addend, indices)
             conditions = [f for f in rest if isinstance(f, Guard) and not _looks_up(f)]
-            others = tuple(f for f in rest if f not in conditions)
+            others = with_shares((f for f in rest if f not in conditions), self.definitions)
             groups.setdefault(pairs, {}).setdefault(frozenset(conditions), []).append(others)
         most = max(map(len, groups), default=0)
         for pairs in sorted(groups, key=lambda pairs: (-len(pairs), sorted(pairs))):
@@ -257,6 +259,7 @@ class Compressing:
                 inside += [part for f in factors_of(substitute(factor.body, renamed)) for part in _factored(f)]
             else:
                 inside.append(factor)
+        inside = list(with_shares(inside, self.definitions))
         for count in range(1, MOST_OPEN + 1):
             found = [_closed(inside, [i for i in opened if i not in kept]) for kept in combinations(opened, count)]
             smallest = min(found, key=room, default=factors)
@@ -388,7 +391,7 @@ def compress(
     The first result is the core, or the tuple of the cores; it is to stand under the lets of the derivatives.
     """
 
-    compressing = Compressing(names)
+    compressing = Compressing(names, dict(bindings))
     found = [(name, value, tuple(compressing.parts(value))) for name, value in opened(bindings, named)]
     structures = tuple(Structure(_axes(value), parts, name, len(compressing.cores)) for name, value, parts in found)
     cores = compressing.cores or [Number(0)]

@@ -115,9 +115,9 @@ def inline_single_uses(body: Term) -> Term:
             replacement[var] = value
             continue
         if var not in held and var not in whole and var not in passed and (narrow := _narrowed(var, value)):
-            thin, kept = narrow
-            remaining.append((thin, lambda_(kept, value.children[0])))
-            replacement[var] = value.with_children((apply(thin, kept),))
+            thin, indices = narrow
+            remaining.append((thin, lambda_(indices, value.children[0])))
+            replacement[var] = value.with_children((apply(thin, indices),))
         else:
             remaining.append((var, value))
     return let(remaining, whole_calls(put_back(result, replacement)))

@@ -50,6 +50,7 @@ from combdiff.simplification.normal_form.expansion import (
     weighted,
 )
 from combdiff.simplification.normal_form.long_sums import groups
+from combdiff.simplification.normal_form.quotients import with_shares
 from combdiff.simplification.normal_form.symmetries import with_symmetries
 from combdiff.simplification.pipeline import is_real, outline, simplify_body
 from combdiff.simplification.rolling import rolled_up
@@ -115,6 +116,7 @@ __all__ = [
     "symbols",
     "volume",
     "weighted",
+    "with_shares",
     "with_symmetries",
     "without_deltas",
 ]
