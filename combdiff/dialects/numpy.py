@@ -75,6 +75,7 @@ class NumPyDialect:
     lazy_conjugate = False  # a conjugate shares memory with its operand
     in_place = True  # elements of arrays can be written
     widens_integers = True  # functions of integers give real numbers of double precision
+    steps_back = True  # slices may have negative steps
     mixes_kinds = True  # products take operands of different element types
     writes_over = True  # results may be written over operands, with out=
     indexes = True  # several axes can be read at arrays of indices

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from cmath import isfinite
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import hypot, isfinite
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,6 @@ from combdiff.ir import (
     evaluate,
     extent,
     image_under,
-    is_domain,
     items_of,
     lambda_,
     let,
@@ -48,6 +47,7 @@ from combdiff.ir import (
     subterms,
     type_of,
 )
+from combdiff.simplification.egraph.extraction import index_variables
 
 SWITCH = "COMBDIFF_CHECK_RESULTS"
 SIZE = 2  # of every named size
@@ -89,7 +89,7 @@ def _first_elements(sums: Sequence[Sum], definitions: dict[Var, Term]) -> list[c
     together = let(list(definitions.items()), Tuple(tuple(each for each in elements if each is not None)))
     scope = _scope(together.free, sizes)
     found = None if scope is None or None in elements else _values(together, scope, sizes, MOST_WORK * len(sums))
-    return list(map(complex, found)) if found is not None else [None] * len(sums)
+    return list(map(_number, found)) if found is not None else [None] * len(sums)
 
 
 def _seems_zero(sum_: Sum, definitions: dict[Var, Term]) -> bool:
@@ -121,8 +121,8 @@ def _at_random(term: Term, definitions: list[tuple[Var, Term]]) -> Iterator[comp
 
 
 def over_its_indices(term: Term) -> Term:
-    """A number with free indices as a tensor over them."""
-    return lambda_(sorted((var for var in term.free if is_domain(var.type)), key=lambda var: var.name), term)
+    """A number with free indices as a tensor over them; the number of a scan's step is a symbol, which has no axis."""
+    return lambda_(sorted(index_variables(term), key=lambda var: var.name), term)
 
 
 def _fingerprints(body: Term, beside: Term) -> Iterator[complex | None]:
@@ -204,9 +204,13 @@ def _value(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int]) -> compl
     found = _values(term, scope, sizes, MOST_WORK)
     if found is None:
         return None
-    number = np.asarray(found)
-    value = complex(number) if not number.ndim else complex(number.sum())
-    return value if isfinite(value) else None
+    return _number(found)
+
+
+def _number(found: Any) -> complex | None:
+    """A value, of a tensor the sum of its elements; None where its magnitude is not finite."""
+    value = complex(np.asarray(found).sum())
+    return value if isfinite(hypot(value.real, value.imag)) else None  # abs() of NaN may raise OverflowError
 
 
 def _values(term: Term, scope: Mapping[Var, Any], sizes: dict[str, int], most_work: float) -> Any:

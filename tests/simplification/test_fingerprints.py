@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import combdiff as cd
-from combdiff.ir import Lambda, Number, Sum, Term, Tuple, Var, apply, items_of, let, mul, split
+from combdiff.ir import MINUS_ONE, Add, Lambda, Number, Sum, Term, Tuple, Var, affine, apply, items_of, let, mul, split
 from combdiff.simplification import fingerprints
 
 FALSE = '(rewrite (Fn "sin" v) (Fn "cos" v) :ruleset laws :name "sin = cos")'
@@ -71,3 +71,10 @@ def test_a_result_by_its_name_is_compared_element_by_element(monkeypatch: pytest
     monkeypatch.setenv(fingerprints.SWITCH, "1")
     block = cd.hessian(cd.read("A (n, n), x (n)\nxᵀ·A·x"), ("A", "x"))["A", "x"]
     assert str(block) == "(A, x) ↦ (a, b, d) ↦ δ(b, d) x[a] + δ(a, d) x[b]"
+
+
+def test_a_sum_too_large_to_have_a_magnitude_is_not_among_those_that_seem_zero() -> None:
+    x, i, once = Var("x", cd.Space(2)), Var("i", cd.Range(2)), Var("j", cd.Range(1))
+    huge = Sum((once,), Number(1.5e308, 1.5e308))
+    vanishing = Sum((i,), Add((apply(x, [i]), mul(MINUS_ONE, apply(x, [affine([(i, -1)], 1)])))))
+    assert list(fingerprints.seeming_zero([huge, vanishing], {})) == [vanishing]

@@ -51,6 +51,20 @@ def test_a_sum_that_is_not_zero_stays() -> None:
     assert cd.testing.check_grad(mean_of_differences, "x", **arguments) < 1e-6
 
 
+def test_the_number_of_a_step_is_no_index_of_the_sums_in_it() -> None:
+    @cd.program
+    def gated(U: cd.Space(2, "h", "h"), x: cd.Space("T", "h")):
+        def step(h, row):
+            gate = 1 / (1 + np.exp(-(U[0] @ h + row)))
+            h = gate * h + (1 - gate) * np.tanh(U[1] @ h)
+            return h, h
+
+        return (cd.scan(step, x[0], x)[1] ** 2).sum()
+
+    arguments = {"U": RANDOM.normal(size=(2, 3, 3)), "x": RANDOM.normal(size=(4, 3))}
+    assert cd.testing.check_grad(gated, "U", **arguments) < 1e-6
+
+
 @pytest.mark.thorough
 def test_values_that_lie_deeper_than_the_interpreter_reaches_are_not_known() -> None:
     @cd.program

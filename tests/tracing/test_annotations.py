@@ -55,7 +55,7 @@ def test_other_annotations_are_refused_as_before() -> None:
         cd.program(f)
 
 
-@pytest.mark.thorough
+@pytest.mark.needs("mypy")
 def test_a_type_checker_takes_annotated_spaces(tmp_path: Path) -> None:
     (tmp_path / "checked.py").write_text(CHECKED, encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", "checked.py"]

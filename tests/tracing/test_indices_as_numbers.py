@@ -44,6 +44,20 @@ def test_other_libraries_count_alike(backend: str) -> None:
     np.testing.assert_allclose(back(on(backend, rests)(convert(backend, X))), rests(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("backend", [TORCH])
+def test_whole_numbers_stand_beside_real_ones_in_products(backend: str) -> None:
+    """PyTorch's products take one element type, and its slices no negative steps."""
+
+    @cd.program
+    def sorted_rows(A: cd.Space(4, 4)):
+        rows = np.take_along_axis(A, np.argsort(A, axis=1), axis=1)
+        return (rows * np.arange(4)).sum() + (A[::-2] * np.arange(4)).sum() + (A[3:1:-1] ** 2).sum()
+
+    A = np.cos(np.arange(16.0)).reshape(4, 4)
+    for program in (sorted_rows, cd.grad(sorted_rows)):
+        np.testing.assert_allclose(back(on(backend, program)(convert(backend, A))), program(A), rtol=1e-6)
+
+
 def test_numbers_are_printed_as_their_indices() -> None:
     @cd.program
     def f(x: cd.Space("n")):

@@ -154,7 +154,8 @@ def _slice(words: Words, position: Position, axis: Domain, labels: Sequence[Doma
         last = ""
     else:
         return None
-    return f"{first}:{last}" + (f":{step}" if step != 1 else "")
+    text = f"{first}:{last}" + (f":{step}" if step != 1 else "")
+    return text if step > 0 or text == "::-1" or words.dialect.steps_back else None
 
 
 def _never_negative(form: Linear) -> bool:

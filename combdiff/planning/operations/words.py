@@ -106,8 +106,9 @@ class Words:
         return self.dialect.complex_type() if kind is complex else "real"
 
     def as_kind(self, n: int, text: str, kind: type) -> str:
-        """An operand with the element type of the result."""
-        return text if self.kinds[n] is kind else self.dialect.cast(text, self.dtype(kind))
+        """An operand with the element type of the result; beside real arguments that of new integers is theirs."""
+        same = self.kinds[n] is kind and (kind is not int or self.integers)
+        return text if same else self.dialect.cast(text, self.dtype(kind))
 
     def factor(self, factor: SizeFactor) -> str:
         """A number times extents."""
