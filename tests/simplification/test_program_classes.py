@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.ir import Apply, Lambda, Names, Number, Range, Space, Sum, Var, add, function, let, mul, split
+from combdiff.ir import Apply, Lambda, Names, Number, Range, Space, Sum, Term, Var, add, function, let, mul, split
 from combdiff.ir.interpreter import evaluate
 from combdiff.printing.plain import text
+from combdiff.simplification.egraph.budget import gathered
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.expansion import multiplied_out
@@ -41,6 +42,18 @@ def test_the_same_classes_are_read_with_a_definition_and_without() -> None:
     assert text(written) == "d ↦ 1 / (1 + exp(-x[d]))"
     values = {x: np.array([0.3, -1.2])}
     np.testing.assert_allclose(evaluate(kept, values, {"n": 2}), evaluate(written, values, {"n": 2}))
+
+
+@pytest.mark.parametrize("more", [Number(1), Var("a", Space())])
+def test_a_reciprocal_that_is_a_sum_with_itself_comes_to_rest(more: Term) -> None:
+    x, t = Var("x", Space()), Var("t", Space())
+    over = mul(add(Number(1), mul(x, function("power", t, Number(-1)))), function("power", add(x, t), Number(-1)))
+    classes = ProgramClasses(let([(t, function("sqrt", add(more, mul(x, x))))], over), (), {})
+    with gathered() as stops:
+        kept = classes.without(frozenset())
+    assert kept is not None
+    assert text(split(kept)[1]) == "1 / t"
+    assert not stops
 
 
 def test_what_is_equal_as_a_polynomial_is_equal_multiplied_out() -> None:
