@@ -74,7 +74,7 @@ from combdiff.ir.indices import (
 )
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
-from combdiff.ir.largest import Largest, Magnitude, Masked, Rescaled, Shift, masked
+from combdiff.ir.largest import NOTHING, Largest, Magnitude, Masked, Rescaled, Shift, masked
 from combdiff.ir.let_form import (
     bind_heavy,
     canonical_names,
@@ -118,7 +118,7 @@ from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
-from combdiff.ir.substitution import Names, apply, fresh, substitute, subterms
+from combdiff.ir.substitution import Names, apply, exchanged, fresh, substitute, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
     ONE,
@@ -163,6 +163,7 @@ __all__ = [
     "MATRIX_TABLE",
     "MINUS_ONE",
     "MOST_INDICES",
+    "NOTHING",
     "ONE",
     "OPPOSITES",
     "OWN",
@@ -249,6 +250,7 @@ __all__ = [
     "element",
     "evaluate",
     "exact",
+    "exchanged",
     "extent",
     "factors_of",
     "first_index",

@@ -33,6 +33,14 @@ def subterms(term: Term) -> Iterator[Term]:
             yield node
 
 
+def exchanged(term: Term, parts: Mapping[Term, Term]) -> Term:
+    """The term with others in place of some of its parts, the outermost first; however deep it is."""
+    done: dict[Term, Term] = {}
+    for node in subterms(term):
+        done[node] = parts[node] if node in parts else node.with_children(tuple(done[child] for child in node.children))
+    return done[term]
+
+
 def fresh(var: Var, taken: Iterable[str]) -> Var:
     """A variable like var whose name is not among those taken: i, i.1, i.2, …"""
     taken = taken if isinstance(taken, set) else set(taken)

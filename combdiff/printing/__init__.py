@@ -45,12 +45,14 @@ from combdiff.printing.documents import (
     Subscripted,
     Superscript,
 )
+from combdiff.printing.folds import FOLDS
 from combdiff.printing.notation import sheet
 from combdiff.printing.plain import SHOWN_AS, matrix_text, shown, text
 from combdiff.printing.tex import latex, matrix_latex
 from combdiff.printing.wiring import diagram
 
 __all__ = [
+    "FOLDS",
     "SHOWN_AS",
     "Arrow",
     "BigSum",

@@ -41,15 +41,15 @@ from combdiff.ir import (
 from combdiff.printing.outline import postorder
 from combdiff.records import dataclass
 
-# The functions of matrices that are written so, by their signs.
-FOLDS: Mapping[str, str] = {
-    "amax": "max",
-    "amin": "min",
-    "amax_ties": "maxima",
-    "amin_ties": "minima",
-    "prod": "Π",
-    "prod_others": "Π",
-    "cumprod": "Π",
+# The functions of matrices that are written so, by their signs: of all numbers, of all but one, of those up to one.
+FOLDS: Mapping[str, tuple[str, str]] = {
+    "amax": ("max", ""),
+    "amin": ("min", ""),
+    "amax_ties": ("maxima", ""),
+    "amin_ties": ("minima", ""),
+    "prod": ("Π", ""),
+    "prod_others": ("Π", "others"),
+    "cumprod": ("Π", "running"),
 }
 _FIRST = affine([], 0)
 
@@ -154,8 +154,9 @@ class _FoldWriter:
         if body is None:
             return None
         place = own[long[0]] if own else None
-        apart, last = (place if function.name == name else None for name in ("prod_others", "cumprod"))
-        return FoldSign(FOLDS[function.name], indices, body, apart, last) if indices else body
+        sign, part = FOLDS[function.name]
+        apart, last = (place if part == each else None for each in ("others", "running"))
+        return FoldSign(sign, indices, body, apart, last) if indices else body
 
     def _element(self, tensor: Term, indices: Sequence[Term]) -> Term | None:
         """The element of a tensor at indices for its axes, those of one index left out among the last two."""

@@ -116,8 +116,8 @@ class _PlainText(Renderer):
                 yield from self._lines(doc.body, margin, f"{before}{self.parameters(doc.parameters)} ↦ ", after)
             case ResultRow():
                 yield from self._row(doc.items, margin, before, after)
-            case FunctionCall() if not self.function(doc).startswith("|"):
-                yield from self._row(doc.arguments, margin, before + self.function(doc).partition("(")[0], after)
+            case FunctionCall() if not (shown := self.function(doc)).startswith("|"):
+                yield from self._row(doc.arguments, margin, before + shown.partition("(")[0], after)
             case Juxtaposition() | MatrixProduct() | ElementProduct():
                 yield from self._product_lines(doc, margin, before, after)
             case Division():

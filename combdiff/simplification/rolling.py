@@ -46,9 +46,9 @@ from combdiff.ir import (
     base_name,
     canonical_names,
     delta,
+    exchanged,
     held,
     is_call,
-    is_held,
     join,
     lambda_,
     mul,
@@ -346,7 +346,7 @@ class _Rolling:
     def run(self, body: Term) -> Term:
         """The body with one loop after the other as a scan, until there is none."""
         while (replacement := self._loop(body)) is not None:
-            body = _replaced(body, replacement)
+            body = exchanged(body, {**replacement, **{held(part): new for part, new in replacement.items()}})
         return body
 
     def _loop(self, body: Term) -> dict[Term, Term] | None:
@@ -401,17 +401,3 @@ def _outline(part: Term) -> tuple[object, ...]:
     """What parts have in common that may be the same at different steps: their heads, a few levels deep."""
     inner = part.body if isinstance(part, Lambda) else part
     return (*_head(part), *(_head(released(child))[0] for child in inner.children))
-
-
-def _replaced(body: Term, replacement: Mapping[Term, Term]) -> Term:
-    """A term with parts replaced, however deep it is."""
-    done: dict[Term, Term] = {}
-    for part in subterms(body):
-        if part in replacement:
-            done[part] = replacement[part]
-        elif is_held(part) and released(part) in replacement:
-            done[part] = replacement[released(part)]
-        else:
-            children = tuple(done[child] for child in part.children)
-            done[part] = part if children == part.children else part.with_children(children)
-    return done[body]

@@ -305,11 +305,11 @@ class _Finding(Rewriting):
         joined: list[_Quotient] = []
         for part in term.terms:
             if part in left:
-                joined += self._other_sides(part, left) or []
+                joined += self._other_sides(part, left)
         return [*left.values(), *joined]
 
-    def _other_sides(self, part: Term, left: dict[Term, _Quotient]) -> list[_Quotient] | None:
-        """What w·x²/h³ and one of the terms that are left are together; both are taken out."""
+    def _other_sides(self, part: Term, left: dict[Term, _Quotient]) -> list[_Quotient]:
+        """What w·x²/h³ and one of the terms that are left are together, both taken out; nothing where there is none."""
         for whole, sides, side in _complements(left[part]):
             opposite = mul(whole.number, Number(-1))
             match = next((p for p, q in left.items() if q.key == whole.key and q.number is opposite), None)
@@ -319,7 +319,7 @@ class _Finding(Rewriting):
                 others = list(sides)
                 others.remove(side)
                 return [found.with_side(other, sides, 2) for other in others]
-        return None
+        return []
 
 
 def _complements(quotient: _Quotient) -> Iterator[tuple[_Quotient, Sides, Term]]:

@@ -73,6 +73,7 @@ from combdiff.ir import (
 )
 from combdiff.ir import Function as Map
 from combdiff.printing import (
+    FOLDS,
     SHOWN_AS,
     Arrow,
     BigSum,
@@ -108,17 +109,7 @@ from combdiff.text.places import TextError
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 DELTAS = ("δ", "delta")
-# The function of a matrix that a sign over indices is: of all numbers, of all but one, of those up to one.
-_FOLDED = {
-    **{(sign, part): None for sign in ("max", "min", "maxima", "minima") for part in ("running", "others")},
-    ("max", ""): "amax",
-    ("min", ""): "amin",
-    ("maxima", ""): "amax_ties",
-    ("minima", ""): "amin_ties",
-    ("Π", ""): "prod",
-    ("Π", "others"): "prod_others",
-    ("Π", "running"): "cumprod",
-}
+FOLDED = {shown: name for name, shown in FOLDS.items()}
 OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in matrix notation alone
 CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", "solve", "root", "argmin"}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
@@ -980,7 +971,7 @@ class _PrintReader:
         others = [other for bound in doc.indices for other in bound.apart]
         if doc.variables or len(doc.indices) > (1 if ordered or others else 2) or len(others) > 1:
             raise self.source.error(f"{doc.sign} is over one index, or over two without bounds", doc)
-        name = _FOLDED[doc.sign, "running" if ordered else "others" if others else ""]
+        name = FOLDED.get((doc.sign, "running" if ordered else "others" if others else ""))
         if name is None:
             raise self.source.error(f"{doc.sign} is over all of a range", doc, f"write {doc.sign}_j x[j]")
         indices = [self.index(bound.name, scope) for bound in doc.indices]

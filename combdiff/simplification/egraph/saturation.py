@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from combdiff.ir import (
     Var,
     add,
     dtype_of,
+    exchanged,
     mul,
     negate,
     substitute,
@@ -79,7 +80,7 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         # The laws hold for finite numbers: 2·∞ = ∞ would make y = 2y of them, and so on without end.
         ordered = enumerate(sorted(infinite, key=repr))
         stand_ins: dict[Term, Var] = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in ordered}
-        found = simplify(_replaced(term, stand_ins), rules, budget, context)
+        found = simplify(exchanged(term, stand_ins), rules, budget, context)
         return substitute(found, {var: number for number, var in stand_ins.items()})
     with session(rules, has_functions(term)) as egraph:
         saturation = Saturation(egraph, (term,), budget or current(), context)
@@ -87,14 +88,6 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         chosen = saturation.cheapest(0, named, found)
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
-
-
-def _replaced(term: Term, others: Mapping[Term, Var]) -> Term:
-    """The term with others in place of some numbers."""
-    done: dict[Term, Term] = {}
-    for node in subterms(term):  # children first
-        done[node] = others.get(node) or node.with_children(tuple(done[child] for child in node.children))
-    return done[term]
 
 
 def _turned(term: Term) -> Term:

@@ -10,28 +10,26 @@ Invariant: the value is unchanged, at every index.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from combdiff.ir import Add, Guard, Number, Term, add, factors_of, function, mul, opposite
-
-NOTHING = Number(float("-inf"))  # the logarithm of 0
+from combdiff.ir import NOTHING, Add, Guard, Term, add, factors_of, function, mul, opposite
 
 
 def exponential(argument: Term) -> Term:
     """exp of the argument, its masks in front."""
     terms = argument.terms if isinstance(argument, Add) else (argument,)
-    left_out = {term: guard for term in terms for guard in _left_out(term)}
-    holding = [condition for guard in left_out.values() if (condition := opposite(guard)) is not None]
-    if not holding:
+    masks = {term: mask for term in terms if (mask := _mask(term))}
+    if not masks:
         return function("exp", argument)
-    products = (factors_of(term) for term in terms if term not in left_out)
-    live = (factors for factors in products if not any(guard in factors for guard in left_out.values()))
+    left_out, holding = zip(*masks.values(), strict=True)
+    products = (factors_of(term) for term in terms if term not in masks)
+    live = (factors for factors in products if set(left_out).isdisjoint(factors))
     rest = (mul(*(factor for factor in factors if factor not in holding)) for factors in live)
     return mul(*holding, function("exp", add(*rest)))
 
 
-def _left_out(term: Term) -> Iterator[Guard]:
-    """The condition under which a term of an exponent is −∞."""
+def _mask(term: Term) -> tuple[Term, Term] | None:
+    """The condition under which a term of an exponent is −∞, and the one under which it is not."""
     factors = factors_of(term)
-    if len(factors) == 2 and NOTHING in factors:
-        yield from (factor for factor in factors if isinstance(factor, Guard) and opposite(factor) is not None)
+    if len(factors) != 2 or NOTHING not in factors:
+        return None
+    opposites = ((factor, opposite(factor)) for factor in factors if isinstance(factor, Guard))
+    return next(((factor, holds) for factor, holds in opposites if holds is not None), None)
