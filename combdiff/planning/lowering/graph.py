@@ -44,7 +44,7 @@ from combdiff.planning.views import Exchange, domain_of, index_labels, position
 from combdiff.records import dataclass
 
 _Form = tuple[tuple[int, ...], Contract, bool, tuple[Var, ...]]  # operands, operation, whether conjugated, labels
-MOST = 64  # pairs of readings of two operands that are compared
+MOST = 1024  # pairs of readings of two operands that are compared
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
 TOTAL = frozenset(
     {
@@ -74,6 +74,7 @@ class Graph:
         self.exchanges: list[tuple[Exchange, ...]] = []  # of each step
         self.unsafe: list[bool] = []  # may be infinite or nan at finite arguments
         self.networks: list[tuple[frozenset[int], ...]] = []  # per network, the contractions of each alternative
+        self._contracted: dict[tuple[object, ...], tuple[int, Pattern, bool]] = {}  # by the form that was asked for
         self._known: dict[tuple[Operation, tuple[int, ...], tuple[Domain, ...]], int] = {}
 
     # --- single steps
@@ -232,6 +233,15 @@ class Graph:
 
     def contract(self, a: LabelledStep, b: LabelledStep, kept: frozenset[Var]) -> LabelledStep:
         """Σ a·b over the labels not kept, each of which is in both."""
+        *asked, labels = _form(a, b, kept, a.conj)
+        key = (*asked, b.conj)
+        if key not in self._contracted:
+            found = self._contract(a, b, kept)
+            self._contracted[key] = found.step, tuple(labels.index(label) for label in found.labels), found.conj
+        step, order, conj = self._contracted[key]
+        return LabelledStep(step, tuple(labels[n] for n in order), conj)
+
+    def _contract(self, a: LabelledStep, b: LabelledStep, kept: frozenset[Var]) -> LabelledStep:
         forms = list(self._forms(a, b, kept))
         if not forms:
             return self._half_conjugated(a, b, kept)
