@@ -352,5 +352,6 @@ def _form(a: LabelledStep, b: LabelledStep, kept: frozenset[Var], conj: bool) ->
 
 
 def _order(steps: tuple[int, ...], form: Contract, conj: bool) -> tuple[object, ...]:
-    """Of equal contractions the one with the least numbers stands for all."""
-    return steps, form.left, form.right, form.out, conj
+    """Of equal contractions the least stands for all: one that sums over the last axes of its operands, if one does."""
+    summed = tuple(tuple(label not in form.out for label in pattern) for pattern in (form.left, form.right))
+    return steps, summed, form.left, form.right, form.out, conj
