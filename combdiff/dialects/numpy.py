@@ -81,6 +81,7 @@ class NumPyDialect:
     indexes = True  # several axes can be read at arrays of indices
     boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
     native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
+    vectors_first = False  # a vector times a matrix is quicker than the transposed matrix times the vector
     iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
 
@@ -296,6 +297,7 @@ class JaxDialect(NumPyDialect):
     in_place = False
     writes_over = False
     boxes = "text"
+    vectors_first = True
     iterates = "function"
     native = False
     solves = False

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from combdiff.kernels.boxes import _kept_parts, _product_of_kept, _product_parts, _selection
+from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
 from combdiff.kernels.positions import _folded, _gathered, _sums_up_to
 
 
@@ -23,7 +23,30 @@ def _gather(array: Any, axes: Any, shape: Any) -> Any:
     """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
     if 0 in shape or 0 in array.shape:
         return jnp.zeros(shape, array.dtype)
-    return _gathered(jnp, jnp.arange, array, axes, shape)
+    labels = [[n for n, step in enumerate(steps) if step] for _, steps, _, _ in axes]
+    used = [n for along in labels for n in along]
+    if any(wrap for *_, wrap in axes) or max(map(len, labels)) > 1 or len(used) > len(set(used)):
+        return _gathered(jnp, jnp.arange, array, axes, shape)
+    for axis, (along, (start, steps, divisor, _)) in enumerate(zip(labels, axes, strict=True)):
+        step, count = (steps[along[0]], shape[along[0]]) if along else (1, 1)
+        array = _padded(array, axis, divisor, start, step, count)
+    array = array.reshape([shape[along[0]] for along in labels if along])
+    array = jnp.transpose(array, [used.index(n) for n in sorted(used)])
+    return jnp.broadcast_to(array.reshape([shape[n] if n in used else 1 for n in range(len(shape))]), shape)
+
+
+def _padded(array: Any, axis: Any, divisor: Any, start: Any, step: Any, count: Any) -> Any:
+    """The elements at (start + step · t) / divisor along one axis, for t below count; zeros outside and between.
+
+    XLA fuses pads and slices, and no gather, into what reads them.
+    """
+    first = min(start, start + step * (count - 1))
+    end = first + abs(step) * (count - 1) + 1
+    width = [(0, 0, 0)] * array.ndim
+    width[axis] = (-first, end - divisor * (array.shape[axis] - 1) - 1, divisor - 1)
+    array = jax.lax.pad(array, jnp.zeros((), array.dtype), width)
+    array = array[(slice(None),) * axis + (slice(None, None, abs(step)),)]
+    return array if step > 0 else jnp.flip(array, axis)
 
 
 def _scatter(values: Any, index: Any, size: Any) -> Any:
@@ -94,11 +117,14 @@ def _part(array: Any, slices: Any) -> Any:
 
 @functools.partial(jax.jit, static_argnums=1)
 def _keep(array: Any, conditions: Any) -> Any:
-    """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
-    result = jnp.zeros_like(array)
-    for box, part in _kept_parts(jnp, jnp.arange, array, conditions):
-        result = result.at[box].add(part)
-    return result
+    """An array at the positions at which conditions hold; zeros elsewhere. XLA fuses masks with what reads them."""
+    places = [jnp.arange(size).reshape((-1, *(1,) * (array.ndim - 1 - n))) for n, size in enumerate(array.shape)]
+    for steps, start, modulus in conditions:
+        form = sum((step * place for step, place in zip(steps, places, strict=True) if step), start)
+        rest = form % abs(modulus) if modulus else form
+        holds = rest >= 0 if modulus == 0 else rest == 0 if modulus and modulus > 0 else rest != 0
+        array = jnp.where(holds, array, 0)
+    return array
 
 
 def _masked_product(product: Any, parts: Any, masks: Any) -> Any:

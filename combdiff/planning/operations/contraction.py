@@ -147,6 +147,9 @@ class Contract(Operation):
         if not op.batch and not op.left_only and op.right[-len(op.summed) :] == op.summed:
             left, right = right, left  # vector times transposed matrix: rather matrix times vector
             op = Contract(op.right, op.left, op.out)
+        if words.dialect.vectors_first and not op.right_only and op.left[-len(op.summed) :] != op.summed:
+            left, right = right, left  # no transposed matrix: rather vector times matrix
+            op = Contract(op.right, op.left, op.out)
         left = _matrix(words, left, op.left, domains, (op.batch, op.left_only, op.summed))
         right = _matrix(words, right, op.right, domains, (op.batch, op.summed, op.right_only))
         text = f"{left} @ {right}"
