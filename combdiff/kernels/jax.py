@@ -3,7 +3,7 @@
     _scatter(k, idx, n)                       the sum of k at each index
     _on_host(solver, given, dtype)            what NumPy solves, by a callback where arrays are traced
 
-Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; nothing is decided by the values of arrays.
+Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; what the values of arrays decide, `lax.cond` does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
+from combdiff.kernels.numerics import _adjugate
 from combdiff.kernels.positions import _folded, _gathered, _sums_up_to
 
 
@@ -47,6 +48,32 @@ def _padded(array: Any, axis: Any, divisor: Any, start: Any, step: Any, count: A
     array = jax.lax.pad(array, jnp.zeros((), array.dtype), width)
     array = array[(slice(None),) * axis + (slice(None, None, abs(step)),)]
     return array if step > 0 else jnp.flip(array, axis)
+
+
+def _det_times_inverse(matrix: Any) -> Any:
+    """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ by one LU where that keeps all digits but a few."""
+    if 0 in matrix.shape:
+        return jnp.linalg.inv(matrix)
+    size = matrix.shape[-1]
+    factors, pivots, order = jax.lax.linalg.lu(matrix)
+    swaps = (pivots != jnp.arange(size)).sum(-1)
+    det = jnp.where(swaps % 2 == 1, -1, 1) * jnp.diagonal(factors, 0, -2, -1).prod(-1)
+    rows = jnp.eye(size, dtype=matrix.dtype)[order]
+    rows = jax.lax.linalg.triangular_solve(factors, rows, left_side=True, lower=True, unit_diagonal=True)
+    inverse = jax.lax.linalg.triangular_solve(factors, rows, left_side=True)
+    sizes = [jnp.abs(each).max((-2, -1)) * size for each in (matrix, inverse)]
+    keeps = jnp.all(sizes[0] * sizes[1] * jnp.finfo(matrix.dtype).eps ** 0.5 < 0.01)
+    return jax.lax.cond(keeps, lambda: det[..., None, None] * inverse, lambda: _adjugate(jnp, matrix))
+
+
+def _placed(part: Any, box: Any, shape: Any) -> Any:
+    """Zeros of a shape, with a part at the slices of a box, which step forward."""
+    around = []
+    for size, place in zip(shape, box, strict=False):
+        places = range(size)[place]
+        around.append((places.start, size - 1 - places[-1], places.step - 1) if places else (0, size, 0))
+    around += [(0, 0, 0)] * (part.ndim - len(around))
+    return jax.lax.pad(part, jnp.zeros((), part.dtype), around)
 
 
 def _scatter(values: Any, index: Any, size: Any) -> Any:
@@ -112,7 +139,7 @@ def _rescaled(array: Any, scale: Any) -> Any:
 
 def _part(array: Any, slices: Any) -> Any:
     """An array with zeros beside the slices of it."""
-    return jnp.zeros_like(array).at[slices].set(array[slices])
+    return _placed(array[slices], slices, array.shape)
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -136,7 +163,7 @@ def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
     """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
     selected, product = functools.partial(_selection, (jnp, jnp.arange, False)), functools.partial(jnp.einsum, function)
-    result = jnp.zeros([sizes[label] for label in out], jnp.result_type(*arrays))
-    for box, part in _product_parts(selected, product, arrays, patterns, out, sizes, conditions, hosts):
-        result = result.at[box].add(part)
-    return result
+    shape = tuple(sizes[label] for label in out)
+    parts = _product_parts(selected, product, arrays, patterns, out, sizes, conditions, hosts)
+    placed = [_placed(part, box, shape) for box, part in parts]
+    return functools.reduce(jnp.add, placed) if placed else jnp.zeros(shape, jnp.result_type(*arrays))

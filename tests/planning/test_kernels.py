@@ -80,6 +80,13 @@ def test_kernels_of_the_libraries(name: str, library: str, words: str) -> None:
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize("matrix", [MATRIX[:4], np.stack([MATRIX[:2, :2], np.ones((2, 2))])])
+def test_adjugates_on_jax_by_one_factorisation(matrix: Any) -> None:
+    """The determinant times the inverse where no matrix of a stack is singular."""
+    found = kernels("jax")._det_times_inverse(*given(importlib.import_module("jax.numpy"), (matrix,)))
+    np.testing.assert_allclose(np.asarray(found), reference._det_times_inverse(matrix), rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize(("library", "words"), LIBRARIES)
 def test_products_within_conditions(library: str, words: str) -> None:
     """Σ_j A[i, j]·x[j] over the j at which conditions hold, where infinite elements stand beside them."""
