@@ -51,7 +51,7 @@ from combdiff.simplification.normal_form.expansion import (
 )
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.quotients import with_shares
-from combdiff.simplification.normal_form.symmetries import with_symmetries
+from combdiff.simplification.normal_form.symmetries import with_known_symmetries
 from combdiff.simplification.pipeline import is_real, outline, simplify_body
 from combdiff.simplification.rolling import rolled_up
 
@@ -116,7 +116,7 @@ __all__ = [
     "symbols",
     "volume",
     "weighted",
+    "with_known_symmetries",
     "with_shares",
-    "with_symmetries",
     "without_deltas",
 ]

@@ -53,7 +53,7 @@ def _taken_out(term: Term, joining: bool) -> Term:
     if isinstance(term, Add):
         return _of_terms(children, joined_networks if joining else lambda sum_: sum_)
     if isinstance(term, Mul):
-        return mul(*(part for child in children for part in primitive(child)))
+        return _without_fractions(children)
     return term.with_children(children)
 
 
@@ -66,10 +66,10 @@ def _of_terms(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
     return _in_front([*plain, *(_in_front(group, join) for group in groups.values())], join)
 
 
-def _without_fractions(term: Term) -> Term:
-    """½ (a − b) for ½ a − ½ b."""
-    found = mul(*primitive(term))
-    return found if printed_length(found) < printed_length(term) else term
+def _without_fractions(factors: Sequence[Term]) -> Term:
+    """½ (a − b) for ½ a − ½ b, but a + ⅙ b as it is: the shorter one."""
+    found = mul(*(part for factor in factors for part in primitive(factor)))
+    return min(found, mul(*factors), key=printed_length)
 
 
 def _in_front(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
@@ -78,6 +78,6 @@ def _in_front(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
     others = [tuple(f for f in factors_of(term) if not isinstance(f, Number)) for term in terms]
     common, rests = common_factors(others)
     if not common:
-        return _without_fractions(join(add(*terms)))
+        return _without_fractions([join(add(*terms))])
     inside = join(add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True))))
-    return mul(*common, *primitive(inside))
+    return _without_fractions([*common, inside])
