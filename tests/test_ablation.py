@@ -693,6 +693,16 @@ def opened(A: Matrix, B: Matrix, x: Matrix):
     return cd.tensor(lambda d, e: cd.sum(lambda j, i: t[d, e, j, i] * x[j, i] + t[e, d, j, i] * x[j, i]))
 
 
+Bilinear = cd.Space("n", "n", "n", "n", symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = J[q,p,r,s]"])
+
+
+def turned(J: Bilinear, D: Matrix, x: Matrix):
+    """The same sum, read once as it stands and once by the symmetries of J."""
+    first = cd.tensor(lambda p, q: cd.sum(lambda r, s: J[p, q, r, s] * D[r, s]))
+    second = cd.tensor(lambda p, q: cd.sum(lambda r, s: J[s, r, q, p] * D[r, s]))
+    return cd.sum(lambda p, q: x[p, q] * cd.sin(first[p, q]) * cd.cos(second[p, q]))
+
+
 def raw_gradient(f: Callable[..., Any]) -> cd.Program:
     return cd.grad(cd.program(f), "x", simplify=False)
 
@@ -703,6 +713,11 @@ def gradient(f: Callable[..., Any]) -> cd.Program:
 
 def never(*_: Any) -> None:
     """In place of a step that says what it has found, if anything."""
+
+
+def unmoved(space: cd.Space, order: Iterable[int]) -> tuple[Any, ...]:
+    """In place of the symmetries of an array: it is equal to itself."""
+    return ((tuple(range(space.order)), False),)
 
 
 EXTENTS = {"n": 50, "m": 400, "k": 30, "d": 10, "p": 45}
@@ -717,6 +732,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
         flops,
     ),
     "intermediates opened": (lower, "summed_intermediates", lambda program: frozenset(), cd.program, opened, peak),
+    "symmetries of arguments": (lower, "exchanges", unmoved, cd.program, turned, flops),
     "windows side by side": (mask_elimination, "fold", never, gradient, blocks, flops),
     "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),

@@ -55,7 +55,7 @@ _OF_JAX = frozenset(
 )  # of SciPy's special functions
 
 MOST_EXACT = 18  # factorials up to this one are exact as floating point numbers
-SOLVERS = ("_system", "_solve", "_near", "_search")  # kernels of NumPy's for every library
+SOLVERS = ("_system", "_solve", "_descended", "_near", "_search")  # kernels of NumPy's for every library
 
 
 class NumPyDialect:
