@@ -703,6 +703,14 @@ def turned(J: Bilinear, D: Matrix, x: Matrix):
     return cd.sum(lambda p, q: x[p, q] * cd.sin(first[p, q]) * cd.cos(second[p, q]))
 
 
+def halved(x: Number):
+    return cd.while_loop(lambda y: y > 1, lambda y: y / 2 + cd.sin(y) / 9, x, limit=1000)
+
+
+def tangent(f: Callable[..., Any]) -> cd.Program:
+    return cd.pushforward(cd.program(f), "x")
+
+
 def raw_gradient(f: Callable[..., Any]) -> cd.Program:
     return cd.grad(cd.program(f), "x", simplify=False)
 
@@ -733,6 +741,14 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
     ),
     "intermediates opened": (lower, "summed_intermediates", lambda program: frozenset(), cd.program, opened, peak),
     "symmetries of arguments": (lower, "exchanges", unmoved, cd.program, turned, flops),
+    "loops with a condition beside what they move": (
+        planning,
+        "with_joint_iterations",
+        lambda body, names: body,
+        tangent,
+        halved,
+        peak,
+    ),
     "windows side by side": (mask_elimination, "fold", never, gradient, blocks, flops),
     "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),
