@@ -8,7 +8,7 @@
 
 A `Program` is a closed term `(parameters) ↦ body` in let normal form. `transforms` makes new ones of it.
 
-Invariant: a Program is immutable; two are equal when their terms are, up to the names they bind.
+Invariant: a Program is immutable; two are equal when their terms are, up to what is bound and its names (`sameness`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 
 from combdiff.api.explanation import Explanation, explanation
 from combdiff.api.instantiation import instantiated, resolved
+from combdiff.api.sameness import signature
 from combdiff.api.signatures import Documentation, SignatureOf
 from combdiff.errors import ArgumentError, Location, UnsupportedError
 from combdiff.ir import (
@@ -34,7 +35,6 @@ from combdiff.ir import (
     Term,
     Var,
     Whole,
-    canonical_names,
     letters_of,
     readable,
     share,
@@ -285,8 +285,8 @@ class Program:
 
     @cached_property
     def _form(self) -> tuple[object, ...]:
-        """The parameters, and what is printed with bound names replaced by positions: it reads back as the program."""
-        return (*self.term.parameters, text(canonical_names(self.term)))
+        """The parameters, and what is computed, whatever has a name: it reads back as the program."""
+        return signature(self.term)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
