@@ -35,6 +35,7 @@ from combdiff.ir import (
     Term,
     Var,
     Whole,
+    canonical_names,
     letters_of,
     readable,
     share,
@@ -284,20 +285,27 @@ class Program:
         return compiled(self._runner, self._bind, self._with_maps, backend, memory_limit)
 
     @cached_property
-    def _form(self) -> tuple[object, ...]:
-        """The parameters, and what is computed, whatever has a name: it reads back as the program."""
+    def _printed(self) -> str:
+        """What is printed, with bound names replaced by positions."""
+        return text(canonical_names(self.term))
+
+    @cached_property
+    def _signature(self) -> str:
         return signature(self.term)
 
     def __eq__(self, other: object) -> bool:
+        """Whether the programs print alike, or compute equal parts of equal parts, whatever has a name."""
         if not isinstance(other, Program):
             return NotImplemented
+        if self.term.parameters != other.term.parameters or len(self.inner) != len(other.inner):
+            return False
         same_arguments = self.fixed.keys() == other.fixed.keys() and all(
             np.array_equal(value, other.fixed[name]) for name, value in self.fixed.items()
         )
-        return self._form == other._form and same_arguments and len(self.inner) == len(other.inner)
+        return same_arguments and (self._printed == other._printed or self._signature == other._signature)
 
     def __hash__(self) -> int:
-        return hash(self._form)
+        return hash(self.term.parameters)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled with the primitives of rule files that it needs, so that it runs where the files are not.

@@ -11,6 +11,7 @@ Invariant: programs of one signature are the same before they are printed and af
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from hashlib import sha256
 from itertools import permutations
 
@@ -36,6 +37,7 @@ from combdiff.ir import (
     split,
     squared_modulus,
     subterms,
+    tidy,
     total,
     type_of,
 )
@@ -47,13 +49,13 @@ MOST_ORDERED = 4  # axes of a tensor of which every order is tried
 MOST_ADDED = 32  # members of a sum that is opened where it stands in another
 
 
-def signature(term: Lambda) -> tuple[object, ...]:
-    """What programs that are the same have in common: their parameters, and the result in names of its parts."""
+def signature(term: Lambda) -> str:
+    """What programs of the same parameters have in common where they are the same: the result in names of its parts."""
     bindings, result = split(bind_heavy(_with_powers(term.body)))
     names: dict[Var, Term] = {}
     for var, value in bindings:
         names[var] = _named(_normal(put_back(value, names)))
-    return (*term.parameters, text(_normal(Lambda(term.parameters, put_back(result, names)))))
+    return text(_normal(Lambda(term.parameters, put_back(result, names))))
 
 
 def _named(value: Term) -> Term:
@@ -112,7 +114,7 @@ def _powers(term: Mul) -> Term:
 
 
 def _normal(term: Term) -> Term:
-    """A term with canonical names and orders, exact numbers before products and sums, the first of a sum positive."""
+    """A term with canonical names and orders, exact numbers before products and sums."""
     term = canonical_names(term)
     done: dict[Term, Term] = {}
     for node in subterms(term):
@@ -134,21 +136,27 @@ def _settled(term: Term) -> Term:
             rests = sorted((rest for _, rest in parts if rest is not ONE), key=order_key)
             return mul(*(number for number, _ in parts), *rests)
         case Add():
-            members = sorted(add(*term.terms).children or term.terms, key=_unsigned)
-            if _is_negative(members[0]):
-                return Mul((MINUS_ONE, Add(tuple(mul(MINUS_ONE, member) for member in members))))
-            return Add(tuple(members))
+            return _sum(term)
     return term
 
 
-def _unsigned(term: Term) -> tuple[object, ...]:
-    number, rest = _number_and_rest(term)
-    return order_key(rest), order_key(number)
+def _sum(term: Add) -> Term:
+    """A number and a sum in which no sum is multiplied by a number, and the first member has the factor 1."""
+    opened = [_multiplied(factor, rest) for factor, rest in map(_number_and_rest, term.terms)]
+    found = add(*(member for part in opened for member in part))
+    if not isinstance(found, Add):
+        return found
+    members = sorted(found.terms, key=lambda member: order_key(_number_and_rest(member)[1]))
+    first, _ = _number_and_rest(members[0])
+    if first.imag:
+        return Add(tuple(members))
+    inverse = Number(tidy(1 / Fraction(first.real)))
+    return mul(first, Add(tuple(mul(inverse, member) for member in members)))
 
 
-def _is_negative(term: Term) -> bool:
-    number, _ = _number_and_rest(term)
-    return not number.imag and number.real < 0
+def _multiplied(number: Number, term: Term) -> list[Term]:
+    """The members of a number of times a sum, or of a term."""
+    return [mul(number, member) for member in (term.terms if isinstance(term, Add) else (term,))]
 
 
 def _number_and_rest(term: Term) -> tuple[Number, Term]:
