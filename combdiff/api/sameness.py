@@ -5,7 +5,9 @@
 A Σ or function may stand where it is used or have a line of its own: printing, reading and simplification each choose
 by their own measure. So every such part is bound, named after what it is, and the result printed in these names.
 
-Invariant: programs of one signature are the same before they are printed and after they are read back.
+Numbers are multiplied out of sums, so that 2 (a - b) and -2 (b - a) are one.
+
+Invariant: programs of the same parameters and signature have the same value.
 """
 
 from __future__ import annotations
