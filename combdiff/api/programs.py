@@ -8,7 +8,7 @@
 
 A `Program` is a closed term `(parameters) ↦ body` in let normal form. `transforms` makes new ones of it.
 
-Invariant: a Program is immutable; two are equal when their terms are, up to the names they bind.
+Invariant: a Program is immutable; two are equal when their terms are, up to what is bound and its names (`sameness`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 
 from combdiff.api.explanation import Explanation, explanation
 from combdiff.api.instantiation import instantiated, resolved
+from combdiff.api.sameness import signature
 from combdiff.api.signatures import Documentation, SignatureOf
 from combdiff.errors import ArgumentError, Location, UnsupportedError
 from combdiff.ir import (
@@ -293,20 +294,27 @@ class Program:
         return compiled(self._runner, self._bind, self._with_maps, backend, memory_limit)
 
     @cached_property
-    def _form(self) -> tuple[object, ...]:
-        """The parameters, and what is printed with bound names replaced by positions: it reads back as the program."""
-        return (*self.term.parameters, text(canonical_names(self.term)))
+    def _printed(self) -> str:
+        """What is printed, with bound names replaced by positions."""
+        return text(canonical_names(self.term))
+
+    @cached_property
+    def _signature(self) -> str:
+        return signature(self.term)
 
     def __eq__(self, other: object) -> bool:
+        """Whether the programs print alike, or compute equal parts of equal parts, whatever has a name."""
         if not isinstance(other, Program):
             return NotImplemented
+        if self.term.parameters != other.term.parameters or len(self.inner) != len(other.inner):
+            return False
         same_arguments = self.fixed.keys() == other.fixed.keys() and all(
             np.array_equal(value, other.fixed[name]) for name, value in self.fixed.items()
         )
-        return self._form == other._form and same_arguments and len(self.inner) == len(other.inner)
+        return same_arguments and (self._printed == other._printed or self._signature == other._signature)
 
     def __hash__(self) -> int:
-        return hash(self._form)
+        return hash(self.term.parameters)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled with the primitives of rule files that it needs, so that it runs where the files are not.
