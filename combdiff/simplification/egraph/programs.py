@@ -104,9 +104,10 @@ class ProgramClasses:
             for (var, _), value in zip(self.bindings, self.values, strict=False)
             if value.root is not None
         ]
-        with session(self.rules, terms) as egraph:
+        context = Context(self.known)
+        with session(self.rules, terms, context) as egraph:
             budget = replace(current(), nodes=min(current().nodes, MOST_NODES))
-            saturation = Saturation(egraph, terms, budget, Context(self.known), definitions)
+            saturation = Saturation(egraph, terms, budget, context, definitions)
             for value, form in zip(self.values, self._written_out(), strict=True):
                 if value.root is not None and form is not None:
                     saturation.unite(value.root, saturation.named(multiplied_out(form, saturation.names)))

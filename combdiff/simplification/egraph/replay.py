@@ -139,7 +139,7 @@ class Replay:
         own = trusted(codec.tensor_laws())
         self.own = {name: command for command in own for name in law_names([command])}
         if names is None:
-            with session(self.rules, terms) as egraph:
+            with session(self.rules, terms, Context(self.known)) as egraph:
                 egraph.run_program(*own)
                 yield _EqualityQuestion(egraph, codec, written)
             return

@@ -94,7 +94,7 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         stand_ins: dict[Term, Var] = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in ordered}
         found = simplify(exchanged(term, stand_ins), rules, budget, context)
         return substitute(found, {var: number for number, var in stand_ins.items()})
-    with session(rules, (term,)) as egraph:
+    with session(rules, (term,), context) as egraph:
         saturation = Saturation(egraph, (term,), budget or current(), context)
         ((named, found),) = saturation.settle()
         chosen = saturation.cheapest(0, named, found)
@@ -137,15 +137,16 @@ def equivalent(
     plain, like = (canonical(normalise(apart(term, names), names), forms) for term in (one, other))
     if plain is like:
         return True
-    with session(rules, (one, other)) as egraph:
+    with session(rules, (one, other), context) as egraph:
         (first, _), (second, _) = Saturation(egraph, (one, other), budget or current(), context).settle()
         return first is second
 
 
 @contextmanager
-def session(rules: Iterable[str], terms: Iterable[Term] | None = None) -> Iterator[Any]:
+def session(rules: Iterable[str], terms: Iterable[Term] | None = None, context: Context = NOTHING) -> Iterator[Any]:
     """An e-graph with the laws that can fire on terms (with all laws for None), as it was again afterwards."""
-    functions = frozenset({*TABLE, *MATRIX_TABLE}) if terms is None else functions_in(*terms)
+    known = context.known.values()
+    functions = frozenset({*TABLE, *MATRIX_TABLE}) if terms is None else functions_in(*terms, *known)
     egraph = _base_egraph(load(rules), functions)
     run_text(egraph, "(push)")
     try:
