@@ -36,9 +36,9 @@ class Picture:
             file.write(f'{head} color="#1c2430">\n<rect width="100%" height="100%" fill="#fff"/>{rest}\n')
 
 
-def width_of(text: str, size: float = FONT) -> float:
+def width_of(text: str) -> float:
     """How wide a text is; letters that join to the one before them have no width."""
-    return LETTER * size / FONT * len(text)
+    return LETTER * len(text)
 
 
 def cut(text: str, most: int = 28) -> str:
