@@ -584,7 +584,7 @@ PARTS_OF_PASSES: dict[str, tuple[Any, str, Any, Any, dict[str, int], Callable[[P
         {"n": 12, "k": 12},
         rounds_within_half,
     ),
-    "steps that are read along two indices": (slicing, "_split_with_copies", not_twice, both_ways, {"n": 100}, least),
+    "steps that are read along two indices": (slicing, "_split_with_copies", not_twice, both_ways, {"n": 30}, least),
 }
 
 
