@@ -10,11 +10,11 @@ Invariant: the result does not depend on the numbering of e-classes: ties are br
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain, combinations
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -391,8 +391,7 @@ class Extractor:
 
     def _run(self) -> None:
         """Sweep over the classes until nothing changes; a node is looked at again when a part of it got better."""
-        made_of = {class_: [self._made_of(*node) for node in nodes] for class_, nodes in self.classes.values.items()}
-        above = _users(made_of)
+        above = self._users()
         waiting = set(self.classes.values)
         seen: dict[tuple[Any, int], list[Any]] = {}
         while waiting:
@@ -402,21 +401,30 @@ class Extractor:
                 waiting.discard(class_)
                 held = self.best.get(class_)
                 for number, (name, payload) in enumerate(nodes):
-                    parts = [self.best.get(part) for part in made_of[class_][number]]
-                    if seen.get((class_, number)) != parts:
-                        seen[class_, number] = parts
+                    made_of = [self.best.get(part) for part in self._made_of(name, payload)]
+                    if seen.get((class_, number)) != made_of:
+                        seen[class_, number] = made_of
                         for term in self._terms(name, payload):
                             self._offer(class_, term)
                 if self.best.get(class_) is not held:
                     waiting |= above.get(class_, set())
 
+    def _users(self) -> dict[Any, set[Any]]:
+        """For each class, the classes whose terms are made of its best: a Σ looks at the products in its body's."""
+        above: dict[Any, set[Any]] = {}
+        for class_, nodes in self.classes.values.items():
+            for name, payload in nodes:
+                for part in self._made_of(name, payload):
+                    above.setdefault(part, set()).add(class_)
+        return above
+
     def _made_of(self, name: str, payload: Any) -> tuple[Any, ...]:
-        """The classes whose best terms those of a node are made of, each once: a Σ looks at the products in its body's."""
+        """The classes whose best terms those of a node are made of."""
         parts = _parts(name, payload)
         if name == "Sum":
             products = (p for n, p in self.classes.values.get(payload[1], ()) if n == "Prod")
             parts = (*parts, *(part for product in products for part in product))
-        return tuple(dict.fromkeys(parts))
+        return parts
 
     def _offer(self, class_: Any, term: Term) -> None:
         """Take the term for a class if it is cheaper than the one held, or comes first among equally cheap ones."""
@@ -494,15 +502,6 @@ class Extractor:
             if name == "Prod":
                 for term in self._composite(name, payload):
                     yield total(indices, term)
-
-
-def _users(made_of: Mapping[Any, Sequence[Sequence[Any]]]) -> dict[Any, set[Any]]:
-    """For each class, the classes whose terms are made of its best."""
-    above: dict[Any, set[Any]] = {}
-    for class_, nodes in made_of.items():
-        for part in chain.from_iterable(nodes):
-            above.setdefault(part, set()).add(class_)
-    return above
 
 
 def _parts(name: str, payload: Any) -> tuple[Any, ...]:
