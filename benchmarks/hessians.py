@@ -57,26 +57,34 @@ def masked(T: cd.Space("n", "m"), M: cd.Space("n", "m"), U: cd.Space("n", "k"), 
 Square, Vector = cd.Space("n", "n"), cd.Space("n")
 
 
-@cd.program
-def network(
-    W1: Square,
-    W2: Square,
-    W3: Square,
-    W4: Square,
-    W5: Square,
-    W6: Square,
-    W7: Square,
-    W8: Square,
-    W9: Square,
-    W10: Square,
-    x: Vector,
-    y: Vector,
-):
-    h = x
-    for W in (W1, W2, W3, W4, W5, W6, W7, W8, W9):
-        h = cd.relu(W @ h)
-    z = W10 @ h
-    return cd.log(np.exp(z).sum()) - (y * z).sum()
+def network_on(data: cd.Space) -> cd.Program:
+    """The loss of ten layers with softmax cross-entropy, on one vector or on rows of a batch."""
+
+    @cd.program
+    def network(
+        W1: Square,
+        W2: Square,
+        W3: Square,
+        W4: Square,
+        W5: Square,
+        W6: Square,
+        W7: Square,
+        W8: Square,
+        W9: Square,
+        W10: Square,
+        x: data,
+        y: data,
+    ):
+        h = x
+        for W in (W1, W2, W3, W4, W5, W6, W7, W8, W9):
+            h = cd.relu(h @ W.T)
+        z = h @ W10.T
+        return cd.log(np.exp(z).sum(axis=-1)).sum() - (y * z).sum()
+
+    return network
+
+
+network = network_on(Vector)
 
 
 # --- floors --------------------------------------------------------------------------------------------------------

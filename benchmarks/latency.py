@@ -44,24 +44,6 @@ def derived(name: str) -> tuple[str, Any]:
             left = bra_ket(left, site)
         return np.real(cd.einsum("ab,ai,bj,ij->", left, np.conj(E), E, W))
 
-    def bundle(cameras, points, seen):
-        total = 0
-        for o in range(20):
-            image = cameras[o % 4] @ points[o // 2]
-            x, y, z = image[0], image[1], image[2]
-            total = total + (x / z - seen[o, 0]) ** 2 + (y / z - seen[o, 1]) ** 2
-        return total
-
-    def kalman(F, H, Q, R, z, m, P):
-        value = 0
-        for step in range(8):
-            m, P = F @ m, F @ P @ F.T + Q
-            S, r = H @ P @ H.T + R, z[step] - H @ m
-            gain = P @ H.T @ cd.inv(S)
-            value = value + cd.logdet(S) + r @ cd.inv(S) @ r
-            m, P = m + gain @ r, P - gain @ H @ P
-        return value
-
     def lagrangian(V, W, X, t, u):
         residual = V + cd.einsum("abcd,cdij->abij", W, t) / 2
         residual = residual + cd.einsum("kbcj,acik->abij", X, t)
@@ -85,12 +67,6 @@ def derived(name: str) -> tuple[str, Any]:
         )
         return cd.sum(lambda n, b: w[b] * np.conj(rho[n, b]) * rho[n, b])
 
-    def rnn(A, B, x):
-        h = np.tanh(B @ x[0])
-        for step in range(1, 6):
-            h = np.tanh(A @ h + B @ x[step])
-        return (h**2).sum()
-
     def mixture(x, m, p):
         density = cd.tensor(lambda i: cd.sum(lambda k: p[k] * np.exp(-cd.sum(lambda d: (x[i, d] - m[k, d]) ** 2))))
         return cd.sum(lambda i: np.log(density[i]))
@@ -104,15 +80,6 @@ def derived(name: str) -> tuple[str, Any]:
 
         energy = cd.sum(lambda i: -J[i] * m[i] * m[i + 1] - h[i] * m[i])
         return energy + cd.sum(lambda i: entropy((1 + m[i]) / 2) + entropy((1 - m[i]) / 2))
-
-    def neo_hooke(F, mu, la):
-        volume = cd.logdet(F)
-        return mu / 2 * ((F * F).sum() - 3) - mu * volume + la / 2 * volume**2
-
-    def quadratic(V, t, u):
-        ring = cd.einsum("acik,klcd,dblj->abij", t, V, t)
-        ladder = cd.einsum("abkl,klcd,cdij->abij", t, V, t)
-        return cd.einsum("abij,abij->", u, ring + ladder / 4) + cd.einsum("ijab,abij->", V, t) / 4
 
     matrix, K, B = cd.Space("n", "n"), cd.Cyclic("K"), cd.Symmetric("B")
     R = cd.Space(*"NNNN", dtype=c, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])
@@ -129,7 +96,17 @@ def derived(name: str) -> tuple[str, Any]:
             program(bundle, cd.Space(4, 3, 3), cd.Space(10, 3), cd.Space(20, 2)), ("cameras", "points")
         ),
         "Kalman filter, 8 steps": lambda: cd.value_and_grad(
-            program(kalman, matrix, cd.Space("m", "n"), matrix, cd.Space("m", "m"), cd.Space(8, "m"), n, matrix), "F"
+            program(
+                kalman(cd.inv, cd.logdet),
+                matrix,
+                cd.Space("m", "n"),
+                matrix,
+                cd.Space("m", "m"),
+                cd.Space(8, "m"),
+                n,
+                matrix,
+            ),
+            "F",
         ),
         "coupled-cluster Lagrangian": lambda: cd.value_and_grad(
             program(
@@ -149,13 +126,13 @@ def derived(name: str) -> tuple[str, Any]:
         "Wannier": lambda: cd.grad(
             program(wannier, cd.Space(B, symmetry=["w[b] = w[-b]"]), S, cd.Space("N", "n", K, dtype=c)), "U"
         ),
-        "RNN, 6 steps": lambda: cd.grad(program(rnn, matrix, matrix, cd.Space(6, "n"))),
+        "RNN, 6 steps": lambda: cd.grad(program(rnn(np), matrix, matrix, cd.Space(6, "n"))),
         "Gaussian mixture": lambda: cd.grad(
             program(mixture, cd.Space("n", "d"), cd.Space("k", "d"), cd.Space("k")), "m"
         ),
         "GP evidence": lambda: cd.value_and_grad(program(evidence, n, n, number, number), ("s", "w")),
         "shooting, 6 steps": lambda: cd.value_and_grad(program(shooting, number, number)),
-        "neo-Hooke, Hessian": lambda: cd.hessian(program(neo_hooke, cd.Space(3, 3), number, number)),
+        "neo-Hooke, Hessian": lambda: cd.hessian(program(neo_hooke(cd.logdet), cd.Space(3, 3), number, number)),
         "autoencoder": lambda: cd.grad(
             program(
                 autoencoder(np),
@@ -172,7 +149,7 @@ def derived(name: str) -> tuple[str, Any]:
             program(lstm(np), cd.Space(4, "k", "k"), cd.Space(4, "k", "n"), cd.Space(3, "n")), ("A", "B")
         ),
         "coupled cluster, quadratic": lambda: cd.value_and_grad(
-            program(quadratic, cd.Space(*"oovv"), cd.Space(*"vvoo"), cd.Space(*"vvoo")), ("t", "u")
+            program(quadratic(cd.einsum), cd.Space(*"oovv"), cd.Space(*"vvoo"), cd.Space(*"vvoo")), ("t", "u")
         ),
         "logistic regression, Hessian": lambda: cd.hessian(
             program(regression(np), cd.Space("n"), cd.Space("m", "n"), cd.Space("m")), "w"
@@ -319,6 +296,65 @@ def shooting(v, h):
     return (x - 1) ** 2
 
 
+def bundle(cameras, points, seen):
+    """How far images of points by cameras are from where they were seen, squared."""
+    total = 0.0
+    for o in range(20):
+        image = cameras[o % 4] @ points[o // 2]
+        x, y, z = image[0], image[1], image[2]
+        total = total + (x / z - seen[o, 0]) ** 2 + (y / z - seen[o, 1]) ** 2
+    return total
+
+
+def kalman(inv: Callable[[Any], Any], logdet: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The likelihood of eight measurements by a Kalman filter."""
+
+    def likelihood(F, H, Q, R, z, m, P):
+        value = 0.0
+        for step in range(8):
+            m, P = F @ m, F @ P @ F.T + Q
+            S, r = H @ P @ H.T + R, z[step] - H @ m
+            gain = P @ H.T @ inv(S)
+            value = value + logdet(S) + r @ inv(S) @ r
+            m, P = m + gain @ r, P - gain @ H @ P
+        return value
+
+    return likelihood
+
+
+def rnn(xp: Any) -> Callable[..., Any]:
+    """Six steps of a recurrent network."""
+
+    def network(A, B, x):
+        h = xp.tanh(B @ x[0])
+        for step in range(1, 6):
+            h = xp.tanh(A @ h + B @ x[step])
+        return (h**2).sum()
+
+    return network
+
+
+def neo_hooke(logdet: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The energy of a compressible rubber that is deformed."""
+
+    def energy(F, mu, la):
+        volume = logdet(F)
+        return mu / 2 * ((F * F).sum() - 3) - mu * volume + la / 2 * volume**2
+
+    return energy
+
+
+def quadratic(einsum: Callable[..., Any]) -> Callable[..., Any]:
+    """What is quadratic in the amplitudes of coupled cluster theory, in a Lagrangian."""
+
+    def lagrangian(V, t, u):
+        ring = einsum("acik,klcd,dblj->abij", t, V, t)
+        ladder = einsum("abkl,klcd,cdij->abij", t, V, t)
+        return einsum("abij,abij->", u, ring + ladder / 4) + einsum("ijab,abij->", V, t) / 4
+
+    return lagrangian
+
+
 def components(X, W):
     """What is left of data after their projection, with weights for columns that are not orthonormal."""
     rest = X - X @ W @ W.T
@@ -381,28 +417,14 @@ def compiled(name: str) -> tuple[str, Any]:
     jax.config.update("jax_enable_x64", True)
     einsum, conj = jnp.einsum, jnp.conj
 
+    def logdet(A):
+        return jnp.linalg.slogdet(A)[1]
+
     def mps(A, B, C, D, E, W):
         left = einsum("ic,jd,ij->cd", conj(A), A, W)
         for site in (B, C, D):
             left = einsum("ab,aic,bjd,ij->cd", left, conj(site), site, W)
         return jnp.real(einsum("ab,ai,bj,ij->", left, conj(E), E, W))
-
-    def bundle(cameras, points, seen):
-        total = 0.0
-        for o in range(20):
-            x, y, z = cameras[o % 4] @ points[o // 2]
-            total = total + (x / z - seen[o, 0]) ** 2 + (y / z - seen[o, 1]) ** 2
-        return total
-
-    def kalman(F, H, Q, R, z, m, P):
-        value = 0.0
-        for step in range(8):
-            m, P = F @ m, F @ P @ F.T + Q
-            S, r = H @ P @ H.T + R, z[step] - H @ m
-            gain = P @ H.T @ jnp.linalg.inv(S)
-            value = value + jnp.linalg.slogdet(S)[1] + r @ jnp.linalg.inv(S) @ r
-            m, P = m + gain @ r, P - gain @ H @ P
-        return value
 
     def lagrangian(V, W, X, t, u):
         residual = V + einsum("abcd,cdij->abij", W, t) / 2 + einsum("kbcj,acik->abij", X, t)
@@ -410,7 +432,7 @@ def compiled(name: str) -> tuple[str, Any]:
 
     def evidence(x, y, s, w):
         K = s * jnp.exp(-((x[:, None] - x[None, :]) ** 2) / w) + jnp.eye(len(x))
-        return y @ jnp.linalg.inv(K) @ y + jnp.linalg.slogdet(K)[1]
+        return y @ jnp.linalg.inv(K) @ y + logdet(K)
 
     def attention(Q, K, V):
         weights = jnp.exp(Q @ K.T)
@@ -428,12 +450,6 @@ def compiled(name: str) -> tuple[str, Any]:
             total = total + w[place] * jnp.real(conj(rho) * rho).sum()
         return total
 
-    def rnn(A, B, x):
-        h = jnp.tanh(B @ x[0])
-        for step in range(1, 6):
-            h = jnp.tanh(A @ h + B @ x[step])
-        return (h**2).sum()
-
     def mixture(x, m, p):
         distances = ((x[:, None, :] - m[None, :, :]) ** 2).sum(axis=2)
         return jnp.log((p * jnp.exp(-distances)).sum(axis=1)).sum()
@@ -446,15 +462,6 @@ def compiled(name: str) -> tuple[str, Any]:
         shares = jnp.concatenate([(1 + m) / 2, (1 - m) / 2])
         return energy + (shares * jnp.log(shares)).sum()
 
-    def neo_hooke(F, mu, la):
-        volume = jnp.linalg.slogdet(F)[1]
-        return mu / 2 * ((F * F).sum() - 3) - mu * volume + la / 2 * volume**2
-
-    def quadratic(V, t, u):
-        ring = einsum("acik,klcd,dblj->abij", t, V, t)
-        ladder = einsum("abkl,klcd,cdij->abij", t, V, t)
-        return einsum("abij,abij->", u, ring + ladder / 4) + einsum("ijab,abij->", V, t) / 4
-
     grad, both, hessian = jax.grad, jax.value_and_grad, jax.hessian
     cases: dict[str, Callable[..., Any]] = {
         "logistic map, 10 steps": grad(logistic),
@@ -462,24 +469,24 @@ def compiled(name: str) -> tuple[str, Any]:
         "pendulum, 10 steps": grad(pendulum(jnp)),
         "MPS energy": both(mps, 2),
         "bundle adjustment": grad(bundle, (0, 1)),
-        "Kalman filter, 8 steps": both(kalman, 0),
+        "Kalman filter, 8 steps": both(kalman(jnp.linalg.inv, logdet), 0),
         "coupled-cluster Lagrangian": both(lagrangian, (3, 4)),
         "GP evidence, Hessian": hessian(evidence, (2, 3)),
         "64 tanh layers": grad(layers(jnp)),
         "attention": grad(attention),
         "Hartree-Fock": grad(hartree_fock, 1),
         "Wannier": grad(wannier, 2),
-        "RNN, 6 steps": grad(rnn),
+        "RNN, 6 steps": grad(rnn(jnp)),
         "Gaussian mixture": grad(mixture, 1),
         "GP evidence": both(evidence, (2, 3)),
         "shooting, 6 steps": both(shooting),
-        "neo-Hooke, Hessian": hessian(neo_hooke),
+        "neo-Hooke, Hessian": hessian(neo_hooke(logdet)),
         "autoencoder": grad(autoencoder(jnp), (0, 1, 2, 3)),
         "Ising mean field": grad(ising),
         "principal components": grad(components, 1),
         "convolutions": grad(convolutions(conv), (0, 1, 2)),
         "LSTM, 3 steps": grad(lstm(jnp), (0, 1)),
-        "coupled cluster, quadratic": both(quadratic, (1, 2)),
+        "coupled cluster, quadratic": both(quadratic(einsum), (1, 2)),
         "logistic regression, Hessian": hessian(regression(jnp)),
     }
     if not name:

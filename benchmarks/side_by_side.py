@@ -31,11 +31,12 @@ def leaves(value: Any) -> list[Any]:
     return [leaf for part in value for leaf in leaves(part)] if isinstance(value, tuple | list) else [value]
 
 
-def agree(ours: Any, theirs: Any) -> None:
-    """Raises AssertionError unless the arrays agree to 1e-8 of the largest."""
+def agree(ours: Any, theirs: Any, error: float | None = None) -> None:
+    """Raises AssertionError unless the arrays agree to 1e-8 of the largest number, or up to an absolute error."""
     for one, two in zip(leaves(ours), leaves(theirs), strict=True):
         expected = np.asarray(two)
-        np.testing.assert_allclose(one, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+        allowed = 1e-8 * np.abs(expected).max() if error is None else error
+        np.testing.assert_allclose(one, expected, rtol=1e-8, atol=allowed)
 
 
 def medians(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:

@@ -23,6 +23,7 @@ from combdiff.ir.primitives import TABLE
 
 # What some tests need beyond the packages that `make test` installs, by the name of the module.
 EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matplotlib": "Matplotlib", "mypy": "mypy"}
+EXTRAS |= {"nbformat": "nbformat"}
 
 settings.register_profile("repeatable", max_examples=40, derandomize=True, database=None, deadline=None)
 settings.register_profile("explore", deadline=None)

@@ -1,6 +1,7 @@
-"""Every group of laws, step of the normal form and pass of the planner matters: without it a named case gets worse.
+"""Every group of laws, step of the normal form, of the planner and of stability matters: without it a case gets worse.
 
-Each row switches one of them off and names a program whose derivative is then written longer, or whose plan costs more.
+Each row switches one of them off and names a program whose derivative is then written longer, whose plan costs more, or
+that overflows.
 `WITHOUT_CASE` lists the groups of laws for which none was found: their work is done before or after the e-graph, too.
 """
 
@@ -8,24 +9,29 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from measuring import measured
 
 import combdiff as cd
+from combdiff import stability
 from combdiff.codegen import source as plan_source
 from combdiff.differentiation import derivation
 from combdiff.hessians import compression
 from combdiff.ir import Lambda, Term, add, average, function, inline_all
 from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
+from combdiff.planning import passes as passes_room
 from combdiff.planning.lowering import lower, mask_elimination
+from combdiff.planning.operations import Pattern, Step
+from combdiff.planning.passes import fusion, reuse, slicing, structured
 from combdiff.planning.passes import pipeline as passes
-from combdiff.planning.plan import Plan, cost, peak
+from combdiff.planning.plan import Plan, cost, peak, rounds
 from combdiff.printing.plain import text
 from combdiff.runtime.execution import find_path, stable
 from combdiff.simplification import normal_form, pipeline
@@ -34,6 +40,10 @@ from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.laws.loading import RuleFile, load
 from combdiff.simplification.laws.syntax import Source, parse
 from combdiff.simplification.normal_form import canonical, coefficients, common_factors, contraction
+from combdiff.stability import hypotenuses, magnitudes, stabilisation
+from combdiff.stability import steps as stability_steps
+from combdiff.stability.scaled_numbers import ScaledNumber
+from combdiff.testing.arrays import named_sizes
 
 Number, Vector, Matrix = cd.Space(), cd.Space("n"), cd.Space("n", "n")
 Even = cd.Space("n", "n", symmetry=["S[i,j] = S[j,i]"])
@@ -463,9 +473,140 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
 }
 
 
-def planned(case: Callable[..., Any], sizes: dict[str, int]) -> Plan:
+def planned(case: Callable[..., Any], sizes: dict[str, int], fuses: bool = True) -> Plan:
     plan = planning.make_plan(stable(cd.program(case).term), sizes, find_path)
-    return passes.specialise(plan, "numpy")
+    return passes.specialise(plan, "numpy", fuses)
+
+
+def function_of(plan: Plan) -> Any:
+    """The function that a plan's source defines."""
+    scope: dict[str, Any] = {}
+    exec(plan_source(plan, "case", "numpy"), scope)
+    return scope["case"]
+
+
+def held(plan: Plan) -> int:
+    """The most bytes that the plan holds when it runs."""
+    return measured(partial(function_of(plan), *(np.ones(plan.shape(n)) for n in range(len(plan.parameters)))))[1]
+
+
+def least(plan: Plan) -> int:
+    """The smallest memory limit that blocks of one axis keep to."""
+    return sliced(plan, 0)[1]
+
+
+def rounds_within_half(plan: Plan) -> int:
+    """How often the loop of blocks goes, in half of the memory."""
+    found, _ = sliced(plan, peak(plan) // 2)
+    assert found is not None
+    return rounds(found, found.loops[0])
+
+
+def hermitian_gram(X: cd.Space("m", "n", dtype=complex)):
+    return X.conj().T @ X
+
+
+def thrice(X: cd.Space("m", "n"), s: cd.Space("m")):
+    return 3 * gram(X, s)
+
+
+def ridge(X: cd.Space("m", "n"), w: Vector):
+    return cd.tensor(lambda a, d: cd.sum(lambda i: X[i, a] * X[i, d]) + w[a] * cd.delta(a, d))
+
+
+def several(x: Vector, y: Vector, z: Vector):
+    return 12 * cd.sin(x) - 8 * cd.cos(y) - 8 * cd.exp(z) + x
+
+
+def neighbours(x: Cycle, y: Cycle):
+    return cd.tensor(lambda i: cd.sin(x[i + 1]) * cd.cos(x[i - 1]) + cd.exp(y[i]), i=RING)
+
+
+def shifted_exp(x: Vector):
+    return cd.exp(cd.sin(x) * 2) + 1
+
+
+def screened(L: cd.Space("k", "n", "n"), D: Matrix):
+    J = cd.tensor(lambda p, q, r, s: cd.sum(lambda k: L[k, p, q] * L[k, r, s]))
+    return cd.tensor(lambda p, q: cd.sum(lambda r, s: cd.exp(J[p, q, r, s]) * D[r, s]))
+
+
+def both_ways(x: Vector, y: Vector):
+    t = cd.tensor(lambda i, j: cd.exp(x[i] * y[j]))
+    return cd.tensor(lambda i: cd.sum(lambda j: cd.sin(t[i, j] + t[j, i])))
+
+
+def not_twice(plan: Plan, seed: int, axis: int, small: int) -> Plan:
+    """In place of a split in which steps that are read along two indices are done for each."""
+    try:
+        return slicing._split(plan, seed, axis, small)
+    except slicing._Twice:
+        raise slicing._Refused from None
+
+
+def in_one(step: Step, kinds: Sequence[type], first: int) -> list[tuple[Step, Pattern]]:
+    """In place of a sum that is taken apart."""
+    return [(step, tuple(range(len(step.axes))))]
+
+
+LONG = {"n": 10**6}
+PARTS_OF_PASSES: dict[str, tuple[Any, str, Any, Any, dict[str, int], Callable[[Plan], int]]] = {
+    "Gram matrices": (structured, "gram", lambda *_: None, gram, {"m": 1000, "n": 100}, flops),
+    "Gram matrices of complex arrays": (
+        structured,
+        "gram",
+        lambda *_: None,
+        hermitian_gram,
+        {"m": 500, "n": 90},
+        flops,
+    ),
+    "weights of Gram matrices": (structured, "scaled_weight", lambda *_: None, thrice, {"m": 1000, "n": 100}, flops),
+    "addends along diagonals": (
+        structured._Depositing,
+        "_deposited",
+        lambda self, step: None,
+        ridge,
+        {"m": 1000, "n": 100},
+        flops,
+    ),
+    "sums in pairs": (fusion, "in_pairs", in_one, several, LONG, peak),
+    "members that are done later": (fusion._Chains, "_postpone", lambda self: None, neighbours, LONG, peak),
+    "reads of each block": (fusion._Chains, "_take_in", lambda self: None, neighbours, LONG, peak),
+    "results over operands": (reuse.Reuse, "_is_free", lambda *_: False, shifted_exp, {"n": 10**5}, held),
+    "blocks as large as they may be": (
+        slicing,
+        "_enlarged",
+        lambda plan, limit: plan,
+        screened,
+        {"n": 12, "k": 12},
+        rounds_within_half,
+    ),
+    "steps that are read along two indices": (slicing, "_split_with_copies", not_twice, both_ways, {"n": 100}, least),
+}
+
+
+@pytest.mark.parametrize("name", PARTS_OF_PASSES)
+def test_parts_of_passes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, what, instead, case, sizes, figure = PARTS_OF_PASSES[name]
+    expected = figure(planned(case, sizes, where is not slicing))
+    monkeypatch.setattr(where, what, instead)
+    assert figure(planned(case, sizes, where is not slicing)) > expected
+
+
+HELPING_PASSES = {
+    "pipeline": "the passes in order",
+    "loop_axis": "where an index runs through a step, for `loops`",
+    "loops": "steps in loops over blocks, for `fusion`, `slicing` and `checkpoints`",
+    "checkpoints": "its own test, above",
+}
+
+
+def test_every_module_of_passes_has_a_case() -> None:
+    listed = {
+        each.rewrite.__module__.rpartition(".")[2] for each in (*passes.PLANNING, *passes.ITERATED, *passes.NATIVE)
+    }
+    listed |= taking_part(PARTS_OF_PASSES.values())
+    assert modules_of(passes_room) == (listed & modules_of(passes_room)) | HELPING_PASSES.keys()
 
 
 def states(u: cd.Space("T"), x: Number):
@@ -552,6 +693,16 @@ def opened(A: Matrix, B: Matrix, x: Matrix):
     return cd.tensor(lambda d, e: cd.sum(lambda j, i: t[d, e, j, i] * x[j, i] + t[e, d, j, i] * x[j, i]))
 
 
+Bilinear = cd.Space("n", "n", "n", "n", symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = J[q,p,r,s]"])
+
+
+def turned(J: Bilinear, D: Matrix, x: Matrix):
+    """The same sum, read once as it stands and once by the symmetries of J."""
+    first = cd.tensor(lambda p, q: cd.sum(lambda r, s: J[p, q, r, s] * D[r, s]))
+    second = cd.tensor(lambda p, q: cd.sum(lambda r, s: J[s, r, q, p] * D[r, s]))
+    return cd.sum(lambda p, q: x[p, q] * cd.sin(first[p, q]) * cd.cos(second[p, q]))
+
+
 def raw_gradient(f: Callable[..., Any]) -> cd.Program:
     return cd.grad(cd.program(f), "x", simplify=False)
 
@@ -562,6 +713,11 @@ def gradient(f: Callable[..., Any]) -> cd.Program:
 
 def never(*_: Any) -> None:
     """In place of a step that says what it has found, if anything."""
+
+
+def unmoved(space: cd.Space, order: Iterable[int]) -> tuple[Any, ...]:
+    """In place of the symmetries of an array: it is equal to itself."""
+    return ((tuple(range(space.order)), False),)
 
 
 EXTENTS = {"n": 50, "m": 400, "k": 30, "d": 10, "p": 45}
@@ -576,6 +732,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
         flops,
     ),
     "intermediates opened": (lower, "summed_intermediates", lambda program: frozenset(), cd.program, opened, peak),
+    "symmetries of arguments": (lower, "exchanges", unmoved, cd.program, turned, flops),
     "windows side by side": (mask_elimination, "fold", never, gradient, blocks, flops),
     "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),
@@ -648,17 +805,17 @@ def test_steps_of_lowering_that_keep_values_finite(name: str, monkeypatch: pytes
     """Without a step the case has a nan in its result."""
     where, what, instead, transform, case, arrays = HELD[name]
     program = transform(case)
-
-    def value() -> Any:
-        sizes = {size: len(arrays[0]) for size in planning.size_names(program.term)}
-        plan = planning.make_plan(stable(program.term), sizes, find_path)
-        scope: dict[str, Any] = {}
-        exec(plan_source(passes.specialise(plan, "numpy"), "case", "numpy"), scope)
-        return scope["case"](*arrays)
-
-    assert np.isfinite(value()).all()
+    assert np.isfinite(computed(program, arrays)).all()
     monkeypatch.setattr(where, what, instead)
-    assert np.isnan(value()).any()
+    assert np.isnan(computed(program, arrays)).any()
+
+
+def computed(program: cd.Program, arrays: Sequence[Any]) -> Any:
+    """What a program gives, made stable and planned anew."""
+    parameters = program.term.parameters
+    sizes = named_sizes(parameters, {p.name: array for p, array in zip(parameters, arrays, strict=True)})
+    plan = planning.make_plan(stability_steps.stable.__wrapped__(program.term), sizes, find_path)
+    return function_of(passes.specialise(plan, "numpy"))(*arrays)
 
 
 PARTS_OF_LOWERING = {
@@ -674,3 +831,207 @@ PARTS_OF_LOWERING = {
 def test_every_module_of_lowering_has_a_case() -> None:
     listed = taking_part([*LOWERING.values(), *HELD.values()]) & modules_of(lowering)
     assert modules_of(lowering) == listed | PARTS_OF_LOWERING.keys()
+
+
+# --- stability -----------------------------------------------------------------------------------------------------
+
+
+def log_sum(x: Vector):
+    return cd.log(cd.sum(lambda i: cd.exp(x[i])))
+
+
+def log_of_weighted(x: Vector, w: Vector):
+    return cd.log(cd.sum(lambda i: w[i] * cd.exp(x[i])))
+
+
+def log_of_first(x: Vector):
+    return cd.tensor(lambda i: cd.log(cd.sum(lambda j: cd.where(j <= i, cd.exp(x[j]), 0))), i="n")
+
+
+def softplus_of_one(x: Number):
+    return cd.log(1 + cd.exp(x))
+
+
+def log_cosh(x: Number):
+    return cd.log(cd.cosh(x))
+
+
+def beside_a_quotient(x: Number, q: Number):
+    return cd.exp(q) * cd.exp(x) / (1 + cd.exp(x))
+
+
+def share_by_logarithms(x: Number, y: Number):
+    return cd.exp(cd.log(cd.exp(x) + cd.exp(y)) - x)
+
+
+def log_of_rest(x: Number):
+    return cd.log(1 - 1 / (1 + cd.exp(x)))
+
+
+def repeated_softmax(x: Vector, y: cd.Space("T", "n")):
+    return cd.scan(lambda state, v: (v * cd.softmax(state), None), x, y)[0]
+
+
+def side(x: Number):
+    return x / cd.sqrt(1 + x**2)
+
+
+def curvature(x: Number, y: Number):
+    return 1 / cd.sqrt(x**2 + y**2) - x**2 / cd.sqrt(x**2 + y**2) ** 3
+
+
+def half_sine(x: Number, y: Number):
+    return x * y / (x**2 + y**2)
+
+
+def cosine(x: Number, y: Number):
+    return (x**2 - y**2) / (x**2 + y**2)
+
+
+def length(x: Vector):
+    return cd.sqrt(cd.sum(lambda i: x[i] ** 2))
+
+
+def length_of_both(x: Vector, y: Vector):
+    return cd.sqrt(cd.sum(lambda i: x[i] ** 2) + cd.sum(lambda i: y[i] ** 2))
+
+
+def residual(x: Vector, y: Vector):
+    return cd.sqrt(cd.sum(lambda i: (cd.sin(y[i]) * x[i] - x[i]) ** 2))
+
+
+def lengths(x: cd.Space("m", "n")):
+    return cd.tensor(lambda i: cd.sqrt(cd.sum(lambda j: x[i, j] ** 2)))
+
+
+def turned_length(x: Vector, A: Matrix):
+    return x * (x @ A @ x) / cd.sqrt(x @ x) ** 3
+
+
+EXPONENTIALS, SIDES, SCALES = stabilisation._Stabilising, hypotenuses._Finding, magnitudes._Scaling
+LARGE, TWO_LARGE = np.array([3e200, 4e200]), np.array([1e3, 1e3])
+STABILITY: dict[str, tuple[Any, str, Any, Any, tuple[Any, ...], Any]] = {  # the arrays, and the value there
+    "sums of exponentials": (
+        stability_steps,
+        "with_stable_exponentials",
+        lambda program: program,
+        log_sum,
+        (TWO_LARGE,),
+        1e3 + np.log(2),
+    ),
+    "hypotenuses": (stability_steps, "with_hypotenuses", lambda program: program, side, (1e200,), 1),
+    "scaled sums of squares": (stability_steps, "with_scaled_sums", lambda program: program, length, (LARGE,), 5e200),
+    "steps of scans": (
+        stability_steps,
+        "_stable_scan",
+        lambda scan, *_: scan,
+        repeated_softmax,
+        (TWO_LARGE, np.ones((1, 2))),
+        [0.5, 0.5],
+    ),
+    "weights that are 0": (
+        EXPONENTIALS,
+        "_named_weights",
+        lambda *_: set(),
+        log_of_weighted,
+        (np.array([0, 1e3]), np.array([1.0, 0])),
+        0,
+    ),
+    "conditions in exponents": (
+        EXPONENTIALS,
+        "_conditions",
+        lambda *_: [],
+        log_of_first,
+        (np.array([1, 1e3]),),
+        [1, 1e3],
+    ),
+    "logarithms of few terms": (
+        EXPONENTIALS,
+        "_logarithm",
+        lambda self, argument: self._log(self.scaled(argument)),
+        softplus_of_one,
+        (-50.0,),
+        np.exp(-50),
+    ),
+    "positive numbers": (stabilisation, "is_positive", lambda _: False, softplus_of_one, (-50.0,), np.exp(-50)),
+    "hyperbolic functions": (
+        EXPONENTIALS,
+        "_hyperbolic",
+        lambda self, name, argument: ScaledNumber({}, function(name, argument)),
+        log_cosh,
+        (1e3,),
+        1e3 - np.log(2),
+    ),
+    "quotients settled by themselves": (
+        EXPONENTIALS,
+        "_find_settled",
+        lambda *_: None,
+        beside_a_quotient,
+        (1e3, 2.0),
+        np.exp(2),
+    ),
+    "exponentials of logarithms": (
+        EXPONENTIALS,
+        "_is_logarithmic",
+        lambda *_: False,
+        share_by_logarithms,
+        (1e17, 1e17),
+        2,
+    ),
+    "one denominator": (EXPONENTIALS, "_over_one", lambda *_: None, log_of_rest, (-800.0,), -800),
+    "differences of sides": (SIDES, "_other_sides", lambda *_: [], curvature, (1e8, 1.0), 1e-24),
+    "sides over hypotenuses": (SIDES, "_has_sides", lambda *_: False, half_sine, (1e200, 1e200), 0.5),
+    "sums of sides": (SIDES, "_degree", lambda *_: 0, cosine, (2e200, 1e200), 0.6),
+    "what is squared and no tensor": (
+        magnitudes,
+        "_with_names",
+        lambda program, forms: program,
+        residual,
+        (LARGE, np.zeros(2)),
+        5e200,
+    ),
+    "the larger of two scales": (
+        SCALES,
+        "_largest",
+        lambda self, scales, indices=(): scales[0],
+        length_of_both,
+        (LARGE / 1e300 / 1e100, LARGE),
+        5e200,
+    ),
+    "scales of rows": (
+        magnitudes._Squared,
+        "read_at",
+        lambda *_: None,
+        lengths,
+        (np.stack([LARGE, LARGE / 1e300 / 1e100]),),
+        [5e200, 5e-200],
+    ),
+    "squares in products of sums": (
+        SCALES,
+        "_products",
+        lambda *_: iter(()),
+        turned_length,
+        (LARGE, np.eye(2)),
+        [0.6, 0.8],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STABILITY)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_steps_of_stability(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a step the value of the case is another, or none."""
+    where, what, instead, case, arrays, expected = STABILITY[name]
+    np.testing.assert_allclose(computed(cd.program(case), arrays), expected, rtol=1e-9)
+    monkeypatch.setattr(where, what, instead)
+    assert not np.allclose(computed(cd.program(case), arrays), expected, rtol=1e-6, atol=0)
+
+
+PARTS_OF_STABILITY = {
+    "bindings": "programs rewritten binding by binding, for all the others",
+    "scaled_numbers": "what `stabilisation` and `magnitudes` make of a term",
+}
+
+
+def test_every_module_of_stability_has_a_case() -> None:
+    assert modules_of(stability) == taking_part(STABILITY.values()) | PARTS_OF_STABILITY.keys()

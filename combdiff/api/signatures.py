@@ -74,7 +74,7 @@ def documentation(program: Described) -> str:
     lines = [f"{program.name}({names})", ""]
     if program.docstring:
         lines += [program.docstring, ""]
-    lines += [f"{p.name}: {_said(p.type)}" for p in program.parameters]
+    lines += [f"{p.name}: {_said(p.type, p.name)}" for p in program.parameters]
     return "\n".join([*lines, f"returns {_said_result(_result(program.term.body))}", "", str(program)])
 
 
@@ -82,14 +82,14 @@ def _said_result(result: object) -> str:
     return ", ".join(map(_said_result, result)) if isinstance(result, tuple) else _said(result)
 
 
-def _said(type_: object) -> str:
-    """A tensor by its shape; a map, a whole number and others by what they are."""
+def _said(type_: object, name: str = "A") -> str:
+    """A tensor of a name by its shape and symmetries; a map, a whole number and others by what they are."""
     if isinstance(type_, Space):
         kind = {float: "real", complex: "complex", int: "integer"}[type_.dtype]
         if not type_.order:
             return f"a {kind} number" if kind != "integer" else "an integer"
         sizes = ", ".join(str(show_axis(axis)) for axis in type_.axes)
         shape = f"({sizes}{',' if type_.order == 1 else ''})"
-        symmetry = f", {', '.join(type_.symmetry)}" if type_.symmetry else ""
+        symmetry = f", {', '.join(type_.equations(name))}" if len(type_.group) > 1 else ""
         return f"{kind}, shape {shape}{symmetry}"
     return "a map" if isinstance(type_, Function) else str(type_)

@@ -55,7 +55,7 @@ _OF_JAX = frozenset(
 )  # of SciPy's special functions
 
 MOST_EXACT = 18  # factorials up to this one are exact as floating point numbers
-SOLVERS = ("_system", "_solve", "_near", "_search")  # kernels of NumPy's for every library
+SOLVERS = ("_system", "_solve", "_descended", "_near", "_search")  # kernels of NumPy's for every library
 
 
 class NumPyDialect:
@@ -80,7 +80,9 @@ class NumPyDialect:
     writes_over = True  # results may be written over operands, with out=
     indexes = True  # several axes can be read at arrays of indices
     boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
+    fuses_sums = False  # elements are multiplied while they are summed, without an array of the products
     native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
+    vectors_first = False  # a vector times a matrix is quicker than the transposed matrix times the vector
     iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
 
@@ -296,9 +298,11 @@ class JaxDialect(NumPyDialect):
     in_place = False
     writes_over = False
     boxes = "text"
+    vectors_first = True
     iterates = "function"
     native = False
     solves = False
+    fuses_sums = True
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
@@ -334,7 +338,9 @@ class JaxDialect(NumPyDialect):
         return text
 
     def matrix_function(self, name: str, operand: str, shape: str) -> str:
-        """Nothing can be decided by the values of traced arrays."""
+        """What the values of traced arrays decide is a function of JAX's."""
+        if name == "adj":
+            return f"_det_times_inverse({operand})"
         if name == "expm":
             return f"jax.scipy.linalg.expm({operand}, max_squarings=64)"
         return super().matrix_function("logdet" if name == "logdet_positive" else name, operand, shape)

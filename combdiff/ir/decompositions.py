@@ -100,25 +100,32 @@ def _singular_value(at: Point, out: Out, a: Term, b: Term) -> Term:
     return mul(conj(_u(at, a, k)), _v(at, b, k))
 
 
-def _right(at: Point, out: Out, a: Term, b: Term) -> Term:
-    i, k = out
-    return at.summed(1, lambda j: mul(_v(at, i, j), _gap(at, j, k), _s(at, j), conj(_u(at, a, j)), _v(at, b, k)))
+def _within(vectors: Callable[[Point, Term, Term], Term], *, s_first: bool) -> tuple[Partial, Partial]:
+    """What stays in the span of the vectors: dV = V (F ∘ (S P + P† S)), dU = U (F ∘ (P S + S P†)), of dA and of dA†."""
+
+    def of_change(at: Point, out: Out, a: Term, b: Term) -> Term:
+        i, k = out
+        return at.summed(
+            1,
+            lambda j: mul(
+                vectors(at, i, j), _gap(at, j, k), _s(at, j if s_first else k), conj(_u(at, a, j)), _v(at, b, k)
+            ),
+        )
+
+    def of_adjoint(at: Point, out: Out, a: Term, b: Term) -> Term:
+        i, k = out
+        return at.summed(
+            1,
+            lambda j: mul(
+                vectors(at, i, j), _gap(at, j, k), _s(at, k if s_first else j), _u(at, a, k), conj(_v(at, b, j))
+            ),
+        )
+
+    return of_change, of_adjoint
 
 
-def _right_conjugate(at: Point, out: Out, a: Term, b: Term) -> Term:
-    i, k = out
-    return at.summed(1, lambda j: mul(_v(at, i, j), _gap(at, j, k), _s(at, k), _u(at, a, k), conj(_v(at, b, j))))
-
-
-def _left_within(at: Point, out: Out, a: Term, b: Term) -> Term:
-    """What stays in the span of the vectors, of dA."""
-    i, k = out
-    return at.summed(1, lambda j: mul(_u(at, i, j), _gap(at, j, k), _s(at, k), conj(_u(at, a, j)), _v(at, b, k)))
-
-
-def _left_conjugate_within(at: Point, out: Out, a: Term, b: Term) -> Term:
-    i, k = out
-    return at.summed(1, lambda j: mul(_u(at, i, j), _gap(at, j, k), _s(at, j), _u(at, a, k), conj(_v(at, b, j))))
+_right, _right_conjugate = _within(_v, s_first=True)
+_left_within, _left_conjugate_within = _within(_u, s_first=False)
 
 
 def _left_beyond(at: Point, out: Out, a: Term, b: Term) -> Term:

@@ -9,7 +9,8 @@ of one Space generate a finite group of actions:
     = (identity, swap the axes and negate the value)
 
 Invariant: `group` contains the identity, is closed under composition, and never holds two actions that differ
-only in sign (such equations would force the tensor to vanish, and are refused).
+only in sign (such equations would force the tensor to vanish, and are refused). Two Spaces are equal if their groups
+are, however the equations were written, and what is read off them is equal, too: the letters are not kept.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from combdiff.errors import SpaceError, shown
@@ -135,6 +136,20 @@ class Action:
         axes = tuple(self.axes.index(n) for n in range(len(self.axes)))
         return Action(axes, tuple(self.negated[a] for a in axes), self.sign, self.conjugate)
 
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """Its place in a group: the identity, exchanges of two indices, plain ones before those that conjugate."""
+        moved = [n for n, source in enumerate(self.axes) if source != n or self.negated[n]]
+        return len(moved), sum(self.negated), self.conjugate, -self.sign, moved, self.axes, self.negated
+
+    def equation(self, tensor: str) -> str:
+        """What it says of a tensor of that name, as a Space is told it: `T[i,j] = -conj(T[j,i])`."""
+        order = len(self.axes)
+        letters = "ijklmnopqrstuvwxyz"[:order] if order <= 18 else [f"i{n}" for n in range(order)]
+        read = (f"{'-' * minus}{letters[axis]}" for axis, minus in zip(self.axes, self.negated, strict=True))
+        image = f"{tensor}[{','.join(read)}]"
+        return f"{tensor}[{','.join(letters)}] = {'-' * (self.sign < 0)}{f'conj({image})' if self.conjugate else image}"
+
 
 def identity_action(order: int) -> Action:
     """The action that changes nothing."""
@@ -152,7 +167,7 @@ class Space:
 
     axes: tuple[Domain, ...]
     dtype: type
-    symmetry: tuple[str, ...]
+    group: tuple[Action, ...]  # all actions that leave such a tensor unchanged, by rank: the identity first
 
     def __init__(self, *axes: Size | Domain, dtype: Any = float, symmetry: Iterable[str] = ()) -> None:
         set_ = super().__setattr__
@@ -160,8 +175,9 @@ class Space:
         set_("dtype", _element_type(dtype))
         if not isinstance(symmetry, Iterable) or getattr(symmetry, "shape", None) == ():
             raise SpaceError(f"the symmetry is {shown(symmetry)}", hint='write a list: symmetry=["A[i,j] = A[j,i]"]')
-        set_("symmetry", (symmetry,) if isinstance(symmetry, str) else tuple(symmetry))
-        self.group  # noqa: B018  (contradictory symmetries are refused where they are written)
+        stated = (symmetry,) if isinstance(symmetry, str) else tuple(symmetry)
+        actions = tuple(parse_symmetry(equation, self.axes, self.dtype) for equation in stated)
+        set_("group", close(self.order, actions, stated))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Space cannot be changed; make a new one with another {name}")
@@ -171,18 +187,22 @@ class Space:
         """The number of axes."""
         return len(self.axes)
 
-    @cached_property
-    def group(self) -> tuple[Action, ...]:
-        """All actions that leave such a tensor unchanged, the identity first."""
-        return close(self.order, self.generators, self.symmetry)
-
-    @cached_property
+    @property
     def generators(self) -> tuple[Action, ...]:
-        """The actions that the symmetry equations state, in their order."""
-        return tuple(parse_symmetry(equation, self.axes, self.dtype) for equation in self.symmetry)
+        """The first actions of the group of which all others are made."""
+        return generators_of(self.group)
+
+    def equations(self, tensor: str) -> tuple[str, ...]:
+        """The generators as equations about a tensor of that name."""
+        return tuple(action.equation(tensor) for action in self.generators)
+
+    @property
+    def symmetry(self) -> tuple[str, ...]:
+        """The generators as equations about A: the same for equal Spaces, whatever was written."""
+        return self.equations("A")
 
     def _key(self) -> tuple[object, ...]:
-        return (self.axes, self.dtype, frozenset(self.group))
+        return (self.axes, self.dtype, self.group)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and self._key() == other._key()
@@ -197,7 +217,7 @@ class Space:
         parts = [repr(show_axis(axis)) for axis in self.axes]
         if self.dtype is not float:
             parts.append(f"dtype={self.dtype.__name__}")
-        if self.symmetry:
+        if len(self.group) > 1:
             parts.append(f"symmetry={list(self.symmetry)!r}")
         return f"Space({', '.join(parts)})"
 
@@ -332,7 +352,7 @@ def _check_axes(action: Action, axes: Sequence[Domain], equation: str) -> None:
 
 @lru_cache(maxsize=256)
 def close(order: int, generators: tuple[Action, ...], equations: tuple[str, ...]) -> tuple[Action, ...]:
-    """The group that the generators (stated by the equations) generate, the identity first.
+    """The group that the generators (stated by the equations) generate, by rank: the identity first.
 
     Raises SpaceError where they contradict each other.
     """
@@ -353,4 +373,16 @@ def close(order: int, generators: tuple[Action, ...], equations: tuple[str, ...]
                 f"the symmetries {list(equations)!r} together say T = −T, so only the zero tensor has them",
                 hint="remove one of the equations",
             )
-    return tuple(group)
+    return tuple(sorted(group, key=lambda action: action.rank))
+
+
+@lru_cache(maxsize=256)
+def generators_of(group: tuple[Action, ...]) -> tuple[Action, ...]:
+    """The actions of a group, in its order, that those before them do not generate."""
+    chosen: list[Action] = []
+    made = set(group[:1])
+    for action in group:
+        if action not in made:
+            chosen.append(action)
+            made = set(close(len(action.axes), tuple(chosen), ()))
+    return tuple(chosen)

@@ -74,7 +74,7 @@ def _candidates(actions: frozenset[Action]) -> Iterator[Subgroup]:
                 if actions.issuperset(whole):
                     yield whole
     involutions = [a for a in actions if a != identity and a.then(a) == identity]
-    for action in sorted(involutions, key=_rank):
+    for action in sorted(involutions, key=lambda action: action.rank):
         yield (identity, action)
 
 
@@ -86,9 +86,3 @@ def _orders(positions: tuple[int, ...], order: int, sign: int) -> Iterator[Actio
             axes[place] = source
         odd = sum(a > b for a, b in combinations(image, 2)) % 2
         yield Action(tuple(axes), (False,) * order, sign if odd else 1)
-
-
-def _rank(action: Action) -> tuple[object, ...]:
-    """Exchanges of two indices come first, plain ones before those that conjugate."""
-    moved = [n for n, source in enumerate(action.axes) if source != n or action.negated[n]]
-    return len(moved), sum(action.negated), action.conjugate, -action.sign, moved, action.axes, action.negated

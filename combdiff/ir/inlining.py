@@ -183,7 +183,7 @@ def _is_alias(value: Term) -> bool:
 def _narrowed(var: Var, value: Term) -> tuple[Var, tuple[Var, ...]] | None:
     """A tensor without the axes along which it is constant, and its indices; None where it is constant along none."""
     space = var.type
-    if not isinstance(value, Lambda) or not isinstance(space, Space) or space.symmetry or is_field(value):
+    if not isinstance(value, Lambda) or not isinstance(space, Space) or len(space.group) > 1 or is_field(value):
         return None
     kept = tuple(parameter for parameter in value.parameters if parameter in value.body.free)
     axes = (axis for axis, parameter in zip(space.axes, value.parameters, strict=True) if parameter in kept)

@@ -296,7 +296,7 @@ _ROWS: tuple[Row, ...] = (
         "logaddexp",
         "logaddexp",
         r"\operatorname{logaddexp}",
-        (lambda x, y: _share(x, y), lambda x, y: _share(y, x)),
+        (lambda x, y: _share(x, (x, y)), lambda x, y: _share(y, (x, y))),
         "everywhere",
         real_only=True,
     ),
@@ -323,9 +323,9 @@ def _by_exponent(base: Term, exponent: Term) -> Term:
     return mul(power(base, exponent), function("log", base))
 
 
-def _share(one: Term, other: Term) -> Term:
-    """exp(one) / (exp(one) + exp(other)), which is at most 1."""
-    return function("exp", add(one, negate(function("logaddexp", one, other))))
+def _share(one: Term, both: tuple[Term, Term]) -> Term:
+    """exp(one) / (exp(x) + exp(y)), which is at most 1, of one of both x and y: by their logaddexp as it stands."""
+    return function("exp", add(one, negate(function("logaddexp", *both))))
 
 
 def _is_larger(one: Term, other: Term) -> Term:

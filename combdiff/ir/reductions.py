@@ -35,8 +35,7 @@ def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow]:
         return mul(here, Primitive("power", (at(ties), MINUS_ONE)))
 
     found = f"{{np}}.{name}({{0}}, (-2, -1))"
-    equal = f"{{0}} == {found}[..., None, None]"
-    count = f"{{np}}.where({equal}, {{np}}.ones_like({{0}}), {{np}}.zeros_like({{0}})).sum((-2, -1))"
+    count = f"({{0}} == {found}[..., None, None]).sum((-2, -1), dtype={{0}}.dtype)"
     latex, cost, counted = rf"\{name[1:]}", Fraction(0), r"\operatorname{ties}"
     return (
         MatrixRow(name, found, latex, share, "no ties", cost, "", False, real_only=True, real_valued=True),

@@ -193,8 +193,8 @@ def _matrix_type(term: Primitive) -> Space:
             hint="declare both axes with one finite domain",
         )
     dtype = int if row.whole else float if row.real_valued else join(space.dtype, float)
-    kept = zip(space.symmetry, space.generators, strict=True) if row.kind == "matrix" else ()
-    symmetry = [equation for equation, action in kept if _inherited(term.name, action)]
+    kept = space.generators if row.kind == "matrix" else ()
+    symmetry = [action.equation("A") for action in kept if _inherited(term.name, action)]
     return Space(*space.axes[:-2], *row.of_result(matrix), dtype=dtype, symmetry=symmetry)
 
 

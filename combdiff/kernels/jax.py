@@ -3,7 +3,7 @@
     _scatter(k, idx, n)                       the sum of k at each index
     _on_host(solver, given, dtype)            what NumPy solves, by a callback where arrays are traced
 
-Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; nothing is decided by the values of arrays.
+Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; what the values of arrays decide, `lax.cond` does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from combdiff.kernels.boxes import _kept_parts, _product_of_kept, _product_parts, _selection
+from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
+from combdiff.kernels.numerics import _adjugate
 from combdiff.kernels.positions import _folded, _gathered, _sums_up_to
 
 
@@ -23,7 +24,56 @@ def _gather(array: Any, axes: Any, shape: Any) -> Any:
     """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
     if 0 in shape or 0 in array.shape:
         return jnp.zeros(shape, array.dtype)
-    return _gathered(jnp, jnp.arange, array, axes, shape)
+    labels = [[n for n, step in enumerate(steps) if step] for _, steps, _, _ in axes]
+    used = [n for along in labels for n in along]
+    if any(wrap for *_, wrap in axes) or max(map(len, labels)) > 1 or len(used) > len(set(used)):
+        return _gathered(jnp, jnp.arange, array, axes, shape)
+    for axis, (along, (start, steps, divisor, _)) in enumerate(zip(labels, axes, strict=True)):
+        step, count = (steps[along[0]], shape[along[0]]) if along else (1, 1)
+        array = _padded(array, axis, divisor, start, step, count)
+    array = array.reshape([shape[along[0]] for along in labels if along])
+    array = jnp.transpose(array, [used.index(n) for n in sorted(used)])
+    return jnp.broadcast_to(array.reshape([shape[n] if n in used else 1 for n in range(len(shape))]), shape)
+
+
+def _padded(array: Any, axis: Any, divisor: Any, start: Any, step: Any, count: Any) -> Any:
+    """The elements at (start + step · t) / divisor along one axis, for t below count; zeros outside and between.
+
+    XLA fuses pads and slices, and no gather, into what reads them.
+    """
+    first = min(start, start + step * (count - 1))
+    end = first + abs(step) * (count - 1) + 1
+    width = [(0, 0, 0)] * array.ndim
+    width[axis] = (-first, end - divisor * (array.shape[axis] - 1) - 1, divisor - 1)
+    array = jax.lax.pad(array, jnp.zeros((), array.dtype), width)
+    array = array[(slice(None),) * axis + (slice(None, None, abs(step)),)]
+    return array if step > 0 else jnp.flip(array, axis)
+
+
+def _det_times_inverse(matrix: Any) -> Any:
+    """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ by one LU where that keeps all digits but a few."""
+    if 0 in matrix.shape:
+        return jnp.linalg.inv(matrix)
+    size = matrix.shape[-1]
+    factors, pivots, order = jax.lax.linalg.lu(matrix)
+    swaps = (pivots != jnp.arange(size)).sum(-1)
+    det = jnp.where(swaps % 2 == 1, -1, 1) * jnp.diagonal(factors, 0, -2, -1).prod(-1)
+    rows = jnp.eye(size, dtype=matrix.dtype)[order]
+    rows = jax.lax.linalg.triangular_solve(factors, rows, left_side=True, lower=True, unit_diagonal=True)
+    inverse = jax.lax.linalg.triangular_solve(factors, rows, left_side=True)
+    sizes = [jnp.abs(each).max((-2, -1)) * size for each in (matrix, inverse)]
+    keeps = jnp.all(sizes[0] * sizes[1] * jnp.finfo(matrix.dtype).eps ** 0.5 < 0.01)
+    return jax.lax.cond(keeps, lambda: det[..., None, None] * inverse, lambda: _adjugate(jnp, matrix))
+
+
+def _placed(part: Any, box: Any, shape: Any) -> Any:
+    """Zeros of a shape, with a part at the slices of a box, which step forward."""
+    around = []
+    for size, place in zip(shape, box, strict=False):
+        places = range(size)[place]
+        around.append((places.start, size - 1 - places[-1], places.step - 1) if places else (0, size, 0))
+    around += [(0, 0, 0)] * (part.ndim - len(around))
+    return jax.lax.pad(part, jnp.zeros((), part.dtype), around)
 
 
 def _scatter(values: Any, index: Any, size: Any) -> Any:
@@ -89,16 +139,19 @@ def _rescaled(array: Any, scale: Any) -> Any:
 
 def _part(array: Any, slices: Any) -> Any:
     """An array with zeros beside the slices of it."""
-    return jnp.zeros_like(array).at[slices].set(array[slices])
+    return _placed(array[slices], slices, array.shape)
 
 
 @functools.partial(jax.jit, static_argnums=1)
 def _keep(array: Any, conditions: Any) -> Any:
-    """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
-    result = jnp.zeros_like(array)
-    for box, part in _kept_parts(jnp, jnp.arange, array, conditions):
-        result = result.at[box].add(part)
-    return result
+    """An array at the positions at which conditions hold; zeros elsewhere. XLA fuses masks with what reads them."""
+    places = [jnp.arange(size).reshape((-1, *(1,) * (array.ndim - 1 - n))) for n, size in enumerate(array.shape)]
+    for steps, start, modulus in conditions:
+        form = sum((step * place for step, place in zip(steps, places, strict=True) if step), start)
+        rest = form % abs(modulus) if modulus else form
+        holds = rest >= 0 if modulus == 0 else rest == 0 if modulus and modulus > 0 else rest != 0
+        array = jnp.where(holds, array, 0)
+    return array
 
 
 def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
@@ -110,7 +163,7 @@ def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
     """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
     selected, product = functools.partial(_selection, (jnp, jnp.arange, False)), functools.partial(jnp.einsum, function)
-    result = jnp.zeros([sizes[label] for label in out], jnp.result_type(*arrays))
-    for box, part in _product_parts(selected, product, arrays, patterns, out, sizes, conditions, hosts):
-        result = result.at[box].add(part)
-    return result
+    shape = tuple(sizes[label] for label in out)
+    parts = _product_parts(selected, product, arrays, patterns, out, sizes, conditions, hosts)
+    placed = [_placed(part, box, shape) for box, part in parts]
+    return functools.reduce(jnp.add, placed) if placed else jnp.zeros(shape, jnp.result_type(*arrays))

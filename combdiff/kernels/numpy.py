@@ -7,9 +7,9 @@
 
 Each axis of an array that is read is given by `(start, steps, wrap)` (with a divisor for `_gather` and `_place`): it is
 read at `start + Σ steps[n]·t[n]`, modulo its length where `wrap` is set; outside the array there are zeros. Equations
-are solved by Newton's method: SciPy brings the search near (`root` by Powell's hybrid method, `minimize` by trust
-regions), plain steps finish it, and what they tell about the solution is checked. A complex unknown counts as a pair of
-real ones, since equations need not be holomorphic.
+are solved by Newton's method. Where its first steps do not go down as they promise, SciPy brings the search near
+(`root` by Powell's hybrid method, `minimize` by trust regions); plain steps finish it, and what they tell about the
+solution is checked. A complex unknown counts as a pair of real ones, since equations need not be holomorphic.
 
 Invariant: no kernel writes to its arguments but `_deposit`, which owns its total; reading never fails, whatever the
 sizes are; what a solver returns solves the equation and is isolated, all else raises ArithmeticError with the residual.
@@ -249,7 +249,10 @@ def _solve(name: Any, system: Any, given: Any, order: Any, dtype: Any, *captures
 def _search(kind: Any, name: Any, system: Any, given: Any, dtype: Any, *captures: Any) -> Any:
     """The root of an equation ("root") or the local minimum of an objective ("argmin") that is found from `given`."""
     packed, unpacked, evaluated, step = _system(name, system, np.shape(given), dtype, captures)
-    v = _near(kind, evaluated, packed(given)) if np.size(given) else packed(given)
+    v = packed(given)
+    if v.size:
+        near = _descended(kind, evaluated, v)
+        v = _near(kind, evaluated, v) if near is None else near
     before = np.inf
     for _ in range(10 * bool(v.size)):
         *_, residual, matrix = evaluated(v)
@@ -279,6 +282,31 @@ def _det_times_inverse(matrix: Any) -> Any:
     if not np.all(sizes[0] * sizes[1] * np.finfo(inverse.dtype).eps ** 0.5 < 0.01):
         return _adjugate(np, matrix)
     return np.linalg.det(matrix)[..., None, None] * inverse
+
+
+def _descended(kind: Any, evaluated: Any, start: Any) -> Any:
+    """A point near a root or minimum, by Newton's steps, where each does half of what it promises; None elsewhere."""
+
+    def size(parts: Any) -> Any:
+        return float(np.real(parts[0])) if kind == "argmin" else np.linalg.norm(parts[-2])
+
+    v, parts = start, evaluated(start)
+    for _ in range(20):
+        *_, residual, matrix = parts
+        try:
+            if kind == "argmin":
+                np.linalg.cholesky(matrix)
+            move = np.linalg.solve(matrix, residual)
+        except np.linalg.LinAlgError:
+            return None
+        promised = residual @ move / 2 if kind == "argmin" else size(parts)
+        after = evaluated(v - move)
+        if not size(parts) - size(after) >= promised / 2 - 1e-15 * abs(size(parts)):
+            return None
+        v, parts = v - move, after
+        if np.max(np.abs(move)) <= 1e-6 * max(1.0, np.max(np.abs(v))):
+            return v
+    return None
 
 
 def _near(kind: Any, evaluated: Any, start: Any) -> Any:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from combdiff.api import Derivation, Program, derivation
 from combdiff.errors import CombdiffError
-from combdiff.ir import Cyclic, Lambda, Range, Space, Var
+from combdiff.ir import Action, Cyclic, Lambda, Range, Space, Var
 from combdiff.page.questions import Question
 from combdiff.printing import latex, text
 from combdiff.testing import largest_errors
@@ -22,10 +23,11 @@ from combdiff.text import TextError, declared_part
 
 TOLERANCE = 1e-6
 BACKENDS = ("numpy", "jax", "torch")
-KINDS: dict[tuple[str, ...], str] = {
-    ("A[i,j] = A[j,i]",): "symmetric",
-    ("A[i,j] = -A[j,i]",): "antisymmetric",
-    ("A[i,j] = conj(A[j,i])",): "hermitian",
+EXCHANGE = Action((1, 0), (False, False))
+KINDS: dict[tuple[Action, ...], str] = {
+    (EXCHANGE,): "symmetric",
+    (replace(EXCHANGE, sign=-1),): "antisymmetric",
+    (replace(EXCHANGE, conjugate=True),): "hermitian",
 }
 Answer = dict[str, Any]
 
@@ -92,7 +94,7 @@ def _parameter(var: Var) -> Answer:
     if not isinstance(space, Space):
         return {"name": var.name, "axes": None, "kind": "function", "complex": False}
     axes = [str(axis.size) if isinstance(axis, Range | Cyclic) else str(axis) for axis in space.axes]
-    kind = KINDS.get(space.symmetry, "; ".join(space.symmetry))
+    kind = KINDS.get(space.generators, "; ".join(space.equations(var.name)))
     return {"name": var.name, "axes": axes, "kind": kind, "complex": space.dtype is complex}
 
 

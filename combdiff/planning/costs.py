@@ -62,15 +62,20 @@ class CostTable:
     has_formulas: bool = True
 
     def __str__(self) -> str:
+        lines = self._lines()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = ["  ".join(map(_padded, line, widths, range(len(line)))) for line in lines]
+        return "\n".join([*(line.rstrip() for line in table), *self._totals()])
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """The cells of the table, its head first."""
         write = (lambda value: str(form_of(value))) if self.open_sizes else "{:,}".format
         head = ("step", "operation", "equation", "shape", "flops", "bytes", "share")
         lines = [head, *(_cells(row, write) for row in self.rows)]
         if self.has_formulas and not self.open_sizes:
             formulas = ["in sizes", *(str(row.flops.form) for row in self.rows)]
             lines = [(*line, formula) for line, formula in zip(lines, formulas, strict=True)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = ["  ".join(map(_padded, line, widths, range(len(line)))) for line in lines]
-        return "\n".join([*(line.rstrip() for line in table), *self._totals()])
+        return lines
 
     def chart(self) -> Picture:
         """The steps as bars by their share of the flops, as an SVG."""
@@ -79,7 +84,10 @@ class CostTable:
         return bars(rows, "flops of each step")
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>{self.chart()}"
+        head, *lines = ("".join(map(_cell, line, range(len(line)))) for line in self._lines())
+        rows = "".join(f"<tr>{line}</tr>" for line in lines)
+        totals = "".join(f"<p>{html.escape(line)}</p>" for line in self._totals())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{totals}{self.chart()}"
 
     def _totals(self) -> list[str]:
         """The last lines: the totals, and the sizes that they hold for."""
@@ -93,9 +101,16 @@ class CostTable:
         return [f"in sizes: {formulas}", *at] if self.has_formulas else at
 
 
+NUMBERS = range(4, 7)  # the columns that stand to the right
+
+
 def _padded(cell: str, width: int, column: int) -> str:
-    """Texts stand to the left, numbers to the right."""
-    return cell.rjust(width) if 4 <= column < 7 else cell.ljust(width)
+    return cell.rjust(width) if column in NUMBERS else cell.ljust(width)
+
+
+def _cell(cell: str, column: int) -> str:
+    side = "right" if column in NUMBERS else "left"
+    return f'<td style="text-align:{side}">{html.escape(cell)}</td>'
 
 
 def _cells(row: CostRow, write: Callable[[int], str]) -> tuple[str, ...]:

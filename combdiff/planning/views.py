@@ -16,10 +16,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
 
-from combdiff.ir import Cyclic, Delta, Domain, IndexGuard, Term, Unequal, Var, Whole, affine, affine_parts
+from combdiff.ir import Cyclic, Delta, Domain, IndexGuard, Space, Term, Unequal, Var, Whole, affine, affine_parts
 from combdiff.planning.extents import extent_form, first_form
-from combdiff.planning.operations import IndexCondition, Position
+from combdiff.planning.operations import IndexCondition, Pattern, Position
 from combdiff.polyhedra import Linear, as_linear
+
+Exchange = tuple[Pattern, bool]  # axes in an order in which an array is the same, or the conjugate of what it was
 
 
 def index_labels(indices: Iterable[Term]) -> tuple[Var, ...]:
@@ -32,6 +34,16 @@ def domain_of(label: Var) -> Domain:
     """The domain of an index variable."""
     assert not isinstance(label.type, Whole), label
     return label.type  # type: ignore[return-value]
+
+
+def exchanges(space: Space, order: Sequence[int]) -> tuple[Exchange, ...]:
+    """What the symmetries of a space exchange in its arrays, whose axes come in that order; nothing comes first."""
+    actions = [action for action in space.group if action.sign == 1 and not any(action.negated)]
+    places = {axis: n for n, axis in enumerate(order)}
+    return tuple(
+        (tuple(places[action.axes[axis]] for axis in order), action.conjugate and space.dtype is complex)
+        for action in actions
+    )
 
 
 def position(index: Term, labels: Sequence[Var], axis: Domain) -> Position:

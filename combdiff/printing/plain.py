@@ -18,20 +18,16 @@ from combdiff.ir import Scalar, Term
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
-    Comparison,
     Derivative,
     Division,
     Doc,
     ElementPower,
     ElementProduct,
     FunctionCall,
-    Iverson,
     Juxtaposition,
     Kronecker,
     Literal,
-    Marked,
     MatrixProduct,
-    Modulo,
     Norm,
     Projected,
     Ranging,
@@ -40,10 +36,8 @@ from combdiff.printing.documents import (
     Scaled,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
-    Transposed,
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
@@ -75,6 +69,7 @@ class _PlainText(Renderer):
     maps_to = "↦"
     quotient_level = Level.PRODUCT
     unequal = "≠"
+    modulo = "mod"
     element_signs = ("⊙", "⊘")
 
     unit = "i"
@@ -243,14 +238,10 @@ class _PlainText(Renderer):
     def norm(self, doc: Norm) -> str:
         return f"‖{self.render(doc.body)}‖{f'_{doc.kind}' if doc.kind else ''}"
 
-    def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
-        if isinstance(doc, Marked):
-            return f"{self.bracket(doc.body, Level.ATOM)}{doc.sign}"
-        if isinstance(doc, Starred):
-            return f"{self.bracket(doc.body, Level.ATOM)}*"
-        map_ = self.bracket(doc.map, Level.ATOM)
-        if isinstance(doc, Transposed):
-            return f"{map_}ᵀ"
+    def mark(self, sign: str) -> str:
+        return sign
+
+    def derivative(self, doc: Derivative, map_: str) -> str:
         index = str(doc.position).translate(SUBSCRIPTS) if doc.position else ""
         return f"{map_}'" if doc.sign == "'" else f"{doc.sign}{index}{map_}"
 
@@ -284,12 +275,5 @@ class _PlainText(Renderer):
         name, size = self.render(doc.name), self.render(doc.size)
         return {"≤": f"|{name}|≤{size}", "mod": f"{name} mod {size}"}.get(doc.sign, f"{name}{doc.sign}{size}")
 
-    def condition(self, doc: Iverson | Comparison | Modulo) -> str:
-        if isinstance(doc, Iverson):
-            return f"[{', '.join(map(self.render, doc.conditions))}]"
-        if isinstance(doc, Modulo):
-            return f"{self.bracket(doc.form, Level.ATOM)} mod {self.render(doc.modulus)}"
-        shown = self.render(doc.sides[0])
-        for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
-            shown += f" {sign} {self.render(side)}"
-        return shown
+    def relation(self, sign: str) -> str:
+        return sign

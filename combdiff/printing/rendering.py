@@ -282,9 +282,21 @@ class Renderer(ABC):
     def norm(self, doc: Norm) -> str:
         """A norm."""
 
-    @abstractmethod
     def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
         """A conjugate, a transpose, an adjoint, an inverse or a derivative."""
+        if isinstance(doc, Derivative):
+            return self.derivative(doc, self.bracket(doc.map, Level.ATOM))
+        if isinstance(doc, Transposed):
+            return self.bracket(doc.map, Level.ATOM) + self.mark("ᵀ")
+        return self.bracket(doc.body, Level.ATOM) + self.mark(doc.sign if isinstance(doc, Marked) else "*")
+
+    @abstractmethod
+    def mark(self, sign: str) -> str:
+        """A sign above and behind: `ᵀ`."""
+
+    @abstractmethod
+    def derivative(self, doc: Derivative, map_: str) -> str:
+        """`∂₁f` or `f'` of a map."""
 
     @abstractmethod
     def big_sum(self, doc: BigSum) -> str:
@@ -332,6 +344,20 @@ class Renderer(ABC):
     def ranging(self, doc: Ranging) -> str:
         """An index with its domain."""
 
-    @abstractmethod
     def condition(self, doc: Iverson | Comparison | Modulo) -> str:
         """Conditions in brackets, or one of their parts."""
+        if isinstance(doc, Iverson):
+            return f"[{', '.join(map(self.render, doc.conditions))}]"
+        if isinstance(doc, Modulo):
+            return f"{self.bracket(doc.form, Level.ATOM)} {self.modulo} {self.render(doc.modulus)}"
+        shown = self.render(doc.sides[0])
+        for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
+            shown += f" {self.relation(sign)} {self.render(side)}"
+        return shown
+
+    modulo: str
+    """What stands between a number and its modulus."""
+
+    @abstractmethod
+    def relation(self, sign: str) -> str:
+        """The sign of a comparison."""

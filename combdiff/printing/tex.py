@@ -18,18 +18,14 @@ from math import pi
 from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term
 from combdiff.printing.documents import (
     BigSum,
-    Comparison,
     Derivative,
     Division,
     Doc,
     ElementPower,
     ElementProduct,
     FunctionCall,
-    Iverson,
     Kronecker,
     Literal,
-    Marked,
-    Modulo,
     Norm,
     Projected,
     Ranging,
@@ -37,10 +33,8 @@ from combdiff.printing.documents import (
     Rounded,
     Scaled,
     Sheet,
-    Starred,
     Subscripted,
     Superscript,
-    Transposed,
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
@@ -98,6 +92,7 @@ class _Latex(Renderer):
     maps_to = r"\mapsto"
     quotient_level = Level.POWER
     unequal = r" \neq "
+    modulo = r"\, \mathrm{mod} \,"
     element_signs = (r"\odot", r"\oslash")
 
     def sheet(self, sheet: Sheet) -> str:
@@ -210,14 +205,10 @@ class _Latex(Renderer):
         kind = f"_{{{doc.kind}}}" if doc.kind else ""
         return rf"\left\Vert {self.render(doc.body)} \right\Vert{kind}"
 
-    def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
-        if isinstance(doc, Marked):
-            return f"{self.bracket(doc.body, Level.ATOM)}^{{{MARKS[doc.sign]}}}"
-        if isinstance(doc, Starred):
-            return f"{self.bracket(doc.body, Level.ATOM)}^{{*}}"
-        map_ = self.bracket(doc.map, Level.ATOM)
-        if isinstance(doc, Transposed):
-            return rf"{map_}^{{\top}}"
+    def mark(self, sign: str) -> str:
+        return f"^{{{MARKS[sign]}}}"
+
+    def derivative(self, doc: Derivative, map_: str) -> str:
         if doc.sign == "'":
             return f"{map_}'"
         index = f"_{{{doc.position}}} " if doc.position else " "
@@ -245,15 +236,8 @@ class _Latex(Renderer):
             return rf"|{name}| \leq {size}"
         return f"{name} {SIGNS.get(doc.sign, doc.sign)} {size}"
 
-    def condition(self, doc: Iverson | Comparison | Modulo) -> str:
-        if isinstance(doc, Iverson):
-            return rf"[{', '.join(map(self.render, doc.conditions))}]"
-        if isinstance(doc, Modulo):
-            return rf"{self.bracket(doc.form, Level.ATOM)} \, \mathrm{{mod}} \, {self.render(doc.modulus)}"
-        shown = self.render(doc.sides[0])
-        for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
-            shown += f" {SIGNS.get(sign, sign)} {self.render(side)}"
-        return shown
+    def relation(self, sign: str) -> str:
+        return SIGNS.get(sign, sign)
 
 
 def _is_word(left: str, right: str) -> bool:

@@ -173,7 +173,7 @@ def _random(var: Var, rng: np.random.Generator, sizes: dict[str, int]) -> Any:
     array: Any = rng.integers(0, SIZE, shape) if space.dtype is int else 0.5 + rng.random(shape)
     if space.dtype is complex:
         array = array + 1j * rng.random(shape)
-    if not space.symmetry:
+    if len(space.group) == 1:
         return array
     plain = Var(var.name, Space(*space.axes, dtype=space.dtype))
     indices = Names(plain).indices(space.axes)

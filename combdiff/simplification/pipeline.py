@@ -74,7 +74,7 @@ from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
-from combdiff.simplification.normal_form.expansion import offers_delta
+from combdiff.simplification.normal_form.expansion import is_patched, offers_delta
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
@@ -449,7 +449,8 @@ def _is_constant(factor: Term, parameters: tuple[Var, ...]) -> bool:
 
 def _is_light(term: Term) -> bool:
     """Whether a value needs no array of its own, or offers a δ to its uses."""
-    if offers_delta(term.body if isinstance(term, Lambda) else term):
+    body = term.body if isinstance(term, Lambda) else term
+    if offers_delta(body) and not is_patched(body):
         return True
     parts = list(subterms(term))
     in_field = is_field(term)

@@ -21,6 +21,7 @@ from combdiff.ir import (
     Scan,
     Space,
     Term,
+    Tuple,
     Var,
     Whole,
     canonical_names,
@@ -47,22 +48,30 @@ def _stable_values(program: Lambda) -> Lambda:
 
 
 def _with_stable_steps(program: Lambda) -> Lambda:
-    """The program with the steps of its scans made stable."""
+    """The program with the steps of its scans made stable: of those that are bound, and of those that are results."""
     bindings, result = split(program.body)
-    if not any(isinstance(value, Scan) for _, value in bindings):
+    results = result.items if isinstance(result, Tuple) else (result,)
+    values = [*(value for _, value in bindings), *results]
+    if not any(isinstance(value, Scan) for value in values):
         return program
     names = Names(program)
     done: dict[Term, Scan] = {}
     kept: list[tuple[Var, Term]] = []
+
+    def steady(value: Term) -> Term:
+        if not isinstance(value, Scan):
+            return value
+        form = canonical_names(value.result(LAST, 0))
+        if form not in done:
+            done[form] = _stable_scan(value, kept, names)
+        return done[form].result(value.kind, value.component)
+
     for var, value in bindings:
-        if isinstance(value, Scan):
-            form = canonical_names(value.result(LAST, 0))
-            if form not in done:
-                done[form] = _stable_scan(value, kept, names)
-            value = done[form].result(value.kind, value.component)
-        kept.append((var, value))
-    changed = any(new is not old for (_, new), (_, old) in zip(kept, bindings, strict=True))
-    return Lambda(program.parameters, share(let(kept, result))) if changed else program
+        kept.append((var, steady(value)))
+    found = tuple(map(steady, results))
+    if all(new is old for new, old in zip([*(value for _, value in kept), *found], values, strict=True)):
+        return program
+    return Lambda(program.parameters, share(let(kept, Tuple(found) if isinstance(result, Tuple) else found[0])))
 
 
 def _stable_scan(scan: Scan, before: Sequence[tuple[Var, Term]], names: Names) -> Scan:

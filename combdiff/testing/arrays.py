@@ -15,7 +15,7 @@ import numpy as np
 
 from combdiff.errors import ArgumentError, shown
 from combdiff.hessians import transform
-from combdiff.ir import Domain, Real, Space, Symmetric, Var, extent, names_in, parse_symmetry
+from combdiff.ir import Domain, Real, Space, Symmetric, Var, extent, names_in
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -38,18 +38,20 @@ def symmetrize(array: Any, space: Space) -> Array:
     return np.asarray(np.rint(mean) if space.dtype is int else mean).astype(space.dtype)
 
 
-def broken_symmetry(array: Any, space: Space, tolerance: float = 1e-9) -> tuple[str, float] | None:
+def broken_symmetry(array: Any, space: Space, tolerance: float = 1e-9, name: str = "A") -> tuple[str, float] | None:
     """The symmetry equation of the Space that the array violates most, with the largest deviation; None if it has all.
+
+    The equation speaks of the array by the `name`.
 
     A deviation counts as one where it exceeds `tolerance` times the largest entry (or 1, if that is larger).
     """
     array = np.asarray(array)
     worst, scale = None, max(1.0, largest(array))
-    for equation in space.symmetry:
-        image = transform(array, parse_symmetry(equation, space.axes, space.dtype), space)
+    for action in space.generators:
+        image = transform(array, action, space)
         deviation = largest(array - image)
         if not deviation <= max(tolerance * scale, worst[1] if worst else 0.0):
-            worst = equation, deviation
+            worst = action.equation(name), deviation
     return worst
 
 
@@ -188,7 +190,7 @@ def _check_argument(parameter: Var, value: Any) -> Any:
     array = np.asarray(value)
     if array.dtype.kind == "c" and space.dtype is not complex:
         raise ArgumentError(f"{parameter.name} is complex, but {space!r} is declared with dtype {space.dtype.__name__}")
-    broken = broken_symmetry(array, space)
+    broken = broken_symmetry(array, space, name=parameter.name)
     if broken:
         raise ArgumentError(
             f"{parameter.name} violates its declared symmetry {broken[0]!r}: "

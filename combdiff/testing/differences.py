@@ -123,7 +123,7 @@ def _check_one(
         raise AssertionError(f"the gradient with respect to {name} has shape {gradient.shape}, not {array.shape}")
     space = next(p.type for p in f.parameters if p.name == name)
     assert isinstance(space, Space)
-    broken = broken_symmetry(gradient, space, tolerance)
+    broken = broken_symmetry(gradient, space, tolerance, name)
     if broken:
         raise AssertionError(
             f"the gradient with respect to {name} is not in its Space: it violates {broken[0]!r} by {broken[1]:.2g}"

@@ -11,7 +11,6 @@ Invariant: the result contains no let and no variable of the inner program.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -156,7 +155,7 @@ def _unify_space(wanted: Space, found: Space, sizes: Sizes, what: str) -> None:
 def _check_symmetry(name: str, wanted: Space, argument: Term) -> None:
     """A parameter handed on must have declared the symmetry that the inner program relies on."""
     if isinstance(argument, Var) and isinstance(argument.type, Space) and not {*wanted.group} <= {*argument.type.group}:
-        equations = [re.sub(r"\w+(?=\[)", name, equation) for equation in wanted.symmetry]  # the letter there is free
+        equations = list(wanted.equations(name))
         raise TypeMismatchError(
             f"the argument {name} must have the symmetry {equations}, which {argument.name} does not declare",
             hint=f"declare {argument.name} with that symmetry",

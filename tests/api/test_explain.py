@@ -105,7 +105,7 @@ def test_the_gradient_of_a_quadratic_form_is_explained() -> None:
 def test_hartree_fock_is_explained_by_the_symmetries_of_its_integrals() -> None:
     found = laws(explained("coulomb"))
     assert "δ meets Σ" in found
-    assert any(law.startswith("J: J[p,q,r,s]") for law in found)
+    assert any(law.startswith("J: J[i,j,k,l] = ") for law in found)
 
 
 @pytest.mark.thorough
@@ -124,6 +124,20 @@ def test_the_symmetry_of_a_binding_is_told_by_its_name() -> None:
 
     found = laws(cd.grad(spread, wrt="U").explain())
     assert any("conj(" in law and law.startswith(("t: ", "t_bar: ")) for law in found), found
+
+
+def test_the_symmetry_of_a_tensor_is_told_by_its_name_whatever_was_written() -> None:
+    told = []
+    for equation in ("S[p,q] = S[q,p]", "W[a,b] = W[b,a]"):  # of equal Spaces, met in one process
+
+        @cd.program
+        def form(K: cd.Space("n", "n", symmetry=[equation]), x: Vector):
+            """One of two."""
+            return cd.sum(lambda i, j: x[i] * K[i, j] * x[j])
+
+        told.append((laws(cd.grad(form, wrt="x").explain()), form.__doc__, repr(form.parameters[0].type)))
+    assert told[0] == told[1]
+    assert "K: K[i,j] = K[j,i]" in told[0][0]
 
 
 def test_html_shows_formulas() -> None:

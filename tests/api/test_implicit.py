@@ -378,6 +378,23 @@ def test_a_root_for_each_index_is_refused_when_it_is_run() -> None:
     assert found.startswith("an equation for y is solved for each index i: that would be a loop")
 
 
+@cd.program
+def far(b: Number):  # type: ignore[valid-type, no-untyped-def]
+    """A root that Newton's steps from b do not come near."""
+    return cd.root(lambda x: cd.arctan(x - 5 * b), like=b)
+
+
+@cd.program
+def well(b: Number):  # type: ignore[valid-type, no-untyped-def]
+    """The minimum to the right of a hill."""
+    return cd.argmin(lambda x: (x**2 - 1) ** 2 + b * x, like=b)
+
+
+def test_where_newtons_steps_go_astray_scipy_searches() -> None:
+    assert far(1.0) == pytest.approx(5.0)
+    assert well(0.1) == pytest.approx(0.9872575)  # the curve bends down where the search starts
+
+
 def test_a_missing_scipy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     real_import = builtins.__import__
 
@@ -387,5 +404,6 @@ def test_a_missing_scipy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return real_import(name, *rest, **named)
 
     monkeypatch.setattr(builtins, "__import__", without_scipy)
-    found = message(cd.UnsupportedError, lambda: cube(1.0, 1.0))
+    assert cube(1.0, 1.0) == pytest.approx(0.6823278)  # Newton's steps go down at once
+    found = message(cd.UnsupportedError, lambda: far(1.0))
     assert found == "roots and minima are found by SciPy, which is not installed — pip install combdiff[implicit]"

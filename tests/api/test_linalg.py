@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import BACKENDS, converted, on
+from measuring import laws_counted
 
 import combdiff as cd
 from combdiff.differentiation.pullback import cotangent_space, pull, push
@@ -23,7 +24,6 @@ from combdiff.ir.terms import Apply, Lambda, Number, Primitive, Term, Var, add, 
 from combdiff.ir.types import type_of
 from combdiff.kernels import for_numpy
 from combdiff.runtime.execution import plan, run
-from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.context import Context
 from combdiff.simplification.egraph.extraction import price
 from combdiff.simplification.egraph.saturation import equivalent, simplify
@@ -222,17 +222,7 @@ def environment(known: Mapping[Var, Term]) -> dict[Var, Any]:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_each_law_fires_on_its_smallest_example_and_keeps_the_value(name: str, monkeypatch: Any) -> None:
-    fired: dict[str, int] = {}
-
-    def counting(egraph: Any, program: str) -> list[Any]:
-        outputs: list[Any] = egraph.run_program(*egraph.parse_program(program))
-        for output in outputs:
-            report = getattr(output, "report", None)
-            for law, matches in report.num_matches_per_rule.items() if report is not None else ():
-                fired[law] = fired.get(law, 0) + matches
-        return outputs
-
-    monkeypatch.setattr(saturation, "run_text", counting)
+    fired = laws_counted(monkeypatch)
     term, known = LAWS[name]
     if name in ("a function of a real matrix is real", "an element of a real matrix"):
         term = add(term, at(Z, d, e))

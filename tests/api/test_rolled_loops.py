@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from known_programs import logistic
 
 import combdiff as cd
 from combdiff.ir import Scan, canonical_names, subterms
@@ -21,16 +22,6 @@ FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthC
 def scans(f: cd.Program) -> int:
     """How many iterations a program has, one for each step that is another one."""
     return len({canonical_names(node.step) for node in subterms(f.term) if isinstance(node, Scan)})
-
-
-def logistic(steps: int) -> cd.Program:
-    @cd.program
-    def logistic(r: Number, x: Number):
-        for _ in range(steps):
-            x = r * x * (1 - x)
-        return x
-
-    return logistic
 
 
 def test_a_loop_prints_and_differentiates_as_a_recurrence_whatever_its_length() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from known_programs import Integrals, coulomb
 from strategies import Case, programs
 
 import combdiff as cd
@@ -30,15 +31,6 @@ from combdiff.testing.arrays import random_arrays
 
 Vector = cd.Space("n")
 Matrix = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])
-Integrals = cd.Space(
-    "N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s]=J[r,s,p,q]", "J[p,q,r,s]=conj(J[q,p,s,r])"]
-)
-Orbitals = cd.Space("N", "Ne", dtype=complex)
-
-
-@cd.program
-def coulomb(J: Integrals, C: Orbitals):
-    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
 
 
 @cd.program

@@ -51,8 +51,9 @@ def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write(path: Path) -> None:
-    """Run a notebook and write its outputs into it."""
+    """Run a notebook and write its outputs into it; its cells get the names that nbformat 4.5 asks for."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
+    notebook["cells"] = [{**cell, "id": f"cell-{n}"} for n, cell in enumerate(notebook["cells"])]
     cells = code_cells(notebook)
     for number, (cell, found) in enumerate(zip(cells, outputs(cells), strict=True), start=1):
         cell.update(outputs=found, execution_count=number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,20 @@ from notebooks import FOLDER, code_cells, outputs
 NEEDS = {"hartree_fock": "pyscf"}
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.name)
+PATHS = pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.name)
+
+
+@PATHS
+@pytest.mark.needs("nbformat")
+def test_a_notebook_is_one_by_the_format(path: Path) -> None:
+    import nbformat
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # missing ids are warned of, and mended silently
+        nbformat.validate(nbformat.read(path, as_version=4))
+
+
+@PATHS
 def test_a_notebook_shows_what_its_cells_give(path: Path) -> None:
     if path.stem in NEEDS:
         pytest.importorskip(NEEDS[path.stem])

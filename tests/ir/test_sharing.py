@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from known_programs import logistic
 from strategies import Case, programs
 
 import combdiff as cd
@@ -303,18 +304,6 @@ def test_sharing_is_deterministic() -> None:
 
 
 # --- numbers that are used again ---------------------------------------------------------------------------------
-
-
-def logistic(steps: int) -> cd.Program:
-    """x ← r x (1 − x), a loop over a number."""
-
-    @cd.program
-    def f(r: cd.Space(), x: cd.Space()):
-        for _ in range(steps):
-            x = r * x * (1 - x)
-        return x
-
-    return f
 
 
 def logistic_elements(steps: int) -> cd.Program:

@@ -135,7 +135,9 @@ def test_costs_as_bars() -> None:
     assert_nothing_overlaps(table.chart())
     assert "n²" in str(table.chart())
     assert "1,000,000" in str(cd.grad(program(WRITTEN[0]), wrt="x").cost(n=1000).chart())
-    assert table._repr_html_().startswith("<pre>step")
+    cells = re.findall("<td[^>]*>([^<]*)</td>", table._repr_html_())
+    assert cells[:8] == ["step", "operation", "equation", "shape", "flops", "bytes", "share", table.rows[0].name]
+    assert len(cells) == 7 * (1 + len(table.rows))
 
 
 def test_zeros_as_blocks(tmp_path: Path) -> None:

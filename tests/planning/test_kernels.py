@@ -23,11 +23,14 @@ HOLED = np.where(np.eye(5, 4, dtype=bool), np.inf, MATRIX)
 BOUNDS = (((1, -1), 0, 0), ((1, 2), 1, 2))  # i ≥ j, i + 2 j + 1 even
 CASES: dict[str, tuple[Any, ...]] = {
     "_gather": (MATRIX, ((1, (2, 0), 1, 1), (-1, (1, 1), 2, 0)), (3, 6)),
+    "_gather of a transpose, turned": (MATRIX, ((6, (0, -2), 1, 0), (-3, (2, 0), 3, 0)), (6, 4)),
+    "_gather of a column, repeated": (MATRIX, ((-1, (0, 1, 0), 2, 0), (2, (0, 0, 0), 1, 0)), (2, 9, 3)),
     "_scatter": (MATRIX, np.array([2, 0, 2, 1, 2]), 3),
     "_running": (MATRIX, 1, -1, np.array([0, 2, 7, -3])),
     "_fold": (MATRIX, -2, 3, 12),
     "_spread": (MATRIX, [0, 1, 0], (5, 4, 5)),
     "_keep": (MATRIX, BOUNDS),
+    "_keep of no multiples": (MATRIX, (((1, 1), -2, -3), ((2, -1), 1, None), ((0, 1), 0, 0))),
     "_part": (MATRIX, (slice(1, None), slice(None, 2))),
     "_magnitude": (MATRIX * 1e200, (0,), 2),
 }
@@ -71,9 +74,17 @@ def double_precision() -> Any:
 @pytest.mark.parametrize(("library", "words"), LIBRARIES)
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_of_the_libraries(name: str, library: str, words: str) -> None:
-    found = getattr(kernels(library), name)(*given(importlib.import_module(words), CASES[name]))
-    expected = getattr(reference, name)(*CASES[name])
+    kernel = name.split()[0]
+    found = getattr(kernels(library), kernel)(*given(importlib.import_module(words), CASES[name]))
+    expected = getattr(reference, kernel)(*CASES[name])
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("matrix", [MATRIX[:4], np.stack([MATRIX[:2, :2], np.ones((2, 2))])])
+def test_adjugates_on_jax_by_one_factorisation(matrix: Any) -> None:
+    """The determinant times the inverse where no matrix of a stack is singular."""
+    found = kernels("jax")._det_times_inverse(*given(importlib.import_module("jax.numpy"), (matrix,)))
+    np.testing.assert_allclose(np.asarray(found), reference._det_times_inverse(matrix), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize(("library", "words"), LIBRARIES)

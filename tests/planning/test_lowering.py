@@ -24,6 +24,7 @@ from combdiff.planning.plan import cost, peak
 from combdiff.planning.planning import make_plan
 from combdiff.planning.search import EXACT, trees
 from combdiff.runtime.execution import find_paths, plan, run, source
+from combdiff.testing import random_array
 
 RNG = np.random.default_rng(7)
 MANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
@@ -105,6 +106,33 @@ def test_layout_of_arguments_does_not_matter(case: Case) -> None:
     arrays = list(case.environment.values())
     strange = [np.repeat(np.asarray(a)[..., None], 2, -1)[..., 0].copy(order="F") for a in arrays]
     np.testing.assert_allclose(run(case.term, strange, case.sizes), run(case.term, arrays, case.sizes), atol=1e-9)
+
+
+# --- symmetries ----------------------------------------------------------------------------------------------------
+
+EQUATIONS = ["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = J[q,p,r,s]", "J[p,q,r,s] = conj(J[q,p,s,r])", "D[r,s] = D[s,r]"]
+EQUATIONS += ["D[r,s] = conj(D[s,r])", "J[p,q,r,s] = J[q,r,s,p]", "J[p,q,r,s] = J[p,r,q,s]"]
+
+
+@MANY
+@given(st.data(), st.sets(st.sampled_from(EQUATIONS)))
+def test_a_contraction_is_done_once_up_to_the_symmetries_of_its_operands(
+    data: st.DataObject, equations: set[str]
+) -> None:
+    own = {letter: sorted(e for e in equations if e[0] == letter) for letter in "JD"}
+    four, two = Space(*"NNNN", dtype=complex, symmetry=own["J"]), Space("N", "N", dtype=complex, symmetry=own["D"])
+    J, D = Var("J", four), Var("D", two)
+    p, q, r, s = (index(letter) for letter in "pqrs")
+
+    def read(array: Var, space: Space, *at_indices: Term) -> Term:
+        action = data.draw(st.sampled_from(space.group))
+        element = at(array, *(at_indices[axis] for axis in action.axes))
+        return conj(element) if action.conjugate else element
+
+    once, again = (Lambda((p, q), total((r, s), mul(read(J, four, p, q, r, s), read(D, two, r, s)))) for _ in range(2))
+    program = Lambda((J, D), Tuple((once, again)))
+    same(program, [random_array(space, RNG, {"N": 3}) for space in (four, two)], N=3)
+    assert sum(isinstance(step.operation, Contract) for step in plan(program, {"N": 3}).steps) == 1
 
 
 # --- affine accesses -----------------------------------------------------------------------------------------------

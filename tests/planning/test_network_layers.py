@@ -5,35 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hessians import network
+from hessians import network, network_on
 
 import combdiff as cd
 from combdiff.hessians.newton import expanded
 
 DEPTH, N, BATCH = 10, 3, 4
-Square, Rows = cd.Space("n", "n"), cd.Space("b", "n")
+Rows = cd.Space("b", "n")
 
 
-@cd.program
-def batch(
-    W1: Square,
-    W2: Square,
-    W3: Square,
-    W4: Square,
-    W5: Square,
-    W6: Square,
-    W7: Square,
-    W8: Square,
-    W9: Square,
-    W10: Square,
-    X: Rows,
-    Y: Rows,
-):
-    H = X
-    for W in (W1, W2, W3, W4, W5, W6, W7, W8, W9):
-        H = cd.relu(H @ W.T)
-    Z = H @ W10.T
-    return cd.log(np.exp(Z).sum(axis=1)).sum() - (Y * Z).sum()
+batch = network_on(Rows)
 
 
 def loss(*arrays: Any) -> Any:

@@ -137,3 +137,32 @@ def test_what_repeats_and_pools_is_reshaped(backend: str) -> None:
         cd.testing.check_grad(repeated, "y", x=x, y=y)
         assert "masked contract" not in {row.operation for row in cd.program(twice).cost().rows}
     np.testing.assert_allclose(both(library.asarray(x), library.asarray(y))[0], value, rtol=1e-5)
+
+
+def test_an_axis_is_split_by_a_reshape() -> None:
+    @cd.program
+    def pooled(x: cd.Space(3, 12)):
+        return (x.reshape(3, 4, 3) ** 2).sum(axis=-1)
+
+    @cd.program
+    def backwards(x: cd.Space(14, 2)):
+        return cd.tensor(lambda k, i, j: x[3 * i - j + 3, k], k=2, i=4, j=3)
+
+    x = np.arange(36.0).reshape(3, 12)
+    assert ".reshape(3, 4, 3)" in pooled.source()
+    np.testing.assert_array_equal(pooled(x), (x.reshape(3, 4, 3) ** 2).sum(-1))
+    y = np.arange(28.0).reshape(14, 2)
+    expected = np.array([[[y[3 * i - j + 3, k] for j in range(3)] for i in range(4)] for k in range(2)])
+    assert "x[1:13, :].reshape(4, 3, 2)[:, ::-1, :]" in backwards.source()
+    np.testing.assert_array_equal(backwards(y), expected)
+    np.testing.assert_array_equal(backwards(y[:, ::-1]), expected[::-1])
+
+
+def test_what_is_chosen_by_the_smallest_stays_in_one_loop() -> None:
+    @cd.program
+    def nearest(c: cd.Space("k", "d"), p: cd.Space("n", "d")):
+        return ((p[:, None, :] - c[None, :, :]) ** 2).sum(-1).min(axis=1).sum()
+
+    source = cd.value_and_grad(nearest, "c").source(k=10, d=8, n=5000)
+    assert source.count("for start in") == 1
+    assert "np.empty" not in source  # nothing of the size of all differences is kept

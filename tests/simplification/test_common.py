@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from known_programs import coulomb, hartree_fock
 
 import combdiff as cd
 from combdiff.ir import interpreter as reference
@@ -14,22 +15,6 @@ from combdiff.printing.plain import text
 from combdiff.simplification.normal_form.common_subnetworks import bind_common
 from combdiff.testing.arrays import random_arrays
 from combdiff.testing.differences import finite_difference_gradient
-
-ERI = cd.Space("N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])
-Core = cd.Space("N", "N", dtype=complex, symmetry=["h[p,q] = conj(h[q,p])"])
-Orbitals = cd.Space("N", "Ne", dtype=complex)
-
-
-@cd.program
-def coulomb(J: ERI, C: Orbitals):
-    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
-
-
-@cd.program
-def energy(h: Core, J: ERI, C: Orbitals):
-    core = cd.sum(lambda i, p, q: cd.conj(C[p, i]) * h[p, q] * C[q, i])
-    exchange = cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, j] * cd.conj(C[r, j]) * C[s, i] * J[p, q, r, s])
-    return 2 * core + 2 * coulomb(J, C) - exchange
 
 
 @cd.program
@@ -70,7 +55,7 @@ def flat(
 
 CASES = [
     (coulomb, "C", {"N": 3, "Ne": 2}),
-    (energy, "C", {"N": 2, "Ne": 2}),
+    (hartree_fock, "C", {"N": 2, "Ne": 2}),
     (form, "x", {"n": 3}),
     (hermitian, "z", {"n": 3}),
     (cubic, "x", {"n": 3}),
@@ -107,8 +92,8 @@ def test_energy_and_gradient_of_hartree_fock_share_the_density_and_the_fock_matr
 @pytest.mark.parametrize(
     ("program", "wrt", "tensor", "times"),
     [
-        (energy, "C", "J[", 2),
-        (energy, "C", "h[", 2),
+        (hartree_fock, "C", "J[", 2),
+        (hartree_fock, "C", "h[", 2),
         (form, "x", "A[", 1),
         (hermitian, "z", "H[", 1),
         (flat, "U", "S[", 1),
@@ -119,7 +104,7 @@ def test_a_tensor_is_read_once_for_all_results(program: Any, wrt: str, tensor: s
 
 
 def test_a_program_with_one_result_stays_as_it_is() -> None:
-    body = cd.grad(energy, wrt="C").term.body
+    body = cd.grad(hartree_fock, wrt="C").term.body
     assert bind_common(body) is body
 
 

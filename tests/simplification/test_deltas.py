@@ -129,3 +129,18 @@ def test_bundle_adjustment_is_derived_as_by_hand() -> None:
 
 def test_the_entropy_of_two_axes() -> None:
     assert str(cd.grad(entropy)) == "a ↦ (d, e) ↦ 1/2 (1 + log(1/2 (1 + a[d,e])))"
+
+
+@cd.program
+def reflected(x: cd.Space("m", 3), y: cd.Space("m", 3)):
+    """A tensor with pieces of its own at some positions, read in products and at a number."""
+    turned = cd.tanh(x[:, :1]) * y + np.cross(x, y)
+    return ((turned / turned[:, 2:]) ** 2).sum()
+
+
+def test_a_tensor_of_which_some_positions_have_a_piece_more_keeps_its_name() -> None:
+    gradient = cd.grad(reflected, ("x", "y"))
+    assert str(gradient).count("turned[") > 4
+    assert len(str(gradient)) < 1000  # multiplied out it has 1300
+    rng = np.random.default_rng(0)
+    cd.testing.check_grad(reflected, ("x", "y"), x=rng.normal(size=(4, 3)), y=rng.normal(size=(4, 3)))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from measuring import laws_counted
 from strategies import Case, programs
 
 import combdiff as cd
@@ -21,7 +22,7 @@ from combdiff.ir.domains import Cyclic, Function, Range, Space, Symmetric
 from combdiff.ir.indices import Delta, affine, delta, indicator, unequal
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.let_form import share, split
-from combdiff.ir.primitives import function, power, square
+from combdiff.ir.primitives import power, square
 from combdiff.ir.relations import Relation, relation
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import (
@@ -149,18 +150,7 @@ def law_names() -> list[str]:
 @pytest.fixture
 def fired(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """How often each law has matched since the test began."""
-    found: dict[str, int] = {}
-
-    def run(egraph: Any, program: str) -> list[Any]:
-        outputs: list[Any] = egraph.run_program(*egraph.parse_program(program))
-        for output in outputs:
-            report = getattr(output, "report", None)
-            for name, matches in report.num_matches_per_rule.items() if report is not None else ():
-                found[name] = found.get(name, 0) + matches
-        return outputs
-
-    monkeypatch.setattr(saturation, "run_text", run)
-    return found
+    return laws_counted(monkeypatch)
 
 
 def _delta_in(inner: Term) -> Term:
@@ -689,68 +679,6 @@ def test_rule_errors_reach_the_transforms(tmp_path: Path) -> None:
 
 
 # --- extraction ----------------------------------------------------------------------------------------------------
-
-
-def cheapest(classes: Any, class_: Any, extractor: Extractor, depth: int) -> set[Term]:
-    """Every term of a class down to a depth: exhaustive search."""
-    found: set[Term] = set()
-    if depth == 0:
-        return found
-    for name, payload in classes.values.get(class_, ()):
-        if name in ("At", "Num", "Float", "Opaque", "Delta", "Where"):
-            found.update(extractor._terms(name, payload))
-            continue
-        children = {"Conj": lambda p: (p,), "Scale": lambda p: (p[2],), "Fn": lambda p: p[1]}.get(name, tuple)(payload)
-        if name == "Sum":
-            continue
-        options: list[tuple[Term, ...]] = [()]
-        for child in children:
-            below = cheapest(classes, child, extractor, depth - 1)
-            options = [(*option, one) for option in options for one in below][:20000]
-        found.update(_built(name, payload, option) for option in options)
-    return found
-
-
-def _built(name: str, payload: Any, parts: tuple[Term, ...]) -> Term:
-    match name:
-        case "Conj":
-            return conj(parts[0])
-        case "Scale":
-            return mul(Number(payload[0], payload[1]), parts[0])
-        case "Fn":
-            return function(payload[0], *parts)
-        case "Prod":
-            return mul(*parts)
-    return add(*parts)
-
-
-TINY = {
-    "square and power": add(mul(r, r), power(r, Number(2))),
-    "conjugates": mul(conj(fn("exp", c)), fn("exp", conj(c))),
-    "multiples": mul(Number(2), fn("power", mul(Number(2), r), Number(-1))),
-    "roots": mul(fn("sqrt", r), fn("sqrt", r), s),
-    "reciprocals": mul(r, fn("power", mul(Number(2), r), Number(-1)), s),
-}
-
-
-@pytest.mark.parametrize("name", TINY)
-def test_extraction_finds_the_cheapest_of_a_tiny_egraph(name: str) -> None:
-    """No term that an exhaustive walk of the e-graph finds costs less than the one extracted."""
-    codec = Codec()
-    with saturation.session(()) as egraph:
-        parts, start = codec.written(TINY[name])
-        saturation.run_text(egraph, codec.tensor_laws())
-        saturation.run_text(egraph, f"{parts}\n(let $root {start})")
-        for _ in range(2):
-            saturation.run_text(egraph, STEP)
-        classes = read(egraph, codec)
-        root = egraph.lookup_function("$root", [])
-        extractor = Extractor(classes, codec)
-        every = cheapest(classes, root, extractor, 5)
-    best = extractor.best[root]
-    assert len(every) > 1
-    assert min(cost(term) for term in every) >= best[0]
-    assert value(best[1]) == pytest.approx(value(TINY[name]))
 
 
 @settings(max_examples=12, **GIVEN)

@@ -21,7 +21,7 @@ x, y = Var("x", Space("n")), Var("y", Space("n"))
 z = Var("z", Space("n", dtype=complex))
 A = Var("A", Space("n", "n", symmetry=["A[i,j] = A[j,i]"]))
 B = Var("B", Space("n", "n"))
-r, s = Var("r", Space()), Var("s", Space())
+r, s, c = Var("r", Space()), Var("s", Space()), Var("c", Space(dtype=complex))
 
 
 def at(tensor: Var, *indices: Term) -> Term:
@@ -44,6 +44,10 @@ TERMS = [
     total((i,), mul(at(x, i), add(at(x, i), at(y, i)))),
     mul(total((i,), at(x, i)), total((j,), at(x, j))),
     power(function("exp", mul(r, s)), Number(2)),
+    add(mul(r, r), power(r, Number(2))),
+    mul(conj(function("exp", c)), function("exp", conj(c))),
+    mul(Number(2), power(mul(Number(2), r), Number(-1))),
+    mul(r, power(mul(Number(2), r), Number(-1)), s),
 ]
 MOST = 4000  # terms of one class
 

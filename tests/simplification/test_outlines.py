@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from known_programs import logistic
 
 import combdiff as cd
 from combdiff.api import transforms
@@ -15,16 +16,6 @@ from combdiff.simplification import canonical, outline
 from combdiff.testing.arrays import random_arrays
 
 Matrix = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])
-
-
-def logistic(steps: int) -> cd.Program:
-    @cd.program
-    def last(r: cd.Space(), x: cd.Space()):
-        for _ in range(steps):
-            x = r * x * (1 - x)
-        return x
-
-    return last
 
 
 @cd.program

@@ -273,3 +273,22 @@ def test_signs_by_form(name: str) -> None:
     term = f.term.body
     found = "positive" if is_positive(term) else "not negative" if is_nonnegative(term) else "unknown"
     assert found == expected
+
+
+def test_steps_of_scans_that_are_results() -> None:
+    """As a result of the program, as one of two, and within another value."""
+
+    def carried(x: cd.Space("n"), y: cd.Space("T", "n")):
+        return cd.scan(lambda state, v: (v * cd.softmax(state), state), x, y)
+
+    x, y = np.array([1e3, 1e3, 0.0]), np.ones((1, 3))
+    last = np.array([0.5, 0.5, 0.0])
+    for program, expected in (
+        (lambda x, y: carried(x, y)[0], last),
+        (carried, (last, x[None])),
+        (lambda x, y: 2 * carried(x, y)[0], 2 * last),
+    ):
+        program.__annotations__ = carried.__annotations__
+        found = cd.program(program)(x, y)
+        for one, other in zip(found, expected, strict=True):
+            finite(one, other)

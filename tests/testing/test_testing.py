@@ -134,9 +134,9 @@ def test_symmetrize_is_the_projection(rng: np.random.Generator) -> None:
 
 
 def test_broken_symmetry_names_the_worst_equation() -> None:
-    space = Space("N", "N", dtype=complex, symmetry=["A[i,j] = A[j,i]", "A[i,j] = conj(A[j,i])"])
+    space = Space("N", "N", dtype=complex, symmetry=["S[i,j] = S[j,i]", "S[i,j] = conj(S[i,j])"])
     assert broken_symmetry(np.array([[0, 1], [1, 0]]), space) is None
-    assert broken_symmetry(np.array([[0, 1j], [1j, 0]]), space) == ("A[i,j] = conj(A[j,i])", 2.0)
+    assert broken_symmetry(np.array([[0, 1j], [1j, 0]]), space, name="B") == ("B[i,j] = conj(B[i,j])", 2.0)
     assert broken_symmetry(np.array([[0, 3], [0, 0]]), space) == ("A[i,j] = A[j,i]", 3.0)
     assert broken_symmetry(np.array([[0, 1e-12], [0, 0]]), space) is None
 
@@ -169,7 +169,7 @@ def test_messages_for_shapes(arrays: dict[str, tuple[int, ...]], message: str) -
         (
             HERMITIAN,
             np.array([[1, 2j], [2j, 0]]),
-            "x violates its declared symmetry 'H[i,j] = conj(H[j,i])': the two sides differ by up to 4\n"
+            "x violates its declared symmetry 'x[i,j] = conj(x[j,i])': the two sides differ by up to 4\n"
             "  hint: cd.testing.tensors(space, …) and cd.testing.symmetrize(array, space) make arrays that have it",
         ),
     ],

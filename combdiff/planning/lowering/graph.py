@@ -5,15 +5,18 @@
 
 A `LabelledStep` is a step with a label on each axis and perhaps a conjugation still to be done. Conjugations travel
 outwards: conj(a)·conj(b) is conj(a·b), and of conj(a)·b the smaller operand is conjugated, so that the same
-contraction is found from either side.
+contraction is found from either side. Symmetries are used in the same way: a step knows in which orders of its axes,
+conjugated or not, it is the same array. An argument has the symmetries that were declared, and a contraction those that
+exchange what it is made of: D above is its own adjoint, as C takes the place of conj(C).
 
 Invariant: steps only refer to earlier steps, and no two steps are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice, product
 from math import prod
 
 from combdiff.ir import OPPOSITES, Domain, Term, Var, extent, join
@@ -37,9 +40,11 @@ from combdiff.planning.operations import (
     Step,
 )
 from combdiff.planning.search import trees
-from combdiff.planning.views import domain_of, index_labels, position
+from combdiff.planning.views import Exchange, domain_of, index_labels, position
 from combdiff.records import dataclass
 
+_Form = tuple[tuple[int, ...], Contract, bool, tuple[Var, ...]]  # operands, operation, whether conjugated, labels
+MOST = 1024  # pairs of readings of two operands that are compared
 # Functions that give a number for every number, without overflow: whatever a masked-out element holds is harmless.
 TOTAL = frozenset(
     {
@@ -66,8 +71,10 @@ class Graph:
         self.sizes = dict(sizes)
         self.find_paths = find_paths
         self.steps: list[Step] = []
+        self.exchanges: list[tuple[Exchange, ...]] = []  # of each step
         self.unsafe: list[bool] = []  # may be infinite or nan at finite arguments
         self.networks: list[tuple[frozenset[int], ...]] = []  # per network, the contractions of each alternative
+        self._contracted: dict[tuple[object, ...], tuple[int, Pattern, bool]] = {}  # by the form that was asked for
         self._known: dict[tuple[Operation, tuple[int, ...], tuple[Domain, ...]], int] = {}
 
     # --- single steps
@@ -79,6 +86,9 @@ class Graph:
         if key not in self._known:
             self._known[key] = len(self.steps)
             self.steps.append(Step(operation, operands, axes, kind))
+            self.exchanges.append(((tuple(range(len(axes))), False),))
+            if operation == ConjugateElements():
+                self.exchanges[-1] = self.exchanges[operands[0]]
             partial = isinstance(operation, ElementwiseStep) and operation.name not in TOTAL
             total = isinstance(operation, ElementwiseStep) and operation.name in (*OPPOSITES, "truth", "counted")
             self.unsafe.append(not total and (partial or any(self.unsafe[n] for n in operands)))
@@ -103,28 +113,8 @@ class Graph:
         """The conjugate, to be done when needed."""
         if self.kind(value) is not complex:
             return value
-        if value.conj:
-            return replace(value, conj=False)
-        return self._mirrored(value) or replace(value, conj=True)
-
-    def _mirrored(self, value: LabelledStep) -> LabelledStep | None:
-        """The conjugate of Σ a·conj(a) where that is the same contraction with labels exchanged, as in C·C†."""
-        step = self.steps[value.step]
-        if not isinstance(step.operation, Contract):
-            return None
-        left, right = step.operands
-        if not (self._conjugates(left, right) or self._conjugates(right, left)):
-            return None
-        axes = self.steps[left].axes
-        names = dict(zip(step.operation.out, value.labels, strict=True))
-        names = {n: Var(f"#{n}", axis) for n, axis in zip(step.operation.left, axes, strict=True)} | names
-        first = LabelledStep(right, tuple(names[n] for n in step.operation.left))
-        second = LabelledStep(left, tuple(names[n] for n in step.operation.right))
-        mirrored = self.contract(first, second, frozenset(value.labels))
-        return mirrored if mirrored.step == value.step else None
-
-    def _conjugates(self, step: int, other: int) -> bool:
-        return self.steps[step].operation == ConjugateElements() and self.steps[step].operands == (other,)
+        flipped = replace(value, conj=not value.conj)
+        return next((one for one in self._readings(flipped) if not one.conj), flipped)
 
     def plain(self, value: LabelledStep) -> LabelledStep:
         """The same with the conjugation done."""
@@ -177,11 +167,16 @@ class Graph:
 
     def arrange(self, value: LabelledStep, labels: Sequence[Var]) -> LabelledStep:
         """The value, conjugated if need be, with axes in that order; labels it lacks become broadcast axes."""
-        value = self.plain(value)
+        value = self._in_order(self.plain(value), labels)
         order = tuple(value.labels.index(label) if label in value.labels else None for label in labels)
         if order == tuple(range(len(value.labels))):
             return value
         return self.labelled(Arrange(order), (value,), labels, self.kind(value))
+
+    def _in_order(self, value: LabelledStep, labels: Sequence[Var]) -> LabelledStep:
+        """The value by the symmetry that has its labels most in that order."""
+        readings = (one for one in self._readings(value) if one.conj is value.conj)
+        return min(readings, key=lambda one: [labels.index(x) if x in labels else len(labels) for x in one.labels])
 
     def broadcast(
         self, make: Callable[[tuple[Pattern, ...]], Operation], values: Iterable[LabelledStep], kind: type
@@ -190,6 +185,7 @@ class Graph:
         operands = tuple(self.plain(value) for value in values)
         largest = max(operands, key=lambda value: len(value.labels))
         labels = tuple(dict.fromkeys([*largest.labels, *(x for value in operands for x in value.labels)]))
+        operands = tuple(self._in_order(value, labels) for value in operands)
         patterns = tuple(tuple(labels.index(x) for x in value.labels) for value in operands)
         return self.labelled(make(patterns), operands, labels, kind)
 
@@ -237,25 +233,57 @@ class Graph:
 
     def contract(self, a: LabelledStep, b: LabelledStep, kept: frozenset[Var]) -> LabelledStep:
         """Σ a·b over the labels not kept, each of which is in both."""
-        a, b, conj = self._conjugations(a, b)
-        labels, operation, operands = min(
-            (_canonical(a, b, kept), _canonical(b, a, kept)),
-            key=lambda form: (tuple(value.step for value in form[2]), form[1].left, form[1].right, form[1].out),
-        )
-        result = self.labelled(operation, operands, labels, self.kind(a, b))
-        return self.conjugate(result) if conj else result
+        *asked, labels = _form(a, b, kept, a.conj)
+        key = (*asked, b.conj)
+        if key not in self._contracted:
+            found = self._contract(a, b, kept)
+            self._contracted[key] = found.step, tuple(labels.index(label) for label in found.labels), found.conj
+        step, order, conj = self._contracted[key]
+        return LabelledStep(step, tuple(labels[n] for n in order), conj)
 
-    def _conjugations(self, a: LabelledStep, b: LabelledStep) -> tuple[LabelledStep, LabelledStep, bool]:
-        """The operands with conjugations done, and whether the result is to be conjugated."""
-        if not a.conj and not b.conj:
-            return a, b, False
-        real = [value for value in (a, b) if self.kind(value) is not complex]
-        if (a.conj and b.conj) or real:
-            return replace(a, conj=False), replace(b, conj=False), True
-        smaller = min((a, b), key=lambda value: (self.size(value), value.step))
-        if smaller.conj:
-            return self.plain(a), self.plain(b), False
-        return self.plain(self.conjugate(a)), self.plain(self.conjugate(b)), True
+    def _contract(self, a: LabelledStep, b: LabelledStep, kept: frozenset[Var]) -> LabelledStep:
+        forms = list(self._forms(a, b, kept))
+        if not forms:
+            return self._half_conjugated(a, b, kept)
+        steps, operation, conj, labels = min(forms, key=lambda form: _order(*form[:3]))
+        emitted = len(self.steps)
+        step = self.emit(operation, steps, map(domain_of, labels), self.kind(a, b))
+        if step == emitted:
+            equal = (form for form in forms if form[:2] == (steps, operation))
+            found = ((tuple(labels.index(x) for x in other), flag is not conj) for _, _, flag, other in equal)
+            self.exchanges[step] = tuple(dict.fromkeys(found))
+        return LabelledStep(step, labels, conj)
+
+    def _forms(self, a: LabelledStep, b: LabelledStep, kept: frozenset[Var]) -> Iterator[_Form]:
+        """The contraction in each of the ways that the symmetries of the operands allow, the given one first.
+
+        None has an operand whose conjugate is yet to be made: both are read as they are, or the whole is conjugated.
+        """
+        for left, right in islice(product(self._readings(a), self._readings(b)), MOST):
+            for one, other in ((left, right), *self._exchanged(left, right)):
+                flags = {value.conj for value in (one, other) if self.kind(value) is complex}
+                if len(flags) < 2:
+                    yield _form(one, other, kept, any(flags))
+                    yield _form(other, one, kept, any(flags))
+
+    def _readings(self, value: LabelledStep) -> Iterator[LabelledStep]:
+        """The same value by each symmetry of its step."""
+        for axes, conj in self.exchanges[value.step]:
+            yield LabelledStep(value.step, tuple(value.labels[axis] for axis in axes), value.conj is not conj)
+
+    def _exchanged(self, a: LabelledStep, b: LabelledStep) -> Iterator[tuple[LabelledStep, LabelledStep]]:
+        """Of two steps that are each other's conjugate, each read as the conjugate of the other."""
+        if self._conjugates(a.step, b.step) or self._conjugates(b.step, a.step):
+            yield LabelledStep(b.step, a.labels, not a.conj), LabelledStep(a.step, b.labels, not b.conj)
+
+    def _conjugates(self, step: int, other: int) -> bool:
+        return self.steps[step].operation == ConjugateElements() and self.steps[step].operands == (other,)
+
+    def _half_conjugated(self, a: LabelledStep, b: LabelledStep, kept: frozenset[Var]) -> LabelledStep:
+        """The contraction of which one operand is to be conjugated: done is the conjugate of the smaller one."""
+        if min((a, b), key=lambda value: (self.size(value), value.step)).conj:
+            return self.contract(self.plain(a), self.plain(b), kept)
+        return self.conjugate(self.contract(self.plain(self.conjugate(a)), self.plain(self.conjugate(b)), kept))
 
 
 @dataclass
@@ -309,9 +337,7 @@ def _composed(
     return tuple(found)
 
 
-def _canonical(
-    a: LabelledStep, b: LabelledStep, kept: frozenset[Var]
-) -> tuple[list[Var], Contract, tuple[LabelledStep, LabelledStep]]:
+def _form(a: LabelledStep, b: LabelledStep, kept: frozenset[Var], conj: bool) -> _Form:
     """The contraction of a with b in that order: labels numbered as they occur, the natural order of the result."""
     labels = list(dict.fromkeys((*a.labels, *b.labels)))
     number = {label: n for n, label in enumerate(labels)}
@@ -322,4 +348,10 @@ def _canonical(
         out = [x for x in shared if x in kept]
         out += [x for x in labels if x not in shared]
     left, right, result = (tuple(number[x] for x in group) for group in (a.labels, b.labels, out))
-    return out, Contract(left, right, result), (a, b)
+    return (a.step, b.step), Contract(left, right, result), conj, tuple(out)
+
+
+def _order(steps: tuple[int, ...], form: Contract, conj: bool) -> tuple[object, ...]:
+    """Of equal contractions the least stands for all: one that sums over the last axes of its operands, if one does."""
+    summed = tuple(tuple(label not in form.out for label in pattern) for pattern in (form.left, form.right))
+    return steps, summed, form.left, form.right, form.out, conj

@@ -96,7 +96,7 @@ from combdiff.planning.operations import (
     SolveEquation,
 )
 from combdiff.planning.operations import Read as ReadStep
-from combdiff.planning.views import domain_of
+from combdiff.planning.views import domain_of, exchanges
 from combdiff.simplification import on_diagonals
 
 _TWO = Number(2)
@@ -194,6 +194,7 @@ class Lowering:
         order = self.orders.get(name) if isinstance(operation, Parameter) else None
         order = order or range(type_.order)
         step = self.graph.emit(operation, operands, [type_.axes[axis] for axis in order], type_.dtype)
+        self.graph.exchanges[step] = exchanges(type_, order)
         labels = tuple(Var(f"#{name}.{step}.{n}", axis) for n, axis in enumerate(type_.axes))
         return LabelledStep(step, tuple(labels[axis] for axis in order)), labels
 

@@ -124,6 +124,8 @@ class Contract(Operation):
         left, right = operands
         if not words.dialect.mixes_kinds:
             left, right = (words.as_kind(m, text, step.kind) for m, text in zip(step.operands, operands, strict=True))
+        if words.dialect.fuses_sums and self.batch and not (self.left_only or self.right_only):
+            return self._summed_product(words, left, right)
         if self.kernel == "einsum" or words.dialect.prefers_einsum(len(self.left), len(self.right)):
             return words.dialect.contraction(*_einsum_operands(self, left, right))
         if stack := stack_of(self) if self.in_place else None:
@@ -139,6 +141,14 @@ class Contract(Operation):
             return None
         return f"multiply({', '.join(words.aligned(operands, self._places, len(step.axes)))})"
 
+    def _summed_product(self, words: Words, left: str, right: str) -> str:
+        """The sum of a product of operands that have the same labels."""
+        right = words.dialect.transposed(right, [self.right.index(label) for label in self.left])
+        axes = [axis for axis, label in enumerate(self.left) if label in self.summed]
+        kept = [label for label in self.left if label not in self.summed]
+        text = f"({left} * {right}).sum({axes[0] if len(axes) == 1 else tuple(axes)})"
+        return words.dialect.transposed(text, [kept.index(label) for label in self.out])
+
     def _matrix_product(self, words: Words, step: Step, left: str, right: str) -> str:
         """The operands as stacks of matrices, multiplied; the product with the axes of the result."""
         axes = [words.axes[m] for m in step.operands]
@@ -146,6 +156,9 @@ class Contract(Operation):
         op = self
         if not op.batch and not op.left_only and op.right[-len(op.summed) :] == op.summed:
             left, right = right, left  # vector times transposed matrix: rather matrix times vector
+            op = Contract(op.right, op.left, op.out)
+        if words.dialect.vectors_first and not op.right_only and op.left[-len(op.summed) :] != op.summed:
+            left, right = right, left  # no transposed matrix: rather vector times matrix
             op = Contract(op.right, op.left, op.out)
         left = _matrix(words, left, op.left, domains, (op.batch, op.left_only, op.summed))
         right = _matrix(words, right, op.right, domains, (op.batch, op.summed, op.right_only))

@@ -7,7 +7,15 @@ from math import prod
 
 from combdiff.ir import MATRIX_TABLE
 from combdiff.kernels import GRAM_BLOCK, GRAM_SMALL
-from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Occurrence, Operation, PartialResult, Step
+from combdiff.planning.operations.operation import (
+    BUFFER,
+    ITEM_BYTES,
+    Labels,
+    Occurrence,
+    Operation,
+    PartialResult,
+    Step,
+)
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
@@ -29,6 +37,8 @@ HELD: dict[str, tuple[float, int]] = {
     "expm": (8, 0),
 }
 
+FOLDS = ("amax", "amin", "amax_ties", "amin_ties", "prod")  # a number of each matrix, whatever its axes are
+
 
 @dataclass(frozen=True)
 class MatrixFunctionStep(Operation):
@@ -40,6 +50,13 @@ class MatrixFunctionStep(Operation):
     def title(self) -> str:
         """Its name."""
         return self.name
+
+    def labels(self, step: Step) -> Labels | None:
+        """Those of the stack, of what folds a matrix; a decomposition of LAPACK's is no element-wise step."""
+        if self.name not in FOLDS:
+            return None
+        stack = tuple(range(len(step.axes)))
+        return Labels(((*stack, len(stack), len(stack) + 1),), stack, frozenset((len(stack), len(stack) + 1)))
 
     def flops(self, at: Occurrence) -> int:
         """A share of n³ for each matrix."""

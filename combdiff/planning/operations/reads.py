@@ -110,6 +110,8 @@ class Read(View):
         if None not in items and sorted(labels) == list(range(len(step.axes))):
             sliced = words.dialect.indexed(operand, [item or "" for item in items])
             return words.dialect.transposed(sliced, [labels.index(n) for n in range(len(labels))])
+        if text := _split(words, self.positions, operand, source, step):
+            return text
         if words.dialect.indexes and (text := wrapped_read(words, self.positions, operand, step)):
             return text
         if words.dialect.strided and (order := self._shift()) is not None:
@@ -122,6 +124,45 @@ class Read(View):
             helper = "_place"
         axes = tuple_text([_told(words, position, helper) for position in self.positions])
         return f"{helper}({operand}, {axes}, {words.shape(step.axes)})"
+
+
+def _split(
+    words: Words, positions: Sequence[Position], operand: str, source: Sequence[Domain], step: Step
+) -> str | None:
+    """A read of axes at k·i + j, of all j < k, as a reshape, which copies nothing; None for other reads."""
+    items, order, turned, shape = list[str](), list[int](), list[bool](), list[str]()
+    for place, axis in zip(positions, source, strict=True):
+        used = sorted((n for n, size in enumerate(place.steps) if size), key=lambda n: -abs(place.steps[n]))
+        item = _slice(words, place, axis, step.axes) if len(used) < 2 else _digits(words, place, axis, step.axes, used)
+        if item is None:
+            return None
+        items.append(item)
+        order += used
+        turned += [len(used) > 1 and place.steps[n] < 0 for n in used]
+        shape += [words.extent(step.axes[n]) for n in used]
+    if sorted(order) != list(range(len(step.axes))) or (any(turned) and not words.dialect.steps_back):
+        return None
+    text = words.dialect.indexed(operand, items) if any(item != ":" for item in items) else operand
+    text = f"{text}.reshape({', '.join(shape)})"
+    if any(turned):
+        text = words.dialect.indexed(text, ["::-1" if back else ":" for back in turned])
+    return words.dialect.transposed(text, [order.index(n) for n in range(len(order))])
+
+
+def _digits(words: Words, place: Position, axis: Domain, labels: Sequence[Domain], used: Sequence[int]) -> str | None:
+    """The slice of an axis whose positions are numbers with the labels as digits, the first of them the largest."""
+    count, start = Linear((), 1), place.start
+    for n in reversed(used):
+        many, width = extent_form(labels[n]), place.steps[n]
+        if count != Linear((), abs(width)):
+            return None
+        start += (many - 1).scale(width) if width < 0 else Linear()
+        count = many.scale(abs(width))
+    stop, length = start + count, extent_form(axis)
+    if place.divisor > 1 or place.wrap or not (_never_negative(start) and _never_negative(length - stop)):
+        return None
+    first, last = ("" if form == bound else words.form(form) for form, bound in ((start, Linear()), (stop, length)))
+    return f"{first}:{last}"
 
 
 def _told(words: Words, position: Position, helper: str) -> str:

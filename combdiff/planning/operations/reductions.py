@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from combdiff.dialects import tuple_text
+from combdiff.ir import Range
 from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.records import dataclass
+
+SHORT = 4  # elements of a last axis that are quicker added up slice by slice
 
 
 def _labels(step: Step, summed: Pattern, whole: Pattern) -> Labels:
@@ -26,8 +29,12 @@ class Reduce(Operation):
         return _labels(step, self.summed, ())
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """The method that all libraries have."""
+        """The method that all libraries have; slices of a short last axis, which NumPy adds up one by one."""
         every = not step.axes
+        axes = words.axes[step.operands[0]]
+        short = axes[-1].size if axes and isinstance(axes[-1], Range) and isinstance(axes[-1].size, int) else 0
+        if words.dialect.native and len(axes) > 1 and self.summed == (len(axes) - 1,) and 1 < short <= SHORT:
+            return " + ".join(f"{operands[0]}[..., {n}]" for n in range(short))
         return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, self.summed), single=False)}'})"
 
 

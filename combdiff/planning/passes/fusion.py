@@ -1,6 +1,6 @@
 """Chains of element-wise steps, evaluated block by block, so that what lies between them stays in the cache.
 
-    t = np.sin(x);  s = t * y;  r = s + z          for start in range(0, n, 16384):
+    t = np.sin(x);  s = t * y;  r = s + z          for start in range(0, n, 32768):
                                                        t = np.sin(x[start:stop]);  s = t * y[start:stop];  …
                                                        r[start:stop] = s + z[start:stop]
 
@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.ir import Domain, extent
+from combdiff.ir import OPPOSITES, Domain, extent
 from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import (
     Arrange,
@@ -28,6 +28,7 @@ from combdiff.planning.operations import (
     IndexCondition,
     Mask,
     MaskedContract,
+    MatrixFunctionStep,
     Position,
     Read,
     Reduce,
@@ -42,11 +43,11 @@ from combdiff.planning.plan import Plan, peak
 from combdiff.records import dataclass
 
 LEAST = 1 << 16  # elements of arrays that are worth a loop
-BLOCK = 1 << 14  # elements of a block: with a few of them, what a second-level cache holds
+BLOCK = 1 << 15  # elements of a block: with a few of them, what a second-level cache holds
 BOXES = 8  # times as many elements of a block where conditions are met box by box, which takes some time in each block
 SAVED = 2  # arrays that a loop must save at least
 _ELEMENTWISE = (Combine, ElementwiseStep, Scale, ConjugateElements, Mask)
-_FOLLOWING = (Arrange, Reduce)
+_FOLLOWING = (Arrange, Reduce, MatrixFunctionStep)
 _FOLLOWING_KERNELS = ("dot", "einsum", "matrix-vector", "batched matrix-vector")
 
 
@@ -71,7 +72,12 @@ class _FusedGroup:
 def _begins(step: Step) -> bool:
     """Whether a step works element by element, or on all of an operand that is longer."""
     outer = isinstance(step.operation, Contract) and not step.operation.summed
-    return step.kind is not int and (outer or isinstance(step.operation, (*_ELEMENTWISE, ReduceMax)))
+    return _of_data(step) and (outer or isinstance(step.operation, (*_ELEMENTWISE, ReduceMax)))
+
+
+def _of_data(step: Step) -> bool:
+    """Whether a step makes numbers, or truth values from them: arrays of indices are no part of a chain."""
+    return step.kind is not int or (isinstance(step.operation, ElementwiseStep) and step.operation.name in OPPOSITES)
 
 
 def _follows(step: Step) -> bool:
@@ -80,7 +86,7 @@ def _follows(step: Step) -> bool:
     if isinstance(op, MaskedContract):
         op = Contract(*op.patterns, op.out) if len(op.patterns) == 2 else Reduce(())
     reduces = isinstance(op, Contract) and (not op.summed or op.kernel in _FOLLOWING_KERNELS)
-    return step.kind is not int and (_begins(step) or reduces or isinstance(op, _FOLLOWING))
+    return _of_data(step) and (_begins(step) or reduces or isinstance(op, _FOLLOWING))
 
 
 class _Chains:

@@ -21,6 +21,7 @@ from combdiff.ir import Space, extent
 from combdiff.planning.extents import elements
 from combdiff.planning.operations import ITEM_BYTES, Contract, Parameter, Pattern, Step, stackable
 from combdiff.planning.plan import Plan
+from combdiff.planning.views import exchanges
 
 MOST = 64  # pairs of orders that are compared
 LARGE = 1 << 23  # bytes that are not copied for a product with a vector
@@ -35,9 +36,7 @@ def in_best_layout(plan: Plan) -> Plan:
 
 def _same(space: Space, order: Pattern | None) -> list[Pattern]:
     """The permutations of the axes of an array, in the order in which they come, that leave it as it is."""
-    order = order or tuple(range(space.order))
-    actions = [a for a in space.group[1:] if a.sign == 1 and not a.conjugate and not any(a.negated)]
-    return [tuple(order.index(action.axes[axis]) for axis in order) for action in actions]
+    return [axes for axes, conj in exchanges(space, order or range(space.order))[1:] if not conj]
 
 
 def _suited(step: Step, steps: Sequence[Step], equal: Mapping[str, list[Pattern]], sizes: Mapping[str, int]) -> Step:

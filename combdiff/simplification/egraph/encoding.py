@@ -234,13 +234,13 @@ def _laws_of(name: str, tensor: Term) -> Iterable[str]:
     assert isinstance(tensor.type, Space)
     if tensor.type.dtype is not complex:
         yield f'(rewrite (Conj (At (T "{name}") v)) (At (T "{name}") v) :ruleset laws :name "{name} is real")'
-    for equation, action in zip(tensor.type.symmetry, tensor.type.generators, strict=True):
+    for action in tensor.type.generators:
         if action.sign < 0:
             continue
         access = f'(At (T "{name}") (vec-of {" ".join(_moved(action))}))'
         if action.conjugate:
             access = f"(Conj {access})"
-        yield f'(rewrite (At (T "{name}") v) {access} :ruleset laws :name "{name}: {equation}")'
+        yield f'(rewrite (At (T "{name}") v) {access} :ruleset laws :name "{name}: {action.equation(name)}")'
 
 
 def _facts_of(name: str, tensor: Term) -> Iterable[str]:

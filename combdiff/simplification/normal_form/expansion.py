@@ -139,6 +139,17 @@ def offers_delta(term: Term) -> bool:
     return any(not term.free.isdisjoint(free_indices(part.lookup[0] if part.lookup else part)) for part in found)
 
 
+def is_patched(term: Term) -> bool:
+    """Whether a term is a sum in which some terms have δ's of one index and a number, and some have no δ.
+
+    a[j] + δ(j, 0) b: written where it is read, what it is multiplied with would be multiplied out.
+    """
+    if not isinstance(term, Add):
+        return False
+    pinned = [[part for part in subterms(each) if isinstance(part, Delta)] for each in term.terms]
+    return not all(pinned) and all(len(part.free) == 1 for parts in pinned for part in parts)
+
+
 def _product(factors: Iterable[Term], names: Names) -> list[Addend]:
     opened = [
         [(factor,)] if isinstance(factor, Add) and not holds_delta(factor) else addends(factor, names)

@@ -27,6 +27,7 @@ from combdiff.ir import (
     matrices_in,
     substitute,
     subterms,
+    type_of,
 )
 from combdiff.records import dataclass
 
@@ -120,7 +121,8 @@ def _constant_places(terms: Iterable[Term], free: frozenset[Var]) -> dict[Term, 
             elsewhere.update(node.children)
     places: dict[Term, list[Places]] = {}
     for tensor, accesses in found.items():
-        if tensor in elsewhere or not isinstance(tensor.type, Space) or tensor.type.symmetry:  # type: ignore[attr-defined]
+        space = type_of(tensor)
+        if tensor in elsewhere or not isinstance(space, Space) or len(space.group) > 1:
             continue
         axes = [n for n, column in enumerate(zip(*accesses, strict=True)) if all(map(_is_constant, column))]
         if axes:

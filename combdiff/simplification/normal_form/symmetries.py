@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from combdiff.ir import (
+    Action,
     Cyclic,
     Domain,
     Lambda,
@@ -83,9 +84,10 @@ def _symmetries(value: Lambda, axes: tuple[Domain, ...], dtype: type) -> tuple[s
         for conjugated in (False, True) if dtype is complex else (False,):
             image = apply(value, [affine([(value.parameters[n], -1 if minus else 1)]) for n, minus in indices])
             form = canonical(normalise(conj(image) if conjugated else image, names), forms)
-            for sign, signed in (("", form), ("-", negate(form))):
+            for sign, signed in ((1, form), (-1, negate(form))):
                 if signed is plain:
-                    found.append(_equation(indices, sign, conjugated))
+                    sources, negated = zip(*indices, strict=True)
+                    found.append(Action(sources, negated, sign, conjugated).equation("t"))
     return tuple(found)
 
 
@@ -100,10 +102,3 @@ def _changes(axes: Sequence[Domain]) -> Iterator[list[tuple[int, bool]]]:
                 swapped = list(plain)
                 swapped[n], swapped[m] = plain[m], plain[n]
                 yield swapped
-
-
-def _equation(indices: Sequence[tuple[int, bool]], sign: str, conjugated: bool) -> str:
-    """A symmetry as it is declared: t[i0,i1] = -conj(t[i1,i0])."""
-    left = ",".join(f"i{n}" for n in range(len(indices)))
-    access = f"t[{','.join(f'-i{n}' if minus else f'i{n}' for n, minus in indices)}]"
-    return f"t[{left}] = {sign}{f'conj({access})' if conjugated else access}"
