@@ -102,7 +102,7 @@ class Access:
         return all(map(contradictory, self._regions()))
 
     def _regions(self) -> Iterator[list[Linear]]:
-        """Where it leaves the axis, for all sizes: the union of these, each of the points at which its forms are ≥ 0."""
+        """Where it leaves the axis, for all sizes: the union of these, of which each is where its forms are ≥ 0."""
         sides = self._outside({})
         for system in self._systems({}):
             yield from ([side, *system] for side in sides)
