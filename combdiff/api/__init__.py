@@ -2,10 +2,11 @@
 
 In: decorated functions, texts, Programs. Out: Programs.
 
-In the order in which data meets them: `signatures` (what editors show of a program), `programs` (what a user calls,
-prints and differentiates), `instantiation` (programs in place of named maps), `explanation` (how a program came about),
-`transforms` (derivatives and simplification), `blocks` and `second_derivatives` (Hessians by their structure),
-`interop` (programs as functions of JAX and PyTorch), `language` (the text language: `derive` and `parse`; `read`).
+In the order in which data meets them: `signatures` (what editors show of a program), `sameness` (which programs are
+equal), `programs` (what a user calls, prints and differentiates), `instantiation` (programs in place of named maps),
+`explanation` (how a program came about), `transforms` (derivatives and simplification), `blocks` and
+`second_derivatives` (Hessians by their structure), `interop` (programs as functions of JAX and PyTorch), `language`
+(the text language: `derive` and `parse`; `read`).
 """
 
 from combdiff.api.language import Derivation, derivation, derive, parse, read

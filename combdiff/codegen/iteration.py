@@ -51,6 +51,11 @@ class IterationLoop:
         first = self.operation.states
         return self.operands[first : first + self.operation.stacks]
 
+    @property
+    def may_settle(self) -> bool:
+        """Whether the steps may do nothing any more: they have a condition, and depend on the states alone."""
+        return bool(self.conditions) and not self.stacks and self.states != self.outputs[: len(self.states)]
+
     def of_kind(self, kind: str) -> list[tuple[int, str, tuple[Domain, ...], type]]:
         """The results of a kind: component, name, axes and element type."""
         return [(r.component, name, axes, dtype) for r, name, axes, dtype in self.results if r.kind == kind]
@@ -70,7 +75,8 @@ def results_of(
 def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
     """The lines of an iteration."""
     if dialect.iterates == "function":
-        yield from _function(loop, words, dialect)
+        settles = loop.may_settle and not loop.of_kind("before") and not loop.of_kind("after")
+        yield from (_settling if settles else _function)(loop, words, dialect)
         return
     lists, steps = dialect.iterates == "list", words.extent(loop.operation.steps)
     starts = zip(loop.states, loop.operands, loop.kinds, strict=False)
@@ -99,9 +105,9 @@ def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
     yield from loop.body
     following = list(zip(loop.states, loop.outputs, strict=False))
     moved = [(state, after) for state, after in following if state != after]
-    ends = loop.conditions if dialect.native and moved and not loop.stacks else ()
+    ends = dialect.native and loop.may_settle
     if ends:
-        holds = ends[0] if len(ends) == 1 else f"({' and '.join(ends)})"
+        holds = loop.conditions[0] if len(loop.conditions) == 1 else f"({' and '.join(loop.conditions)})"
         same = " and ".join(f"{dialect.np}.array_equal({state}, {after})" for state, after in moved)
         yield f"{loop.settled} = not {holds} and {same}  # then no later step changes anything"
     if moved:
@@ -121,6 +127,24 @@ def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
         yield f"del {', '.join(loop.views)}"
     if not (moved or loop.results):
         yield "pass"
+
+
+def _settling(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
+    """A step as a function of its number, of whether it does nothing any more, and of the states."""
+    following = loop.outputs[: len(loop.states)]
+    yield f"def {loop.function}(carry):"
+    yield f"    {loop.index}, _, {tuple_text(loop.states)} = carry"
+    yield from (f"    {line}" for line in loop.body)
+    moved = [(state, after) for state, after in zip(loop.states, following, strict=True) if state != after]
+    same = " & ".join(f"{dialect.np}.array_equal({state}, {after})" for state, after in moved)
+    yield f"    {loop.settled} = ~({' & '.join(loop.conditions)}) & {same}  # then no later step changes anything"
+    yield f"    return {loop.index} + 1, {loop.settled}, {tuple_text(following)}"
+    starts = [dialect.state(start, words.dtype(kind)) for start, kind in zip(loop.operands, loop.kinds, strict=False)]
+    last = {component: name for component, name, *_ in loop.of_kind("last")}
+    states = tuple_text([last.get(n, state) for n, state in enumerate(loop.states)])
+    goes_on = f"lambda carry: (carry[0] < {words.extent(loop.operation.steps)}) & ~carry[1]"
+    begun = f"(0, {dialect.np}.array(False), {tuple_text(starts)})"
+    yield f"_, _, {states} = jax.lax.while_loop({goes_on}, {loop.function}, {begun})"
 
 
 def _function(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:

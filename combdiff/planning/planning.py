@@ -35,6 +35,7 @@ from combdiff.ir import (
 )
 from combdiff.planning.lowering.graph import Graph
 from combdiff.planning.lowering.guarded_factors import guard_conditions
+from combdiff.planning.lowering.joint_iterations import with_joint_iterations
 from combdiff.planning.lowering.lower import Lowering
 from combdiff.planning.networks import PathFinder
 from combdiff.planning.operations import (
@@ -64,6 +65,7 @@ def make_plan(
     UnsupportedError for what arrays cannot express, such as sums over the real line.
     """
     program = guard_conditions(Lambda(program.parameters, without_deltas(program.body, Names(program))))
+    program = Lambda(program.parameters, with_joint_iterations(program.body, Names(program)))
     graph = Graph(sizes, find_paths)
     lowering = Lowering(program, graph, orders or {})
     results = tuple(lowering.results(program.body))

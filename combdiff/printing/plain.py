@@ -54,9 +54,9 @@ def text(term: Term, width: int = LINE) -> str:
     return _PlainText(width).sheet(sheet(term))
 
 
-def matrix_text(term: Term, width: int = LINE) -> str:
+def matrix_text(term: Term) -> str:
     """A program in matrix notation as Unicode text, without its parameters; index notation where there is none."""
-    return _PlainText(width).sheet(matrix_sheet(term))
+    return _PlainText(LINE).sheet(matrix_sheet(term))
 
 
 def shown(doc: Doc) -> str:

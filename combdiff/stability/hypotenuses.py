@@ -70,10 +70,10 @@ class _Quotient:
         """All but the number."""
         return frozenset(self.above.items()), frozenset(self.below.items()), frozenset(self.others)
 
-    def with_side(self, side: Term, sides: Sides, count: int) -> _Quotient:
-        """The product with (side/h)^count."""
-        above = self.above if side is ONE else self.above + Counter({side: count})
-        return _Quotient(self.number, above, self.below + Counter({sides: count}), self.others)
+    def with_square(self, side: Term, sides: Sides) -> _Quotient:
+        """The product with (side/h)²."""
+        above = self.above if side is ONE else self.above + Counter({side: 2})
+        return _Quotient(self.number, above, self.below + Counter({sides: 2}), self.others)
 
 
 def with_hypotenuses(program: Lambda) -> Lambda:
@@ -318,7 +318,7 @@ class _Finding(Rewriting):
                 found = left.pop(match)
                 others = list(sides)
                 others.remove(side)
-                return [found.with_side(other, sides, 2) for other in others]
+                return [found.with_square(other, sides) for other in others]
         return []
 
 

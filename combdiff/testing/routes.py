@@ -46,6 +46,11 @@ class Case:
         return {parameter: self.arrays[parameter.name] for parameter in self.term.parameters}
 
     @property
+    def points(self) -> tuple[Var, ...]:
+        """The parameters by which there are derivatives: tensors of real or complex numbers, not of indices."""
+        return tuple(p for p in self.term.parameters if isinstance(p.type, Space) and p.type.dtype is not int)
+
+    @property
     def scalar(self) -> bool:
         """Whether the program gives a number (a real one) and not a tensor."""
         found = type_of(self.term.body)

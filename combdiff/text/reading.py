@@ -53,6 +53,7 @@ from combdiff.ir import (
     conj,
     delta,
     divide,
+    dtype_of,
     exact,
     fresh,
     function,
@@ -1004,18 +1005,29 @@ class _PrintReader:
         sign, starred = (-1 if doc.name in ("Alt", "SkewHerm") else 1), doc.name.endswith("Herm")
 
         def element() -> Term:
-            term = body.element(())
+            bare = [index for group in groups for form in group if (index := _bare(form)) is not None]
+            averaged, bindings = self._bound_over(bare, body)
             terms = []
             for order in permutations(range(len(groups))):
                 odd = sum(a > b for n, a in enumerate(order) for b in order[n:]) % 2
                 pairs = [
                     (_bare(f), groups[to][n]) for g, to in zip(groups, order, strict=True) for n, f in enumerate(g)
                 ]
-                image = substitute(term, {_var(index): _form(form) for index, form in pairs if index is not None})
+                image = substitute(averaged, {_var(index): _form(form) for index, form in pairs if index is not None})
                 terms.append(mul(Number(sign if odd else 1), conj(image) if starred and odd else image))
-            return mul(Number(Fraction(1, len(terms))), add(*terms))
+            return let(bindings, mul(Number(Fraction(1, len(terms))), add(*terms)))
 
         return _number(element)
+
+    def _bound_over(self, indices: Sequence[BoundIndex], body: Denotation) -> tuple[Term, list[tuple[Var, Term]]]:
+        """A number as an element of a tensor of some indices, and the binding of that; none for what is read."""
+        term = body.element(())
+        if isinstance(term, Apply | Number | Var):
+            return term, []
+        given = tuple(map(_var, indices))
+        own = tuple(self.fresh(var) for var in given)
+        name = self.fresh(Var("t", Space(*(var.type for var in given), dtype=dtype_of(term))))  # type: ignore[arg-type]
+        return Apply(name, given), [(name, Lambda(own, substitute(term, dict(zip(given, own, strict=True)))))]
 
     def _limits(self, bound: Bound, index: BoundIndex, scope: Scope) -> Iterable[Callable[[], Term]]:
         """The conditions that the bounds of an index state."""

@@ -90,8 +90,9 @@ def while_loop(
 
     `init` is a tensor or number of the program, or a tuple of them, and the condition one comparison of numbers, as in
     `carry[0] > 0`. `limit` is a number or the name of a size: as many steps are there, of which those after the last
-    one change nothing, so that derivatives of both modes are those of the steps that are done; NumPy leaves the loop
-    over the states there, other libraries compute them all. The count does not change with the arguments where a
+    one change nothing, so that derivatives of both modes are those of the steps that are done. NumPy leaves the loop
+    over the states there, and JAX where no states are kept, as in values and derivatives forward; elsewhere all `limit`
+    steps are computed. The count does not change with the arguments where a
     derivative is taken: the derivative by what is compared is 0. Where the condition holds still after `limit` steps,
     the result and its derivatives are nan. Raises TraceError where condition or step is no function or the condition
     gives no comparison, and TypeMismatchError as `scan` does.

@@ -144,3 +144,18 @@ def test_a_tensor_of_which_some_positions_have_a_piece_more_keeps_its_name() -> 
     assert len(str(gradient)) < 1000  # multiplied out it has 1300
     rng = np.random.default_rng(0)
     cd.testing.check_grad(reflected, ("x", "y"), x=rng.normal(size=(4, 3)), y=rng.normal(size=(4, 3)))
+
+
+def test_an_index_of_the_user_is_no_index_of_the_solver() -> None:
+    """What is left of 2i + 3j = d runs over an index of its own, which the solver calls z0 on its way."""
+
+    @cd.program
+    def weighted(x: cd.Space("n"), y: cd.Space("n"), w: cd.Space("n")):
+        return cd.tensor(lambda d, z0: cd.sum(lambda i, j: cd.delta(2 * i + 3 * j, d) * x[i] * y[j] * w[z0]), d=11)
+
+    x, y, w = np.arange(1.0, 4), np.arange(2.0, 5), np.array([1.0, 10, 100])
+    expected = np.zeros((11, 3))
+    for i, j in np.ndindex(3, 3):
+        expected[2 * i + 3 * j] += x[i] * y[j] * w
+    np.testing.assert_allclose(weighted(x, y, w), expected)
+    np.testing.assert_allclose(cd.simplify(weighted)(x, y, w), expected)

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import textbook
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from strategies import Case, assert_reads_back, programs
@@ -37,6 +38,43 @@ def test_a_gradient_reads_back(case: Case, width: int, simplified: bool) -> None
     for parameter in case.term.parameters:
         gradient = cd.grad(case.program, parameter.name, simplify=simplified)
         assert_reads_back(gradient.term, case.environment, case.sizes, width)
+
+
+DERIVATIVES = {
+    "program": lambda f, x: f,
+    "gradient": cd.grad,
+    "Hessian": cd.hessian,
+    "hvp": cd.hvp,
+}
+TEXTBOOK = [entry for entry in textbook.entries() if not entry.wrt.startswith("J")]
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("entry", TEXTBOOK[::3], ids=lambda entry: entry.title)
+def test_what_is_read_back_equals_the_program(entry: textbook.Entry) -> None:
+    """The programs of the textbooks, and their derivatives."""
+    program, name = entry.program, entry.wrt.split()[-1]
+    for kind, derive in DERIVATIVES.items():
+        found = derive(program, name)
+        assert cd.read(str(found), {p.name: p.type for p in found.parameters}) == found, kind
+
+
+def test_equal_programs_may_name_other_parts() -> None:
+    spaces = {"A": Square, "x": Vector}
+    one = cd.read("(A, x) ↦\n  t[i] = Σ_j A[i,j] x[j]\n  Σ_i t[i] (1 - 2 t[i])", spaces)
+    other = cd.read("(A, x) ↦ -Σ_j (2 Σ_i A[j,i] x[i] - 1) Σ_k x[k] A[j,k]", spaces)
+    assert one == other
+    assert hash(one) == hash(other)
+    for text in (
+        "(A, x) ↦ Σ_i (Σ_j A[j,i] x[j]) (1 - 2 Σ_j A[i,j] x[j])",
+        "(A, x) ↦ Σ_i (Σ_j A[i,j] x[j]) (2 - 2 Σ_j A[i,j] x[j])",
+        "(A, x) ↦ Σ_i (Σ_j A[i,j] x[j]) (1 + 2 Σ_j A[i,j] x[j])",
+        "(A, x) ↦ Σ_i (Σ_j A[i,j] x[i]) (1 - 2 Σ_j A[i,j] x[j])",
+        "(A, x) ↦ i ↦ (Σ_j A[i,j] x[j]) (1 - 2 Σ_j A[i,j] x[j])",
+    ):
+        assert cd.read(text, spaces) != one, text
+    both = [cd.read(f"(A, x) ↦ (i, j) ↦ A[{at}] Σ_k A[i,k] A[j,k]", spaces) for at in ("i,j", "j,i")]
+    assert both[0] != both[1]
 
 
 # Programs whose prints once had two meanings, with what they print.

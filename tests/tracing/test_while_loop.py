@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import converted, double_precision, on
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,6 +89,39 @@ def test_numpys_loop_over_the_states_ends_with_the_condition() -> None:
     assert np.isclose(cd.grad(halved, "a")(x, **arguments), 43 * steps * 0.5 ** (steps - 1))
     limited = cd.grad(halved, "a").compile(memory_limit="120KB")
     assert np.isclose(limited(x, **arguments), 43 * steps * 0.5 ** (steps - 1))
+
+
+@cd.program
+def halvings(x: Number, a: Number):
+    """x·aⁿ for the first n at which it is below 1, times the sum of all before."""
+    y, count = cd.while_loop(lambda s: s[0] > 1, lambda s: (a * s[0], s[1] + s[0]), (x, 0.0), limit=10**6)
+    return y * count
+
+
+def test_tangents_move_with_the_states_and_keep_none_of_them() -> None:
+    """Forward, values and derivatives are one loop that ends with its condition, on JAX a `lax.while_loop`."""
+    tangent = cd.pushforward(halvings, "a")
+    h = 1e-6
+    difference = (halvings(40.0, 0.5 + h) - halvings(40.0, 0.5 - h)) / (2 * h)
+    assert tangent(40.0, 0.5, 1.0) == pytest.approx(difference, rel=1e-7)
+    assert tangent.source().count("in range(") == 1
+    assert "step by step" not in tangent.source()
+    assert "jax.lax.scan" not in tangent.source("jax")
+    with double_precision():
+        found = on("jax", tangent)(*converted("jax", map(np.asarray, (40.0, 0.5, 1.0))))
+    assert float(found) == pytest.approx(tangent(40.0, 0.5, 1.0), rel=1e-12)
+
+
+def test_what_needs_all_states_keeps_them_beside_a_tangent() -> None:
+    """The states of all steps are asked for: the loop and its tangent stay apart."""
+
+    @cd.program
+    def path(x: Number):
+        return cd.scan(lambda y, _: (cd.where(y > 1, y * cd.sin(y), y), y * y), x, length=4)[1]
+
+    tangent, h = cd.pushforward(path, "x"), 1e-6
+    difference = (path(2.0 + h) - path(2.0 - h)) / (2 * h)
+    np.testing.assert_allclose(tangent(2.0, 1.0), difference, rtol=1e-6)
 
 
 def test_a_scan_that_comes_to_rest_by_a_comparison_has_all_of_its_states() -> None:

@@ -11,11 +11,11 @@ facts and carry out substitutions).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from combdiff.ir import Add, Apply, Mul, Number, Sum, Term, Var, add, mul, subterms, total
+from combdiff.ir import Add, Apply, Mul, Number, Sum, Term, Var, add, exchanged, mul, subterms, total
 from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.encoding import Codec, function_facts
@@ -126,8 +126,8 @@ class Replay:
                 found = dict.fromkeys(map(ordered, extractor.alternatives(class_)))
                 for old in (term for term in found if term in inside):
                     changes[old] = [term for term in found if term is not old]
-        everywhere = _replaced(start, {old: min(new, key=cost) for old, new in changes.items() if new})
-        singly = (_replaced(start, {old: new}) for old, many in changes.items() for new in many)
+        everywhere = ordered(exchanged(start, {old: min(new, key=cost) for old, new in changes.items() if new}))
+        singly = (ordered(exchanged(start, {old: new})) for old, many in changes.items() for new in many)
         made = dict.fromkeys([everywhere, ordered(plainest), *singly])
         return [term for term in made if term is not start][:MOST_CANDIDATES]
 
@@ -201,16 +201,3 @@ def ordered(term: Term, collect: bool = True) -> Term:
     if isinstance(term, Sum):
         return total(sorted(term.indices, key=lambda index: index.name), children[0])
     return term.with_children(children)
-
-
-def _replaced(term: Term, changes: Mapping[Term, Term]) -> Term:
-    """A term with subterms exchanged, the outermost first."""
-
-    def visit(node: Term) -> Term:
-        if node in changes:
-            return changes[node]
-        if isinstance(node, Var | Apply):
-            return node
-        return node.with_children(tuple(visit(child) for child in node.children))
-
-    return ordered(visit(term))

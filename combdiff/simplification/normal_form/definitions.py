@@ -16,7 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from combdiff.ir import (
+    Apply,
     Implicit,
+    Lambda,
+    Mul,
     Term,
     Tuple,
     Var,
@@ -38,6 +41,7 @@ from combdiff.simplification.normal_form.lengths import length
 
 MOST_NAMES = 6  # of a program whose values are saturated together
 LONGEST_IN_CLASSES = 160  # symbols of such a program
+MOST_FACTORS = 70  # of a product in it, definitions written out: powers of powers are products in a great many ways
 MOST_BINDINGS = 12  # of a program whose definitions are weighed one by one
 LONGEST = 400  # symbols of such a program
 
@@ -59,7 +63,8 @@ def without_short_definitions(body: Term, classes: Callable[[], LetForms]) -> Te
     if not bindings or is_long or isinstance(result, Tuple):  # several results share what has a name
         return body
     held = matrices_in(body)
-    whole = classes() if len(bindings) <= MOST_NAMES and length(body) <= LONGEST_IN_CLASSES else None
+    in_classes = len(bindings) <= MOST_NAMES and length(body) <= LONGEST_IN_CLASSES and _degree(body) <= MOST_FACTORS
+    whole = classes() if in_classes else None
     price = _price(body)
     left_out: frozenset[Var] = frozenset()
 
@@ -89,6 +94,21 @@ def without_short_definitions(body: Term, classes: Callable[[], LetForms]) -> Te
 def _price(body: Term) -> tuple[float, int]:
     """The work of a program with equal parts computed once, and its length."""
     return program_cost(bind_heavy(body)), length(body)
+
+
+def _degree(body: Term) -> int:
+    """How many factors the longest product has with definitions that are products written out: 63 of t³, t = x²¹."""
+    factors: dict[Term, int] = {}
+    bindings, result = split(body)
+    for var, value in (*bindings, *((None, item) for item in items_of(result))):
+        for part in subterms(value):  # children first
+            if isinstance(part, Mul):
+                factors[part] = sum(factors.get(factor, 1) for factor in part.factors)
+            elif isinstance(part, Apply) and part.function in factors:
+                factors[part] = factors[part.function]
+        if var is not None:
+            factors[var] = factors.get(value.body if isinstance(value, Lambda) else value, 1)
+    return max(factors.values(), default=1)
 
 
 def _without(body: Term, var: Var) -> Iterator[Term]:

@@ -275,8 +275,8 @@ def _solution(equations: list[Delta], unknowns: list[Var], rest: list[Term], nam
         (form - Linear(tuple(zip(symbols, row, strict=True)))).scale(-1)
         for form, row in zip(forms, matrix, strict=True)
     ]
-    points = integer_points(matrix, beta, symbols)
     variables = {symbol(v): v for f in (*equations, *rest) for v in f.free} | dict(zip(symbols, unknowns, strict=True))
+    points = integer_points(matrix, beta, symbols, variables)
     ranges = [form for v, a in zip(unknowns, points.alpha, strict=True) for form in in_domain(a, v.type)]
     shifts: dict[str, Linear] = {}
     for name in points.loops:

@@ -1,0 +1,173 @@
+"""When two programs are the same: they compute equal parts of equal parts, whatever is bound to a name.
+
+    x ↦ let t = i ↦ Σ_j A[i,j] x[j] in Σ_i t[i]²     and     x ↦ Σ_i (Σ_j A[i,j] x[j])²     are the same
+
+A Σ or function may stand where it is used or have a line of its own: printing, reading and simplification each choose
+by their own measure. So every such part is bound, named after what it is, and the result printed in these names.
+
+Numbers are multiplied out of sums, so that 2 (a - b) and -2 (b - a) are one.
+
+Invariant: programs of the same parameters and signature have the same value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from hashlib import sha256
+from itertools import permutations
+
+from combdiff.ir import (
+    MINUS_ONE,
+    ONE,
+    Add,
+    Apply,
+    Lambda,
+    Mul,
+    Number,
+    Primitive,
+    Space,
+    Sum,
+    Term,
+    Var,
+    add,
+    bind_heavy,
+    canonical_names,
+    lambda_,
+    mul,
+    put_back,
+    split,
+    squared_modulus,
+    subterms,
+    tidy,
+    total,
+    type_of,
+)
+from combdiff.printing import text
+from combdiff.simplification import order_key
+
+DIGITS = 16  # of a hash, for a name
+MOST_ORDERED = 4  # axes of a tensor of which every order is tried
+MOST_ADDED = 32  # members of a sum that is opened where it stands in another
+
+
+def signature(term: Lambda) -> str:
+    """What programs of the same parameters have in common where they are the same: the result in names of its parts."""
+    bindings, result = split(bind_heavy(_with_powers(term.body)))
+    names: dict[Var, Term] = {}
+    for var, value in bindings:
+        names[var] = _named(_normal(put_back(value, names)))
+    return text(_normal(Lambda(term.parameters, put_back(result, names))))
+
+
+def _named(value: Term) -> Term:
+    """A value, its number before a name that equal ones share; what is short, or to be added, stays as it is."""
+    own, body = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
+    number, rest = _number_and_rest(body)
+    if isinstance(rest, Apply | Var | Number) or (isinstance(rest, Add) and len(rest.terms) <= MOST_ADDED):
+        return value
+    own, bare = _in_best_order(own, rest)
+    space = type_of(bare)
+    assert isinstance(space, Space)
+    code = sha256(text(bare).encode()).hexdigest()[:DIGITS]
+    name = Var(f"h{code}", Space(*space.axes, dtype=space.dtype))
+    named = mul(number, Apply(name, own) if own else name)
+    return lambda_(value.parameters, named) if isinstance(value, Lambda) else named
+
+
+def _in_best_order(own: tuple[Var, ...], body: Term) -> tuple[tuple[Var, ...], Term]:
+    """The axes of a tensor in the order in which it comes first, and the tensor with its axes in that order."""
+    orders = permutations(own) if len(own) <= MOST_ORDERED else [own]
+    found = [(order, _normal(lambda_(order, body))) for order in orders]
+    return min(found, key=lambda each: text(each[1]))
+
+
+def _with_powers(term: Term) -> Term:
+    """A term with what it multiplies by itself as powers."""
+    done: dict[Term, Term] = {}
+    for node in subterms(term):
+        new = node.with_children(tuple(done[child] for child in node.children))
+        done[node] = _powers(new) if isinstance(new, Mul) else _power(new)
+    return done[term]
+
+
+def _power(term: Term) -> Term:
+    """`|z|²` for `Re(z* z)`, and `1 / a · 1 / b` for `1 / (a b)`."""
+    match term:
+        case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))) if exponent < 0:
+            return mul(*(Primitive("power", (factor, term.arguments[1])) for factor in factors))
+        case Primitive() if (argument := squared_modulus(term)) is not None:
+            return Primitive("power", (Primitive("abs", (argument,)), Number(2)))
+    return term
+
+
+def _powers(term: Mul) -> Term:
+    """A product in which each base stands once above and once below the bar."""
+    exponents: Counter[tuple[Term, bool]] = Counter()
+    for factor in term.factors:
+        match factor:
+            case Primitive(name="power", arguments=(base, Number(int() as exponent, 0))):
+                exponents[base, exponent < 0] += exponent
+            case _:
+                exponents[factor, False] += 1
+    if len(exponents) == len(term.factors):
+        return term
+    return mul(*(b if n == 1 else Primitive("power", (b, Number(n))) for (b, _), n in exponents.items()))
+
+
+def _normal(term: Term) -> Term:
+    """A term with canonical names and orders, exact numbers before products and sums."""
+    term = canonical_names(term)
+    done: dict[Term, Term] = {}
+    for node in subterms(term):
+        done[node] = _settled(node.with_children(tuple(done[child] for child in node.children)))
+    return done[term]
+
+
+def _settled(term: Term) -> Term:
+    match term:
+        case Sum():
+            number, rest = _number_and_rest(term.body)
+            return mul(number, total(term.indices, rest))
+        case Primitive(name="power", arguments=(base, Number(int() as exponent, 0))):
+            number, rest = _number_and_rest(base)
+            if number is MINUS_ONE:
+                return mul(MINUS_ONE if exponent % 2 else ONE, Primitive("power", (rest, term.arguments[1])))
+        case Mul():
+            parts = [_number_and_rest(factor) for factor in term.factors]
+            rests = sorted((rest for _, rest in parts if rest is not ONE), key=order_key)
+            return mul(*(number for number, _ in parts), *rests)
+        case Add():
+            return _sum(term)
+    return term
+
+
+def _sum(term: Add) -> Term:
+    """A number and a sum in which no sum is multiplied by a number, and the first member has the factor 1."""
+    opened = [_multiplied(factor, rest) for factor, rest in map(_number_and_rest, term.terms)]
+    found = add(*(member for part in opened for member in part))
+    if not isinstance(found, Add):
+        return found
+    members = sorted(found.terms, key=lambda member: order_key(_number_and_rest(member)[1]))
+    first, _ = _number_and_rest(members[0])
+    if first.imag:
+        return Add(tuple(members))
+    inverse = Number(tidy(1 / Fraction(first.real)))
+    return mul(first, Add(tuple(mul(inverse, member) for member in members)))
+
+
+def _multiplied(number: Number, term: Term) -> list[Term]:
+    """The members of a number of times a sum, or of a term."""
+    return [mul(number, member) for member in (term.terms if isinstance(term, Add) else (term,))]
+
+
+def _number_and_rest(term: Term) -> tuple[Number, Term]:
+    """An exact number and what it multiplies."""
+    if isinstance(term, Number) and term.exact:
+        return term, ONE
+    factors = term.factors if isinstance(term, Mul) else (term,)
+    exact = [f for f in factors if isinstance(f, Number) and f.exact]
+    number = mul(*exact) if exact else ONE
+    assert isinstance(number, Number)
+    rest = tuple(f for f in factors if f not in exact)
+    return number, (Mul(rest) if len(rest) > 1 else rest[0] if rest else ONE)
