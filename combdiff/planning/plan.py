@@ -18,6 +18,7 @@ from math import prod
 from combdiff.ir import Domain, Lambda, Space, Var, extent
 from combdiff.planning.extents import elements, shape
 from combdiff.planning.operations import (
+    BUFFER,
     ITEM_BYTES,
     Arrange,
     Collect,
@@ -413,7 +414,8 @@ def peak(plan: Plan) -> int:
         held += 0 if _collects(plan, n) or n in results else spent.bytes - taken[n]
         freed[plan.last_use[n]] += spent.bytes
         freed[n] -= taken[n]
-        most = max(most, held + spent.workspace)
+        laid = min(taken[n], BUFFER * ITEM_BYTES[plan.steps[n].kind]) if len(plan.steps[n].operands) > 1 else 0
+        most = max(most, held + spent.workspace + laid)  # operands may have other orders of axes than what is written
         held -= freed[n]
     copies = sum(plan.elements(n) * ITEM_BYTES[plan.steps[n].kind] for n in plan.copied)
     return max(most, held + copies)
