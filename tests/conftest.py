@@ -1,6 +1,8 @@
 """What several test files need, and how Hypothesis draws its examples: the same in every run, so that what fails can
 be repeated.
 
+`make test`, which leaves out what is thorough, draws three examples of eight.
+
 Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so. Those marked
 `thorough` are left out by `make test`, and so are all cases but n of a test marked `sample(n)`.
 
@@ -26,6 +28,7 @@ EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matp
 EXTRAS |= {"nbformat": "nbformat"}
 
 settings.register_profile("repeatable", max_examples=40, derandomize=True, database=None, deadline=None)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=15)
 settings.register_profile("explore", deadline=None)
 settings.register_profile("thousand", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
@@ -44,6 +47,13 @@ os.environ.setdefault("XLA_FLAGS", " ".join(XLA_FLAGS))
 
 # Terms are many small objects that live long: looking for cycles among them at every turn takes a tenth of the time.
 gc.set_threshold(200_000, 20, 50)
+
+
+@pytest.hookimpl(tryfirst=True)  # before a profile that is asked for by name
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws few examples where tests that are thorough are left out."""
+    if "not thorough" in config.option.markexpr:
+        settings.load_profile("quick")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
