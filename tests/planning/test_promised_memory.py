@@ -13,7 +13,7 @@ from combdiff.planning.plan import peak
 from combdiff.runtime.execution import Runner, plan
 from combdiff.testing.arrays import random_arrays
 
-OWN = 8192  # the interpreter's own objects
+OWN = 12288  # the interpreter's own objects, in a loop over blocks those of the blocks too
 BY_LAPACK = 3  # matrices that LAPACK works on, which tracemalloc does not see
 BUFFER = 8192  # elements that NumPy lays out at a time where it must
 RNG = np.random.default_rng(5)
