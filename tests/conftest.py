@@ -22,6 +22,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from combdiff.ir.primitives import TABLE
+from combdiff.simplification.fingerprints import SWITCH
 
 # What some tests need beyond the packages that `make test` installs, by the name of the module.
 EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matplotlib": "Matplotlib", "mypy": "mypy"}
@@ -47,6 +48,10 @@ os.environ.setdefault("XLA_FLAGS", " ".join(XLA_FLAGS))
 
 # Terms are many small objects that live long: looking for cycles among them at every turn takes a tenth of the time.
 gc.set_threshold(200_000, 20, 50)
+
+# Rooms whose tests compare each simplified program with what it was made of; the environment may say 0 or 1 for all.
+COMPARED = {"api", "hessians", "routes", "simplification", "stability", "text"}
+ASKED_FOR = os.environ.get(SWITCH)
 
 
 @pytest.hookimpl(tryfirst=True)  # before a profile that is asked for by name
@@ -76,6 +81,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"{EXTRAS[name]} is not installed"))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Switches the comparison of results on or off for a test."""
+    if ASKED_FOR is None:
+        os.environ[SWITCH] = str(int(item.path.parent.name in COMPARED))
+
+
 def sample(cases: Sequence[pytest.Function], n: int) -> list[pytest.Function]:
     """So many of a test's cases, from all over the list, each with the most values that no case before it has.
 
@@ -99,6 +110,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     missing = [f"{n} as {reason.removeprefix('Skipped: ')}" for reason, n in sorted(reasons.items())]
     if any(reason.endswith("is not installed") for reason in missing):
         terminalreporter.write_line(f"left out: {'; '.join(missing)} (`make test-all` installs everything)")
+
+
+@pytest.fixture
+def results_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets false laws give false results."""
+    monkeypatch.setenv(SWITCH, "0")
 
 
 @pytest.fixture
