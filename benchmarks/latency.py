@@ -24,8 +24,8 @@ STEPS, LAYERS = 10, 64
 CLOSE = 1e-8  # of the largest number in a result
 
 
-def derived(name: str) -> tuple[str, Any]:
-    """The derivative of a program by combdiff, as text and on the arrays; of no program the names of all."""
+def derivatives() -> dict[str, Callable[[], Any]]:
+    """How combdiff derives each program."""
     import combdiff as cd
 
     n, c = cd.Space("n"), complex
@@ -87,7 +87,7 @@ def derived(name: str) -> tuple[str, Any]:
     site = cd.Space("D", "p", "D", dtype=c)
     chain = (cd.Space("p", "D", dtype=c), site, site, site, cd.Space("D", "p", dtype=c))
     number = cd.Space()
-    cases: dict[str, Callable[[], Any]] = {
+    return {
         "logistic map, 10 steps": lambda: cd.grad(program(logistic, number, number)),
         "logistic map, Hessian": lambda: cd.hessian(program(logistic, number, number)),
         "pendulum, 10 steps": lambda: cd.grad(program(pendulum(np), number, number)),
@@ -155,9 +155,11 @@ def derived(name: str) -> tuple[str, Any]:
             program(regression(np), cd.Space("n"), cd.Space("m", "n"), cd.Space("m")), "w"
         ),
     }
-    if not name:
-        return "\n".join(cases), ()
-    derivative = cases[name]()
+
+
+def derived(name: str) -> tuple[str, Any]:
+    """The derivative of a program by combdiff, as text and on the arrays."""
+    derivative = derivatives()[name]()
     values, text = derivative(*arrays(name)), str(derivative)
     if _sums_delta(derivative.term):
         raise SystemExit(f"{name}: a Σ holds a δ of its index in\n{text}")
@@ -553,7 +555,7 @@ def main() -> None:
         print(text)
         print(seconds)
     else:
-        names = given.names or derived("")[0].splitlines()
+        names = given.names or list(derivatives())
         table(names, given.repeats, given.jax and importlib.util.find_spec("jax") is not None)
 
 

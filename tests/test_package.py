@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import pydoc
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,3 +80,38 @@ def test_editors_and_help_show_the_parameters_of_a_program() -> None:
     assert str(energy) in shown
     assert "term" in inspect.signature(cd.Program).parameters
     assert cd.Program.__doc__.startswith("A differentiable program")  # type: ignore[union-attr]
+
+
+def public() -> Iterator[tuple[str, Any]]:
+    """Every public class and function, and the public methods of the classes."""
+    for name in cd.__all__:
+        value = getattr(cd, name)
+        if callable(value):
+            yield name, value
+        if isinstance(value, type):
+            yield from ((f"{name}.{k}", m) for k, m in vars(value).items() if k[0] != "_" and inspect.isfunction(m))
+
+
+def test_public_docstrings_begin_with_a_sentence() -> None:
+    """It ends on its line or the next, and says more than the name."""
+    for name, value in public():
+        first = (inspect.getdoc(value) or "").partition("\n\n")[0]
+        assert first.endswith("."), name
+        assert not first.startswith(f"{name.rpartition('.')[2]},"), name
+        assert len(first.split()) > 2, name
+
+
+KIN = re.compile(r"[Aa]s\s`?(numpy|scipy|np)\.|NumPy's|as\sfor\s`")  # what is meant there is meant here
+
+
+def test_public_docstrings_name_what_a_call_is_given() -> None:
+    """Each parameter that has a name for callers, where there are several."""
+    missing = [
+        f"{name}: {p.name}"
+        for name, value in public()
+        if inspect.isfunction(value) and not KIN.search(text := inspect.getdoc(value) or "")
+        for p in inspect.signature(value).parameters.values()
+        if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"
+        if len(inspect.signature(value).parameters) > 1 and not re.search(rf"\b{p.name}\b", text)
+    ]
+    assert not missing

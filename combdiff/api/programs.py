@@ -227,7 +227,8 @@ class Program:
     def matrix(self, latex: bool = False, aligned: bool = True) -> str:
         """The program in matrix notation, `2·A·x`, as text or LaTeX; definitions and results without one in indices.
 
-        Products element by element are ⊙, 𝟏 is a vector of ones, 𝐈 the unit matrix, of whatever size fits.
+        Products element by element are ⊙, 𝟏 is a vector of ones, 𝐈 the unit matrix, of whatever size fits. With
+        `latex` it is LaTeX, in one `aligned` environment or a formula on each line, as `latex()` gives it.
         """
         return matrix_latex(self.term, aligned) if latex else matrix_text(self.term)
 
@@ -253,29 +254,37 @@ class Program:
         return explanation(self.term.parameters, self.raw, body, self.rules)
 
     def combinators(self) -> str:
-        """The program by abstraction elimination: 𝐁, 𝐂, 𝐈 and univariate primitives with captures."""
+        """The program without bound variables, by abstraction elimination: what `grad` differentiates.
+
+        It is made of 𝐁 f g (x ↦ f(g(x))), 𝐂 f (f with its arguments exchanged), 𝐈 and functions of one argument; these
+        may mention the variable itself, which is a capture.
+        """
         return combinator_text(self.term)
 
     def source(self, /, backend: str = "numpy", **sizes: int) -> str:
         """Standalone Python that computes the program with the backend alone: numpy, jax, torch, cupy or dask.
 
-        It holds for arrays of every size, and is what runs at these sizes (others count as typical).
+        It holds for arrays of every size, and is what runs at these sizes (others count as typical). Raises
+        UnsupportedError for another backend, and ArgumentError for a size that the program has not.
         """
         return source(self.term, self.name, checked_sizes(self.term, self.name, sizes), backend)
 
     def cost(self, /, memory_limit: str | float | None = None, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.
 
-        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values. With a
-        memory limit, as `compile` takes one, it is the plan that keeps to it: loops in blocks, and states of a scan
-        that are kept at checkpoints and computed again. Raises MemoryLimitError where none keeps to it.
+        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values. With
+        `memory_limit`, as `compile` takes one, it is the plan that keeps to it: loops in blocks, and states of a scan
+        that are kept at checkpoints and computed again. Raises ArgumentError for a size that the program has not, and
+        MemoryLimitError where no plan keeps to the limit.
         """
         return cost_table(self.term, self.name, sizes, memory_limit)
 
     def compile(self, backend: str | None = None, memory_limit: str | float | None = None) -> Compiled:
         """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.
 
-        JAX compiles it (`jax.jit`). A limit is bytes or a text such as "2GB", and counts all but the arguments.
+        JAX compiles it (`jax.jit`). `memory_limit` is a number of bytes or a text such as "2GB", and counts all but the
+        arguments. Raises UnsupportedError for another backend, ArgumentError for what is no limit, and, when it is
+        called, MemoryLimitError with the smallest limit that works.
         """
         if self.inner:
             raise UnsupportedError(
@@ -343,8 +352,9 @@ def _instantiated(f: Program, maps: tuple[tuple[str, Program], ...]) -> Program:
 def program(definition: Callable[..., Any]) -> Program:
     """Trace a Python function whose parameters are annotated with Spaces or Functions into a Program.
 
-    Raises TraceError or one of its kin where the function does not describe a program, and IndexingError where a tensor
-    is read outside of its axes at sizes that are fixed (of others a call tells).
+    The function is called once, on placeholders. Raises TraceError or one of its kin where it does not describe a
+    program, and IndexingError where a tensor is read outside of its axes at sizes that are fixed (of others a call
+    tells).
     """
     traced = trace_function(definition)
     made = finished(traced.term, traced.name, traced.location, traced.inner, traced.places, traced.names)

@@ -405,8 +405,8 @@ def hessian(
     """The second derivative of a real scalar program: H[i…, j…] = ∂²f/∂x[i…]∂x[j…], dense when it is called.
 
     With respect to a complex parameter it is the pair (∂²f/∂z∂z̄, ∂²f/∂z∂z). A tuple of names gives a block for each
-    pair of names, `H["U", "V"]`; those that mirror another are not derived. `mode` as for `jacobian`. See `Hessian` for
-    what else it can do: `compressed`, `solve`, `diag`, `sparsity`, `matvec`.
+    pair of names, `H["U", "V"]`; those that mirror another are not derived. `mode` is as for `jacobian`, arguments and
+    errors as for `grad`. See `Hessian` for what else it can do: `compressed`, `solve`, `diag`, `sparsity`, `matvec`.
     """
     rules = rule_paths(rules)
     check_objective(f, rules)

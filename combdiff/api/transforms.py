@@ -83,8 +83,10 @@ def grad(
     """The gradient of a real scalar program: for complex arguments ∂f/∂Re + i ∂f/∂Im, the steepest ascent.
 
     `wrt` is a parameter name, a tuple of names (then the result is a tuple), or None for the first parameter.
-    `convention="jax"` gives the complex conjugate. Raises DifferentiationError when f is not scalar, or is neither of
-    real type nor found real by the e-graph.
+    `convention="jax"` gives the complex conjugate. With `simplify=False` it is as the two rules for B and C leave it;
+    `rules` are paths of rule files that are used beside the built-in ones. The gradient has the shape of the argument
+    and lies in its Space. Raises DifferentiationError when f is not scalar, is neither of real type nor found real by
+    the e-graph, or has no such parameter, and RuleError for a mistake in a rule file.
     """
     return gradient_of(f, wrt, convention, simplify, rule_paths(rules))
 
@@ -140,7 +142,8 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     """The vector-Jacobian product (x…, k) ↦ P f (x, k): one more argument, last, the cotangent, shaped like the result.
 
     For complex programs k ↦ (∂f/∂z)*·k + (∂f/∂z̄)·k*. A program with several results takes one cotangent for each.
-    That of a function of real numbers is a function, a field over `Real()`, and the pullback an integral. Raises
+    That of a function of real numbers is a function, a field over `Real()`, and the pullback an integral. `wrt`,
+    `simplify` and `rules` are as for `grad`. Raises DifferentiationError where f has no such parameter, and
     UnsupportedError for a program that returns a function of other tensors.
     """
     points = points_of(f, wrt)
@@ -155,7 +158,8 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
 def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
     """The Jacobian-vector product: one more argument, last, for each wrt: its tangent.
 
-    Tangents are trusted to have the symmetries of the arguments that they move.
+    `wrt`, `simplify`, `rules` and errors are as for `grad`, but f may be a tensor. A tangent has the shape of its
+    argument, and is trusted to have its symmetries.
     """
     return _pushed(f, wrt, points_of(f, wrt), simplify, rule_paths(rules))
 
@@ -164,7 +168,7 @@ def pushforward(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: It
 def hvp(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
     """The Hessian-vector product of a real scalar program: the pushforward of its gradient; takes the vector last.
 
-    The product lies in the Space of the argument, and the vector is trusted to.
+    Arguments and errors are as for `grad`. The product lies in the Space of the argument, and the vector is trusted to.
     """
     gradient = gradient_of(f, wrt, "conjugate", simplify, rule_paths(rules), in_spaces=False)
     return _pushed(gradient, wrt, points_of(f, wrt), simplify, rule_paths(rules), of_gradient=True)
@@ -193,8 +197,8 @@ def jacobian(
     With respect to a complex parameter it is the pair (∂f/∂z, ∂f/∂z̄). Of a program with several results it is the tuple
     of the derivatives of each: the jacobian of a Hessian, or of a jacobian, has their blocks, differentiated. `mode` is
     "reverse" (unit cotangents pulled back), "forward" (unit tangents pushed forward), "cross-country" (products of the
-    derivatives of the bindings, the cheapest first) or "auto", which takes the one whose plan costs least. Raises
-    DifferentiationError for another mode.
+    derivatives of the bindings, the cheapest first) or "auto", which takes the one whose plan costs least. `simplify`
+    and `rules` are as for `grad`. Raises DifferentiationError for another mode, or no such parameter.
     """
     f = reduced(f, simplify, rule_paths(rules))
     points = points_of(f, wrt)
@@ -255,7 +259,7 @@ def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
 
 @one_warning()
 def simplify(f: Program, rules: Iterable[str] = (), *, rolled: bool = False) -> Program:
-    """The program simplified by equality saturation, with more rule files if given.
+    """The program simplified by equality saturation; `rules` are paths of rule files used beside the built-in ones.
 
     With `rolled`, Python's loops that do the same step three times or more are recurrences, as `scan` makes them: what
     a step computes is the same but for the values of the step before, for whole numbers that count the steps, and for

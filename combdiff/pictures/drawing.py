@@ -30,7 +30,7 @@ class Picture:
         return self.svg
 
     def save(self, path: str) -> None:
-        """Write the SVG to a file, on white, for where the text around it has no colour to give."""
+        """Write the SVG to the file of that path, on white, for where the text around it has no colour to give."""
         head, rest = self.svg.split(">", 1)
         with open(path, "w", encoding="utf-8") as file:
             file.write(f'{head} color="#1c2430">\n<rect width="100%" height="100%" fill="#fff"/>{rest}\n')

@@ -22,13 +22,14 @@ from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import (
     index_variables,
     order_key,
+    ordered,
     own_cost,
     program_cost,
     symbols,
     volume,
 )
 from combdiff.simplification.egraph.provenance import Event, Found, Normalised, Place, Solved, State, recording
-from combdiff.simplification.egraph.replay import MET, Replay, ordered
+from combdiff.simplification.egraph.replay import MET, Replay
 from combdiff.simplification.egraph.vocabulary import domain_key
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.declarations import declared, restored

@@ -52,7 +52,6 @@ from combdiff.simplification.egraph.extraction import index_variables
 SWITCH = "COMBDIFF_CHECK_RESULTS"
 SIZE = 2  # of every named size
 MOST_WORK = 30_000  # nodes that are evaluated for one element
-LARGE = 1e-3  # what no rounding of a Σ of moderate terms leaves of 0
 CLOSE = 1e-6  # relative to 1, or to the values where they are larger
 
 
@@ -72,37 +71,45 @@ def checked(before: Term, after: Term) -> Term:
 
 
 def seeming_zero(sums: Sequence[Sum], definitions: dict[Var, Term]) -> Iterator[Sum]:
-    """Those of some Σ's over definitions that are 0 at random points while their terms are not.
+    """Those of some Σ's over definitions that are 0 at a random point while their terms are not.
 
-    Most sums are not: their values at one point are computed together, each definition once for all of them. One that
-    cannot be evaluated is not among those found.
+    All are computed together, each definition once for all of them; where that is not to be had, each by itself. One
+    that cannot be evaluated is not among those found.
     """
-    for sum_, value in zip(sums, _first_elements(sums, definitions), strict=True):
-        if (value is None or abs(value) <= LARGE) and _seems_zero(sum_, definitions):
+    together = _at_a_point(sums, definitions, MOST_WORK * len(sums))
+    for number, sum_ in enumerate(sums):
+        alone = together or _at_a_point([sum_], dict(_needed(sum_, definitions)), MOST_WORK)
+        if alone and _is_zero(alone[number if together else 0]):
             yield sum_
 
 
-def _first_elements(sums: Sequence[Sum], definitions: dict[Var, Term]) -> list[complex | None]:
-    """The values of numbers at a random point, at the first of each index; None for all where one has none."""
+_Elements = list[tuple[complex | None, complex | None]]
+
+
+def _is_zero(elements: _Elements) -> bool:
+    """Whether values are 0 beside their magnitudes, of which one is not."""
+    known = [(abs(value), abs(size)) for value, size in elements if value is not None and size is not None]
+    return any(size for _, size in known) and all(value <= CLOSE * size for value, size in known)
+
+
+def _at_a_point(sums: Sequence[Sum], definitions: dict[Var, Term], most_work: float) -> list[_Elements] | None:
+    """For each Σ its values at the first and at the last of each index, with the sums of the magnitudes of its terms.
+
+    None where one of them has none, or where they take more than that work.
+    """
     sizes = _sizes(*sums, *definitions.values())
-    elements = [_element(over_its_indices(sum_), sizes, last=False) for sum_ in sums]
+    magnitudes = (Sum(each.indices, Primitive("abs", (each.body,))) for each in sums)
+    tensors = [over_its_indices(each) for pair in zip(sums, magnitudes, strict=True) for each in pair]
+    elements = [_element(tensor, sizes, last) for tensor in tensors for last in (False, True)]
+    if None in elements:
+        return None
     together = let(list(definitions.items()), Tuple(tuple(each for each in elements if each is not None)))
     scope = _scope(together.free, sizes)
-    found = None if scope is None or None in elements else _values(together, scope, sizes, MOST_WORK * len(sums))
-    return list(map(_number, found)) if found is not None else [None] * len(sums)
-
-
-def _seems_zero(sum_: Sum, definitions: dict[Var, Term]) -> bool:
-    needed = _needed(sum_, definitions)
-    terms = Sum(sum_.indices, Primitive("abs", (sum_.body,)))
-    sizes, seen = _at_random(terms, needed), False
-    for value in _at_random(sum_, needed):
-        size = next(sizes)
-        if value is not None and size is not None:
-            if abs(value) > CLOSE * abs(size):
-                return False
-            seen = seen or bool(size)
-    return seen
+    found = None if scope is None else _values(together, scope, sizes, most_work)
+    if found is None:
+        return None
+    first, last, first_size, last_size = (list(map(_number, found[n::4])) for n in range(4))
+    return [[(a, c), (b, d)] for a, b, c, d in zip(first, last, first_size, last_size, strict=True)]
 
 
 def _needed(term: Term, definitions: dict[Var, Term]) -> list[tuple[Var, Term]]:
@@ -112,12 +119,6 @@ def _needed(term: Term, definitions: dict[Var, Term]) -> list[tuple[Var, Term]]:
         if var in names:
             names |= value.free
     return [(var, value) for var, value in definitions.items() if var in names]
-
-
-def _at_random(term: Term, definitions: list[tuple[Var, Term]]) -> Iterator[complex | None]:
-    """Values of a number over its indices at a random point: at the first of each, and at the last."""
-    tensor = over_its_indices(term)
-    return _fingerprints(let(definitions, tensor), tensor)
 
 
 def over_its_indices(term: Term) -> Term:

@@ -65,7 +65,8 @@ from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import as_real_as, symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
-from combdiff.simplification.egraph.saturation import equivalent, normal, simplify
+from combdiff.simplification.egraph.saturation import equivalent, normal, simplify, unsaturated
+from combdiff.simplification.egraph.settled import is_settled
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.memory import simplified_once
@@ -107,7 +108,7 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
 
 
 def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> Term:
-    load(rules, functions=False)  # a mistake in a rule file shows even where there is nothing to simplify
+    load(rules)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
     equations: _Equations = {}
     body, groups = _without_averages(body)
@@ -346,7 +347,12 @@ def _simplify_number(term: Term, rules: tuple[str, ...], known: Known) -> Term:
 
 
 def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
-    """The simplified term; one that would fill the e-graph before any law is applied gets its normal form."""
+    """The simplified term; one that would fill the e-graph before any law is applied gets its normal form.
+
+    One that no law would change is not written for the e-graph.
+    """
+    if is_settled(term, load(rules)):
+        return unsaturated(term, Context(known))
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
         stopped(f"{nodes} nodes")

@@ -8,7 +8,8 @@ both are built alike, the comparison goes on with what they are built of; where 
 is what a state begins with, the other the state after the first step. Whole numbers may differ by the same from step to
 step: they count the steps. Numbers that differ otherwise and hold no state, a step length for each, are listed.
 
-Invariant: the value is the same, operation by operation; a loop has at least `FEWEST_STEPS` steps.
+Invariant: the value is the same, operation by operation; a loop has at least `FEWEST_STEPS` steps. Where the budget of
+pairs compared is spent before all parts are looked at, a BudgetWarning says so.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.records import dataclass
+from combdiff.simplification.egraph.budget import current, stopped
 
 FEWEST_STEPS = 3  # two steps may be alike by chance
 MOST_CANDIDATES = 12  # earlier parts of the program that one part is compared with: steps of a step, about
-MOST_COMPARED = 100  # pairs compared for each part of a program, until loops are looked for no longer
 
 
 def rolled_up(body: Term, names: Mapping[Term, str] | None = None) -> Term:
@@ -357,10 +358,13 @@ class _Rolling:
         for part in parts:
             before[part] = len(same := alike[_outline(part)])
             same.append(part)
-        left = MOST_COMPARED * len(parts)
+        left = (most := current().pairs) * len(parts)
         for later in reversed(parts):
-            if not before[later] or left < 0:
+            if not before[later]:
                 continue
+            if left < 0:
+                stopped(f"{most} pairs for each part")
+                return None
             inside = set(subterms(later))
             left -= len(inside)
             same = alike[_outline(later)][: before[later]]
@@ -384,7 +388,7 @@ class _Rolling:
             for last in alike[_outline(run[-1])]:
                 if last in chains.earlier or _Comparing().level(last, run[-1]) is None:
                     continue
-                longer, _ = _chains(more := {**pairs, last: run[-1]}, MOST_COMPARED * len(chains.earlier))
+                longer, _ = _chains(more := {**pairs, last: run[-1]}, current().pairs * len(chains.earlier))
                 if longer and len(list(longer.after(run[0]))) > len(run):
                     return self._as_long_as_possible(more, longer, alike)
         return loop

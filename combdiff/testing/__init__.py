@@ -86,7 +86,7 @@ def programs(
 
 
 def check_rules(path: str | Path | None = None, *, seed: int = 0) -> list[Verdict]:
-    """Test every law and primitive of a rule file on numbers; the built-in files if none is given.
+    """Test every law and primitive of the rule file at `path` on numbers; of the built-in files if none is given.
 
     Each law runs alone on random typed instances of its left side, complex ones where it does not ask for real ones;
     what it puts into one class is compared through the reference interpreter. Derivatives of primitives are compared

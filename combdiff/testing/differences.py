@@ -100,7 +100,8 @@ def check_grad(
     Every entry is moved, in the imaginary direction too where the argument is complex; an array of more than 200
     entries is moved in 24 fixed random directions. Where the argument has symmetries all moves stay within its Space,
     in which the gradient has to lie. An error is relative to the size of the largest slope found
-    (absolute where that is below 1). Raises AssertionError naming the entry where an error exceeds `tolerance`,
+    (absolute where that is below 1); `step` is how far an entry is moved, by its size if none is given. Raises
+    AssertionError naming the entry where an error exceeds `tolerance`,
     and ArgumentError where the arrays do not have the declared shapes and symmetries.
     """
     arguments = check_arguments(f.parameters, arrays)

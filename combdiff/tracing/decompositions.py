@@ -123,9 +123,9 @@ def svdvals(a: Any, /) -> Any:
 def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """The singular value decomposition of a matrix, or of each in a stack: (U, S, Vh) with A = U diag(S) Vh.
 
-    There are as many singular values as the matrix has columns, or rows where these are fewer by numbers; of sizes that
-    are names the last ones and their columns of U may be 0. `full_matrices=True` is refused for traced values that are
-    not square.
+    As `numpy.linalg.svd`. There are as many singular values as the matrix has columns, or rows where these are fewer by
+    numbers; of sizes that are names the last ones and their columns of U may be 0. `full_matrices=True` is refused for
+    traced values that are not square.
     """
     if not isinstance(a, TracedValue):
         return on_arrays("svd", np.linalg.svd, a, full_matrices=full_matrices, compute_uv=compute_uv)

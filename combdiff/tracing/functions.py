@@ -213,8 +213,8 @@ def delta(left: object, right: object, /) -> Any:
 # --- mathematics, element by element -------------------------------------------------------------------------------
 
 
-def element_function(name: str, numpy_function: Callable[..., Any], doc: str = "") -> Callable[..., Any]:
-    """The primitive `name` on traced values, and a function of arrays on plain ones."""
+def element_function(name: str, numpy_function: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    """The primitive `name` on traced values, and a function of arrays on plain ones; `doc` is for its users."""
     arity = TABLE[name].arity
 
     def elementary(*values: Any) -> Any:
@@ -225,14 +225,15 @@ def element_function(name: str, numpy_function: Callable[..., Any], doc: str = "
         return combined(lambda *terms: function(name, *terms), *values)
 
     elementary.__name__ = elementary.__qualname__ = name
-    elementary.__doc__ = doc or f"{name}, element by element."
+    elementary.__doc__ = doc
     return elementary
 
 
-def _elementary(name: str, own: Callable[..., Any] | None = None) -> Any:
+def _elementary(name: str, doc: str, own: Callable[..., Any] | None = None) -> Any:
     """The primitive `name`, and for NumPy's function of that name too."""
     numpy_function: Any = own or getattr(np, name)
-    elementary: Any = element_function(name, numpy_function)
+    said, mark, more = doc.partition("; ")
+    elementary: Any = element_function(name, numpy_function, f"{said}, element by element{mark}{more}.")
     if own is None:
         elementary.__signature__ = inspect.Signature(
             [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY) for x in ("x", "y")[: TABLE[name].arity]]
@@ -241,38 +242,43 @@ def _elementary(name: str, own: Callable[..., Any] | None = None) -> Any:
     return elementary
 
 
-exp = _elementary("exp")
-log = _elementary("log")
-sqrt = _elementary("sqrt")
-sin = _elementary("sin")
-cos = _elementary("cos")
-tan = _elementary("tan")
-arcsin = _elementary("arcsin")
-arccos = _elementary("arccos")
-arctan = _elementary("arctan")
-sinh = _elementary("sinh")
-cosh = _elementary("cosh")
-tanh = _elementary("tanh")
-_absolute = _elementary("abs")
-sign = _elementary("sign")
-maximum = _elementary("maximum")
-minimum = _elementary("minimum")
-logaddexp = _elementary("logaddexp")
-arctan2 = _elementary("arctan2")
-hypot = _elementary("hypot")
-arcsinh = _elementary("arcsinh")
-arctanh = _elementary("arctanh")
-floor = _elementary("floor")
-ceil = _elementary("ceil")
-trunc = _elementary("trunc")
-rint = _elementary("rint")
-fmod = _elementary("fmod")
-sinc = _elementary("sinc")
-relu = _elementary("relu", lambda x: np.maximum(x, 0))
+exp = _elementary("exp", "The exponential eˣ")
+log = _elementary("log", "The natural logarithm, of a complex number its principal value")
+sqrt = _elementary("sqrt", "The square root, of a complex number its principal value")
+sin = _elementary("sin", "The sine of an angle in radians")
+cos = _elementary("cos", "The cosine of an angle in radians")
+tan = _elementary("tan", "The tangent of an angle in radians")
+arcsin = _elementary("arcsin", "The angle from −π/2 to π/2 radians whose sine is x")
+arccos = _elementary("arccos", "The angle from 0 to π radians whose cosine is x")
+arctan = _elementary("arctan", "The angle between −π/2 and π/2 radians whose tangent is x")
+sinh = _elementary("sinh", "The hyperbolic sine (eˣ − e⁻ˣ)/2")
+cosh = _elementary("cosh", "The hyperbolic cosine (eˣ + e⁻ˣ)/2")
+tanh = _elementary("tanh", "The hyperbolic tangent sinh(x)/cosh(x)")
+_absolute = _elementary("abs", "The absolute value; its derivative at 0 is 0")
+sign = _elementary("sign", "−1, 0 or 1, of a complex number z/|z|; the derivative of a real one is 0")
+maximum = _elementary("maximum", "The larger of two real numbers; of equal ones each has half of the derivative")
+minimum = _elementary("minimum", "The smaller of two real numbers; of equal ones each has half of the derivative")
+logaddexp = _elementary("logaddexp", "log(exp(x) + exp(y)), of which no exponential overflows")
+arctan2 = _elementary(
+    "arctan2", "The angle from −π to π radians of the point with ordinate x and abscissa y, as NumPy orders them"
+)
+hypot = _elementary("hypot", "√(x² + y²), of which no square overflows")
+arcsinh = _elementary("arcsinh", "The inverse of sinh")
+arctanh = _elementary("arctanh", "The inverse of tanh, on (−1, 1)")
+floor = _elementary("floor", "The largest whole number that is not above x; its derivative is 0")
+ceil = _elementary("ceil", "The smallest whole number that is not below x; its derivative is 0")
+trunc = _elementary("trunc", "The whole number next to x towards 0; its derivative is 0")
+rint = _elementary("rint", "The whole number nearest to x, of two the even one; its derivative is 0")
+fmod = _elementary("fmod", "What division by y leaves of x, with the sign of x")
+sinc = _elementary("sinc", "sin(πx)/(πx), and 1 at 0")
+relu = _elementary("relu", "max(x, 0); its derivative at 0 is 0", lambda x: np.maximum(x, 0))
 
 
 def abs(x: Any, /) -> Any:
-    """abs, element by element; of an index, to be compared: `cd.where(abs(i - j) <= 2, a, b)`."""
+    """The absolute value, element by element; its derivative at 0 is 0.
+
+    An index has one to be compared: `cd.where(abs(i - j) <= 2, a, b)`.
+    """
     return x.__abs__() if isinstance(x, Index) and not x.is_number else _absolute(x)
 
 
@@ -295,7 +301,7 @@ def primitive(name: str, rules: Iterable[str | Path] = ()) -> Callable[..., Any]
         given = np.broadcast_arrays(*values)
         return evaluate(function(name, *arguments), dict(zip(arguments, given, strict=True)), {})
 
-    return element_function(name, evaluated)
+    return element_function(name, evaluated, f"The primitive {name}, element by element.")
 
 
 def conj(x: Any, /) -> Any:

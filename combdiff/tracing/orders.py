@@ -28,7 +28,7 @@ from combdiff.tracing.values import Value, lift, wrap
 
 
 def argsort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
-    """The places of the elements along an axis in ascending order, equal ones in the order in which they stand.
+    """The places of the elements along an axis in ascending order, as `numpy.argsort`; equal ones as they stand.
 
     Whole numbers, which nothing is differentiated by. Raises UnsupportedError for axis=None.
     """
@@ -40,7 +40,7 @@ def argsort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
 def sort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
     """The elements along an axis in ascending order: `a` read at `argsort(a)`, by which it is differentiated.
 
-    axis=None sorts all elements as one axis. Raises TypeMismatchError for complex numbers.
+    As `numpy.sort`; axis=None sorts all elements as one axis. Raises TypeMismatchError for complex numbers.
     """
     if not is_traced(a):
         return on_arrays("sort", np.sort, a, axis)

@@ -137,3 +137,8 @@ def test_random_loops_have_the_values_and_derivatives_of_their_steps(
 def test_rolled_is_a_truth_value() -> None:
     with pytest.raises(cd.DifferentiationError, match=r"rolled is 3\n  hint: write rolled=True or rolled=False"):
         cd.simplify(logistic(3), rolled=3)  # type: ignore[arg-type]
+
+
+def test_loops_that_are_looked_for_no_longer_are_told() -> None:
+    with cd.budget(pairs=0), pytest.warns(cd.BudgetWarning, match="budget of 0 pairs for each part"):
+        assert scans(cd.simplify(logistic(10), rolled=True)) == 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.simplification import fingerprints
 
 RANDOM = np.random.default_rng(8)
 
@@ -42,6 +45,27 @@ def test_nor_has_the_largest_of_each_row_of_attention() -> None:
     assert "amax_ties" not in str(gradient)
     arguments = {name: RANDOM.normal(size=(4, 3)) for name in "QKV"}
     assert cd.testing.check_grad(attention, "Q", **arguments) < 1e-6
+
+
+def test_the_sums_of_a_program_are_tried_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where all numbers of a point are nearly 0: each by itself would compute all layers below it again."""
+    evaluated: list[object] = []
+    values = fingerprints._values
+
+    def counted(*given: Any) -> Any:
+        evaluated.append(given)
+        return values(*given)
+
+    monkeypatch.setattr(fingerprints, "_values", counted)
+
+    @cd.program
+    def network(W: cd.Space(6, "n", "n"), x: cd.Space("n")):
+        for level in range(6):
+            x = np.tanh(20 * W[level] @ x)
+        return (x**2).sum()
+
+    cd.grad(network)
+    assert len(evaluated) == 1
 
 
 def test_a_sum_that_is_not_zero_stays() -> None:

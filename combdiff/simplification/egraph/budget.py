@@ -24,11 +24,15 @@ MOST_NAMED = 5  # tensors that a warning names
 
 @dataclass(frozen=True)
 class Budget:
-    """Where saturation stops: nodes in the e-graph, rounds of saturation and naming, seconds."""
+    """Where saturation stops: nodes in the e-graph, rounds of saturation and naming, seconds.
+
+    And where loops are looked for no longer: pairs of parts that are compared, for each part of a program.
+    """
 
     nodes: int = 20_000
     rounds: int = 12
     seconds: float = 20.0
+    pairs: int = 400
 
     def __post_init__(self) -> None:
         for part in fields(self):
@@ -46,14 +50,17 @@ def current() -> Budget:
 
 
 @contextmanager
-def budget(*, nodes: int | None = None, rounds: int | None = None, seconds: float | None = None) -> Iterator[Budget]:
+def budget(
+    *, nodes: int | None = None, rounds: int | None = None, seconds: float | None = None, pairs: int | None = None
+) -> Iterator[Budget]:
     """Set where simplification stops inside a `with` block, for each tensor that is simplified.
 
-    `nodes` bounds the size of the e-graph, `rounds` how often it is saturated, `seconds` the time; what is not given
-    stays as it is outside. Reaching one gives a correct result that is perhaps not the simplest, and a BudgetWarning
+    `nodes` bounds the size of the e-graph, `rounds` how often it is saturated, `seconds` the time, and `pairs` how
+    many parts of a program are compared for each of them where loops are rolled up; what is not given stays as it is
+    outside. Reaching one gives a correct result that is perhaps not the simplest, and a BudgetWarning
     that names the budget. Raises ArgumentError for what is not a number from 0 on.
     """
-    given: dict[str, Any] = {"nodes": nodes, "rounds": rounds, "seconds": seconds}
+    given: dict[str, Any] = {"nodes": nodes, "rounds": rounds, "seconds": seconds, "pairs": pairs}
     token = _current.set(replace(_current.get(), **{name: n for name, n in given.items() if n is not None}))
     try:
         yield _current.get()

@@ -255,6 +255,25 @@ def order_key(term: Term) -> tuple[Any, ...]:
     return (3, label, tuple(order_key(child) for child in term.children))
 
 
+def ordered(term: Term, collect: bool = True) -> Term:
+    """A term with the members of its sums and products in the order in which extraction writes them.
+
+    Equal members of a sum are added up, unless they are to stay as they are: `collect` is False.
+    """
+    if isinstance(term, Var | Apply):
+        return term
+    children = tuple(ordered(child, collect) for child in term.children)
+    if isinstance(term, Mul):
+        numbers = [child for child in children if isinstance(child, Number)]
+        return mul(*numbers, *sorted((c for c in children if not isinstance(c, Number)), key=order_key))
+    if isinstance(term, Add):
+        members = tuple(sorted(children, key=order_key))
+        return add(*members) if collect else Add(members)
+    if isinstance(term, Sum):
+        return total(sorted(term.indices, key=lambda index: index.name), children[0])
+    return term.with_children(children)
+
+
 # --- the e-graph as data -------------------------------------------------------------------------------------------
 
 

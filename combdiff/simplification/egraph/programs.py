@@ -37,7 +37,7 @@ from combdiff.records import dataclass
 from combdiff.simplification.egraph.budget import current
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import as_real_as, symbols
-from combdiff.simplification.egraph.saturation import Definition, Saturation, has_functions, session
+from combdiff.simplification.egraph.saturation import Definition, Saturation, session
 from combdiff.simplification.normal_form.expansion import multiplied_out
 
 MOST_NODES = 5_000  # of the e-graph of a program, whose values have been simplified each on its own before
@@ -104,9 +104,10 @@ class ProgramClasses:
             for (var, _), value in zip(self.bindings, self.values, strict=False)
             if value.root is not None
         ]
-        with session(self.rules, any(map(has_functions, terms))) as egraph:
+        context = Context(self.known)
+        with session(self.rules, terms, context) as egraph:
             budget = replace(current(), nodes=min(current().nodes, MOST_NODES))
-            saturation = Saturation(egraph, terms, budget, Context(self.known), definitions)
+            saturation = Saturation(egraph, terms, budget, context, definitions)
             for value, form in zip(self.values, self._written_out(), strict=True):
                 if value.root is not None and form is not None:
                     saturation.unite(value.root, saturation.named(multiplied_out(form, saturation.names)))

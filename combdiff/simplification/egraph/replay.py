@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from combdiff.ir import Add, Apply, Mul, Number, Sum, Term, Var, add, exchanged, mul, subterms, total
+from combdiff.ir import Term, exchanged, subterms
 from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.encoding import Codec, function_facts
-from combdiff.simplification.egraph.extraction import Extractor, cost, order_key, read
-from combdiff.simplification.egraph.saturation import STEP, has_functions, session
+from combdiff.simplification.egraph.extraction import Extractor, cost, ordered, read
+from combdiff.simplification.egraph.saturation import STEP, session
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.laws.syntax import Command, law_names, run_text, trusted
 
@@ -139,7 +139,7 @@ class Replay:
         own = trusted(codec.tensor_laws())
         self.own = {name: command for command in own for name in law_names([command])}
         if names is None:
-            with session(self.rules, any(map(has_functions, terms))) as egraph:
+            with session(self.rules, terms, Context(self.known)) as egraph:
                 egraph.run_program(*own)
                 yield _EqualityQuestion(egraph, codec, written)
             return
@@ -182,22 +182,3 @@ class _EqualityQuestion:
 
 def _ruleset(command: Command) -> str:
     return str(command.rule.ruleset if hasattr(command, "rule") else command.name)
-
-
-def ordered(term: Term, collect: bool = True) -> Term:
-    """A term with the members of its sums and products in the order in which extraction writes them.
-
-    Equal members of a sum are added up, unless they are to stay as they are: `collect` is False.
-    """
-    if isinstance(term, Var | Apply):
-        return term
-    children = tuple(ordered(child, collect) for child in term.children)
-    if isinstance(term, Mul):
-        numbers = [child for child in children if isinstance(child, Number)]
-        return mul(*numbers, *sorted((c for c in children if not isinstance(c, Number)), key=order_key))
-    if isinstance(term, Add):
-        members = tuple(sorted(children, key=order_key))
-        return add(*members) if collect else Add(members)
-    if isinstance(term, Sum):
-        return total(sorted(term.indices, key=lambda index: index.name), children[0])
-    return term.with_children(children)

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from combdiff.ir import (
+    MATRIX_TABLE,
     TABLE,
     Add,
     Mul,
     Names,
     Number,
-    Primitive,
     Space,
     Sum,
     Term,
@@ -42,9 +42,11 @@ from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.budget import Budget, current, stopped
 from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec, function_facts
-from combdiff.simplification.egraph.extraction import Classes, Extractor, price, read
+from combdiff.simplification.egraph.extraction import Classes, Extractor, ordered, price, read
 from combdiff.simplification.egraph.provenance import Found, note
-from combdiff.simplification.laws.loading import load
+from combdiff.simplification.egraph.settled import functions_in
+from combdiff.simplification.laws.loading import RuleFile, load
+from combdiff.simplification.laws.reach import reached
 from combdiff.simplification.laws.syntax import run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
@@ -57,17 +59,27 @@ STEP = """(run-schedule (repeat 3 (run units) (repeat 2 (run facts)) (run collec
 _local = threading.local()
 
 
-def _base_egraph(rules: Iterable[str | Path], functions: bool) -> Any:
-    """An e-graph with the built-in laws and the given rule files, made once per thread; callers push and pop."""
-    cache: dict[object, Any] = _local.__dict__.setdefault("egraphs", {})
-    files = load(rules, functions)
-    key = (files, tuple(TABLE))
-    if key not in cache:
+MOST_EGRAPHS = 12  # that a thread keeps: those of other choices of laws are made again
+MOST_IDLE = 1.6  # laws in an e-graph that is there, for one that a term asks for, up to which no other is made
+
+
+def _base_egraph(files: tuple[RuleFile, ...], functions: frozenset[str]) -> Any:
+    """An e-graph with the laws that hold of terms with these functions, and perhaps with some that find nothing.
+
+    Each is made once per thread; callers push and pop.
+    """
+    cache: OrderedDict[Any, Any] = _local.__dict__.setdefault("egraphs", OrderedDict())
+    table, laws = tuple(TABLE), reached(files, functions)
+    fitting = [key for key in cache if key[:2] == (files, table) and laws.names <= key[2]]
+    key = min(fitting, key=lambda key: len(key[2]), default=None)
+    if key is None or len(key[2]) > MOST_IDLE * len(laws.names):
         egraph = bindings().EGraph()
-        for file in files:
-            egraph.run_program(*file.commands)
+        egraph.run_program(*laws.commands)
         run_text(egraph, function_facts())
-        cache[key] = egraph
+        cache[key := (files, table, laws.names)] = egraph
+        if len(cache) > MOST_EGRAPHS:
+            cache.popitem(last=False)
+    cache.move_to_end(key)
     return cache[key]
 
 
@@ -82,12 +94,30 @@ def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None
         stand_ins: dict[Term, Var] = {number: Var(f"∞.{n}", Space(dtype=dtype_of(number))) for n, number in ordered}
         found = simplify(exchanged(term, stand_ins), rules, budget, context)
         return substitute(found, {var: number for number, var in stand_ins.items()})
-    with session(rules, has_functions(term)) as egraph:
+    with session(rules, (term,), context) as egraph:
         saturation = Saturation(egraph, (term,), budget or current(), context)
         ((named, found),) = saturation.settle()
         chosen = saturation.cheapest(0, named, found)
         note(lambda: Found(term, saturation.written[0], tuple(saturation.rounds), chosen, context.known))
         return chosen
+
+
+def unsaturated(term: Term, context: Context = NOTHING) -> Term:
+    """The cheapest of the forms of a term that no law changes (see `settled`)."""
+    names, forms = Names(term), dict[Any, int]()
+    written = ordered(apart(term, names))
+    named = canonical(normalise(written, names), forms)
+    chosen = _cheapest((named, written, _turned(named), _turned(written)), (written,), context, forms)
+    note(lambda: Found(term, written, ((written, named),), chosen, context.known))
+    return chosen
+
+
+def _cheapest(forms: Sequence[Term], as_read: Sequence[Term], context: Context, labels: dict[Any, int]) -> Term:
+    """The cheapest of some forms of a term, the first of equals; one that is as it was read, with canonical names."""
+    chosen = min(forms, key=lambda one: price(one, context))
+    if any(chosen is one for one in as_read):
+        return min((canonical(chosen, labels), chosen), key=lambda one: price(one, context))  # whatever the letters
+    return chosen
 
 
 def _turned(term: Term) -> Term:
@@ -107,20 +137,17 @@ def equivalent(
     plain, like = (canonical(normalise(apart(term, names), names), forms) for term in (one, other))
     if plain is like:
         return True
-    with session(rules, has_functions(one) or has_functions(other)) as egraph:
+    with session(rules, (one, other), context) as egraph:
         (first, _), (second, _) = Saturation(egraph, (one, other), budget or current(), context).settle()
         return first is second
 
 
-def has_functions(term: Term) -> bool:
-    """Whether a term has functions in it, which have laws of their own."""
-    return any(isinstance(node, Primitive) for node in subterms(term))
-
-
 @contextmanager
-def session(rules: Iterable[str], functions: bool = True) -> Iterator[Any]:
-    """An e-graph with all laws, or with those for terms without functions, as it was again afterwards."""
-    egraph = _base_egraph(rules, functions)
+def session(rules: Iterable[str], terms: Iterable[Term] | None = None, context: Context = NOTHING) -> Iterator[Any]:
+    """An e-graph with the laws that can fire on terms (with all laws for None), as it was again afterwards."""
+    known = context.known.values()
+    functions = frozenset({*TABLE, *MATRIX_TABLE}) if terms is None else functions_in(*terms, *known)
+    egraph = _base_egraph(load(rules), functions)
     run_text(egraph, "(push)")
     try:
         yield egraph
@@ -255,15 +282,9 @@ class Saturation:
 
     def cheapest(self, number: int, named: Term, found: Term, left_out: frozenset[Var] = frozenset()) -> Term:
         """The cheapest of a root's forms: as read out and with canonical names, as written, their signs turned."""
-        best, written = found, self.written[number] if left_out.isdisjoint(self.written[number].free) else found
-
-        def cheapest(*found: Term) -> Term:
-            return min(found, key=lambda one: price(one, self.context))
-
-        chosen = cheapest(named, best, written, _turned(named), _turned(best))
-        if chosen is best or chosen is written:
-            chosen = cheapest(canonical(chosen, self.forms), chosen)  # whatever the letters
-        return chosen
+        written = self.written[number] if left_out.isdisjoint(self.written[number].free) else found
+        forms = named, found, written, _turned(named), _turned(found)
+        return _cheapest(forms, (found, written), self.context, self.forms)
 
     def named(self, term: Term) -> Term:
         """A term in contraction normal form with canonical names."""

@@ -28,8 +28,7 @@ from combdiff.simplification.laws.declarations import check_functions, rows, wit
 from combdiff.simplification.laws.patterns import matchable
 from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, checked, law_names, parse, trusted
 
-BASIC = ("language.egg", "algebra.egg", "contraction.egg")
-BUILT_IN = (*BASIC, "elementwise.egg", "linalg.egg")
+BUILT_IN = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg", "linalg.egg")
 GROUP = "combdiff.rules"
 
 
@@ -62,23 +61,22 @@ def rule_paths(rules: Iterable[str | Path]) -> tuple[str, ...]:
     return tuple(map(str, paths))
 
 
-def load(paths: Iterable[str | Path] = (), functions: bool = True) -> tuple[RuleFile, ...]:
+def load(paths: Iterable[str | Path] = ()) -> tuple[RuleFile, ...]:
     """The built-in files, those that packages install and those at the paths, each once, checked and registered.
 
-    Without `functions`, and where no other file is, only the laws that speak of terms without functions.
     Raises RuleError for a file that cannot be read, and for what is wrong in one with its line and column.
     """
     sources = dict.fromkeys([*_installed(), *(_read(Path(path)) for path in rule_paths(paths))])
-    found = built_in_files(BUILT_IN if functions or sources else BASIC)
+    found = built_in_files()
     for source in sources:
         found = (*found, _file(source, found))
     return found
 
 
-@lru_cache(maxsize=2)
-def built_in_files(names: tuple[str, ...] = BUILT_IN) -> tuple[RuleFile, ...]:
+@lru_cache(maxsize=1)
+def built_in_files() -> tuple[RuleFile, ...]:
     """The files that come with combdiff, in their order."""
-    return tuple(_parsed(_read(rule_directory() / name)) for name in names)
+    return tuple(_parsed(_read(rule_directory() / name)) for name in BUILT_IN)
 
 
 @lru_cache(maxsize=16)

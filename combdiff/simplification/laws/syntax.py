@@ -59,9 +59,7 @@ class Source:
 
     def written(self, node: Any) -> str:
         """The text of a command or expression."""
-        span = _span(node)
-        contents: bytes = span.file.contents.encode()
-        return contents[span.i : span.j].decode()
+        return text_of(node)
 
     def error(self, node: Any, problem: str, hint: str = "") -> RuleError:
         """The error that a node is not what it should be."""
@@ -234,6 +232,13 @@ def law_names(commands: Iterable[Command]) -> list[str]:
     """The names of the laws among some commands."""
     laws = [getattr(c, "rule", None) or getattr(c, "rewrite", None) for c in commands]
     return [law.name for law in laws if law is not None]
+
+
+def text_of(command: Command) -> str:
+    """The text of a command."""
+    span = _span(command)
+    contents: bytes = span.file.contents.encode()
+    return contents[span.i : span.j].decode()
 
 
 def calls(node: Any) -> Iterator[Expr]:

@@ -1,0 +1,50 @@
+"""Terms that no law changes: their normal form is found without an e-graph.
+
+    2 r x (1 − x) + Σ_i a[i] tanh(b[i])      sums, products, Σ's of real numbers, a function without laws of its own
+
+The laws of sums, products and Σ's put such a term in the order that its normal form has; what else there are laws of,
+δ's, conjugates, symmetries of tensors, functions that meet others, is not in it.
+
+Invariant: saturation would find nothing cheaper.
+"""
+
+from __future__ import annotations
+
+from combdiff.ir import Add, Affine, Apply, Mul, Number, Primitive, Space, Sum, Term, Var, is_matrix_function, subterms
+from combdiff.simplification.laws.loading import BUILT_IN, RuleFile
+from combdiff.simplification.laws.reach import reached
+
+
+def functions_in(*terms: Term) -> frozenset[str]:
+    """The names of the functions in terms."""
+    return frozenset(node.name for term in terms for node in subterms(term) if isinstance(node, Primitive))
+
+
+def is_settled(term: Term, files: tuple[RuleFile, ...]) -> bool:
+    """Whether the laws of these files make nothing of a term but its normal form."""
+    if len(files) > len(BUILT_IN) or not all(map(_is_plain, subterms(term))):
+        return False
+    return not reached(files, functions_in(term)).of_functions
+
+
+def _is_plain(node: Term) -> bool:
+    """Whether a part of a term is of the kinds whose laws the normal form obeys, and in its order."""
+    match node:
+        case Var():
+            return not isinstance(node.type, Space) or (node.type.dtype is not complex and not node.type.symmetry)
+        case Apply():
+            return isinstance(node.function, Var) and isinstance(node.function.type, Space)
+        case Sum():
+            return not isinstance(node.body, Add)
+        case Mul():
+            return not any(isinstance(factor, Mul) for factor in node.factors)
+        case Add():
+            return not any(isinstance(part, Add) or _is_multiple_of_a_sum(part) for part in node.terms)
+        case Primitive():
+            return not is_matrix_function(node)
+    return isinstance(node, Number | Affine)
+
+
+def _is_multiple_of_a_sum(term: Term) -> bool:
+    """Whether a term is a number times a sum, which a sum takes apart."""
+    return isinstance(term, Mul) and len(term.factors) == 2 and all(map(isinstance, term.factors, (Number, Add)))

@@ -1,0 +1,102 @@
+"""Which laws can fire on a term: those that ask for nothing but what is in it, or what laws make that can fire.
+
+    x y + 2 y         no law of functions
+    1 / (1 + x)²      the laws of powers, not those of sines
+    sin² x + cos² x   "sin² + cos² = 1", and the laws of what it makes
+
+An e-graph with fewer laws is made, copied and searched in less time.
+
+Invariant: a law that is left out would find no match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from combdiff.ir import MATRIX_TABLE
+from combdiff.records import dataclass
+from combdiff.simplification.laws.loading import BUILT_IN, RuleFile
+from combdiff.simplification.laws.syntax import Command, law_names, text_of
+
+# What is in an e-graph only where functions are, or where laws make it; all else may be there always.
+FUNCTIONS = frozenset({"Fn"})
+MATRICES = frozenset({"MatrixFn", "Transposed", "Conjugated", "Multiple", "MatMul", "square"})
+MADE = frozenset({"Fraction", "Part", "raised", "powered", "meeting"})
+_CALL = re.compile(r'\((unstable-fn|Fn|MatrixFn)\s+"([^"]*)"|\(([^\s()";]+)')
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()]')
+
+
+@dataclass(frozen=True)
+class LawWords:
+    """What a law asks for, and what may be there once it has fired; names of functions in quotation marks."""
+
+    name: str
+    asks: frozenset[str]
+    makes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ReachedLaws:
+    """The commands that are left of rule files; the laws among them, and those that ask for a function by name."""
+
+    commands: tuple[Command, ...]
+    names: frozenset[str]
+    of_functions: frozenset[str]
+
+
+@lru_cache(maxsize=256)
+def reached(files: tuple[RuleFile, ...], functions: frozenset[str]) -> ReachedLaws:
+    """What holds of terms with these functions; with files of users, which may say anything, all laws."""
+    commands = [(command, _words_of(command)) for file in files for command in file.commands]
+    laws = [law for _, law in commands if law is not None]
+    there, able = set(_in_terms(functions)), set[str]()
+    if len(files) > len(BUILT_IN):
+        able.update(law.name for law in laws)
+    while found := [law for law in laws if law.name not in able and law.asks <= there]:
+        able.update(law.name for law in found)
+        there.update(word for law in found for word in law.makes)
+    return ReachedLaws(
+        tuple(command for command, law in commands if law is None or law.name in able),
+        frozenset(able),
+        frozenset(law.name for law in laws if law.name in able and any('"' in word for word in law.asks)),
+    )
+
+
+def _in_terms(functions: frozenset[str]) -> Iterator[str]:
+    """What is in an e-graph of a term with these functions, of that which is not always there."""
+    for name in functions:
+        yield f'"{name}"'
+        yield from MATRICES if name in MATRIX_TABLE else FUNCTIONS
+
+
+def _words_of(command: Command) -> LawWords | None:
+    """The words of a law; None for what is none."""
+    if not (names := law_names([command])):
+        return None
+    text = text_of(command)
+    return LawWords(names[0], frozenset(_words(_sought(text))), frozenset(_words(text)))
+
+
+def _sought(text: str) -> str:
+    """What a law looks for: the first part in brackets."""
+    depth = begins = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] == "(":
+            depth += 1
+            begins = token.start() if depth == 2 else begins
+        elif token[0] == ")":
+            depth -= 1
+            if depth == 1:
+                return text[begins : token.end()]
+    return ""
+
+
+def _words(text: str) -> Iterator[str]:
+    """What is called in a text, of that which is not always there, and functions by name."""
+    for call, name, other in _CALL.findall(text):
+        if call in ("Fn", "MatrixFn"):
+            yield from (call, f'"{name}"')
+        elif (word := name or other) in FUNCTIONS | MATRICES | MADE:
+            yield word

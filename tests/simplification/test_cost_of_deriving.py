@@ -1,0 +1,89 @@
+"""What derivations take, counted by no clock: rows of e-graphs and terms made, beside a table.
+
+A law that matches its own results, or a walk that takes a graph for a tree, shows in these figures long before anybody
+waits for it.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+from latency import derivatives
+
+from combdiff.ir.terms import _Interning
+from combdiff.simplification import memory
+from combdiff.simplification.egraph.saturation import Saturation
+
+DEAR = 15_000  # terms, that a derivation takes in `make test`
+SLACK = 2  # what is in memory already makes fewer terms, a new law some more rows
+
+# (rows of all e-graphs after each saturation, terms asked for while deriving), as counted in November 2026
+COSTS: dict[str, tuple[int, int]] = {
+    "logistic map, 10 steps": (0, 3855),
+    "logistic map, Hessian": (0, 25965),
+    "pendulum, 10 steps": (0, 5525),
+    "MPS energy": (2042, 8494),
+    "bundle adjustment": (34255, 53491),
+    "Kalman filter, 8 steps": (6651, 152324),
+    "coupled-cluster Lagrangian": (0, 3544),
+    "GP evidence, Hessian": (5598, 48543),
+    "64 tanh layers": (4581, 75189),
+    "attention": (1542, 10404),
+    "Hartree-Fock": (704, 2544),
+    "Wannier": (1238, 14874),
+    "RNN, 6 steps": (805, 7462),
+    "Gaussian mixture": (1826, 8686),
+    "GP evidence": (1902, 4857),
+    "shooting, 6 steps": (9123, 33920),
+    "neo-Hooke, Hessian": (1903, 7108),
+    "autoencoder": (798, 8464),
+    "Ising mean field": (475, 1938),
+    "principal components": (1737, 10021),
+    "convolutions": (959, 4280),
+    "LSTM, 3 steps": (6938, 47874),
+    "coupled cluster, quadratic": (0, 13060),
+    "logistic regression, Hessian": (4187, 20180),
+}
+
+
+def counted(name: str) -> tuple[int, int]:
+    """The rows and the terms of a derivation."""
+    rows = terms = 0
+    saturate, make = Saturation._saturate, _Interning.__call__
+
+    def saturated(self: Saturation) -> str:
+        nonlocal rows
+        found = saturate(self)
+        rows += self._size()
+        return found
+
+    def made(cls: Any, *arguments: Any, **named: Any) -> Any:
+        nonlocal terms
+        terms += 1
+        return make(cls, *arguments, **named)
+
+    memory.forget()
+    gc.collect()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Saturation, "_saturate", saturated)
+        patch.setattr(_Interning, "__call__", made)
+        derivatives()[name]()
+    return rows, terms
+
+
+CASES = [pytest.param(name, marks=pytest.mark.thorough if terms > DEAR else ()) for name, (_, terms) in COSTS.items()]
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("name", CASES)
+def test_a_derivation_takes_no_more_than_it_did(name: str) -> None:
+    """Where it takes much less for good, the table is to say so."""
+    for found, stated in zip(counted(name), COSTS[name], strict=True):
+        assert found <= SLACK * stated, f"{name}: {found}, but {stated} in the table"
+        assert 2 * SLACK * found >= stated, f"{name}: {found}, so that {stated} in the table says little"
+
+
+def test_the_table_is_of_all_programs() -> None:
+    assert COSTS.keys() == derivatives().keys()

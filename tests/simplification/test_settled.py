@@ -1,0 +1,82 @@
+"""What is not asked of the e-graph would have had no answer: terms that no law changes, laws that find no match."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from textbook import entries
+
+from combdiff.ir import Names, Term
+from combdiff.simplification import load, pipeline, run_text, symbols
+from combdiff.simplification.egraph import saturation
+from combdiff.simplification.egraph.encoding import Codec
+from combdiff.simplification.egraph.extraction import price
+from combdiff.simplification.egraph.saturation import STEP, apart, session, unsaturated
+from combdiff.simplification.egraph.settled import functions_in, is_settled
+from combdiff.simplification.laws.reach import reached
+from combdiff.simplification.laws.syntax import law_names, trusted
+
+EACH = 30  # an entry of the table of textbooks is looked at, and so many are not
+LONGEST = 40  # symbols
+
+
+@cache
+def met() -> tuple[Term, ...]:
+    """Terms that are simplified for derivatives of textbooks."""
+    found: dict[Term, None] = {}
+    simplify = pipeline._affordable
+
+    def kept(term: Term, *further: Any) -> Term:
+        found.setdefault(term)
+        return simplify(term, *further)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "simplified_once", lambda term, rules, known, do: do(term, rules, known))
+        patch.setattr(pipeline, "_affordable", kept)
+        for entry in entries()[::EACH]:
+            assert entry.derivative.term
+    return tuple(term for term in found if symbols(term) <= LONGEST)
+
+
+def test_saturation_finds_nothing_cheaper_for_a_settled_term() -> None:
+    cheaper = {term: price(saturation.simplify(term)) < price(unsaturated(term)) for term in met()}
+    settled = [term for term in met() if is_settled(term, load())]
+    assert len(settled) > 5
+    assert any(cheaper.values())
+    assert not any(cheaper[term] for term in settled)
+
+
+def test_a_law_that_is_left_out_finds_no_match() -> None:
+    """All laws are applied to each term, and those that fire are among those that were to be reached."""
+    every = sum(len(law_names(file.commands)) for file in load())
+    for term in met():
+        laws = reached(load(), functions_in(term)).names
+        assert len(laws) < every
+        codec = Codec()
+        with session(()) as egraph:
+            parts, start = codec.written(apart(term, Names(term)))
+            run_text(egraph, f"{codec.tensor_laws()}\n{parts}\n(let $root {start})")
+            own = {name for command in trusted(codec.tensor_laws()) for name in law_names([command])}
+            for _ in range(4):
+                (ran,) = run_text(egraph, STEP)
+                fired = {name for name, count in ran.report.num_matches_per_rule.items() if count}
+                assert fired <= laws | own, term
+
+
+def test_files_of_users_are_asked_of_every_term(tmp_path: Any) -> None:
+    """They may say anything of sums and products."""
+    file = tmp_path / "own.egg"
+    file.write_text('(rewrite (At (T "x") v) (Conj (At (T "x") v)) :name "x is real")\n', "utf-8")
+    files = load([file])
+    assert not any(is_settled(term, files) for term in met())
+    assert {"x is real", "sin² + cos² = 1"} <= reached(files, frozenset()).names
+
+
+def test_an_egraph_with_few_more_laws_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saturation, "_local", type(saturation._local)())
+    powers, none = frozenset({"power"}), frozenset[str]()
+    larger = saturation._base_egraph(load(), powers)
+    assert saturation._base_egraph(load(), none) is larger
+    assert saturation._base_egraph(load(), powers | {"exp", "log", "sin", "cos", "inv", "det"}) is not larger
