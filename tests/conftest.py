@@ -1,6 +1,8 @@
 """What several test files need, and how Hypothesis draws its examples: the same in every run, so that what fails can
 be repeated.
 
+`make test`, which leaves out what is thorough, draws three examples of eight.
+
 Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so. Those marked
 `thorough` are left out by `make test`, and so are all cases but n of a test marked `sample(n)`.
 
@@ -20,12 +22,14 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from combdiff.ir.primitives import TABLE
+from combdiff.simplification.fingerprints import SWITCH
 
 # What some tests need beyond the packages that `make test` installs, by the name of the module.
 EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matplotlib": "Matplotlib", "mypy": "mypy"}
 EXTRAS |= {"nbformat": "nbformat"}
 
 settings.register_profile("repeatable", max_examples=40, derandomize=True, database=None, deadline=None)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=15)
 settings.register_profile("explore", deadline=None)
 settings.register_profile("thousand", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
@@ -44,6 +48,17 @@ os.environ.setdefault("XLA_FLAGS", " ".join(XLA_FLAGS))
 
 # Terms are many small objects that live long: looking for cycles among them at every turn takes a tenth of the time.
 gc.set_threshold(200_000, 20, 50)
+
+# Rooms whose tests compare each simplified program with what it was made of; the environment may say 0 or 1 for all.
+COMPARED = {"api", "hessians", "routes", "simplification", "stability", "text"}
+ASKED_FOR = os.environ.get(SWITCH)
+
+
+@pytest.hookimpl(tryfirst=True)  # before a profile that is asked for by name
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws few examples where tests that are thorough are left out."""
+    if "not thorough" in config.option.markexpr:
+        settings.load_profile("quick")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
@@ -64,6 +79,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             (name,) = mark.args
             if not installed[name]:
                 item.add_marker(pytest.mark.skip(reason=f"{EXTRAS[name]} is not installed"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Switches the comparison of results on or off for a test."""
+    if ASKED_FOR is None:
+        os.environ[SWITCH] = str(int(item.path.parent.name in COMPARED))
 
 
 def sample(cases: Sequence[pytest.Function], n: int) -> list[pytest.Function]:
@@ -89,6 +110,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     missing = [f"{n} as {reason.removeprefix('Skipped: ')}" for reason, n in sorted(reasons.items())]
     if any(reason.endswith("is not installed") for reason in missing):
         terminalreporter.write_line(f"left out: {'; '.join(missing)} (`make test-all` installs everything)")
+
+
+@pytest.fixture
+def results_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets false laws give false results."""
+    monkeypatch.setenv(SWITCH, "0")
 
 
 @pytest.fixture

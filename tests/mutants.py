@@ -130,8 +130,8 @@ MUTANTS = (
     ),
     Mutant(
         "simplification/normal_form/symmetries.py",
-        '("-", negate(form))',
-        '("-", form)',
+        "(-1, negate(form))",
+        "(-1, form)",
         "tests/simplification/test_common.py -k 'differences or heavy'",
     ),
     # --- stability

@@ -1,9 +1,11 @@
 """Random programs, under the name that the tests use, and the property that holds of the print of every program."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from hypothesis.strategies import SearchStrategy
 
 import combdiff as cd
@@ -13,7 +15,7 @@ from combdiff.printing.plain import text
 from combdiff.testing import programs as all_programs
 from combdiff.testing.routes import Case
 
-__all__ = ["ORDERED", "Case", "all_programs", "assert_reads_back", "programs"]
+__all__ = ["ORDERED", "Case", "all_programs", "assert_reads_back", "at_most", "programs"]
 
 PLAIN = ("lookups", "empty axes", "matrix functions", "solutions", "maps")
 
@@ -25,6 +27,11 @@ def programs(**options: Any) -> SearchStrategy[Case]:
 
 ORDERED = frozenset({"polygamma", "sinc_slope", "jv", "iv", "ive"})
 """Functions whose first argument is an order."""
+
+
+def at_most(examples: int) -> int:
+    """So many examples of a test where each is dear, and of them the share that `make test` draws of all examples."""
+    return min(examples, ceil(examples * settings().max_examples / 40))
 
 
 def assert_reads_back(

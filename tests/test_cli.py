@@ -18,6 +18,7 @@ import combdiff
 from combdiff import api, cli
 from combdiff.api.language import Derivation, derivation, derive
 from combdiff.cli import main
+from combdiff.dialects import DIALECTS
 
 ROOT = Path(combdiff.__file__).parent.parent
 TEXT = "declare A 2 x 1 expression A *(ij,j->i) sin(x) derivative wrt x"
@@ -69,6 +70,11 @@ def test_the_source_names_its_backend(capsys: pytest.CaptureFixture[str], backen
     assert capsys.readouterr().out == derive(TEXT).source(backend) + "\n"
     assert main(["--source", "fortran", TEXT]) == 2
     assert "'fortran' (choose from" in capsys.readouterr().err
+
+
+def test_it_offers_every_dialect() -> None:
+    """Their names stand in the command line, too, which is there before any dialect is imported."""
+    assert set(cli.BACKENDS) == set(DIALECTS)
 
 
 def test_it_explains_the_derivative(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from mutants import MUTANTS
+
 import combdiff
 
 PACKAGE = Path(combdiff.__file__).parent
@@ -284,3 +286,9 @@ def test_caches_that_outlive_a_derivation_are_bounded() -> None:
     ]
     assert sizes
     assert max(sizes) <= 8192
+
+
+def test_every_mutant_has_its_place() -> None:
+    """What a break made by hand is to replace stands there once."""
+    lost = [m for m in MUTANTS if (PACKAGE / m.file).resolve().read_text(encoding="utf-8").count(m.old) != 1]
+    assert lost == []

@@ -394,7 +394,7 @@ def _reads(guard: Guard) -> bool:
 
 @remembered
 def _used_often(term: Term) -> frozenset[Term]:
-    """Subterms with several uses, tensors applied or passed on, functions of matrices: a loop may use them each step."""
+    """Subterms with several uses, tensors applied or passed on, functions of matrices: loops may use them often."""
     nodes = list(subterms(term))
     uses = Counter(child for node in nodes for child in node.children)
     found = {node for node, count in uses.items() if count > 1 and node.children}

@@ -7,9 +7,9 @@ In: a term. Out: text. One layout decides order, grouping and names, and two ren
 
 In the order in which data meets them: `documents` (what is written where), `recurrences` (scans as such), `outline`
 (definitions short enough to read), `naming`, `monomials`, `conditions`, `bounds`, `indirect`, `folds` (max and Π over
-indices), `pointfree`, `projectors` (Sym, Alt, Herm), `signs`, `told`, `notation` (index notation); `chains`,
-`contraction`, `matrix` (matrix notation); `rendering`, `plain`, `tex` (the renderers); `tensor_networks` (a formula as
-nodes and wires), `wiring` (where they lie in a picture); `combinators`.
+indices), `pointfree`, `projectors` (Sym, Alt, Herm), `signs`, `inferred_domains`, `notation` (index notation);
+`chains`, `contraction`, `matrix` (matrix notation); `rendering`, `plain`, `tex` (the renderers); `tensor_networks` (a
+formula as nodes and wires), `wiring` (where they lie in a picture); `combinators`.
 
 Invariant: every term can be printed, in time linear in its graph; equal terms print alike in every process.
 """

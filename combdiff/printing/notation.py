@@ -73,6 +73,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.folds import FoldSign, with_folds
 from combdiff.printing.indirect import read_directly
+from combdiff.printing.inferred_domains import InferredDomains, ranging, size_of
 from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
@@ -80,7 +81,6 @@ from combdiff.printing.pointfree import whole
 from combdiff.printing.projectors import Projection, with_projectors
 from combdiff.printing.recurrences import AtStep
 from combdiff.printing.signs import with_sign
-from combdiff.printing.told import Told, ranging, size_of
 
 
 def sheet(term: Term) -> Sheet:
@@ -116,7 +116,7 @@ class Layout:
 
     def __init__(self, nodes: Sequence[Term], definitions: Iterable[Var]) -> None:
         self._inside: dict[Term, frozenset[str]] = {}
-        self._told = Told(nodes, definitions)
+        self._domains = InferredDomains(nodes, definitions)
         for node in nodes:  # children first
             self._names_inside(node)
 
@@ -131,13 +131,13 @@ class Layout:
         """The indices bound in the nodes that may have to be written with their domains."""
         for node in nodes:
             if isinstance(node, Lambda | Sum | FoldSign):
-                yield from self._told.unknown(node.bound, node.children[0])
+                yield from self._domains.unknown(node.bound, node.children[0])
 
     def _ranged(
         self, variables: Sequence[Var], body: Term, scope: Scope, inner: Scope, definition: Var | None = None
     ) -> tuple[Doc, ...]:
         """The names of indices, with their domains where a reader could not tell them."""
-        unknown = self._told.unknown(variables, body, scope.shown, definition)
+        unknown = self._domains.unknown(variables, body, scope.shown, definition)
         names = (Name(inner[var]) for var in variables)
         return tuple(
             ranging(name, v.type, inner.shown) if v in unknown else name  # type: ignore[arg-type]
@@ -169,7 +169,7 @@ class Layout:
 
     def _places(self, value: AtStep, scope: Scope) -> tuple[Doc, ...]:
         """The indices of a recurrence, those with their domains that nothing else tells: `t<5 + 1`."""
-        given = self._told.uses(value.body).given
+        given = self._domains.uses(value.body).given
         unknown = [v for v in value.indices if v not in given] if value.open else []
         ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]
         found = []

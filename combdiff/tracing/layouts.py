@@ -16,7 +16,7 @@ import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import is_complex
 from combdiff.tracing import functions as cd
-from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, UFUNC_METHODS
+from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, UFUNC_METHODS, answer
 from combdiff.tracing.special_functions import i0
 from combdiff.tracing.truths import where
 from combdiff.tracing.whole_arrays import logsumexp
@@ -208,16 +208,32 @@ def _no_reduction(ufunc: np.ufunc, method: str) -> UnsupportedError:
 
 
 def _reduce(
-    ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False, **options: Any
+    ufunc: np.ufunc,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    where: Any = True,
+    **more: Any,
 ) -> Any:
+    name = f"np.{ufunc.__name__}.reduce"
+    cd.check_dtype(name, dtype)
+    more |= {} if where is True else {"where": where}
     if ufunc is np.logaddexp:
-        return logsumexp(array, axis, keepdims)
+        return answer(name, _logaddexp_reduce, array, axis, keepdims, **more)
     if ufunc not in _REDUCTIONS:
         raise _no_reduction(ufunc, "reduce")
-    return HANDLERS[_REDUCTIONS[ufunc][0]](array, axis, keepdims=keepdims, **options)
+    return answer(name, HANDLERS[_REDUCTIONS[ufunc][0]], array, axis, keepdims=keepdims, **more)
+
+
+def _logaddexp_reduce(array: Any, axis: Any, keepdims: bool, initial: Any = None, where: Any = None) -> Any:
+    found = logsumexp(array if where is None else HANDLERS[np.where](where, array, -np.inf), axis, keepdims)
+    return found if initial is None else cd.logaddexp(found, initial)
 
 
 def _accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    cd.check_dtype(f"np.{ufunc.__name__}.accumulate", dtype)
     running = _REDUCTIONS.get(ufunc, (None, None))[1]
     if running is None:
         raise _no_reduction(ufunc, "accumulate")

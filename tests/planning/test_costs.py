@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,3 +135,12 @@ def test_fixed_sizes_need_no_formulas() -> None:
     text = str(fixed.cost())
     assert "in sizes" not in text
     assert text.splitlines()[-1] == "total 12 flops, peak 24 bytes"
+
+
+def test_an_array_is_divided_once_by_a_power_of_2() -> None:
+    @cd.program
+    def lengths(x: cd.Space("n", "m")):
+        return np.sqrt((x**2).sum(axis=1)).sum()
+
+    rows = {row.name: row for row in cd.grad(lengths).cost(n=100, m=50).rows}
+    assert [row.flops for row in rows.values() if row.operation == "rescale"] == [5000]

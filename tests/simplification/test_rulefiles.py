@@ -99,6 +99,7 @@ def test_the_laws_of_the_page_hold(rule_file: Any) -> None:
     assert str(cd.simplify(logs, rules=rules)) == "(x, z) ↦ Re(6 x + log(exp(z)))"
 
 
+@pytest.mark.usefixtures("results_not_compared")  # the laws are false
 def test_side_conditions_see_symmetries_types_and_domains(rule_file: Any) -> None:
     """A false law shows by its effect where its condition holds, and only there."""
     plain, odd = cd.Space("n", "n"), cd.Space("n", "n", symmetry=["A[i,j] = -A[j,i]"])
@@ -416,6 +417,7 @@ def test_a_string_for_a_list_of_files(rule_file: Any) -> None:
         cd.simplify(_identity(), rules=rule_file(""))
 
 
+@pytest.mark.usefixtures("results_not_compared")  # the laws are false
 def test_a_file_that_is_changed_is_read_again(rule_file: Any) -> None:
     @cd.program
     def f(x: Number):

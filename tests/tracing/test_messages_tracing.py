@@ -537,6 +537,24 @@ def ufunc_method(x: Vector):
 
 @case(
     UnsupportedError,
+    "np.fmax.reduce in a program: got an unexpected keyword argument 'initial'",
+    "leave the other options out",
+)
+def ufunc_method_option(x: Vector):
+    return np.fmax.reduce(x, initial=0)  # here
+
+
+@case(
+    UnsupportedError,
+    "np.add.accumulate with dtype=<class 'numpy.float32'> in a program",
+    "leave it out: the arrays of a call decide; np.trunc cuts to whole numbers",
+)
+def ufunc_method_dtype(x: Vector):
+    return np.add.accumulate(x, dtype=np.float32)  # here
+
+
+@case(
+    UnsupportedError,
     "np.add.reduceat is not supported in a program: it changes an array in place or cuts it at places that are data",
     "build the new tensor with cd.tensor(lambda i: …), the sums of segments with cd.delta",
 )

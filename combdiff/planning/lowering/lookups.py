@@ -124,7 +124,7 @@ def _only_here(var: Var, condition: Delta, others: Sequence[Term]) -> bool:
 
 
 @dataclass(frozen=True)
-class Deposit:
+class PendingScatter:
     """What is to be done once the operands of a product are contracted: add up at `index`, and multiply by `beside`.
 
     `places` are the indices of the result that `index` counts. No operand `beside` shares a summed label with it.
@@ -173,7 +173,7 @@ def _is_bare(form: Var, condition: Delta, product: Product) -> bool:
     return form.type == condition.domain and _only_here(form, condition, [*product.masks, *product.lookups])
 
 
-def look_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> Deposit | None:
+def look_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> PendingScatter | None:
     """Read operands at the indices that arrays hold; what is left to be added up there.
 
     Masks that the product still has are on labels that are not summed, and are put upon the result.
@@ -190,7 +190,9 @@ def look_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledS
             places[form] = index
         else:
             product.operands.append(hit(graph, condition, form, index))
-    return _deposit(graph, product, dict(sorted(places.items(), key=lambda pair: pair[0].name)))  # d, e as in results
+    return _pending_scatter(
+        graph, product, dict(sorted(places.items(), key=lambda pair: pair[0].name))
+    )  # d, e as in results
 
 
 def _is_summed(index: LabelledStep, product: Product) -> bool:
@@ -198,7 +200,7 @@ def _is_summed(index: LabelledStep, product: Product) -> bool:
     return bool(index.labels) and set(index.labels) <= set(product.summed)
 
 
-def _deposit(graph: Graph, product: Product, places: Mapping[Var, LabelledStep]) -> Deposit | None:
+def _pending_scatter(graph: Graph, product: Product, places: Mapping[Var, LabelledStep]) -> PendingScatter | None:
     """What is to be added up at the places. Their operands are read there, or multiply the result:
 
     Σ_i δ(a, idx[i])·A[a, i]·y[a]  is  y[a]·Σ_i δ(a, idx[i])·A[idx[i], i].
@@ -210,7 +212,7 @@ def _deposit(graph: Graph, product: Product, places: Mapping[Var, LabelledStep])
     beside = [value for value in product.operands if reached.isdisjoint(value.labels)]
     inner = [value for value in product.operands if not reached.isdisjoint(value.labels)]
     product.operands = [take(graph, value, places) for value in inner]
-    return Deposit(tuple(places), index, tuple(beside))
+    return PendingScatter(tuple(places), index, tuple(beside))
 
 
 def _connected(labels: Iterable[Var], product: Product) -> set[Var]:

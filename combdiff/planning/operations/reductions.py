@@ -101,6 +101,10 @@ class Rescale(Operation):
         """Those of the result's axes."""
         return Labels(self.patterns, tuple(range(len(step.axes))))
 
+    def flops(self, at: Occurrence) -> int:
+        """A quotient for each element."""
+        return at.elements
+
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A kernel."""
         array, scale = words.aligned(operands, self.patterns, len(step.axes))

@@ -67,7 +67,7 @@ class Uses:
         return Uses(*(frozenset().union(*(getattr(u, f.name) for u in parts)) for f in fields(Uses)))
 
 
-class Told:
+class InferredDomains:
     """Which indices are told by what is below their binder, those of definitions also by how these are read."""
 
     def __init__(self, nodes: Iterable[Term], definitions: Iterable[Var]) -> None:
