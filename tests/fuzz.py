@@ -25,6 +25,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 
 import combdiff as cd
+from combdiff.ir import Implicit, subterms
 from combdiff.testing import Case, check_routes, programs
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +60,8 @@ def compared(case: Case, number: int) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"), cd.budget(nodes=NODES):
         warnings.simplefilter("ignore")
         check_routes(case.program, **case.arrays)
-        assert_reads_back(case.term, case.environment, case.sizes)
+        if not any(isinstance(part, Implicit) and part.kind != "solve" for part in subterms(case.term)):
+            assert_reads_back(case.term, case.environment, case.sizes)  # prints do not tell where a search starts
         if number % 4 == 0:
             on_jax(case)
 

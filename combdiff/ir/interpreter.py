@@ -394,10 +394,11 @@ def _reads(guard: Guard) -> bool:
 
 @remembered
 def _used_often(term: Term) -> frozenset[Term]:
-    """Subterms with several uses, and tensors applied or passed on: a loop around may use them at each step."""
+    """Subterms with several uses, tensors applied or passed on, functions of matrices: loops may use them often."""
     nodes = list(subterms(term))
     uses = Counter(child for node in nodes for child in node.children)
     found = {node for node, count in uses.items() if count > 1 and node.children}
+    found.update(node for node in nodes if is_matrix_function(node) or isinstance(node, Implicit))
     for node in nodes:
         if isinstance(node, Apply):
             found.update(child for child in node.children if isinstance(child, Lambda | Apply))

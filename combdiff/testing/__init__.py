@@ -7,9 +7,11 @@ In the order in which data meets them: `arrays` (with the symmetries of a Space)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from combdiff.errors import ArgumentError, shown
 from combdiff.hessians import transform
 from combdiff.testing.arrays import (
     array_shape,
@@ -62,18 +64,25 @@ __all__ = [
 ]
 
 
-def programs(*, result: str = "any", guarded: bool = True, depth: int = 3) -> SearchStrategy[Case]:
+def programs(
+    *, result: str = "any", guarded: bool = True, depth: int = 3, without: Sequence[str] = ()
+) -> SearchStrategy[Case]:
     """A Hypothesis strategy for random programs of one to three parameters, with arrays to evaluate them at.
 
     Sums, products, δ, conditions on indices and on values, affine indices, let bindings, element-wise functions of real
-    and complex numbers, maxima at and away from ties. `result` is
-    "scalar" (a real number), "tensor" (order 1 or 2, real or complex) or "any". `guarded` allows accesses that leave
-    their axis where an indicator in the same product is 0. `depth` bounds the nesting. Programs are smooth at the
-    arrays that come with them. Needs Hypothesis (`pip install combdiff[testing]`).
+    and complex numbers, maxima at and away from ties; symmetric parameters, Cyclic and Symmetric axes, axes of length
+    0 and 1. `without` leaves out some of "lookups" (integer parameters, whose elements are indices), "empty axes",
+    "matrix functions", "solutions" (of equations, minima and linear systems) and "maps" (calls of a map, and its
+    gradient, for which a program is passed). `result` is "scalar" (a real number), "tensor" (order 1 or 2, real or
+    complex) or "any". `guarded` allows accesses that leave their axis where an indicator in the same product is 0.
+    `depth` bounds the nesting. Programs are smooth at the arrays that come with them. Needs Hypothesis (`pip install
+    combdiff[testing]`). Raises ArgumentError for a kind that there is not.
     """
-    from combdiff.testing.generation import drawn
+    from combdiff.testing.generation import KINDS, drawn
 
-    return drawn(result=result, guarded=guarded, depth=depth)
+    if unknown := [kind for kind in without if kind not in KINDS]:
+        raise ArgumentError(f"programs() draws no {shown(unknown[0])}", hint=f"leave out some of {', '.join(KINDS)}")
+    return drawn(result=result, guarded=guarded, depth=depth, without=tuple(without))
 
 
 def check_rules(path: str | Path | None = None, *, seed: int = 0) -> list[Verdict]:

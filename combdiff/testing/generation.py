@@ -10,23 +10,27 @@ axis of a parameter.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
 
+from combdiff.api import Program
 from combdiff.ir import (
     ONE,
     Affine,
     Apply,
     Cyclic,
     Domain,
+    Function,
+    Implicit,
     Lambda,
     Let,
     Number,
     Primitive,
+    Pullback,
     Range,
     Space,
     Symmetric,
@@ -38,17 +42,21 @@ from combdiff.ir import (
     delta,
     divide,
     dtype_of,
+    extent,
+    first_index,
     function,
     indicator,
+    lambda_,
     mul,
     power,
     size_form,
     square,
+    substitute,
     total,
     type_of,
     unequal,
 )
-from combdiff.testing.arrays import random_arrays
+from combdiff.testing.arrays import array_shape, random_arrays
 from combdiff.testing.routes import Case
 
 T = TypeVar("T")
@@ -63,6 +71,7 @@ DOMAINS: tuple[Domain, ...] = (
     Symmetric("b"),
     Symmetric(1),
 )
+HALF = Number(Fraction(1, 2))
 NUMBERS = (Number(2), Number(-1), Number(3), Number(Fraction(1, 2)), Number(Fraction(-2, 3)), Number(0.3))
 COMPLEX_NUMBERS = (Number(0, 1), Number(1, -2), Number(Fraction(1, 2), Fraction(1, 3)))
 SMOOTH = (
@@ -73,22 +82,46 @@ OF_REALS = ("erf", "expit", "gammaln", "logaddexp", "hypot", "maximum", "minimum
 LETTERS = "ijkpqrstuvw"
 
 
+KINDS = ("lookups", "empty axes", "matrix functions", "solutions", "maps")
+"""What `drawn` can leave out."""
+MATRIX_FUNCTIONS = ("inv", "det", "adj", "logdet")
+DECOMPOSED = ("expm", "cholesky")  # of matrices whose rows and columns have a first one
+
+
 @st.composite
-def drawn(draw: st.DrawFn, *, result: str = "any", guarded: bool = True, depth: int = 3) -> Case:
-    """Random programs of one to three parameters.
+def drawn(
+    draw: st.DrawFn, *, result: str = "any", guarded: bool = True, depth: int = 3, without: Sequence[str] = ()
+) -> Case:
+    """Random programs of one to three parameters, and perhaps integer ones.
 
     `result` is "scalar" (a real number), "tensor" (order 1 or 2, real or complex) or "any". `guarded` allows
-    accesses that leave their axis where an indicator in the same product is 0. `depth` bounds the nesting.
+    accesses that leave their axis where an indicator in the same product is 0. `depth` bounds the nesting. `without`
+    names the KINDS to leave out.
     """
-    sizes = {name: draw(st.integers(1, 3)) for name in ("n", "m", "c")} | {"b": draw(st.integers(0, 1))}
+    kinds = frozenset(KINDS) - frozenset(without)
+    least = 0 if "empty axes" in kinds and draw(st.integers(0, 4)) == 4 else 1
+    sizes = {name: draw(st.integers(least, 3)) for name in ("n", "m")} | {"c": draw(st.integers(1, 3))}
+    sizes["b"] = draw(st.integers(0, 1))
     domains = draw(st.lists(st.sampled_from(DOMAINS), min_size=1, max_size=2, unique=True))
     spaces = draw(st.lists(_spaces(domains), min_size=1, max_size=3))
     parameters = tuple(Var(name, space) for name, space in zip("xyz", spaces, strict=False))
     known = {axis for space in spaces for axis in space.axes}
     usable = [domain for domain in domains if domain in known or _limits(domain) or domain == Cyclic(3)]
-    body = _ProgramWriter(draw, usable or [Range(2)], list(parameters), guarded).program(result, depth)
+    writer = _ProgramWriter(draw, usable or [Range(2)], list(parameters), guarded, sizes, kinds)
+    pointers = writer.point() if "lookups" in kinds and draw(st.booleans()) else ()
+    map_ = writer.name_map() if "maps" in kinds and draw(st.integers(0, 2)) == 2 else None
+    body = writer.program(result, depth)
+    term = Lambda((*parameters, *pointers), body)
+    if map_ is not None:
+        inner = Program(Lambda((map_[1],), writer.inside_map(map_[1])), "inner")
+        term = Program(Lambda((map_[0], *term.parameters), body), "case").partial(R=inner).term
     rng = np.random.default_rng(draw(st.integers(0, 1000)))
-    return Case(Lambda(parameters, body), sizes, random_arrays(parameters, rng, sizes))
+    arrays = random_arrays(parameters, rng, sizes)
+    for var in pointers:
+        assert isinstance(var.type, Space)
+        start, count = first_index(writer.pointers[var], sizes), extent(writer.pointers[var], sizes)
+        arrays[var.name] = rng.integers(start, start + max(count, 1), array_shape(var.type, sizes))
+    return Case(term, sizes, arrays)
 
 
 @st.composite
@@ -115,8 +148,19 @@ def _exchanges(order: int) -> st.SearchStrategy[list[str]]:
 class _ProgramWriter:
     """Writes one program, drawing every choice. `tensors` are what an access may read: parameters and let names."""
 
-    def __init__(self, draw: st.DrawFn, domains: list[Domain], tensors: list[Var], guarded: bool) -> None:
+    def __init__(
+        self,
+        draw: st.DrawFn,
+        domains: list[Domain],
+        tensors: list[Var],
+        guarded: bool,
+        sizes: Mapping[str, int],
+        kinds: frozenset[str],
+    ) -> None:
         self.draw, self.domains, self.tensors, self.guarded = draw, domains, tensors, guarded
+        self.sizes, self.kinds = sizes, kinds
+        self.pointers: dict[Var, Domain] = {}  # integer parameters, and the axis of which they hold indices
+        self.map: tuple[Var, Var] | None = None  # a named map of real numbers, and what it is of
         self.shared: list[Lambda] = []  # tensors used un-reduced, as tracing leaves them
         self.names = (f"{letter}{round_ or ''}" for round_ in itertools.count() for letter in LETTERS)
         self.written: list[Term] = []  # what a later place may repeat
@@ -129,6 +173,117 @@ class _ProgramWriter:
 
     def indices(self, least: int, most: int) -> tuple[Var, ...]:
         return tuple(Var(next(self.names), self.pick(self.domains)) for _ in range(self.draw(st.integers(least, most))))
+
+    # --- integers, and a map
+
+    def point(self) -> tuple[Var, ...]:
+        """Integer parameters whose elements are indices."""
+        full = [domain for domain in self.domains if extent(domain, dict(self.sizes))]
+        for name in ("idx", "jdx")[: self.draw(st.integers(1, 2))]:
+            axes = [self.pick(self.domains) for _ in range(self.draw(st.integers(0, 2 if len(full) > 1 else 1)))]
+            if full:
+                self.pointers[Var(name, Space(*axes, dtype=int))] = self.pick(full)
+        return tuple(self.pointers)
+
+    def name_map(self) -> tuple[Var, Var]:
+        """A map of a vector or number to a number."""
+        space = Space(self.pick(self.domains)) if self.chance() else Space()
+        self.map = Var("R", Function(space)), Var("v", space)
+        return self.map
+
+    def inside_map(self, argument: Var) -> Term:
+        """What the map is."""
+        writer = _ProgramWriter(self.draw, self.domains, [argument], self.guarded, self.sizes, frozenset())
+        writer.names = self.names
+        body = writer.scalar((), 1)
+        return Primitive("real", (body,)) if dtype_of(body) is complex else body
+
+    def call(self, scope: tuple[Var, ...], depth: int) -> Term:
+        """The map at some tensor, or at a number, or an element of its gradient."""
+        assert self.map is not None
+        name, argument = self.map
+        (axis,) = _space(argument).axes or (None,)
+        if axis is None:
+            return Apply(name, (self.small_real(scope, depth),))
+        (own,) = self.indices_of([axis])
+        around = scope if self.chance() else ()
+        at = Lambda((own,), self.small_real((*around, own), depth))
+        place = self.place(axis, scope)
+        if place is None or around or self.chance():
+            return Apply(name, (at,))
+        return Apply(Pullback(name, 0, (at,), ONE), (place,))
+
+    def place(self, axis: Domain, scope: tuple[Var, ...]) -> Term | None:
+        """An index that is inside an axis; None where that is empty."""
+        return self.index(axis, scope, None) if self.may_read([axis], scope) else None
+
+    def may_read(self, axes: Iterable[Domain], scope: tuple[Var, ...]) -> bool:
+        """Whether a tensor has elements, or is read where an index of each empty axis is bound."""
+        known = {var.type for var in scope}
+        return all(axis in known or extent(axis, dict(self.sizes)) for axis in axes)
+
+    def indices_of(self, axes: Iterable[Domain]) -> tuple[Var, ...]:
+        return tuple(Var(next(self.names), axis) for axis in axes)
+
+    def looked_up(self, axis: Domain, scope: tuple[Var, ...]) -> Term | None:
+        """An integer that a parameter holds for an axis, at a place that may be looked up itself."""
+        fit = [v for v, to in self.pointers.items() if to == axis and self.may_read(_space(v).axes, scope)]
+        return self.element(self.pick(fit), scope, None) if fit else None
+
+    def element(self, tensor: Term, scope: tuple[Var, ...], guards: list[Term] | None) -> Term:
+        """An element of a tensor, at indices some of which integers hold."""
+        found: list[tuple[Var, Term]] = []
+        arguments: list[Term] = []
+        for axis in _space(tensor).axes:
+            value = self.looked_up(axis, scope) if self.pointers and self.draw(st.integers(0, 2)) == 2 else None
+            if value is None:
+                arguments.append(self.index(axis, scope, guards))
+            else:
+                (own,) = self.indices_of([axis])
+                found.append((own, value))
+                arguments.append(own)
+        read = Apply(tensor, tuple(arguments)) if arguments else tensor
+        return total((own for own, _ in found), mul(*(delta(own, value) for own, value in found), read))
+
+    # --- functions of matrices, and solutions of equations
+
+    def matrix(self, scope: tuple[Var, ...], depth: int) -> Term:
+        """A function of a matrix that is far from a singular one."""
+        axis = self.pick(self.domains)
+        i, j = self.indices_of([axis, axis])
+        name = self.pick((*MATRIX_FUNCTIONS, *DECOMPOSED) if isinstance(axis, Range) else MATRIX_FUNCTIONS)
+        small = self.small_real((i, j), depth) if name == "cholesky" else bounded(self.scalar((i, j), depth - 1))
+        if name == "cholesky":
+            k, m = self.indices_of([axis, axis])
+            turned = Apply(Lambda((k, m), substitute(small, {i: k, j: m})), (j, i))
+            small = mul(HALF, add(small, turned))
+        found = Primitive(name, (Lambda((i, j), add(mul(Number(3), delta(i, j)), small)),))
+        if not _space(found).order:
+            return found
+        places = [self.place(each, scope) for each in (axis, axis)]
+        return Apply(found, tuple(p for p in places if p is not None)) if None not in places else ONE
+
+    def solution(self, number: int, depth: int) -> tuple[Var, Term]:
+        """What solves an equation of a number or a vector: sin and cos of it are small beside it."""
+        kind = self.pick(["root", "argmin", "solve"])
+        space = Space(self.pick(self.domains)) if self.chance() else Space()
+        unknown = Var(f"u{number}", space)
+        i, j = self.indices_of([*space.axes, *space.axes]) if space.order else (None, None)
+        own = () if i is None else (i,)
+        u: Term = Apply(unknown, own) if own else unknown
+        factor = self.small_real(() if j is None or i is None else (i, j), depth)
+        mixed = mul(factor, u) if j is None else total((j,), mul(factor, Apply(unknown, (j,))))
+        right = self.small_real(own, depth)
+        if kind == "argmin":
+            value = add(mul(Number(2), square(u)), function("cos", mixed), mul(Number(-1), right, u))
+            equation = total(own, value)
+        else:
+            bent = mixed if kind == "solve" else add(function("sin", mixed), mul(Number(-1), right))
+            equation = lambda_(own, add(mul(Number(3), u), bent))
+        (start,) = self.indices_of(space.axes) or (None,)
+        given = right if start is None or i is None else substitute(right, {i: start})
+        found = Implicit(kind, Lambda((unknown,), equation), lambda_(() if start is None else (start,), given))
+        return Var(f"t{number}", space), found
 
     # --- the program
 
@@ -144,6 +299,10 @@ class _ProgramWriter:
         return Let(tuple(bindings), body) if bindings else body
 
     def binding(self, number: int, depth: int) -> tuple[Var, Term]:
+        if "solutions" in self.kinds and self.draw(st.integers(0, 3)) == 3:
+            solved = self.solution(number, depth)
+            self.tensors.append(solved[0])
+            return solved
         value: Term = self.tensor(depth) if self.chance() else self.scalar((), depth)
         var = Var(f"t{number}", _space(value))
         self.tensors.append(var)
@@ -162,6 +321,7 @@ class _ProgramWriter:
             return self.pick(reusable) if reusable and self.chance() else self.leaf(scope)
         kinds = [self.product, self.contraction, self.sum_of, self.smooth, self.conjugate, self.product]
         kinds += [self.condition, self.of_reals, self.comparison]
+        kinds += [self.matrix] * ("matrix functions" in self.kinds) + [self.call] * (self.map is not None)
         term = self.pick(kinds)(scope, depth)
         self.written.append(term)
         return term
@@ -169,14 +329,13 @@ class _ProgramWriter:
     def leaf(self, scope: tuple[Var, ...]) -> Term:
         if self.draw(st.integers(0, 9)) == 9:
             return self.pick(NUMBERS + COMPLEX_NUMBERS)
-        if self.shared and self.draw(st.integers(0, 3)) == 3:
-            tensor: Term = self.pick(self.shared)
-        else:
-            tensor = self.pick(self.tensors)
-        space = _space(tensor)
+        tensors = self.shared if self.shared and self.draw(st.integers(0, 3)) == 3 else self.tensors
+        readable: list[Term] = [tensor for tensor in tensors if self.may_read(_space(tensor).axes, scope)]
+        if not readable:
+            return self.pick(NUMBERS)
         guards: list[Term] = []
-        arguments = tuple(self.index(axis, scope, guards) for axis in space.axes)
-        return mul(*guards, Apply(tensor, arguments) if arguments else tensor)
+        element = self.element(self.pick(readable), scope, guards)
+        return mul(*guards, element)
 
     def product(self, scope: tuple[Var, ...], depth: int) -> Term:
         return mul(*(self.scalar(scope, depth - 1) for _ in range(self.draw(st.integers(2, 3)))))
@@ -243,6 +402,10 @@ class _ProgramWriter:
         kind = self.pick(["delta", "apart", "order", "choice", "parity"])
         if kind in ("delta", "apart"):
             other: Term = self.pick(partners)
+            if kind == "delta" and self.pointers and self.chance():
+                assert isinstance(index.type, Range | Cyclic | Symmetric)
+                held = self.looked_up(index.type, scope)
+                return mul(delta(index, other if held is None else held), body)
             if isinstance(index.type, Cyclic):
                 other = affine([(other, self.pick([1, -1, 2]))], self.draw(st.integers(-2, 2)))
             equal = kind == "delta"
@@ -257,10 +420,10 @@ class _ProgramWriter:
 
     # --- indices
 
-    def index(self, axis: Domain, scope: tuple[Var, ...], guards: list[Term]) -> Term:
+    def index(self, axis: Domain, scope: tuple[Var, ...], guards: list[Term] | None) -> Term:
         """An index for that axis, mostly a bare one."""
         bare = [var for var in scope if var.type == axis]
-        if bare and self.draw(st.integers(0, 2)) < 2:
+        if bare and (not extent(axis, dict(self.sizes)) or self.draw(st.integers(0, 2)) < 2):
             return self.pick(bare)
         if isinstance(axis, Cyclic):
             return self.cyclic(axis, scope)
@@ -269,7 +432,7 @@ class _ProgramWriter:
         assert isinstance(axis, Range)
         inside = [*_inside(axis, scope), *(affine([(size_form(axis.size), 1), (var, -1)], -1) for var in bare)]
         finite = [var for var in scope if not isinstance(var.type, Cyclic)]
-        if self.guarded and finite and self.draw(st.integers(0, 2)) == 2:
+        if self.guarded and guards is not None and finite and self.draw(st.integers(0, 2)) == 2:
             form = affine(
                 [(self.pick(finite), self.pick([1, 2, -1])), (self.pick(finite), self.pick([1, -1]))],
                 self.draw(st.integers(-1, 1)),
