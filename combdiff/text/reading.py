@@ -65,6 +65,7 @@ from combdiff.ir import (
     negate,
     power,
     power_of,
+    put_back,
     relation,
     size_sum,
     substitute,
@@ -349,8 +350,16 @@ class _PrintReader:
         one = None if values is not None else self.value(result, scope)
         self.settle()
         variables = tuple(self.variable(name, symbol) for name, symbol in self.parameters.items())
-        bindings = [(self.bound(symbol, value), value) for symbol, value in ((s, self.term(v)) for s, v in definitions)]
-        body = self.term(one) if one else Tuple(tuple(self.items(result, values)))
+        bindings: list[tuple[Var, Term]] = []
+        integers: dict[Var, Term] = {}  # an index is computed where it is used
+        for symbol, denotation in definitions:
+            value = put_back(self.term(denotation), integers)
+            var = self.bound(symbol, value)
+            if isinstance(var.type, Space) and var.type.dtype is int:
+                integers[var] = value
+            else:
+                bindings.append((var, value))
+        body = put_back(self.term(one) if one else Tuple(tuple(self.items(result, values))), integers)
         return Printed(Lambda(variables, let(bindings, body)), self.inner)
 
     def items(self, row: Doc, values: Sequence[Denotation] | None) -> Iterable[Term]:

@@ -139,6 +139,13 @@ def test_what_no_tensor_tells_is_written(program: cd.Program) -> None:
     assert cd.read(str(program), {p.name: p.type for p in program.parameters}) == program
 
 
+def test_an_index_with_a_name_is_read() -> None:
+    spaces = {"y": Vector, "idx": cd.Space("n", dtype=int)}
+    found = cd.read("(y, idx) ↦\n  t = idx[idx[1]]\n  y[t] + t", spaces)
+    assert found(np.array([3.0, 4.0, 5.0]), np.array([2, 0, 1])) == 5.0 + 2
+    assert cd.read(str(found), spaces) == found
+
+
 LIMITED = {
     "x ↦ q<n ↦ Σ_{s=0}^{-q} x[q + s]": lambda x: [x[0], 0, 0, 0, 0, 0],
     "x ↦ Σ_{u=0}^{0} Σ_{d=0}^{-2u} x[d + 1]": lambda x: x[1],
