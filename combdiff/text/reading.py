@@ -323,7 +323,8 @@ class _PrintReader:
     inner: tuple[str, ...] = ()
     taken: set[str] = field(default_factory=set)
     guesses: list[tuple[Cell, Cell]] = field(default_factory=list)
-    limits: list[tuple[Cell, list[Linear], list[Linear]]] = field(default_factory=list)  # between which an index runs
+    limits: list[tuple[Cell, list[Linear], list[Linear], list[Cell]]] = field(default_factory=list)
+    """Of an index that a Σ limits its least and greatest values, and what it runs over if it is never negative."""
 
     # --- the whole program -----------------------------------------------------------------------------------------
 
@@ -448,7 +449,12 @@ class _PrintReader:
         for one, other in self.guesses:
             if one.domain is None or other.domain is None:
                 one.join(other)
-        for cell, lower, upper in self.limits:  # those of an outer Σ first
+        for cell, lower, upper, likely in self.limits:  # those of an outer Σ first
+            negative = [_greatest(_combined([(-1, form)])) for form in lower]
+            if 0 in negative or None in negative:
+                for other in likely:
+                    if cell.domain is None or other.domain is None:
+                        cell.join(other)
             found = next((domain for one in lower for other in upper if (domain := _between(one, other))), None)
             if cell.domain is None and found is not None:
                 cell.join(Cell(found))
@@ -1068,16 +1074,17 @@ class _PrintReader:
         assert bound.lower is not None
         assert bound.upper is not None
         lower, upper = self._sides(bound.lower, "max", scope), self._sides(bound.upper, "min", scope)
-        self.limits.append((index.cell, [form for form, _ in lower], [form for form, _ in upper]))
+        likely: list[Cell] = []
+        self.limits.append((index.cell, [form for form, _ in lower], [form for form, _ in upper], likely))
         for (coefficients, offset), divisor in upper:
             sizes = [s for s in coefficients if isinstance(s, str)]
             bare = _bare((coefficients, offset))
             if divisor == 1 and bare is not None:
-                self.guesses.append((index.cell, bare.cell))
+                likely.append(bare.cell)
             elif not coefficients and isinstance(offset, int) and offset >= 0:
-                self.guesses.append((index.cell, Cell(Range(offset // divisor + 1))))
+                likely.append(Cell(Range(offset // divisor + 1)))
             elif divisor == 1 and len(sizes) == len(coefficients) == 1 and coefficients[sizes[0]] == 1 and offset == -1:
-                self.guesses.append((index.cell, Cell(Range(sizes[0]))))
+                likely.append(Cell(Range(sizes[0])))
 
     def _arrow(self, doc: Arrow, scope: Scope) -> Denotation:
         """A tensor or field by its elements."""

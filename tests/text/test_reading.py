@@ -151,6 +151,8 @@ LIMITED = {
     "x ↦ Σ_{u=0}^{0} Σ_{d=0}^{-2u} x[d + 1]": lambda x: x[1],
     "x ↦ |q|≤B ↦ Σ_{s=0}^{2q} x[2q - s]": lambda x: [0, 0, x[0], x[:3].sum(), x[:5].sum()],
     "x ↦ Σ_{p=0}^{⌊(n - 2)/2⌋} Σ_{r=0}^{n - 2p - 2} x[2p + r + 1]": lambda x: x[1:].sum() + x[3:].sum() + x[5],
+    "x ↦ Σ_{|q|≤1} Σ_{s=max(-1, q - 1)}^{1} x[s + 2]": lambda x: 2 * x[1:4].sum() + x[2:4].sum(),
+    "x ↦ Σ_{q<2} Σ_{s=-1}^{q} x[s + 2]": lambda x: x[1:3].sum() + x[1:4].sum(),
     "x ↦ Σ_{u<2} Σ_{v=u - 1}^{2u} x[u + v + 1]": lambda x: x[0] + x[1] + x[2] + x[3] + x[4],
 }
 
