@@ -9,9 +9,11 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import numpy as np
 import pytest
 from latency import derivatives
 
+import combdiff as cd
 from combdiff.ir.terms import _Interning
 from combdiff.simplification import memory
 from combdiff.simplification.egraph.saturation import Saturation
@@ -83,6 +85,30 @@ def test_a_derivation_takes_no_more_than_it_did(name: str) -> None:
     for found, stated in zip(counted(name), COSTS[name], strict=True):
         assert found <= SLACK * stated, f"{name}: {found}, but {stated} in the table"
         assert 2 * SLACK * found >= stated, f"{name}: {found}, so that {stated} in the table says little"
+
+
+@cd.program
+def sharpe(w: cd.Space(4), returns: cd.Space(30, 4)):
+    """The ratio of Sharpe of a portfolio, its weights scaled to add up to 1."""
+    earned = returns @ (w / w.sum())
+    return earned.mean() / earned.std(ddof=1)
+
+
+def test_substitutions_are_held_to_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Definitions that read one another at many indices: one step used to make 800 000 rows of 1000."""
+    most = 0
+    size = Saturation._size
+
+    def seen(self: Saturation) -> int:
+        nonlocal most
+        most = max(most, found := size(self))
+        return found
+
+    monkeypatch.setattr(Saturation, "_size", seen)
+    cd.grad(sharpe, "w")
+    assert 1000 < most < 100_000
+    rng = np.random.default_rng(0)
+    cd.testing.check_grad(sharpe, "w", w=rng.uniform(1, 2, 4), returns=rng.normal(size=(30, 4)))
 
 
 def test_the_table_is_of_all_programs() -> None:

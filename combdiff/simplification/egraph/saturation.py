@@ -52,9 +52,11 @@ from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
 
 # Bounded repeats, not `saturate`: a class that contains itself (x = 1·x) can make egglog rebuild a container for ever.
-STEP = """(run-schedule (repeat 3 (run units) (repeat 2 (run facts)) (run collect))
-                        (run laws)
-                        (repeat 8 (run substitution)))"""
+APPLIED = "(repeat 3 (run units) (repeat 2 (run facts)) (run collect)) (run laws)"
+SUBSTITUTED = "(run substitution)"
+SUBSTITUTIONS = 8
+STEP = f"(run-schedule {APPLIED} (repeat {SUBSTITUTIONS} {SUBSTITUTED}))"
+NEAR = 8  # times what an e-graph is foreseen to be: where that is beyond the budget it is looked at within a step
 
 _local = threading.local()
 
@@ -247,12 +249,29 @@ class Saturation:
         """Apply the laws until nothing changes; the budget that stopped it first, empty if none did."""
         size, growth = self._size(), 1.0
         while not (limit := self._limit(size * growth)):
-            (ran,) = run_text(self.egraph, STEP)
-            if not ran.report.updated:  # equal sizes do not say so: a node may be added where two classes become one
+            if not self._step(near=bool(self._limit(NEAR * size * growth))):
                 break
             before, size = size, self._size()
             growth = max(size / max(before, 1) - 1, 1.0)  # a step cannot be interrupted, so its size is foreseen
         return limit
+
+    def _step(self, near: bool) -> bool:
+        """Apply the laws once, and substitute; says whether that changed anything.
+
+        Equal sizes do not say so: a node may be added where two classes become one. Near the budget the size is looked at after each round: a substitution that goes into all members of many
+        classes can multiply it by a hundred.
+        """
+        if not near:
+            (ran,) = run_text(self.egraph, STEP)
+            return bool(ran.report.updated)
+        (ran,) = run_text(self.egraph, f"(run-schedule {APPLIED})")
+        updated = bool(ran.report.updated)
+        for _ in range(SUBSTITUTIONS):
+            (ran,) = run_text(self.egraph, f"(run-schedule {SUBSTITUTED})")
+            updated |= bool(ran.report.updated)
+            if not ran.report.updated or self._limit(self._size()):
+                break
+        return updated
 
     def _size(self) -> int:
         """The number of rows of all tables."""
