@@ -196,6 +196,8 @@ class _ProgramWriter:
         writer = _ProgramWriter(self.draw, self.domains, [argument], self.guarded, self.sizes, frozenset())
         writer.names = self.names
         body = writer.scalar((), 1)
+        if dtype_of(body) is int:
+            return mul(Number(0.3), body)  # a map of real numbers has real ones
         return Primitive("real", (body,)) if dtype_of(body) is complex else body
 
     def call(self, scope: tuple[Var, ...], depth: int) -> Term:
