@@ -193,7 +193,8 @@ class _ProgramWriter:
 
     def inside_map(self, argument: Var) -> Term:
         """What the map is."""
-        writer = _ProgramWriter(self.draw, self.domains, [argument], self.guarded, self.sizes, frozenset())
+        known = [domain for domain in self.domains if domain in _space(argument).axes or _limits(domain)]
+        writer = _ProgramWriter(self.draw, known or [Range(2)], [argument], self.guarded, self.sizes, frozenset())
         writer.names = self.names
         body = writer.scalar((), 1)
         if dtype_of(body) is int:
