@@ -29,7 +29,7 @@ from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning import passes as passes_room
 from combdiff.planning.lowering import lower, mask_elimination
 from combdiff.planning.operations import Pattern, Step
-from combdiff.planning.passes import fusion, reuse, slicing, structured
+from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, peak, rounds
 from combdiff.printing.plain import text
@@ -575,7 +575,7 @@ PARTS_OF_PASSES: dict[str, tuple[Any, str, Any, Any, dict[str, int], Callable[[P
     "sums in pairs": (fusion, "in_pairs", in_one, several, LONG, peak),
     "members that are done later": (fusion._Chains, "_postpone", lambda self: None, neighbours, LONG, peak),
     "reads of each block": (fusion._Chains, "_take_in", lambda self: None, neighbours, LONG, peak),
-    "results over operands": (reuse.Reuse, "_is_free", lambda *_: False, shifted_exp, {"n": 10**5}, held),
+    "results over operands": (Plan, "_is_writable", lambda *_: False, shifted_exp, {"n": 10**5}, held),
     "blocks as large as they may be": (
         slicing,
         "_enlarged",
@@ -600,7 +600,8 @@ HELPING_PASSES = {
     "pipeline": "the passes in order",
     "loop_axis": "where an index runs through a step, for `loops`",
     "loops": "steps in loops over blocks, for `fusion`, `slicing` and `checkpoints`",
-    "checkpoints": "its own test, above",
+    "checkpoints": "its own test, below",
+    "reuse": "the text of a result that is written over an operand, which `results over operands` switches off",
 }
 
 

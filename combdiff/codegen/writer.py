@@ -45,7 +45,6 @@ from combdiff.planning import (
     PrefixSum,
     Read,
     ReduceMax,
-    Reuse,
     Scale,
     SolveEquation,
     Step,
@@ -54,6 +53,7 @@ from combdiff.planning import (
     Words,
     plain_name,
     repeated,
+    written_over,
 )
 from combdiff.polyhedra import Linear
 
@@ -122,7 +122,6 @@ class _SourceWriter:
         starts = dict.fromkeys([*(loop.start for loop in plan.loops), *(one.start for one in plan.sweeps)], "start")
         self.sizes = {size: starts.get(size) or self._size_name(size, around) for size in sorted(plan.sizes)}
         self.names = [self._name(n, step) for n, step in enumerate(plan.steps)]
-        self.reuse = Reuse(plan)
         self.index_arrays = IndexArrays(self._fresh)
         self.words = self._words()
         if around:
@@ -379,7 +378,7 @@ class _SourceWriter:
     def _expression(self, n: int) -> str:
         step = self.plan.steps[n]
         text = step.operation.write(self.words, step, [self.words.operand(m) for m in step.operands])
-        return self.reuse.written(self.words, n, text) if self.dialect.writes_over else text
+        return written_over(self.plan, self.words, n, text) if self.dialect.writes_over else text
 
     def _loop_lines(self, loop: Loop) -> Iterator[str]:
         """Sums that the loop adds up, and its head: at least one round, which tells the element types."""

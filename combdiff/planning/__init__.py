@@ -65,7 +65,7 @@ from combdiff.planning.operations import (
 )
 from combdiff.planning.passes.checkpoints import checkpointed
 from combdiff.planning.passes.pipeline import specialise
-from combdiff.planning.passes.reuse import Reuse
+from combdiff.planning.passes.reuse import written_over
 from combdiff.planning.passes.slicing import sliced
 from combdiff.planning.plan import Layout, Loop, Plan, cost, peak, repeated
 from combdiff.planning.planning import make_plan, size_names
@@ -112,7 +112,6 @@ __all__ = [
     "Read",
     "Reduce",
     "ReduceMax",
-    "Reuse",
     "Scale",
     "Scatter",
     "SizeFactor",
@@ -137,4 +136,5 @@ __all__ = [
     "sliced",
     "specialise",
     "table",
+    "written_over",
 ]

@@ -10,14 +10,15 @@ Invariant: a plan is immutable, every step is needed for a result, and steps onl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 
-from combdiff.ir import Domain, Lambda, Var, extent
+from combdiff.ir import Domain, Lambda, Space, Var, extent
 from combdiff.planning.extents import elements, shape
 from combdiff.planning.operations import (
+    BUFFER,
     ITEM_BYTES,
     Arrange,
     Collect,
@@ -27,11 +28,16 @@ from combdiff.planning.operations import (
     DiagonalScatterAdd,
     ElementwiseStep,
     Fill,
+    Gram,
+    IndexCondition,
+    IndexEquals,
     InnerCost,
     Iota,
     Iteration,
     MaskedContract,
+    NamedCall,
     Occurrence,
+    Parameter,
     PartialResult,
     Pattern,
     Scale,
@@ -42,6 +48,9 @@ from combdiff.planning.operations import (
     SweepBack,
 )
 from combdiff.records import dataclass
+
+LEAST_WRITTEN_OVER = 1 << 14  # elements from which new memory is noticed
+_WRITABLE = (Contract, Combine, Scale, ElementwiseStep, ConjugateElements, Gram)
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,8 @@ class Plan:
     `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
     of the systems that solvers evaluate, of what iterations do at each step, and of blocks of them, by their names;
     `loops` the steps that are done block by block, in order. `orders` tell of
-    parameters in which order of their axes an array comes, where it is another than theirs.
+    parameters in which order of their axes an array comes, where it is another than theirs. `writes_over` says that the
+    library writes results over operands that nothing reads any more.
     """
 
     parameters: tuple[Var, ...]
@@ -95,6 +105,7 @@ class Plan:
     inner: Mapping[Lambda | str, Plan] = field(default_factory=dict)
     loops: tuple[Loop, ...] = ()
     orders: Mapping[str, Pattern] = field(default_factory=dict)
+    writes_over: bool = False
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:
@@ -172,6 +183,51 @@ class Plan:
     def _factor(self, factor: SizeFactor) -> complex:
         """A number times extents at the sizes of the plan."""
         return factor.number.value() * prod(extent(domain, dict(self.sizes)) for domain in factor.extents)
+
+    @cached_property
+    def widths(self) -> tuple[frozenset[str], ...]:
+        """Of each step, the arguments whose element types decide how wide its own is."""
+        found: list[frozenset[str]] = []
+        for n, step in enumerate(self.steps):
+            match step.operation:
+                case Parameter(name=name):
+                    own = frozenset([name])
+                case NamedCall() | SolveEquation() | PartialResult():
+                    own = frozenset([f"#{n}"])
+                case IndexCondition() | IndexEquals() | Arrange():
+                    own = frozenset(var.name for var in self.parameters if isinstance(var.type, Space))
+                case _:
+                    own = frozenset()
+            found.append(own.union(*(found[m] for m in step.operands)))
+        return tuple(found)
+
+    def writable(self, n: int) -> Iterator[int]:
+        """The operands whose memory the result of a step may take, as they are not read any more."""
+        step = self.steps[n]
+        looped = any(loop.first <= n < loop.last for loop in self.loops)
+        if step.axes and (looped or self.elements(n) >= LEAST_WRITTEN_OVER):
+            yield from (m for position, m in enumerate(step.operands) if self._is_writable(n, m, position))
+
+    def _is_writable(self, n: int, m: int, position: int) -> bool:
+        step, operand = self.steps[n], self.steps[m]
+        whole = _places(step)[position] == tuple(range(len(step.axes))) and operand.axes == step.axes
+        own = isinstance(operand.operation, _WRITABLE) and operand.fresh and operand.kind is step.kind is not int
+        wide = all(self.widths[other] <= self.widths[m] for other in step.operands)
+        return whole and own and wide and self.last_use[m] == n
+
+    def taken_over(self, n: int) -> int | None:
+        """The operand whose memory the result of a step takes, where that is known without the text of the step."""
+        if not self.writes_over or not self.steps[n].operation.is_called:
+            return None
+        m = next(self.writable(n), None)
+        others = (self._memory(other) for other in self.steps[n].operands if other != m)
+        return m if m is not None and m not in others else None  # NumPy copies what it would read and write at once
+
+    def _memory(self, n: int) -> int:
+        """The step whose memory a view reads."""
+        while not self.steps[n].fresh and self.steps[n].operands:
+            n = self.steps[n].operands[0]
+        return n
 
     def is_filled(self, n: int) -> bool:
         """Whether a step is an array of one number."""
@@ -345,6 +401,7 @@ def peak(plan: Plan) -> int:
     held = most = 0
     freed = Counter[int]()
     costs = cost(plan)
+    taken = [0 if (m := plan.taken_over(n)) is None else costs[m].bytes for n in range(len(plan.steps))]
     ends = {loop.first: loop.last for loop in plan.loops}
     made: dict[int, list[int]] = {}
     for n, step in enumerate(plan.steps):
@@ -354,12 +411,24 @@ def peak(plan: Plan) -> int:
     for n, spent in enumerate(costs):  # what a loop or an iteration collects is there from its start
         held += sum(costs[m].bytes for m in range(n, ends.get(n, n)) if _collects(plan, m))
         held += sum(costs[m].bytes for m in made.get(n, ()))
-        held += 0 if _collects(plan, n) or n in results else spent.bytes
+        held += 0 if _collects(plan, n) or n in results else spent.bytes - taken[n]
         freed[plan.last_use[n]] += spent.bytes
-        most = max(most, held + spent.workspace)
+        freed[n] -= taken[n]
+        laid = min(taken[n], BUFFER * ITEM_BYTES[plan.steps[n].kind]) if len(plan.steps[n].operands) > 1 else 0
+        most = max(most, held + spent.workspace + laid)  # operands may have other orders of axes than what is written
         held -= freed[n]
     copies = sum(plan.elements(n) * ITEM_BYTES[plan.steps[n].kind] for n in plan.copied)
     return max(most, held + copies)
+
+
+def _places(step: Step) -> tuple[Pattern, ...]:
+    """The axis of the result along each axis of each operand."""
+    labels = step.operation.labels(step)
+    if labels is None or not all(label in labels.result for pattern in labels.operands for label in pattern):
+        return ((-1,),) * len(step.operands)
+    return tuple(
+        tuple(labels.result.index(label) for label in pattern if label is not None) for pattern in labels.operands
+    )
 
 
 def _collects(plan: Plan, n: int) -> bool:

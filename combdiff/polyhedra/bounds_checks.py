@@ -54,7 +54,7 @@ from combdiff.ir import (
     subterms,
     type_of,
 )
-from combdiff.polyhedra.affine import Bounds, Linear, contradictory, eliminate
+from combdiff.polyhedra.affine import Bounds, Linear, contradictory, eliminate, implied, tighten
 from combdiff.polyhedra.linear_forms import in_domain, linear, premises_of, size_linear, symbol
 from combdiff.records import dataclass
 
@@ -99,8 +99,18 @@ class Access:
 
     def is_safe(self) -> bool:
         """Whether it stays inside for all sizes."""
+        return all(map(contradictory, self._regions()))
+
+    def _regions(self) -> Iterator[list[Linear]]:
+        """Where it leaves the axis, for all sizes: the union of these, of which each is where its forms are ≥ 0."""
         sides = self._outside({})
-        return all(contradictory([side, *system]) for system in self._systems({}) for side in sides)
+        for system in self._systems({}):
+            yield from ([side, *system] for side in sides)
+
+    def outside(self) -> tuple[tuple[Linear, ...], ...]:
+        """The regions that hold integer points as far as can be seen, with what holds for the sizes at these points."""
+        found = (_with_sizes(region) for region in self._regions() if not contradictory(region))
+        return tuple(region for region in found if not contradictory(region))
 
     def escape(self, sizes: Mapping[str, int]) -> dict[str, int] | None:
         """Values of the indices at which it leaves the axis; None where there are none."""
@@ -198,6 +208,22 @@ def _guard_forms(guard: Term, turns: str, sizes: Mapping[str, int]) -> list[Line
     return [rest, rest.scale(-1)]
 
 
+def _with_sizes(region: list[Linear]) -> tuple[Linear, ...]:
+    """A region with what the sizes meet at its integer points: tighter than what they meet at its rational ones."""
+    indices = sorted({name for form in region for name in form.symbols if not name.startswith("#")})
+    return (*map(tighten, region), *eliminate(region, indices).feasible)
+
+
+def _counts_turns(region: Iterable[Linear]) -> bool:
+    """Whether a congruence is told by an unknown of its own."""
+    return any(name.startswith("turns") for form in region for name in form.symbols)
+
+
+def _is_within(region: tuple[Linear, ...], other: tuple[Linear, ...]) -> bool:
+    """Whether the forms of another region are ≥ 0 all over a region."""
+    return all(implied(form, list(region)) for form in other if form not in region)
+
+
 def _enter(loops: tuple[Bounds, ...], values: dict[str, int], left: list[int]) -> Iterator[dict[str, int]]:
     """Integer points of nested bounds; while many are left to be tried."""
     if not loops:
@@ -246,6 +272,8 @@ class _IndexSearch:
     def __init__(self) -> None:
         self.done: dict[Term, dict[Access, None]] = {}
         self.scope: dict[Var, tuple[tuple[Var, ...], dict[Access, None]]] = {}
+        self.regions: dict[Access, tuple[tuple[Linear, ...], ...]] = {}
+        self.covering: dict[tuple[Access, Access], bool] = {}
 
     def at(self, term: Term, guards: Guards) -> dict[Access, None]:
         """The doubtful accesses of a term under guards, each once, in order."""
@@ -255,8 +283,31 @@ class _IndexSearch:
     def inside(self, term: Term) -> dict[Access, None]:
         """The doubtful accesses of a term, by its own guards."""
         if term not in self.done:
-            self.done[term] = dict.fromkeys(self._node(term))
+            self.done[term] = self._widest(dict.fromkeys(self._node(term)))
         return self.done[term]
+
+    def _widest(self, found: dict[Access, None]) -> dict[Access, None]:
+        """The accesses without those that leave their tensor only where another one leaves its own.
+
+        In what is read at shifted indices again and again there is an access for each way in which the shifts add up,
+        and few of them leave at other sizes and indices than the first.
+        """
+        kept: list[Access] = []
+        for access in found:
+            if not any(self._covers(other, access) for other in kept):
+                kept = [*(other for other in kept if not self._covers(access, other)), access]
+        return dict.fromkeys(kept)
+
+    def _covers(self, one: Access, other: Access) -> bool:
+        """Whether one access leaves its tensor wherever the other one does, as far as regions tell."""
+        if (one, other) not in self.covering:
+            for access in (one, other):
+                if access not in self.regions:
+                    self.regions[access] = access.outside()
+            wide = [region for region in self.regions[one] if not _counts_turns(region)]
+            inside = (any(_is_within(region, each) for each in wide) for region in self.regions[other])
+            self.covering[one, other] = one.free <= other.free and all(inside)
+        return self.covering[one, other]
 
     def _node(self, term: Term) -> Iterator[Access]:
         match term:

@@ -380,7 +380,7 @@ def _within(
             "so it runs nothing in blocks",
             hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
         )
-    return fitted(specialise(_plan(program, sizes, orders), backend, fuses=False), limit, copies)
+    return fitted(specialise(_plan(program, sizes, orders), backend, fuses=False), limit, copies, peak(planned))
 
 
 @lru_cache(maxsize=512)

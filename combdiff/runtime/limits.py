@@ -1,6 +1,6 @@
 """Memory limits: what a plan needs is known before it runs, and is kept within a limit or refused.
 
-    fitted(plan, parse_limit("2GB"))      the plan, or the plan in blocks that needs at most 2·10⁹ bytes
+    fitted(plan, 2 * 10**9, 0, fused)     the plan, or the plan in blocks that needs at most 2·10⁹ bytes
     check_available(plan)                 raises where less memory is free than the plan needs
 
 Counted are all arrays that a plan makes, results and temporary copies included, arguments not.
@@ -44,19 +44,21 @@ def _bytes(limit: object) -> float:
     return float(found[1]) * unit if found and unit else 0
 
 
-def fitted(plan: Plan, limit: int, copies: int = 0) -> Plan:
+def fitted(plan: Plan, limit: int, copies: int, fused: int) -> Plan:
     """The plan, in blocks where it must be, so that its peak and `copies` are at most `limit` bytes.
 
-    Raises MemoryLimitError, naming the smallest limit that works.
+    `fused` is the peak of the same plan with its chains in blocks that fit the caches, which is known not to keep to
+    the limit. Raises MemoryLimitError, naming the smallest limit that works.
     """
     found, least = sliced(plan, max(limit - copies, 0))
+    least = min(least, fused)
     if found is None:  # blocks of one axis do no step twice, checkpoints do
         found, other = checkpointed(plan, max(limit - copies, 0))
         least = min(least, other)
     if found is None:
         raise MemoryLimitError(
             f"a memory limit of {in_words(limit)} is too small: at {_sizes(plan)} the program needs "
-            f"{in_words(peak(plan) + copies)}{_of_copies(copies)}, and in blocks {least + copies} bytes",
+            f"{in_words(fused + copies)}{_of_copies(copies)}, and in blocks {least + copies} bytes",
             hint=f"the smallest limit that works is memory_limit={least + copies}",
         )
     return found

@@ -11,8 +11,9 @@ import combdiff as cd
 from combdiff.ir import MATRIX_TABLE, Lambda, Primitive, Space, Var
 from combdiff.planning.plan import peak
 from combdiff.runtime.execution import Runner, plan
+from combdiff.testing.arrays import random_arrays
 
-OWN = 8192  # the interpreter's own objects
+OWN = 12288  # the interpreter's own objects, in a loop over blocks those of the blocks too
 BY_LAPACK = 3  # matrices that LAPACK works on, which tracemalloc does not see
 BUFFER = 8192  # elements that NumPy lays out at a time where it must
 RNG = np.random.default_rng(5)
@@ -124,3 +125,39 @@ def test_the_least_limit_is_no_matter_of_the_limit_asked_for() -> None:
             pulled.compile(memory_limit=limit)(A, k)
         hints.add(caught.value.hint)
     assert len(hints) == 1
+
+
+Plane = Space("n", "m")
+LARGE: Programs = {
+    "in place": (lambda A: np.sin(A.T) * np.exp(A.T), {"A": Plane}),
+    "two products": (lambda A, B: A.T @ B - B.T @ np.sin(A), {"A": Plane, "B": Plane}),
+    "sum of three": (lambda A, x: A * 3 - x[:, None] + A.imag, {"A": Space("n", "m", dtype=complex), "x": Vector}),
+    "overlapping": (lambda A: (A @ A.T) + (A @ A.T).T, {"A": Plane}),
+    "another order": (lambda A: np.sin(A.T) * A, {"A": Matrix}),
+    "part": (lambda A: 3 * A[1:, :-2], {"A": Plane}),
+    "around": (lambda x: cd.tensor(lambda i: (x[i + 1] - x[i - 2]) * x[i - 1] - x[i]), {"x": Circle}),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_arrays_take_what_is_promised_and_hardly_less(name: str) -> None:
+    """Also the smallest limit, which is never above what is taken without one."""
+    body, spaces = LARGE[name]
+    traced = eval(f"lambda {', '.join(spaces)}: body({', '.join(spaces)})", {"body": body})
+    traced.__annotations__ = spaces
+    traced.__name__ = "traced"
+    program = cd.program(traced)
+    sizes = {"n": 2 * 10**6 if name == "around" else 500}
+    sizes |= {"m": 520} if any("'m'" in str(space) for space in spaces.values()) else {}
+    drawn = random_arrays(program.term.parameters, RNG, sizes)
+    given, promised = list(drawn.values()), program.cost(**sizes).peak_bytes
+    expected, most = measured(lambda: program(*given))
+    assert most <= promised + OWN <= 1.1 * most + OWN
+    with pytest.raises(cd.MemoryLimitError) as caught:
+        program.compile(memory_limit=1)(*given)
+    least = int(caught.value.hint.rpartition("=")[2])
+    assert least <= promised
+    limited = program.compile(memory_limit=least)
+    found, most = measured(lambda: limited(*given))
+    assert most <= least + OWN <= 1.1 * most + OWN
+    np.testing.assert_allclose(found, expected)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.errors import IndexingError
-from combdiff.ir.domains import Range, Space
+from combdiff.ir.domains import Range, Space, Whole
 from combdiff.ir.indices import affine, indicator
-from combdiff.ir.terms import Apply, Lambda, Var, mul, total
+from combdiff.ir.terms import Apply, Lambda, Var, add, let, mul, total
 from combdiff.polyhedra.bounds_checks import check, doubtful_accesses
 
 V5, Vn, Wk = cd.Space(5), cd.Space("n"), cd.Space("k")
@@ -138,3 +138,55 @@ def test_refused_exactly_where_a_loop_finds_an_index_that_leaves(data: st.DataOb
         assert leaves
     else:
         assert not leaves
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_what_is_read_of_what_is_read_is_refused_at_the_sizes_at_which_a_loop_leaves(data: st.DataObject) -> None:
+    """Tensors that read the one before them where conditions hold, at shifts that may count the size n."""
+    n, space = Var("n", Whole()), Space("n")
+    numbers = st.tuples(*[st.integers(-1, 1), st.integers(-1, 1), st.integers(-2, 2)])
+    reads = st.lists(st.tuples(st.tuples(st.just(1), st.integers(-1, 1), st.integers(-2, 2)), numbers), max_size=2)
+    layers = [data.draw(reads) for _ in range(data.draw(st.integers(1, 4)))]
+    below, bindings = (x := Var("x", space)), []
+    for level, layer in enumerate(layers):
+        i = Var(f"i{level}", Range("n"))
+
+        def written(form: tuple[int, ...], i: Var = i) -> Any:
+            return affine([(i, form[0]), (n, form[1])], form[2])
+
+        value = add(*(mul(indicator(written(guard)), Apply(below, (written(form),))) for form, guard in layer))
+        bindings.append((t := Var(f"t{level}", space), Lambda((i,), value)))
+        below = t
+    found = doubtful_accesses(Lambda((x,), let(bindings, below)))
+    for size in range(6):
+        wanted, leaves = set(range(size)), False
+        for layer in reversed(layers):
+            at = {
+                form[0] * i + form[1] * size + form[2]
+                for (form, guard), i in itertools.product(layer, wanted)
+                if guard[0] * i + guard[1] * size + guard[2] >= 0
+            }
+            leaves, wanted = leaves or not at <= set(range(size)), at & set(range(size))
+        try:
+            check(found, {"n": size})
+        except IndexingError:
+            assert leaves
+        else:
+            assert not leaves
+
+
+def test_as_many_accesses_are_kept_of_many_rolls_as_of_one() -> None:
+    counts = []
+    for steps in (1, 6):
+
+        @cd.program
+        def rolled(x: Vn):
+            for _ in range(steps):  # noqa: B023
+                x = np.tanh(np.roll(x, -1) - np.roll(x, 2)) * np.roll(x, 1)
+            return x.sum()
+
+        counts.append(len(rolled.accesses))
+        with pytest.raises(IndexingError, match="n = 1"):
+            rolled(np.ones(1))
+    assert counts[0] == counts[1]

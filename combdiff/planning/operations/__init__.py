@@ -29,6 +29,7 @@ from combdiff.planning.operations.matrices import (
     MatrixFunctionStep,
 )
 from combdiff.planning.operations.operation import (
+    BUFFER,
     ITEM_BYTES,
     InnerCost,
     Labels,
@@ -44,6 +45,7 @@ from combdiff.planning.operations.sliding import Correlate, Fold
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 
 __all__ = [
+    "BUFFER",
     "ITEM_BYTES",
     "UNIT",
     "Arrange",

@@ -135,9 +135,14 @@ class Contract(Operation):
             return words.dialect.transposed(text, order)
         return self._matrix_product(words, step, left, right)
 
+    @property
+    def is_called(self) -> bool:
+        """Whether it is a product of elements."""
+        return self.kernel == "multiply"
+
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
         """A product of elements."""
-        if self.kernel != "multiply":
+        if not self.is_called:
             return None
         return f"multiply({', '.join(words.aligned(operands, self._places, len(step.axes)))})"
 

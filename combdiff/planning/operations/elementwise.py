@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy
 
 from combdiff.dialects import parenthesised
-from combdiff.ir import TABLE, Number
+from combdiff.ir import OPPOSITES, TABLE, Number
 from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 from combdiff.records import dataclass
@@ -26,10 +26,16 @@ class ConjugateElements(Operation):
         """Those of the axes."""
         return Labels.of_elements(step)
 
+    def workspace(self, at: Occurrence) -> int:
+        """Elements of a part of an array, which NumPy lays out."""
+        return at.parts
+
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own, or a method of Python's numbers."""
         number = not step.axes and words.numbers[step.operands[0]]
         return f"{operands[0]}.conjugate()" if number else words.dialect.conjugate(operands[0])
+
+    is_called = True
 
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The function of that name."""
@@ -46,9 +52,15 @@ class Scale(Operation):
         """Those of the axes."""
         return Labels.of_elements(step)
 
+    def workspace(self, at: Occurrence) -> int:
+        """Elements of a part of an array, which NumPy lays out."""
+        return at.parts
+
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A product."""
         return words.scaled(self.factor, operands[0])
+
+    is_called = True
 
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A product."""
@@ -71,9 +83,12 @@ class Combine(Operation):
         return max(1, len(at.operands)) * at.elements
 
     def workspace(self, at: Occurrence) -> int:
-        """Operands times their factors, and sums of some."""
-        scaled = sum(factor != UNIT for factor in self.factors)
-        return min(2, scaled + (len(self.factors) > 2)) * at.elements * at.item + at.buffers(self.patterns)
+        """Operands times their factors, and the sum so far: two arrays at most, while they are added."""
+        first = next((n for n, number in enumerate(at.numbers) if not number), 0)
+        plain = [factor == UNIT or (factor == _NEGATIVE and n != first) for n, factor in enumerate(self.factors)]
+        scaled = [0 if one else min(many, at.elements) for one, many in zip(plain, at.given, strict=True)]
+        meanwhile = sum(scaled) if len(scaled) == 2 else max(scaled) + at.elements
+        return (meanwhile if len(scaled) > 1 else 0) * at.item + at.buffers(self.patterns)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """factor·array + …; numbers stand last, as Python's `complex + np.float64` is no NumPy scalar."""
@@ -90,9 +105,14 @@ class Combine(Operation):
             text += sign + (words.scaled(total, array) if constant is None else words.factor(total))
         return text
 
+    @property
+    def is_called(self) -> bool:
+        """Whether it is a sum or difference of two."""
+        return self.factors in ((UNIT, UNIT), (UNIT, _NEGATIVE))
+
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
         """A sum or difference of two."""
-        if self.factors not in ((UNIT, UNIT), (UNIT, _NEGATIVE)):
+        if not self.is_called:
             return None
         texts = words.aligned(operands, self.patterns, len(step.axes))
         return f"{'add' if self.factors[1] == UNIT else 'subtract'}({', '.join(texts)})"
@@ -150,6 +170,14 @@ class ElementwiseStep(Operation):
             text = words.dialect.function(self.name, texts, [words.kinds[m] for m in step.operands], numbers)
         libraries = (f"{words.dialect.np}.", f"{words.dialect.special}.")
         return words.dialect.number(text) if all(numbers) and text.startswith(libraries) else text
+
+    @property
+    def is_called(self) -> bool:
+        """Whether it is written as a call of one of NumPy's functions of elements."""
+        row = TABLE.get(self.name)
+        if row is None or row.fixed or self.name in ("power", "hypot", *OPPOSITES):
+            return False
+        return isinstance(getattr(numpy, row.numpy, None), numpy.ufunc)
 
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
         """What its text calls, where that is a function of elements; a reciprocal counts as one."""

@@ -98,6 +98,12 @@ class Occurrence:
         pairs = [pair for n, pattern in enumerate(patterns) for pair in zip(pattern, self.shape_of(n), strict=True)]
         return prod(dict(pairs).values())
 
+    @property
+    def parts(self) -> int:
+        """Bytes of the buffer in which NumPy lays out elements of a single operand that is a part of another array."""
+        is_part = not self.operands[0].fresh and bool(self.operands[0].operands)
+        return is_part * min(BUFFER, self.elements) * self.item
+
     def buffers(self, patterns: Sequence[Pattern]) -> int:
         """Bytes of the buffers in which NumPy lays out elements of operands, at most two at a time.
 
@@ -122,6 +128,11 @@ class Operation(ABC):
         Such a function may write its result over an operand.
         """
         return None
+
+    @property
+    def is_called(self) -> bool:
+        """Whether `called` names a function for whatever operands."""
+        return False
 
     @property
     def title(self) -> str:

@@ -77,6 +77,6 @@ def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
     iterated = {step.operation.system for step in plan.steps if isinstance(step.operation, Iteration)}
     inner = {system: specialise(one, backend if system in iterated else solver) for system, one in plan.inner.items()}
     plan = replace(plan, inner=inner)
-    if plan.loops or not used.native:
-        return plan
-    return rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])
+    if not plan.loops and used.native:
+        plan = rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])
+    return replace(plan, writes_over=used.writes_over)
