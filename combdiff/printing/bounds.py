@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from combdiff.ir import Indicator, Real, Sum, Term, Unequal, Var, Whole, affine, affine_parts, factors_of, mul
+from combdiff.ir import Indicator, Mul, Real, Sum, Term, Unequal, Var, Whole, affine, affine_parts, factors_of, mul
 from combdiff.polyhedra import Bound as LinearBound
 from combdiff.polyhedra import Bounds, Linear, eliminate, in_domain, linear, premises_of, symbol, term_of
 from combdiff.printing.conditions import form_of, write_form
 from combdiff.printing.documents import Bound, Doc, FunctionCall, Name, Rounded
+from combdiff.printing.monomials import monomial
 from combdiff.printing.naming import Scope
 
 
@@ -55,7 +56,8 @@ def _other_side(condition: Term, index: Var, scope: Scope) -> Doc:
 
 def sizes_of(term: Sum) -> list[Var]:
     """The named sizes that may stand in the bounds of a Σ."""
-    taken = split_bounds(term.indices, term.body)[0]
+    opened = tuple(monomial(term.body).above)  # conditions in products inside the product are bounds, too
+    taken = split_bounds(term.indices, Mul(opened) if len(opened) > 1 else term.body)[0]
     bounded = [v for v in term.indices if any(v in condition.free for condition in taken)]
     forms = [form for v in bounded for form in in_domain(linear(v), v.type)]
     own = {v.name for v in bounded}  # #0, #1, … where a program is compared up to names

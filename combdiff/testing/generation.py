@@ -193,9 +193,12 @@ class _ProgramWriter:
 
     def inside_map(self, argument: Var) -> Term:
         """What the map is."""
-        writer = _ProgramWriter(self.draw, self.domains, [argument], self.guarded, self.sizes, frozenset())
+        known = [domain for domain in self.domains if domain in _space(argument).axes or _limits(domain)]
+        writer = _ProgramWriter(self.draw, known or [Range(2)], [argument], self.guarded, self.sizes, frozenset())
         writer.names = self.names
         body = writer.scalar((), 1)
+        if dtype_of(body) is int:
+            return mul(Number(0.3), body)  # a map of real numbers has real ones
         return Primitive("real", (body,)) if dtype_of(body) is complex else body
 
     def call(self, scope: tuple[Var, ...], depth: int) -> Term:

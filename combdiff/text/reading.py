@@ -1241,7 +1241,13 @@ def _between(lower: Linear, upper: Linear) -> Domain | None:
     highest, lowest = _greatest(upper), _greatest(_combined([(-1, lower)]))
     if highest is None or lowest is None:
         return None
-    return Range(size_sum((highest, 1), (1, 1))) if lowest == 0 else Symmetric(size_sum((highest, 1), (lowest, 1)))
+    if lowest == 0:
+        return Range(size_sum((highest, 1), (1, 1)))
+    bounds = {lowest, highest} - {0}
+    if all(isinstance(bound, int) for bound in bounds):
+        return Symmetric(max(bounds))
+    (bound,) = bounds if len(bounds) == 1 else ("",)  # the bound of a Symmetric domain has a name
+    return Symmetric(bound) if isinstance(bound, str) and bound.isidentifier() else None
 
 
 def _greatest(form: Linear) -> Size | None:

@@ -714,3 +714,17 @@ def test_latex_of_random_programs_is_read_by_mathtext(case: Case) -> None:
         line = line.strip().removeprefix("& ").strip()
         if is_balanced(line):  # not one of the several lines of a tuple
             assert_mathtext_reads(line)
+
+
+def test_conditions_in_products_inside_a_product_bound_its_sum() -> None:
+    """The names of the sizes in these bounds are known, too; a product that stands there twice stays one."""
+    b, m = Symmetric("b"), Whole()
+    i, x = Var("i", b), Var("x", Space("m"))
+    inner = Mul(
+        (
+            indicator(affine([(i, 1)], -1)),
+            indicator(affine([(i, -1), (Var("m", m), 1)])),
+            Apply(x, (affine([(i, 1)], -1),)),
+        )
+    )
+    assert text(Lambda((x,), Sum((i,), Mul((inner, inner))))) == "x ↦ Σ_{i=1}^{min(b, m)} x[i - 1]²"

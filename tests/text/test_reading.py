@@ -146,6 +146,13 @@ def test_an_index_with_a_name_is_read() -> None:
     assert cd.read(str(found), spaces) == found
 
 
+def test_a_sum_from_a_negative_index_to_a_bound() -> None:
+    mirrored = {"x": cd.Space(cd.Symmetric("B")), "y": cd.Space(cd.Symmetric("B"))}
+    form = cd.read("(x, y) ↦ Σ_q Σ_{s=q}^{B} [s ≠ q] x[q] y[s]", mirrored)
+    x, y = np.arange(1.0, 6.0), np.array([1.0, -2.0, 3.0, 0.5, 4.0])
+    np.testing.assert_allclose(form(x, y), np.triu(np.outer(x, y), 1).sum())
+
+
 LIMITED = {
     "x ↦ q<n ↦ Σ_{s=0}^{-q} x[q + s]": lambda x: [x[0], 0, 0, 0, 0, 0],
     "x ↦ Σ_{u=0}^{0} Σ_{d=0}^{-2u} x[d + 1]": lambda x: x[1],
