@@ -71,7 +71,7 @@ from combdiff.simplification import (
 )
 
 BYTES = 8  # of a number
-ABOUT = 1.1  # times the least cost, to be about as little
+ABOUT = 1.2  # times the least cost, to be about as little
 MOST_COMPARED = 200  # symbols of an outline up to which equal derivatives are all simplified, and then compared
 Wrt = str | Sequence[str] | None
 

@@ -71,6 +71,7 @@ from combdiff.ir.indices import (
     size_form,
     size_of_axis,
     unequal,
+    united,
 )
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
@@ -328,6 +329,7 @@ __all__ = [
     "total",
     "type_of",
     "unequal",
+    "united",
     "uses",
     "values_of",
     "whole_calls",

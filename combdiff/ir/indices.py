@@ -229,6 +229,23 @@ def opposite(condition: Term) -> Term | None:
     return None
 
 
+def united(one: Term, other: Term) -> Term | None:
+    """The condition that either of two holds which exclude each other; None where it has no such form.
+
+    i < d or i > d: i ≠ d;   i < d or i = d: i ≤ d;   i < d or i ≥ d: 1
+    """
+    if other is opposite(one):
+        return ONE
+    for condition, rest in ((one, other), (other, one)):
+        if isinstance(condition, Indicator) and not condition.modulus:
+            start = affine([(condition.form, 1)], 1)
+            if rest is indicator(affine([(start, -1)], -1)):
+                return unequal(start, Whole())
+            if isinstance(rest, Delta) and opposite(rest) is unequal(start, Whole()):
+                return indicator(start)
+    return None
+
+
 def index_form(term: Term) -> Term | None:
     """The index expression that a whole number is: i + 1 of a counted axis; None for other numbers."""
     match term:

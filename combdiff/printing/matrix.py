@@ -44,7 +44,6 @@ from combdiff.ir import (
     mul,
     put_back,
     split,
-    substitute,
     subterms,
     type_of,
     uses,
@@ -72,7 +71,7 @@ from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope
 from combdiff.printing.notation import Layout, opened, unit_of
 from combdiff.printing.recurrences import AtStep
-from combdiff.simplification import symbols, with_symmetries
+from combdiff.simplification import symbols, with_known_symmetries
 
 Indices = tuple[Var, ...]
 MOST_PUT_BACK = 28  # symbols of a cotangent that is written where it is used
@@ -81,7 +80,7 @@ MOST_REPEATED = 3  # a whole power up to which the factors of a sum stand side b
 
 def matrix_sheet(term: Term) -> Sheet:
     """The document of a program: its definitions and results in matrix notation where there is one."""
-    parts, layout, scope = opened(_with_symmetries(_with_short_cotangents(term)))
+    parts, layout, scope = opened(with_known_symmetries(_with_short_cotangents(term)))
     writer = _Notation(layout, scope)
     definitions = tuple(writer.definition(var, value) for var, value in parts.definitions)
     return Sheet((), definitions, writer.result(parts.result), unit_of(scope))
@@ -103,22 +102,6 @@ def _with_short_cotangents(term: Term) -> Term:
         else:
             kept.append((var, value))
     return Lambda(term.parameters, let(kept, put_back(result, put, {}))) if put else term
-
-
-def _with_symmetries(term: Term) -> Term:
-    """A program whose definitions know the symmetries that they have, so that t⁻ᵀ of t = Xᵀ·X is t⁻¹."""
-    if isinstance(term, Lambda):
-        return Lambda(term.parameters, _with_symmetries(term.body))
-    if not isinstance(term, Let):
-        return term
-    known: dict[Var, Term] = {}
-    bindings: list[tuple[Var, Term]] = []
-    for var, value in term.bindings:
-        value = substitute(value, known)
-        is_matrix = isinstance(var.type, Space) and var.type.order == 2
-        known[var] = new = with_symmetries(var, value) if is_matrix else var
-        bindings.append((new, value))
-    return Let(tuple(bindings), substitute(term.body, known))
 
 
 def _has_untold_axis(value: Term) -> bool:

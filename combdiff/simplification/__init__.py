@@ -52,7 +52,7 @@ from combdiff.simplification.normal_form.expansion import (
 )
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.quotients import with_shares
-from combdiff.simplification.normal_form.symmetries import with_symmetries
+from combdiff.simplification.normal_form.symmetries import with_known_symmetries
 from combdiff.simplification.pipeline import is_real, outline, simplify_body
 from combdiff.simplification.rolling import rolled_up
 
@@ -117,7 +117,7 @@ __all__ = [
     "symbols",
     "volume",
     "weighted",
+    "with_known_symmetries",
     "with_shares",
-    "with_symmetries",
     "without_deltas",
 ]

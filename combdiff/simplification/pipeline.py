@@ -78,7 +78,12 @@ from combdiff.simplification.normal_form.definitions import without_short_defini
 from combdiff.simplification.normal_form.expansion import is_patched, offers_delta
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
-from combdiff.simplification.normal_form.symmetries import where_real, with_symmetries
+from combdiff.simplification.normal_form.symmetries import (
+    where_real,
+    with_known_symmetries,
+    with_symmetries,
+    without_known_symmetries,
+)
 from combdiff.simplification.vanishing import without_vanishing_sums
 from combdiff.status import stage, working
 
@@ -157,8 +162,10 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
 
 
 def _written_out(body: Term, rules: tuple[str, ...]) -> Term:
+    known = with_known_symmetries(body)
     with unrecorded():  # the laws that are tried on the way are no steps
-        return without_short_definitions(body, lambda: ProgramClasses(body, rules, _of_matrices(body)))
+        found = without_short_definitions(known, lambda: ProgramClasses(known, rules, _of_matrices(known)))
+    return body if found is known else without_known_symmetries(found)
 
 
 def outline(body: Term) -> Term:

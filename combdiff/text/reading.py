@@ -65,6 +65,7 @@ from combdiff.ir import (
     negate,
     power,
     power_of,
+    put_back,
     relation,
     size_sum,
     substitute,
@@ -322,6 +323,8 @@ class _PrintReader:
     inner: tuple[str, ...] = ()
     taken: set[str] = field(default_factory=set)
     guesses: list[tuple[Cell, Cell]] = field(default_factory=list)
+    limits: list[tuple[Cell, list[Linear], list[Linear], list[Cell]]] = field(default_factory=list)
+    """Of an index that a Σ limits its least and greatest values, and what it runs over if it is never negative."""
 
     # --- the whole program -----------------------------------------------------------------------------------------
 
@@ -348,8 +351,16 @@ class _PrintReader:
         one = None if values is not None else self.value(result, scope)
         self.settle()
         variables = tuple(self.variable(name, symbol) for name, symbol in self.parameters.items())
-        bindings = [(self.bound(symbol, value), value) for symbol, value in ((s, self.term(v)) for s, v in definitions)]
-        body = self.term(one) if one else Tuple(tuple(self.items(result, values)))
+        bindings: list[tuple[Var, Term]] = []
+        integers: dict[Var, Term] = {}  # an index is computed where it is used
+        for symbol, denotation in definitions:
+            value = put_back(self.term(denotation), integers)
+            var = self.bound(symbol, value)
+            if isinstance(var.type, Space) and var.type.dtype is int:
+                integers[var] = value
+            else:
+                bindings.append((var, value))
+        body = put_back(self.term(one) if one else Tuple(tuple(self.items(result, values))), integers)
         return Printed(Lambda(variables, let(bindings, body)), self.inner)
 
     def items(self, row: Doc, values: Sequence[Denotation] | None) -> Iterable[Term]:
@@ -438,6 +449,15 @@ class _PrintReader:
         for one, other in self.guesses:
             if one.domain is None or other.domain is None:
                 one.join(other)
+        for cell, lower, upper, likely in self.limits:  # those of an outer Σ first
+            negative = [_greatest(_combined([(-1, form)])) for form in lower]
+            if 0 in negative or None in negative:
+                for other in likely:
+                    if cell.domain is None or other.domain is None:
+                        cell.join(other)
+            found = next((domain for one in lower for other in upper if (domain := _between(one, other))), None)
+            if cell.domain is None and found is not None:
+                cell.join(Cell(found))
         names = iter([*(s for s in SIZES if s not in self.taken), *(f"n{k}" for k in range(2, 1000))])
         for symbol in self.parameters.values():
             for cell in (symbol.cells or ()) if isinstance(symbol, NamedTensor) else ():
@@ -1051,16 +1071,20 @@ class _PrintReader:
 
     def _guess_range(self, bound: Bound, index: BoundIndex, scope: Scope) -> None:
         """A domain that holds the range of an index, where nothing else tells its domain: 0 … what bounds it above."""
+        assert bound.lower is not None
         assert bound.upper is not None
-        for (coefficients, offset), divisor in self._sides(bound.upper, "min", scope):
+        lower, upper = self._sides(bound.lower, "max", scope), self._sides(bound.upper, "min", scope)
+        likely: list[Cell] = []
+        self.limits.append((index.cell, [form for form, _ in lower], [form for form, _ in upper], likely))
+        for (coefficients, offset), divisor in upper:
             sizes = [s for s in coefficients if isinstance(s, str)]
             bare = _bare((coefficients, offset))
             if divisor == 1 and bare is not None:
-                self.guesses.append((index.cell, bare.cell))
+                likely.append(bare.cell)
             elif not coefficients and isinstance(offset, int) and offset >= 0:
-                self.guesses.append((index.cell, Cell(Range(offset // divisor + 1))))
+                likely.append(Cell(Range(offset // divisor + 1)))
             elif divisor == 1 and len(sizes) == len(coefficients) == 1 and coefficients[sizes[0]] == 1 and offset == -1:
-                self.guesses.append((index.cell, Cell(Range(sizes[0]))))
+                likely.append(Cell(Range(sizes[0])))
 
     def _arrow(self, doc: Arrow, scope: Scope) -> Denotation:
         """A tensor or field by its elements."""
@@ -1210,6 +1234,38 @@ def _bare(form: Linear | None) -> BoundIndex | None:
         return None
     (symbol,) = form[0]
     return symbol if isinstance(symbol, BoundIndex) else None
+
+
+def _between(lower: Linear, upper: Linear) -> Domain | None:
+    """A domain that holds all integers between two forms; None where the range of an index in them is not known."""
+    highest, lowest = _greatest(upper), _greatest(_combined([(-1, lower)]))
+    if highest is None or lowest is None:
+        return None
+    return Range(size_sum((highest, 1), (1, 1))) if lowest == 0 else Symmetric(size_sum((highest, 1), (lowest, 1)))
+
+
+def _greatest(form: Linear) -> Size | None:
+    """What a form is at most, 0 where that is less; sizes that are subtracted are left out."""
+    coefficients, offset = form
+    parts: list[tuple[Size, int]] = []
+    for symbol, factor in coefficients.items():
+        domain = symbol.cell.domain if isinstance(symbol, BoundIndex) else None
+        match domain:
+            case _ if not isinstance(factor, int):
+                return None
+            case None if isinstance(symbol, BoundIndex):
+                return None
+            case Symmetric():
+                parts.append((domain.bound, abs(factor)))
+            case Range() | Cyclic():
+                parts += [(domain.size, max(factor, 0)), (-1, max(factor, 0))]
+            case _ if isinstance(symbol, str):
+                parts.append((symbol, max(factor, 0)))
+    if not isinstance(offset, int):
+        return None
+    constant = size_sum((offset, 1), *((size, n) for size, n in parts if isinstance(size, int)))
+    assert isinstance(constant, int)
+    return size_sum((max(constant, 0), 1), *((size, n) for size, n in parts if not isinstance(size, int)))
 
 
 def _combined(parts: Iterable[tuple[int | Fraction, Linear]]) -> Linear:

@@ -267,3 +267,19 @@ def test_a_packed_triangle_is_read_as_it_stands_in_products() -> None:
     np.testing.assert_allclose(packed(low, z, place), unpacked @ np.exp(z), atol=1e-12)
     assert "broadcast_to" not in packed.source()
     assert packed.cost(k=9, p=45, d=10, n=100).flops <= 1.3 * 9 * 10 * 10 * 100 + 9 * 10 * 100
+
+
+def test_an_index_that_is_looked_up_at_a_looked_up_index_of_the_same_sum() -> None:
+    """δ(idx[k], j) δ(at, k) y[j, k] is y[idx[at], at], with j and k in one Σ."""
+
+    @cd.program
+    def f(y: cd.Space("n", "n"), idx: cd.Space("n", dtype=int), at: cd.Space(dtype=int)):
+        return cd.sum(lambda j, k: cd.delta(idx[k], j) * cd.delta(at, k) * y[j, k] * (y[j, k] + y[k, k]))
+
+    @cd.program
+    def rows(y: cd.Space("n", "n"), idx: cd.Space("n", dtype=int), at: cd.Space("m", dtype=int)):
+        return cd.sum(lambda j, k, a: cd.delta(idx[k], j) * cd.delta(at[a], k) * y[j, k] ** 2)
+
+    y, idx = RNG.standard_normal((4, 4)), np.array([2, 0, 3, 3])
+    assert cd.testing.check_routes(f, y=y, idx=idx, at=1) < 2e-5
+    assert cd.testing.check_routes(rows, y=y, idx=idx, at=np.array([1, 1, 3])) < 2e-5

@@ -52,3 +52,20 @@ def test_derivatives_agree_with_raw_ones_and_with_differences(program: cd.Progra
     for transform in (cd.grad, cd.hessian):
         found, raw = (derived(transform, program, simplify)(H, z) for simplify in (True, False))
         np.testing.assert_allclose(np.asarray(found), np.asarray(raw), atol=1e-12)
+
+
+def test_the_coefficient_of_a_delta_in_a_real_binding_is_real() -> None:
+    """t = Re(δ c) is δ Re(c): what is compared with a number stays of real type."""
+
+    @cd.program
+    def f(y: cd.Space("n", dtype=complex)):
+        s = cd.sqrt(1 + y[0])
+
+        def part(q, r):
+            return cd.real(cd.delta(q, r) * 1j * s / (2 + cd.real(cd.delta(q, r) * s * cd.conj(s))))
+
+        t = cd.tensor(part, q="n", r="n")
+        return cd.tensor(lambda q, r: cd.where(t[q, r] < 0.1, s, 2 * s) + cd.delta(q, r) * s, q="n", r="n")
+
+    assert "Im(s)" in str(cd.simplify(f))
+    assert cd.testing.check_routes(f, y=np.array([0.3 + 0.2j, 1 - 0.5j])) < 2e-5

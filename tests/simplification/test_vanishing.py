@@ -51,13 +51,13 @@ def test_nor_has_the_largest_of_each_row_of_attention() -> None:
 def test_the_sums_of_a_program_are_tried_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where all numbers of a point are nearly 0: each by itself would compute all layers below it again."""
     evaluated: list[object] = []
-    values = fingerprints._values
+    at_a_point = fingerprints._at_a_point
 
     def counted(*given: Any) -> Any:
         evaluated.append(given)
-        return values(*given)
+        return at_a_point(*given)
 
-    monkeypatch.setattr(fingerprints, "_values", counted)
+    monkeypatch.setattr(fingerprints, "_at_a_point", counted)
 
     @cd.program
     def network(W: cd.Space(6, "n", "n"), x: cd.Space("n")):

@@ -13,6 +13,7 @@ from strategies import Case, assert_reads_back, at_most, programs
 
 import combdiff as cd
 from combdiff.ir.domains import Function, Real
+from combdiff.ir.interpreter import evaluate
 from combdiff.text.places import TextError
 
 Vector, Square, Scalar = cd.Space("n"), cd.Space("n", "n"), cd.Space()
@@ -136,6 +137,31 @@ def test_what_no_tensor_tells_is_written(program: cd.Program) -> None:
     arrays = {p: rng.normal(size=[5] * p.type.order) for p in program.term.parameters}
     assert_reads_back(program.term, arrays, {"n": 5, "B": 2})
     assert cd.read(str(program), {p.name: p.type for p in program.parameters}) == program
+
+
+def test_an_index_with_a_name_is_read() -> None:
+    spaces = {"y": Vector, "idx": cd.Space("n", dtype=int)}
+    found = cd.read("(y, idx) ↦\n  t = idx[idx[1]]\n  y[t] + t", spaces)
+    assert found(np.array([3.0, 4.0, 5.0]), np.array([2, 0, 1])) == 5.0 + 2
+    assert cd.read(str(found), spaces) == found
+
+
+LIMITED = {
+    "x ↦ q<n ↦ Σ_{s=0}^{-q} x[q + s]": lambda x: [x[0], 0, 0, 0, 0, 0],
+    "x ↦ Σ_{u=0}^{0} Σ_{d=0}^{-2u} x[d + 1]": lambda x: x[1],
+    "x ↦ |q|≤B ↦ Σ_{s=0}^{2q} x[2q - s]": lambda x: [0, 0, x[0], x[:3].sum(), x[:5].sum()],
+    "x ↦ Σ_{p=0}^{⌊(n - 2)/2⌋} Σ_{r=0}^{n - 2p - 2} x[2p + r + 1]": lambda x: x[1:].sum() + x[3:].sum() + x[5],
+    "x ↦ Σ_{|q|≤1} Σ_{s=max(-1, q - 1)}^{1} x[s + 2]": lambda x: 2 * x[1:4].sum() + x[2:4].sum(),
+    "x ↦ Σ_{q<2} Σ_{s=-1}^{q} x[s + 2]": lambda x: x[1:3].sum() + x[1:4].sum(),
+    "x ↦ Σ_{u<2} Σ_{v=u - 1}^{2u} x[u + v + 1]": lambda x: x[0] + x[1] + x[2] + x[3] + x[4],
+}
+
+
+@pytest.mark.parametrize("shown", LIMITED)
+def test_the_limits_of_a_sum_tell_its_range(shown: str) -> None:
+    form, x = cd.read(shown, {"x": Vector}), np.arange(1.0, 7.0)
+    found = evaluate(form.term.body, {form.parameters[0]: x}, {"n": 6, "B": 2})
+    np.testing.assert_allclose(found, LIMITED[shown](x))
 
 
 # --- comparisons of values, extremes, and a tensor that is called as an operator -----------------------------------

@@ -160,7 +160,9 @@ def read_looked_up(graph: Graph, product: Product, value_of: Callable[[Term], La
         assert condition.lookup
         form, value = condition.lookup
         if isinstance(form, Var) and form in product.summed and _is_bare(form, condition, product):
-            taken[form] = _kept_inside(graph, value_of(value), condition)
+            index = _kept_inside(graph, value_of(value), condition)
+            taken = {var: take(graph, before, {form: index}) for var, before in taken.items()}  # idx[k], k looked up
+            taken[form] = index
             product.summed.remove(form)
             product.lookups = [one for one in product.lookups if one is not condition]
     if taken:

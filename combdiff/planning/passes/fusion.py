@@ -1,6 +1,6 @@
 """Chains of element-wise steps, evaluated block by block, so that what lies between them stays in the cache.
 
-    t = np.sin(x);  s = t * y;  r = s + z          for start in range(0, n, 32768):
+    t = np.sin(x);  s = t * y;  r = s + z          for start in range(0, n, 16384):
                                                        t = np.sin(x[start:stop]);  s = t * y[start:stop];  …
                                                        r[start:stop] = s + z[start:stop]
 
@@ -43,7 +43,7 @@ from combdiff.planning.plan import Plan, peak
 from combdiff.records import dataclass
 
 LEAST = 1 << 16  # elements of arrays that are worth a loop
-BLOCK = 1 << 15  # elements of a block: with a few of them, what a second-level cache holds
+BLOCK = 1 << 14  # elements of a block: a few of them fit a second-level cache, and malloc gives none back to the system
 BOXES = 8  # times as many elements of a block where conditions are met box by box, which takes some time in each block
 SAVED = 2  # arrays that a loop must save at least
 _ELEMENTWISE = (Combine, ElementwiseStep, Scale, ConjugateElements, Mask)

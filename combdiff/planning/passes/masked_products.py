@@ -74,7 +74,7 @@ def _product(steps: Sequence[Step], support: Sequence[tuple[IndexCondition, ...]
 
 def _kept(steps: Sequence[Step], step: Step) -> Step | None:
     """What is kept of a product or sum that nothing else reads, computed there alone."""
-    if not isinstance(step.operation, Mask):
+    if not isinstance(step.operation, Mask) or not _spare_work(step.operation.conditions):
         return None
     below = steps[step.operands[0]]
     found = _patterns(steps, below)
@@ -86,6 +86,11 @@ def _kept(steps: Sequence[Step], step: Step) -> Step | None:
     count = 1 + max(label for pattern in (*patterns, out) for label in pattern)
     hosted += [(_along(condition, out, count), len(patterns)) for condition in step.operation.conditions]
     return replace(step, operation=_within(patterns, out, hosted), operands=below.operands)
+
+
+def _spare_work(conditions: Sequence[IndexCondition]) -> bool:
+    """Whether they fail at many positions; beside i ≠ j alone the rest is done in two parts for a diagonal."""
+    return any(condition.test != "!= 0" for condition in conditions)
 
 
 def _within(patterns: tuple[Pattern, ...], out: Pattern, hosted: Hosted) -> MaskedContract:
@@ -105,7 +110,7 @@ def _along(condition: IndexCondition, pattern: Pattern, count: int) -> IndexCond
 def _support(support: Sequence[tuple[IndexCondition, ...]], step: Step) -> tuple[IndexCondition, ...]:
     """Conditions on the axes of a step beside which it is zero."""
     match step.operation:
-        case Mask(conditions=conditions):
+        case Mask(conditions=conditions) if _spare_work(conditions):
             return conditions
         case MaskedContract(out=out, conditions=conditions):
             whole = [c for c in conditions if all(label in out for label, size in enumerate(c.steps) if size)]

@@ -25,13 +25,14 @@ from combdiff.ir import (
     apply,
     factors_of,
     free_indices,
+    is_complex,
     lambda_,
     mul,
     total,
     type_of,
 )
 from combdiff.polyhedra import doubtful_accesses
-from combdiff.simplification.egraph.extraction import order_key, symbols
+from combdiff.simplification.egraph.extraction import as_real_as, order_key, symbols
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.expansion import addends, offers_delta
 
@@ -55,9 +56,10 @@ class Coefficients:
         for factors in addends(body, self.names):
             guards = frozenset(factor for factor in factors if isinstance(factor, Guard) or offers_delta(factor))
             products.setdefault(guards, []).append(mul(*(factor for factor in factors if factor not in guards)))
-        new = add(
-            *(self._product(sorted(guards, key=order_key), add(*rest), name) for guards, rest in products.items())
-        )
+        if not is_complex(body) and any(is_complex(guard) for guards in products for guard in guards):
+            return value
+        coefficients = {guards: as_real_as(body, add(*rest)) for guards, rest in products.items()}
+        new = add(*(self._product(sorted(guards, key=order_key), c, name) for guards, c in coefficients.items()))
         return (
             value if len(self.bound) == before else lambda_(value.parameters if isinstance(value, Lambda) else (), new)
         )

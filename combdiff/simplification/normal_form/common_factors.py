@@ -53,7 +53,7 @@ def _taken_out(term: Term, joining: bool) -> Term:
     if isinstance(term, Add):
         return _of_terms(children, joined_networks if joining else lambda sum_: sum_)
     if isinstance(term, Mul):
-        return mul(*(part for child in children for part in primitive(child)))
+        return _with_numbers_in_front(children)
     return term.with_children(children)
 
 
@@ -66,10 +66,15 @@ def _of_terms(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
     return _in_front([*plain, *(_in_front(group, join) for group in groups.values())], join)
 
 
-def _without_fractions(term: Term) -> Term:
-    """½ (a − b) for ½ a − ½ b."""
-    found = mul(*primitive(term))
-    return found if printed_length(found) < printed_length(term) else term
+def _with_numbers_in_front(factors: Sequence[Term]) -> Term:
+    """A product with whole numbers taken out of its sums, fractions where that is shorter: ½ (a − b), but a + ⅙ b."""
+    parts = [primitive(factor) for factor in factors]
+    whole = [each if _is_whole(each[0]) else (factor,) for each, factor in zip(parts, factors, strict=True)]
+    return min((mul(*(part for each in form for part in each)) for form in (whole, parts)), key=printed_length)
+
+
+def _is_whole(term: Term) -> bool:
+    return isinstance(term, Number) and isinstance(term.real, int)
 
 
 def _in_front(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
@@ -78,6 +83,6 @@ def _in_front(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:
     others = [tuple(f for f in factors_of(term) if not isinstance(f, Number)) for term in terms]
     common, rests = common_factors(others)
     if not common:
-        return _without_fractions(join(add(*terms)))
+        return _with_numbers_in_front([join(add(*terms))])
     inside = join(add(*(mul(number, *rest) for number, rest in zip(numbers, rests, strict=True))))
-    return mul(*common, *primitive(inside))
+    return _with_numbers_in_front([*common, inside])

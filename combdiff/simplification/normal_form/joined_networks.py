@@ -2,6 +2,7 @@
 
     Σ_i A[d,i]·x[i] + Σ_j A[j,d]·x[j]   →   Σ_i (A[d,i] + A[i,d])·x[i]
     J·s[d−1] + J·s[d+1] + h             →   J·(s[d−1] + s[d+1]) + h
+    Σ_{i<d} f[i] + Σ_{i>d} f[i]         →   Σ_i [i ≠ d] f[i]
 
 The indices of one Σ are named as those of another so that as many factors as can be are equal; which they are is a
 question of binders, which the e-graph cannot ask: there two Σ's have names of their own.
@@ -29,9 +30,11 @@ from combdiff.ir import (
     add,
     factors_of,
     mul,
+    negate,
     substitute,
     tidy,
     total,
+    united,
 )
 from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.expansion import Addend, common_factors
@@ -73,21 +76,40 @@ def _joined(one: SummedProduct, other: SummedProduct) -> Iterator[Term]:
     That may leave sums of outer products: `Σ X[e,j] X[i,l] X[k,d] (A[j,i] B[l,k] + B[j,i] A[l,k])` is more work than
     `Σ X[e,j] X[k,d] (Σ A[j,i] X[i,l] B[l,k] + …)`.
     """
-    found: dict[tuple[Term, ...], tuple[Renaming, list[Addend]]] = {}
+    found: dict[tuple[Term, ...], tuple[Renaming, Term, list[Addend]]] = {}
     for naming in _namings(one, other):
-        renamed = tuple(substitute(factor, naming) for factor in other.factors)
+        number, renamed = _turned([substitute(factor, naming) for factor in other.factors], one.factors)
+        number = mul(number, other.number)
         common, rests = common_factors([one.factors, renamed])
+        if one.number is number and (condition := _united(rests)):
+            yield SummedProduct(one.indices, (*common, condition), one.number).term
+            return
         bounded = any(isinstance(factor, Guard) for rest in rests for factor in rest)  # a Σ that another's would widen
         if common and not bounded:
-            found.setdefault(tuple(common), (naming, rests))
-    for parts, (naming, rests) in sorted(found.items(), key=lambda item: -len(item[0]))[:MOST_JOINED]:
+            found.setdefault(tuple(common), (naming, number, rests))
+    for parts, (naming, number, rests) in sorted(found.items(), key=lambda item: -len(item[0]))[:MOST_JOINED]:
         shared = [index for index in one.indices if any(index in factor.free for factor in parts)]
         own = [index for index in one.indices if index not in shared]
         others = [naming.get(index, index) for index in other.indices if naming.get(index, index) not in shared]
-        sums = (mul(one.number, _over(own, rests[0])), mul(other.number, _over(others, rests[1])))
+        sums = (mul(one.number, _over(own, rests[0])), mul(number, _over(others, rests[1])))
         outside = [factor for factor in parts if factor.free.isdisjoint(shared)]
         inside = [factor for factor in parts if factor not in outside]
         yield mul(*outside, total(tuple(shared), mul(*inside, *primitive(joined_networks(add(*sums))))))
+
+
+def _turned(factors: Sequence[Term], like: Sequence[Term]) -> tuple[Term, tuple[Term, ...]]:
+    """Factors with those sums turned round of which the others have the negative, and the sign that this makes."""
+    negatives = {frozenset(map(negate, factor.terms)): factor for factor in like if isinstance(factor, Add)}
+    turned = [negatives.get(frozenset(factor.terms)) if isinstance(factor, Add) else None for factor in factors]
+    sign = (-1) ** sum(factor is not None for factor in turned)
+    return Number(sign), tuple(new or factor for new, factor in zip(turned, factors, strict=True))
+
+
+def _united(rests: Sequence[Addend]) -> Term | None:
+    """Of two products that differ in a condition alone: that either holds, where that is one condition."""
+    if all(len(rest) == 1 and isinstance(rest[0], Guard) for rest in rests):
+        return united(*(rest[0] for rest in rests))
+    return None
 
 
 def _over(indices: Sequence[Var], factors: Sequence[Term]) -> Term:

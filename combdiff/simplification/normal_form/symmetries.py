@@ -25,8 +25,11 @@ from combdiff.ir import (
     apply,
     conj,
     function,
+    let,
     negate,
     remembered,
+    split,
+    substitute,
     type_of,
 )
 from combdiff.simplification.normal_form.canonical import canonical
@@ -46,6 +49,33 @@ def with_symmetries(var: Var, value: Term) -> Var:
         return var
     found = _symmetries(_form(value), space.axes, space.dtype)
     return Var(var.name, Space(*space.axes, dtype=space.dtype, symmetry=found)) if found else var
+
+
+def with_known_symmetries(body: Term) -> Term:
+    """A program, or its body, whose definitions know their symmetries: of t = Xᵀ·X that t⁻ᵀ is t⁻¹."""
+    if isinstance(body, Lambda):
+        return Lambda(body.parameters, with_known_symmetries(body.body))
+    known: dict[Var, Term] = {}
+    bindings: list[tuple[Var, Term]] = []
+    definitions, result = split(body)
+    for var, value in definitions:
+        value = substitute(value, known)
+        known[var] = new = with_symmetries(var, value) if isinstance(var.type, Space) and var.type.order > 1 else var
+        bindings.append((new, value))
+    return let(bindings, substitute(result, known))
+
+
+def without_known_symmetries(body: Term) -> Term:
+    """A program's body whose definitions are of plain Spaces, as sharing makes them."""
+    plain: dict[Var, Term] = {}
+    bindings: list[tuple[Var, Term]] = []
+    definitions, result = split(body)
+    for var, value in definitions:
+        space = var.type
+        new = Var(var.name, Space(*space.axes, dtype=space.dtype)) if isinstance(space, Space) else var
+        value, plain[var] = substitute(value, plain), new
+        bindings.append((new, value))
+    return let(bindings, substitute(result, plain))
 
 
 @remembered
