@@ -152,7 +152,7 @@ MUTANTS = (
         "kernels/numpy.py",
         "slice(first, max(high + 1, first))",
         "slice(first, max(high, first))",
-        "tests/planning/test_windows.py tests/planning/test_bounds.py",
+        "tests/planning/test_lowering.py -k leave",
     ),
     Mutant(
         "kernels/positions.py",

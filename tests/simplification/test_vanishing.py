@@ -47,6 +47,7 @@ def test_nor_has_the_largest_of_each_row_of_attention() -> None:
     assert cd.testing.check_grad(attention, "Q", **arguments) < 1e-6
 
 
+@pytest.mark.usefixtures("results_not_compared")  # which evaluates, too
 def test_the_sums_of_a_program_are_tried_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where all numbers of a point are nearly 0: each by itself would compute all layers below it again."""
     evaluated: list[object] = []
