@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make demo       Hartree-Fock: derive the gradient, compare it with PySCF, minimise the energy'
-	@echo 'make test       the test suite: about five minutes on two cores, 0.9 GB in .venv'
+	@echo 'make test       the test suite: about four minutes on two cores, 0.9 GB in .venv'
 	@echo 'make test-all   all of it, with PyTorch, PySCF, scikit-learn and Matplotlib, too: a quarter of an hour, 2 GB'
 	@echo 'make test-page  the page that `combdiff serve` shows, in a headless Chromium'
 	@echo 'make docs       the site of the documents, in site/'
@@ -36,7 +36,7 @@ demo: $(VENV)/.demo
 	$(RUN) examples/hartree_fock.py
 
 test: $(VENV)/.test
-	@echo '== the test suite: about five minutes on two cores; each line ends with the part that is done'
+	@echo '== the test suite: about four minutes on two cores; each line ends with the part that is done'
 	$(RUN) -m pytest -m 'not thorough' $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test-all

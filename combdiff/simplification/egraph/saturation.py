@@ -258,8 +258,8 @@ class Saturation:
     def _step(self, near: bool) -> bool:
         """Apply the laws once, and substitute; says whether that changed anything.
 
-        Equal sizes do not say so: a node may be added where two classes become one. Near the budget the size is looked at after each round: a substitution that goes into all members of many
-        classes can multiply it by a hundred.
+        Equal sizes do not say so: a node may be added where two classes become one. Near the budget the size is looked
+        at after each round: a substitution into all members of many classes can multiply it by a hundred.
         """
         if not near:
             (ran,) = run_text(self.egraph, STEP)
