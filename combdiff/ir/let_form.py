@@ -298,10 +298,11 @@ class _LetBinder:
     def _replace(self, read: Apply, given: Scan, indices: tuple[Var, ...]) -> None:
         """Make a binding that is read at some of the indices each what a scan gives there, whatever their order.
 
-        What it was mentions the states of that scan, so all that the scan mentions is bound before.
+        What it was mentions the states of that scan, so all that the scan mentions is bound before; a scan that only
+        reads it gives nothing new.
         """
         (was,) = (value for value, var in self.bound.items() if var is read.function)
-        if was is given or not isinstance(was, Lambda):
+        if was is given or not isinstance(was, Lambda) or read.function in given.free:
             return
         whole = self.by_form.setdefault(canonical_names(given), self.names.fresh(Var("y", _space_of(given))))
         other = self.by_form.setdefault(canonical_names(Lambda(indices, apply(was, read.arguments))), whole)

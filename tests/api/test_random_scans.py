@@ -100,3 +100,47 @@ def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int
     sides = [gradient(*moved(arguments, directions, s * h)) for s in (1, -1)]
     for found, one, two in zip(product, *sides, strict=True):
         np.testing.assert_allclose(found, (one - two) / (2 * h), rtol=1e-5, atol=1e-7)
+
+
+def rooted(given: Any) -> Any:
+    """The root of y + y³/5 = given, by Newton's steps."""
+    y = 0 * given
+    for _ in range(30):
+        y = y - (y + 0.2 * y**3 - given) / (1 + 0.6 * y**2)
+    return y
+
+
+SOLVED: list[Callable[..., Any]] = [
+    lambda root, A, x, v, w: root(A @ x + v) * w,
+    lambda root, A, x, v, w: np.where(x > v, x * w, v) + 0.5 * root(x * v),
+    lambda root, A, x, v, w: root(np.where(x > 0, v, w)) - A @ x,
+]
+
+
+@settings(FEW, max_examples=3)
+@given(st.sampled_from(SOLVED), st.integers(0, 2**16))
+def test_steps_with_roots_choices_and_pairs_of_xs(move: Callable[..., Any], seed: int) -> None:
+    """Values of Python's loop, and gradients against central differences of it."""
+
+    def objective(scan: Callable[..., Any], root: Callable[..., Any], A: Any, x0: Any, u: Any, w: Any) -> Any:
+        last, ys = scan(lambda x, each: (move(root, A, x, *each), x * x), x0, (u, w), None)
+        return (last * last).sum() + ys.sum()
+
+    def paired(step: Callable[..., Any], init: Any, xs: Any, length: None) -> tuple[Any, Any]:
+        return in_python(step, init, list(zip(*xs, strict=True)), length)
+
+    @cd.program
+    def f(A: cd.Space("n", "n"), x0: cd.Space("n"), u: cd.Space(T, "n"), w: cd.Space(T, "n")):
+        def root(v: Any) -> Any:
+            return cd.root(lambda y: y + 0.2 * y**3 - v, like=x0)
+
+        return objective(cd.scan, root, A, x0, u, w)
+
+    rng = np.random.default_rng(seed)
+    shapes, h = ((N, N), (N,), (T, N), (T, N)), 1e-5
+    arguments, directions = ([rng.normal(size=shape) for shape in shapes] for _ in range(2))
+    np.testing.assert_allclose(f(*arguments), objective(paired, rooted, *arguments))
+    gradient = cd.grad(f, wrt=("A", "x0", "u", "w"), simplify=False)
+    along = sum(np.vdot(g, d) for g, d in zip(gradient(*arguments), directions, strict=True))
+    ends = [objective(paired, rooted, *moved(tuple(arguments), tuple(directions), s * h)) for s in (1, -1)]
+    np.testing.assert_allclose(along, (ends[0] - ends[1]) / (2 * h), rtol=1e-5, atol=1e-8)
