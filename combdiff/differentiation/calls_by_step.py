@@ -21,9 +21,11 @@ from combdiff.ir import (
     at_every_step,
     at_step,
     bind_heavy,
+    free_indices,
     is_call,
     let,
     put_back,
+    solves,
     split,
     substitute,
     subterms,
@@ -32,10 +34,11 @@ from combdiff.ir import (
 
 def with_calls_by_step(term: Term, scan: Scan, index: Var, names: Names) -> Term:
     """A number or tensor at a step of the scan, with what is called there read from scans without states."""
-    if not _solves(term):
+    if not solves(term):
         return term
-    symbol = names.fresh(Var(index.name, Whole()))
-    bindings, result = split(bind_heavy(substitute(term, {index: symbol})))
+    symbols = {var: names.fresh(Var(var.name, Whole())) for var in (index, *free_indices(term))}  # of scans around, too
+    symbol = symbols[index]
+    bindings, result = split(bind_heavy(substitute(term, symbols)))
     moving = {symbol}  # what differs from step to step
     calls: dict[Var, Term] = {}
     kept: list[tuple[Var, Term]] = []
@@ -48,7 +51,7 @@ def with_calls_by_step(term: Term, scan: Scan, index: Var, names: Names) -> Term
         kept.append((var, value))
         if not value.free.isdisjoint(moving):
             moving.add(var)
-    return substitute(let(kept, put_back(result, calls)), {symbol: index})
+    return substitute(let(kept, put_back(result, calls)), {symbol: var for var, symbol in symbols.items()})
 
 
 def _calls(value: Term, moving: Iterable[Var]) -> bool:
@@ -57,9 +60,4 @@ def _calls(value: Term, moving: Iterable[Var]) -> bool:
     What is read from the scan of such a call does not: it has an index of its own.
     """
     calls = (node for node in subterms(value) if is_call(node) and not node.free.isdisjoint(moving))
-    return any(map(_solves, calls))
-
-
-def _solves(term: Term) -> bool:
-    """Whether a solver or a named map is called in a term, in the steps of a scan, too."""
-    return any(is_call(node) and not isinstance(node, Scan) for node in subterms(term))
+    return any(map(solves, calls))
