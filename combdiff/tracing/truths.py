@@ -129,7 +129,7 @@ def compared(name: str, left: object, right: object) -> Truth:
     given = [lift(side) for side in (left, right)]
     if name in ("equal", "not_equal") and any(map(is_complex, given)):
         real, imaginary = ([HANDLERS[part](wrap(side)) for side in given] for part in (np.real, np.imag))
-        same = compared("equal", *real) & compared("equal", *imaginary)
+        same: Truth = compared("equal", *real) & compared("equal", *imaginary)
         return ~same if name == "not_equal" else same
     terms = [_real(side) for side in given]
     holds = elementwise(lambda a, b: _related(name, a, b), *terms)
