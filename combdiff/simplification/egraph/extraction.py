@@ -62,6 +62,7 @@ from combdiff.ir import (
     type_of,
     unequal,
     values_of,
+    with_real_moduli,
 )
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.context import NOTHING, Context
@@ -160,11 +161,12 @@ def own_cost(term: Term) -> float:
 def as_real_as(written: Term, found: Term) -> Term:
     """A form of a term with Re where the laws have dropped one: z + z̄ is real, but not by its type.
 
-    Around the whole where that was of real type, and around the arguments of functions of real numbers.
+    Around squared moduli where these are all that is complex, else around the whole where that was of real type; and
+    around the arguments of functions of real numbers.
     """
     whole = with_real_arguments(found)
     lost = dtype_of(whole) is complex and dtype_of(written) is not complex
-    return function("real", whole) if lost else whole
+    return with_real_moduli(whole) or function("real", whole) if lost else whole
 
 
 @remembered
