@@ -213,16 +213,14 @@ class Operator:
             return None
         inside = {label for _, labels in right for label in labels}
         ranks = tuple(sorted({label for _, labels in left for label in labels if label in inside}))
-        found = [
-            self._filled(operands, (*axes, *ranks)).reshape(self.size, -1)
-            for operands, axes in ((left, rows), (right, columns))
-        ]
-        return found[0], found[1]
+        found = [self._filled(operands, (*axes, *ranks)) for operands, axes in ((left, rows), (right, columns))]
+        count = prod(found[0].shape[self.order :])
+        return found[0].reshape(self.size, count), found[1].reshape(self.size, count)
 
     def _by_woodbury(self, inner: Solver, left: Array, right: Array, columns: Array) -> Array:
         """(D + U·Vᵀ)⁻¹ = D⁻¹ − D⁻¹·U·(1 + Vᵀ·D⁻¹·U)⁻¹·Vᵀ·D⁻¹, where `inner` solves with D."""
         try:
-            through = inner(left.reshape(*self.shape, -1)).reshape(self.size, -1)
+            through = inner(left.reshape(*self.shape, left.shape[1])).reshape(left.shape)
         except SingularError as error:
             raise PivotError(error.message) from None
         small = np.eye(left.shape[1]) + right.T @ through

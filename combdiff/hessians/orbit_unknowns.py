@@ -58,7 +58,10 @@ class OrbitBasis:
 
     def expanded(self, unknowns: Array) -> Array:
         """The columns that have the unknowns: B·unknowns."""
-        return np.where(self.unknown >= 0, self.weight, 0)[:, None] * unknowns[self.unknown]
+        used = self.unknown >= 0
+        found = np.zeros((len(self.unknown), *unknowns.shape[1:]), np.result_type(self.weight, unknowns))
+        found[used] = self.weight[used, None] * unknowns[self.unknown[used]]
+        return found
 
     def matrix(self, matrix: Array) -> Array:
         """A matrix on the Space: Bᵀ·matrix·B."""

@@ -46,17 +46,22 @@ def apart(columns: Array, shapes: Sequence[Sequence[int]], is_complex: Sequence[
 def assembled(table: Sequence[Sequence[Any]], sizes: Sequence[int], is_complex: Sequence[bool]) -> Array:
     """The real matrix of dense blocks; `table[c][r]` is ∂²f/∂c∂r, or a pair as for `real_block`."""
     among = range(len(sizes))
-    return np.block([[real_block(table[c][r], sizes[r], is_complex[r], is_complex[c]) for c in among] for r in among])
+    blocks = [
+        [real_block(table[c][r], (sizes[c], sizes[r]), is_complex[r], is_complex[c]) for c in among] for r in among
+    ]
+    return np.block(blocks)
 
 
-def real_block(block: Array | tuple[Array, ...], rows: int, row_complex: bool, column_complex: bool) -> Array:
+def real_block(
+    block: Array | tuple[Array, ...], sizes: tuple[int, int], row_complex: bool, column_complex: bool
+) -> Array:
     """How the gradient by the row variable changes with the column variable, as a real matrix.
 
     It is made of the block ∂²f/∂c∂r, or the pair (∂²f/∂c∂r̄, ∂²f/∂c∂r) where one of them is complex, the axes of the
-    column variable c first; `rows` is the number of elements of r.
+    column variable c first; `sizes` are the numbers of elements of c and of r.
     """
     parts = block if isinstance(block, tuple) else (block,)
-    direct, twin = (np.asarray(part).reshape(-1, rows).T for part in (parts[0], parts[-1]))
+    direct, twin = (np.asarray(part).reshape(sizes).T for part in (parts[0], parts[-1]))
     if not row_complex and not column_complex:
         return np.real(direct)
     if not row_complex:
@@ -76,7 +81,10 @@ def solved(matrix: Array, right: Array) -> Array:
 
     One more right-hand side, with entries that follow no pattern, tells the norm of the inverse.
     """
+    matrix = np.asarray(matrix, np.result_type(matrix, np.float32))  # that of Σ idx[i] x[i]² is of whole numbers
     size = matrix.shape[-1]
+    if not size:
+        return np.zeros((*matrix.shape[:-2], *right.shape[-2:]), np.result_type(matrix, right))
     probe = np.broadcast_to(np.cos(np.arange(1, size + 1) ** 2.0)[:, None], (*matrix.shape[:-1], 1))
     right = np.broadcast_to(right, (*matrix.shape[:-2], *right.shape[-2:]))
     try:

@@ -83,7 +83,8 @@ class Coupled:
         first, last = min(r, c), max(r, c)
         extents = (*self.shapes[first], *self.shapes[last])
         parts = tuple(expanded(each, self.cores, extents) for each in self.blocks[first, last])
-        found = real_block(parts, prod(self.shapes[last]), self.is_complex[last], self.is_complex[first])
+        sizes = prod(self.shapes[first]), prod(self.shapes[last])
+        found = real_block(parts, sizes, self.is_complex[last], self.is_complex[first])
         return found if r == last else found.T
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
@@ -37,6 +38,7 @@ SPACES = {
     "swapped": S(cd.Symmetric("b"), cd.Symmetric("b"), symmetry=["w[a,b] = w[b,-a]"]),
 }
 SIZES = {"n": 3, "m": 2, "b": 1}
+ORDERS = st.integers(1, 3)
 QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -96,6 +98,59 @@ def test_the_gradient_lies_in_the_space_whatever_the_spelling(kind: str, data: s
     for simplified in (True, False):
         np.testing.assert_allclose(cd.grad(other, simplify=simplified)(**values), expected, atol=1e-12)
     cd.testing.check_grad(other, "A", **values)
+
+
+def generated(data: st.DataObject) -> Space:
+    """A Space whose group, of at most eight elements, random actions generate: permutations, signs, conjugates, −i."""
+    axis, order = data.draw(st.sampled_from([cd.Range("n"), cd.Symmetric("b"), cd.Cyclic("n")])), data.draw(ORDERS)
+    dtype, letters = data.draw(st.sampled_from([float, complex])), "ijkl"[:order]
+    equations = []
+    for _ in range(data.draw(st.integers(1, 2))):
+        minus = [not isinstance(axis, cd.Range) and data.draw(st.booleans()) for _ in letters]
+        right = ",".join("-" * m + x for m, x in zip(minus, data.draw(st.permutations(letters)), strict=True))
+        side = f"conj(T[{right}])" if dtype is complex and data.draw(st.booleans()) else f"T[{right}]"
+        equations.append(f"T[{','.join(letters)}] = {data.draw(st.sampled_from(['', '-']))}{side}")
+    try:
+        space = S(*[axis] * order, dtype=dtype, symmetry=equations)
+    except cd.CombdiffError:  # the equations make every tensor zero
+        assume(False)
+    assume(1 < len(space.group) <= 8)
+    return space
+
+
+@pytest.mark.thorough
+@settings(QUICK, max_examples=5)
+@given(st.data())
+def test_derivatives_lie_in_spaces_of_random_actions(data: st.DataObject) -> None:
+    """Gradient, pullback, Hessian-vector product, Hessian, step: of an objective, and of one rewritten by the laws."""
+    space = generated(data)
+    values, v = arrays(space), random_array(space, np.random.default_rng(5), SIZES)
+    quartic = data.draw(st.booleans()) and space.order < 3
+    drawn = tuple(data.draw(st.sampled_from(space.group)) for _ in range(3))
+    one, other = (objective(space, actions, quartic) for actions in ((space.group[0],) * 3, drawn))
+    expected = in_space(cd.grad(one)(**values), space)
+    moved = in_space(cd.hvp(one)(**values, A_dot=v), space)
+    cd.testing.check_grad(one, "A", **values)
+    for simplified in (True, False):
+        close(cd.grad(other, simplify=simplified)(**values), expected)
+        close(cd.pullback(other, "A", simplify=simplified)(*values.values(), 1.0), expected)
+        close(cd.hvp(other, simplify=simplified)(**values, A_dot=v), moved)
+    H = cd.hessian(other, "A")
+    close(H.matvec(v, **values), moved)
+    if space.dtype is not complex:
+        dense, order = H(**values), space.order
+        close(np.tensordot(dense, v, order), moved)
+        for e in np.ndindex(v.shape):
+            in_space(dense[e], space)
+        np.testing.assert_allclose(np.transpose(dense, (*range(order, 2 * order), *range(order))), dense, atol=1e-9)
+    if quartic:
+        with contextlib.suppress(cd.SingularError):
+            step = in_space(H.solve(expected, **values), space)
+            close(H.matvec(step, **values), expected, 1e-7)
+
+
+def close(found: Array, expected: Array, tolerance: float = 1e-10) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max(initial=0)))
 
 
 @pytest.mark.sample(1)

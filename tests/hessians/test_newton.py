@@ -143,3 +143,49 @@ def test_singular_complex_systems_are_refused(f: cd.Program) -> None:
         arrays[0] = 7.0 * np.eye(k)
     with pytest.raises(cd.SingularError, match="the Newton system is singular"):
         cd.hessian(f, "U").solve(np.ones((n, k), complex), *arrays)
+
+
+def low_rank(x: Any) -> Any:
+    return (x**4).sum() + x.sum() ** 2
+
+
+def alone(x: Any) -> Any:
+    return np.exp(-(x * x).sum()) + (x * x).sum()
+
+
+def turned(x: Any) -> Any:
+    return cd.real((x * x).sum()) + 3 * (np.abs(x) ** 2).sum() + np.abs(x.sum()) ** 2
+
+
+NOTHING: dict[str, tuple[Any, cd.Space, tuple[int, ...]]] = {
+    "beside low rank": (low_rank, cd.Space("n"), (0,)),
+    "dense": (alone, cd.Space("n"), (0,)),
+    "complex": (turned, Vector, (0,)),
+    "hermitian": (turned, cd.Space("n", "n", dtype=complex, symmetry=["A[i,j] = conj(A[j,i])"]), (0, 0)),
+    "antisymmetric": (alone, cd.Space("n", "n", symmetry=["A[i,j] = -A[j,i]"]), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_system_without_unknowns_has_a_solution(name: str) -> None:
+    """Of axes of length 0, and in a Space that holds zeros alone."""
+    objective, space, shape = NOTHING[name]
+
+    @cd.program
+    def f(x: space):
+        return objective(x)
+
+    zeros = np.zeros(shape, space.dtype)
+    solution = cd.hessian(f).solve(zeros, zeros)
+    assert solution.shape == shape
+    assert not solution.any()
+
+
+def test_a_matrix_of_whole_numbers_is_solved_with() -> None:
+    @cd.program
+    def f(x: cd.Space("n"), a: cd.Space("n", dtype=int), b: cd.Space("n", dtype=int)):
+        return cd.sum(lambda i, j: (5 * cd.delta(i, j) + a[i] * b[j]) * x[i] * x[j])
+
+    x, a, b = np.ones(3), np.array([1, 0, 2]), np.array([0, 1, 1])
+    H = cd.hessian(f)
+    np.testing.assert_allclose(H.matvec(H.solve(x, x, a, b), x, a, b), x)

@@ -34,6 +34,14 @@ FACTORS: dict[str, Callable[..., Any]] = {
     "a diagonal": lambda x, A, a, b, c, i, j: A[a[i], a[i]] * x[b[j]],
     "its own row": lambda x, A, a, b, c, i, j: x[j] * A[j, a[j]],
     "a δ": lambda x, A, a, b, c, i, j: cd.delta(a[i], j) * x[j] ** 2,
+    "where it points to itself": lambda x, A, a, b, c, i, j: cd.exp(cd.delta(i, a[i]) * x[i] * x[j]),
+    "equal integers": lambda x, A, a, b, c, i, j: cd.where(a[i] == b[j], A[i, j] * x[j] ** 2, x[i]),
+    "a δ of a number": lambda x, A, a, b, c, i, j: cd.delta(i, c) * cd.cos(x[i] * x[a[c]]),
+    "back and forth": lambda x, A, a, b, c, i, j: cd.delta(i, a[j]) * cd.delta(j, b[i]) * x[i] * x[j],
+    "thrice nested": lambda x, A, a, b, c, i, j: x[a[b[a[i]]]] * A[b[a[j]], i],
+    "read beside": lambda x, A, a, b, c, i, j: cd.where(j > 0, x[2 * a[i] - a[i]], x[i // 2]) ** 2,
+    "a mask of integers": lambda x, A, a, b, c, i, j: cd.where(cd.sin(x[a[i]]) < 2, x[i] * x[a[j]], x[c] ** 3),
+    "an order of integers": lambda x, A, a, b, c, i, j: (a[i] - 2 * b[j]) * x[a[i]] * x[b[j]],
     "a condition": lambda x, A, a, b, c, i, j: cd.where(i <= j, x[a[i]], x[b[j]]),
     "a power": lambda x, A, a, b, c, i, j: (x[a[i]] - x[j]) ** 2,
     "a quotient": lambda x, A, a, b, c, i, j: x[i] / (2 + x[b[i]] ** 2),
@@ -106,13 +114,35 @@ def test_every_derivative_of_reads_at_integers(names: Factors, seed: int) -> Non
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(FACTORS))
+def test_every_derivative_of_each_factor(name: str) -> None:
+    check([name], arrays(7))
+
+
+@pytest.mark.thorough
+@settings(max_examples=6)
+@given(st.lists(st.sampled_from(sorted(FACTORS)), min_size=2, max_size=3), st.integers(0, 99))
+def test_every_derivative_of_several_factors(names: Factors, seed: int) -> None:
+    check(names, arrays(seed))
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["jax", TORCH])
-def test_other_libraries(backend: str) -> None:
+@pytest.mark.parametrize("name", sorted(FACTORS))
+def test_other_libraries(name: str, backend: str) -> None:
+    """Value, gradient, Hessian-vector product and diagonal of the Hessian: those of NumPy, in single precision."""
     given = {n: np.float32(v) if n in "xA" else v for n, v in arrays(1).items()}
     moved = {n: v if n == "c" else convert(backend, v) for n, v in given.items()}
-    H = cd.hessian(program(["a number", "a row"]))
-    for f in (H.diag(), cd.grad(H.objective)):
-        np.testing.assert_allclose(np.asarray(on(backend, f)(**moved)), f(**given), rtol=1e-4, atol=1e-4)
+    f, v = program([name, "a row"]), np.arange(1, N + 1, dtype=np.float32)
+    product = cd.hvp(f)
+    for derived in (f, cd.grad(f), cd.hessian(f).diag()):
+        single(on(backend, derived)(**moved), derived(**given))
+    tangent = product.parameters[-1].name
+    single(on(backend, product)(**moved, **{tangent: convert(backend, v)}), product(**given, **{tangent: v}))
+
+
+def single(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4, atol=1e-3 * max(1.0, np.abs(expected).max()))
 
 
 def test_a_delta_beside_another_factor_of_its_index() -> None:
