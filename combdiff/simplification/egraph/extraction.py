@@ -164,14 +164,15 @@ def as_real_as(written: Term, found: Term) -> Term:
     Around squared moduli where these are all that is complex, else around the whole where that was of real type; and
     around the arguments of functions of real numbers.
     """
-    whole = _with_real_arguments(found)
+    whole = with_real_arguments(found)
     lost = dtype_of(whole) is complex and dtype_of(written) is not complex
     return with_real_moduli(whole) or function("real", whole) if lost else whole
 
 
 @remembered
-def _with_real_arguments(term: Term) -> Term:
-    children = tuple(map(_with_real_arguments, term.children))
+def with_real_arguments(term: Term) -> Term:
+    """A term read from its classes with Re around what functions of real numbers are of, where the laws drop it."""
+    children = tuple(map(with_real_arguments, term.children))
     new = term if children == term.children else term.with_children(children)
     row = TABLE.get(new.name) if isinstance(new, Primitive) else None
     if row is None or not row.real_only or all(dtype_of(each) is not complex for each in new.children):
