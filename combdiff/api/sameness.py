@@ -194,8 +194,8 @@ def _settled(term: Term) -> Term:
         case Number(float() as real, imag):
             return Number(exact(real), exact(imag))
         case Coordinate(Affine() as form):
-            parts = [mul(Number(factor), Coordinate(var, term.dtype)) for var, factor in form.coefficients]
-            return add(*parts, Number(form.offset))
+            members = [mul(Number(factor), Coordinate(var, term.dtype)) for var, factor in form.coefficients]
+            return add(*members, Number(form.offset))
         case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))):
             return _settled(mul(*(_settled(Primitive("power", (f, term.arguments[1]))) for f in factors)))
         case Primitive(

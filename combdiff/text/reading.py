@@ -109,7 +109,7 @@ from combdiff.records import dataclass
 from combdiff.text.formulas import Formula, formula
 from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
 from combdiff.text.places import TextError
-from combdiff.text.recurrences import BoundTensors, Iteration, MisreadError, blocks, defined, used
+from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined, used
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 DELTAS = ("δ", "delta")
@@ -320,7 +320,7 @@ class DefinedTensor:
 
     symbol: NamedTensor
     value: Denotation
-    iteration: Iteration | None = None
+    iteration: Recurrence | None = None
     is_last: bool = False
 
 
@@ -341,7 +341,7 @@ class _PrintReader:
     limits: list[tuple[Cell, list[Linear], list[Linear], list[Cell]]] = field(default_factory=list)
     """Of an index that a Σ limits its least and greatest values, and what it runs over if it is never negative."""
     shown_sizes: dict[str, str] = field(default_factory=dict)  # of those that parameters have the names of
-    iterations: list[Iteration] = field(default_factory=list)
+    iterations: list[Recurrence] = field(default_factory=list)
     states: dict[str, NamedTensor] = field(default_factory=dict)
     ends: list[tuple[Cell, Size]] = field(default_factory=list)
     """Of the steps of a state the numbers at which it is read: the largest may be that of all steps."""
@@ -392,7 +392,7 @@ class _PrintReader:
         definitions = self.source.sheet.definitions
         try:
             self.iterations = [
-                Iteration(block)
+                Recurrence(block)
                 for block in blocks(definitions, {name for name, known in scope.items() if isinstance(known, Whole)})
             ]
         except MisreadError as problem:
@@ -416,7 +416,7 @@ class _PrintReader:
         )
 
     def _of_state(
-        self, left: Doc, right: Doc, iteration: Iteration, scope: dict[str, Symbol]
+        self, left: Doc, right: Doc, iteration: Recurrence, scope: dict[str, Symbol]
     ) -> tuple[NamedTensor, Denotation]:
         """The boundary value or the step of a state: `x[0,i] = …`, `x[t + 1,i] = …`, `x[T,i] = …`, `x[t,i] = …`."""
         name, depth = defined(left), iteration.block.depth
@@ -441,7 +441,7 @@ class _PrintReader:
             self.join(one, other, left)
         return known, value
 
-    def _boundary(self, place: Doc, iteration: Iteration, scope: Scope) -> Cell:
+    def _boundary(self, place: Doc, iteration: Recurrence, scope: Scope) -> Cell:
         """The cell of the numbers of the steps, from where the boundary value of a state stands."""
         size = self._range_size(place, scope)
         if size is None or (isinstance(size, int) and size < 0):
@@ -1012,7 +1012,9 @@ class _PrintReader:
         if size is not None:
             self.ends.append((tensor.cells[depth], size))
             names, offset = size_parts(size)
-            forms[depth] = (dict(names), offset)
+            coefficients: dict[BoundIndex | str, int | Fraction] = {}
+            coefficients.update(names)
+            forms[depth] = (coefficients, offset)
 
     def _delta(self, doc: Subscripted, scope: Scope) -> Denotation:
         if len(doc.arguments) != 2:

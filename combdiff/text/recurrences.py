@@ -57,7 +57,7 @@ class MisreadError(Exception):
 
 
 @dataclass(frozen=True)
-class Block:
+class StateBlock:
     """The states of an iteration and its last definition; `depth` is how many indices of steps are around it."""
 
     names: tuple[str, ...]
@@ -71,21 +71,21 @@ def defined(left: Doc) -> str:
     return name.name if isinstance(name, Name) else ""
 
 
-def blocks(definitions: Sequence[Definition], sizes: Container[str]) -> list[Block]:
+def blocks(definitions: Sequence[Definition], sizes: Container[str]) -> list[StateBlock]:
     """The iterations in a list of definitions, those around others first; `sizes` are the names of sizes."""
     places: dict[str, list[int]] = {}
     for n, (left, _) in enumerate(definitions):
         places.setdefault(defined(left), []).append(n)
     if name := next((name for name, at in places.items() if name and len(at) > 2), None):
         raise MisreadError(name, f"{name} has {len(places[name])} definitions; a recurrence has two")
-    left = {name: (at[0], at[1]) for name, at in places.items() if name and len(at) == 2}
+    pairs = {name: (at[0], at[1]) for name, at in places.items() if name and len(at) == 2}
     found = []
-    while left:
-        start, step = next(iter(left.values()))
-        own = {name: at for name, at in left.items() if start <= at[0] < step <= at[1]}
+    while pairs:
+        start, step = next(iter(pairs.values()))
+        own = {name: at for name, at in pairs.items() if start <= at[0] < step <= at[1]}
         place = _place(definitions[start][0], definitions[step][0], sizes)
-        found.append(Block(tuple(own), place, max(at[1] for at in own.values())))
-        left = {name: at for name, at in left.items() if name not in own}
+        found.append(StateBlock(tuple(own), place, max(at[1] for at in own.values())))
+        pairs = {name: at for name, at in pairs.items() if name not in own}
     return found
 
 
@@ -100,10 +100,10 @@ def _place(start: Doc, step: Doc, sizes: Container[str]) -> int:
 
 
 @dataclass(eq=False)
-class Iteration:
+class Recurrence:
     """The states of a block as they become known: each a tensor that no one gives, its boundary value and its step."""
 
-    block: Block
+    block: StateBlock
     reverse: bool = False
     dtypes: dict[str, type] = field(default_factory=dict)
     tensors: dict[str, Var] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Iteration:
         depth, tensors = self.block.depth, tuple(self.tensors[name] for name in self.block.names)
         spaces = [_space(tensor) for tensor in tensors]
         axes = spaces[0].axes[: depth + 1]
-        *around, index = (fresh(Var("t", axis)) for axis in axes)  # type: ignore[arg-type]
+        *around, index = (fresh(Var("t", axis)) for axis in axes)
         self.around = tuple(around)
         own = [Space(*space.axes[depth + 1 :], dtype=space.dtype) for space in spaces]
         states = tuple(fresh(Var(v.name, space)) for v, space in zip(tensors, own, strict=True))
@@ -159,6 +159,7 @@ class Iteration:
 
 def is_late(place: Term, size: Size) -> bool:
     """Whether an index between 0 and the number of steps may be that number: t + 1, but not 2 k where 2 k < T."""
+    assert isinstance(place, Affine | Var)
     coefficients, offset = (place.coefficients, place.offset) if isinstance(place, Affine) else (((place, 1),), 0)
     highest: list[tuple[Any, Any]] = [(offset, 1)]
     for var, factor in coefficients:
@@ -200,9 +201,9 @@ class Iterations(Rewriter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.known: dict[Var, tuple[Iteration, str]] = {}
+        self.known: dict[Var, tuple[Recurrence, str]] = {}
 
-    def add(self, iteration: Iteration) -> None:
+    def add(self, iteration: Recurrence) -> None:
         """Know the states of one more iteration."""
         self.known.update({var: (iteration, name) for name, var in iteration.tensors.items()})
         self._done.clear()
@@ -223,14 +224,14 @@ class BoundTensors:
     bindings: list[tuple[Var, Term]] = field(default_factory=list)
     inlined: dict[Var, Term] = field(default_factory=dict)
     inside: dict[Var, Term] = field(default_factory=dict)
-    opened: list[Iteration] = field(default_factory=list)
+    opened: list[Recurrence] = field(default_factory=list)
     known: Iterations = field(default_factory=Iterations)
 
     def put(self, term: Term) -> Term:
         """A term with what is known put where it is used."""
         return self.known.run(put_back(term, {**self.inlined, **self.inside}))
 
-    def take(self, iteration: Iteration, var: Var, value: Term, fresh: Callable[[Var], Var], *, ends: bool) -> None:
+    def take(self, iteration: Recurrence, var: Var, value: Term, fresh: Callable[[Var], Var], *, ends: bool) -> None:
         """The boundary value of a state, or its step; after the last one the iteration is known."""
         name = var.name
         if iteration not in self.opened:
