@@ -275,7 +275,7 @@ def test_a_tensor_gets_one_name() -> None:
 
 
 def test_what_factors_leave_behind_is_simplified() -> None:
-    """3 (1 − x) − 2 (1 + x) in the gradient of (1 + x)³ (1 − x)², 2i Re z − 2 Im z in that of the square of an angle."""
+    """3 (1 − x) − 2 (1 + x) in the gradient of (1 + x)³ (1 − x)², 2i Re z − 2 Im z in that of a squared angle."""
 
     @cd.program
     def powers(x: cd.Space()):
