@@ -169,7 +169,7 @@ class ElementwiseStep(Operation):
     def workspace(self, at: Occurrence) -> int:
         """Some powers are two operations, hypotenuses are made of squares, infinities found by truth values."""
         twice = self.name == "hypot" or (self.name == "power" and isinstance(at.operands[1].operation, Fill))
-        beside = at.item * twice + TRUTHS * (self.name in ("finite", "capped")) + self.name.startswith("not_less")
+        beside = at.item * twice + TRUTHS * (self.name == "finite") + self.name.startswith("not_less")
         return beside * at.elements + (at.buffers(self.patterns) if self.fresh else 0)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
@@ -178,6 +178,10 @@ class ElementwiseStep(Operation):
         numbers = [words.numbers[m] for m in step.operands]
         if self.name in ("truth", "counted"):
             return (words.dialect.cast if step.axes else words.dialect.scalar)(texts[0], words.dtype(step.kind))
+        if self.name == "capped":
+            number = words.dialect.largest_number(words.dtype(float))
+            least = words.dialect.function("minimum", (*texts, number), (float, float), (*numbers, True))
+            return words.dialect.number(least) if all(numbers) else least
         if not words.dialect.widens_integers and self.name in TABLE and step.kind is not int:
             whole = [words.kinds[m] is int and not words.numbers[m] for m in step.operands]
             texts = [
@@ -193,7 +197,7 @@ class ElementwiseStep(Operation):
     @property
     def is_called(self) -> bool:
         """Whether it is written as a call of one of NumPy's functions of elements."""
-        row = TABLE.get(self.name)
+        row = TABLE.get("minimum" if self.name == "capped" else self.name)
         if row is None or row.fixed or self.name in ("power", "hypot", *OPPOSITES):
             return False
         return isinstance(getattr(numpy, row.numpy, None), numpy.ufunc)
