@@ -97,7 +97,7 @@ def _is_zero(elements: _Elements) -> bool:
 
 
 def _computed(
-    definitions: Mapping[Var, Term], scope: dict[Var, Any], sizes: dict[str, int], most_work: float
+    definitions: dict[Var, Term], scope: dict[Var, Any], sizes: dict[str, int], most_work: float
 ) -> dict[Var, Term]:
     """Puts values of definitions into a scope, and gives the definitions that have none at all of their indices.
 
@@ -128,7 +128,7 @@ def _at_the_point(sum_: Sum, left: dict[Var, Term], scope: Mapping[Var, Any], si
     return found
 
 
-def _needed(terms: Iterable[Term], definitions: Mapping[Var, Term]) -> dict[Var, Term]:
+def _needed(terms: Iterable[Term], definitions: dict[Var, Term]) -> dict[Var, Term]:
     """The definitions that terms are made of, in their order."""
     names = {var for term in terms for var in term.free}
     for var, value in reversed(definitions.items()):
