@@ -61,8 +61,7 @@ def sliced(plan: Plan, limit: int) -> tuple[Plan | None, int]:
         return plan, whole
     best, least = _sliced(plan, limit, (limit // SMALL, 0))
     if best is None:
-        sizes = sorted({weight for weight in _weights(plan) if weight}, reverse=True)[:MOST_SIZES]
-        best, other = _sliced(plan, limit, sizes)
+        best, other = _sliced(plan, limit, _sizes(plan))
         least = min(least, other)
     return best, min(least, whole)
 
@@ -75,12 +74,17 @@ def _sliced(plan: Plan, limit: int, smalls: Sequence[int]) -> tuple[Plan | None,
             smallest = _split_with_copies(plan, step, axis, small)
         except _Refused:
             continue
-        least = min(least, peak(smallest))
-        if peak(smallest) <= limit:
+        least = min(least, needed := peak(smallest))
+        if needed <= limit:
             found = _enlarged(smallest, limit)
             if best is None or rounds(found, found.loops[0]) < rounds(best, best.loops[0]):
                 best = found
     return best, least
+
+
+def _sizes(plan: Plan) -> list[int]:
+    """The sizes that arrays of a plan have, the largest first."""
+    return sorted({weight for weight in _weights(plan) if weight}, reverse=True)[:MOST_SIZES]
 
 
 def _candidates(plan: Plan) -> Iterator[tuple[int, int]]:
