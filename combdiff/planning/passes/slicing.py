@@ -229,6 +229,10 @@ def _split(plan: Plan, seed: int, axis: int, small: int) -> Plan:
     for n, step in enumerate(plan.steps):
         if n not in inside and any(m in inside or m in after for m in step.operands):
             after.add(n)
-        elif n in inside and any(m in after or (m in inside and region.along(m).result is None) for m in step.operands):
+        elif n in inside and any(m in after for m in step.operands):
             raise _Refused
+        elif n in inside:  # of what the loop makes there are blocks alone, and a sum only after it
+            read = zip(step.operands, region.along(n).operands, strict=True)
+            if any(m in inside and (axis is None or axis != region.along(m).result) for m, axis in read):
+                raise _Refused
     return in_loops(plan, [Region(region.domain, inside, 1)])
