@@ -12,8 +12,8 @@ What a test needs beyond the packages of `make test` it says by `@pytest.mark.ne
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,18 @@ def converted(name: str, arrays: Iterable[Any], chunks: int | None = None) -> li
 def back(result: Any) -> Any:
     """Arrays of any library as NumPy's."""
     return tuple(map(back, result)) if isinstance(result, tuple) else np.asarray(result)
+
+
+@contextmanager
+def quiet(name: str) -> Iterator[None]:
+    """Without warnings of elements that a mask drops, which Dask meets in threads that errstate does not reach."""
+    if name == "dask":
+        import dask
+
+        with dask.config.set(scheduler="synchronous"), np.errstate(divide="ignore", invalid="ignore"):
+            yield
+    else:
+        yield
 
 
 def double_precision() -> AbstractContextManager[None]:

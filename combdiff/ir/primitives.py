@@ -200,7 +200,6 @@ _ROWS: tuple[Row, ...] = (
         r"\operatorname{sinc}",
         (lambda x: function("sinc_slope", ONE, x),),
         "everywhere",
-        real_only=True,
         parity=1,
     ),
     Row(
@@ -209,7 +208,6 @@ _ROWS: tuple[Row, ...] = (
         r"\operatorname{sinc\_slope}",
         (no_derivative_by_order("sinc_slope"), lambda n, x: function("sinc_slope", add(n, ONE), x)),
         "n = 1, 2, …",
-        real_only=True,
     ),
     _row("cos", lambda z: negate(function("sin", z)), "everywhere", parity=1),
     _row("tan", lambda z: power(function("cos", z), Number(-2)), "cos z ≠ 0", parity=-1),

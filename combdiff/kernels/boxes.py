@@ -200,25 +200,29 @@ def _product_parts(
 def _selection(words: Any, function: Any, parts: Any, patterns: Any, out: Any, box: Any, *given: Any) -> Any:
     """The function of parts over a box, of what meets the bounds alone; each bound is one of its host's labels.
 
-    The words are the library, what makes positions, and whether it looks at values.
+    The words are the library, what makes positions, and how it chooses by values.
     """
-    (xp, arange, looks), (bounds, hosts) = words, given
+    (xp, arange, either), (bounds, hosts) = words, given
     own, last = _by_host(bounds, hosts, out, len(parts))
     masks = [_holds(arange, group, box, pattern) for group, pattern in zip(own, patterns, strict=True)]
-    return _kept(xp, _product_of_kept(xp, looks, function, parts, masks), _holds(arange, last, box, out))
+    return _kept(xp, _product_of_kept(xp, either, function, parts, masks), _holds(arange, last, box, out))
 
 
-def _product_of_kept(xp: Any, looks: Any, product: Any, parts: Any, masks: Any) -> Any:
+def _product_of_kept(xp: Any, either: Any, product: Any, parts: Any, masks: Any) -> Any:
     """The product of parts, of which what stands beside their masks has no share: not where it is infinite, or nan.
 
-    Where `looks` says that values may be looked at, a result that is finite throughout is done.
+    A result that is finite throughout is done; `either` is a library's way to look at that.
     """
     kept = [_kept(xp, part, mask) for part, mask in zip(parts, masks, strict=True)]
     result = product(*kept)
-    if len(parts) == 1 or all(mask is None for mask in masks) or (looks and xp.isfinite(result).all()):
+    if len(parts) == 1 or all(mask is None for mask in masks):
         return result
-    ones = [_kept(xp, xp.ones_like(part), mask) for part, mask in zip(parts, masks, strict=True)]
-    finite = [xp.isfinite(part) for part in kept]
-    clean = product(*(xp.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
-    left, right = (xp.where(well, 0, one) for well, one in zip(finite, ones, strict=True))
-    return xp.where(product(left, ones[1]) + product(ones[0], right) == 0, clean, result)
+
+    def without_infinities() -> Any:
+        ones = [_kept(xp, xp.ones_like(part), mask) for part, mask in zip(parts, masks, strict=True)]
+        finite = [xp.isfinite(part) for part in kept]
+        clean = product(*(xp.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
+        left, right = (xp.where(well, 0, one) for well, one in zip(finite, ones, strict=True))
+        return xp.where(product(left, ones[1]) + product(ones[0], right) == 0, clean, result)
+
+    return either(xp.isfinite(result).all(), lambda: result, without_infinities)

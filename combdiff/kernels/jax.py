@@ -154,15 +154,25 @@ def _keep(array: Any, conditions: Any) -> Any:
     return array
 
 
+def _either(holds: Any, one: Any, other: Any) -> Any:
+    """What `one` gives where a truth of values holds, else what `other` gives; under jax.vmap both are computed."""
+    from jax import lax
+
+    return lax.cond(holds, one, other)
+
+
 def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
     """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
-    return _product_of_kept(jnp, False, product, parts, masks)
+    return _product_of_kept(jnp, _either, product, parts, masks)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2, 3, 4, 5, 6))
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
     """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
-    selected, product = functools.partial(_selection, (jnp, jnp.arange, False)), functools.partial(jnp.einsum, function)
+    selected, product = (
+        functools.partial(_selection, (jnp, jnp.arange, _either)),
+        functools.partial(jnp.einsum, function),
+    )
     shape = tuple(sizes[label] for label in out)
     parts = _product_parts(selected, product, arrays, patterns, out, sizes, conditions, hosts)
     placed = [_placed(part, box, shape) for box, part in parts]

@@ -395,16 +395,21 @@ def _keep(array: Any, conditions: Any) -> Any:
     return result
 
 
+def _either(holds: Any, one: Any, other: Any) -> Any:
+    """What `one` gives where a truth of values holds, else what `other` gives."""
+    return one() if holds else other()
+
+
 @np.errstate(invalid="ignore")
 def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
     """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
-    return _product_of_kept(np, True, product, parts, masks)
+    return _product_of_kept(np, _either, product, parts, masks)
 
 
 @np.errstate(invalid="ignore")
 def _selected(*given: Any) -> Any:
     """The function of parts over a box, of what meets bounds alone."""
-    return _selection((np, np.arange, True), *given)
+    return _selection((np, np.arange, _either), *given)
 
 
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:

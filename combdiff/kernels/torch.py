@@ -120,14 +120,19 @@ def _keep(array: Any, conditions: Any) -> Any:
     return result
 
 
+def _either(holds: Any, one: Any, other: Any) -> Any:
+    """What `other` gives, which is right in either case: to look at values would cut what torch.compile compiles."""
+    return other()
+
+
 def _masked_product(product: Any, parts: Any, masks: Any) -> Any:
     """The product of parts where their masks hold: what stands beside has no share, even if it is infinite or nan."""
-    return _product_of_kept(torch, False, product, parts, masks)
+    return _product_of_kept(torch, _either, product, parts, masks)
 
 
 def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, conditions: Any, hosts: Any) -> Any:
     """The function of arrays, a product summed over labels, of the positions alone at which conditions hold."""
-    selected = functools.partial(_selection, (torch, _arange_of(arrays[0]), False))
+    selected = functools.partial(_selection, (torch, _arange_of(arrays[0]), _either))
     result = sum(array.new_zeros(()) for array in arrays).new_zeros([sizes[label] for label in out])
     for box, part in _product_parts(selected, function, arrays, patterns, out, sizes, conditions, hosts):
         result[box] += part

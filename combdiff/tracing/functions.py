@@ -34,6 +34,7 @@ from combdiff.ir import (
     describe,
     evaluate,
     function,
+    is_complex,
     mul,
     show_index,
     substitute,
@@ -379,7 +380,7 @@ def _sum(
     a: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None, initial: Any = 0, where: Any = None
 ) -> Value:
     """np.sum; `where` leaves elements out, and `initial` is added."""
-    check_dtype("np.sum", dtype)
+    check_dtype("np.sum", dtype, a)
     found = wrap(arrays.sum_axes(lift(a) if where is None else lift(_only(where, a)), axis, keepdims))
     return found + initial if isinstance(initial, TracedValue) or initial else found
 
@@ -388,8 +389,13 @@ def _only(where: Any, a: Any) -> Any:
     return HANDLERS[np.where](where, a, 0)
 
 
-def check_dtype(what: str, dtype: Any) -> None:
-    """Raises UnsupportedError for an element type other than NumPy's own of that function."""
+def check_dtype(what: str, dtype: Any, *given: Any) -> None:
+    """Raises UnsupportedError for an element type other than NumPy's own of that function of these arrays."""
+    if dtype is not None and np.dtype(dtype) == float and any(is_complex(lift(each)) for each in given):
+        raise UnsupportedError(
+            f"{what} with dtype={shown(dtype)} of complex numbers leaves out their imaginary parts",
+            hint="leave dtype out, or take np.real(z)",
+        )
     if dtype is not None and np.dtype(dtype) not in (np.dtype(float), np.dtype(complex)):
         raise UnsupportedError(
             f"{what} with dtype={shown(dtype)} in a program",

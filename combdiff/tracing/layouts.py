@@ -19,6 +19,7 @@ from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, UFUNC_METHODS, answer
 from combdiff.tracing.special_functions import i0
 from combdiff.tracing.truths import where
+from combdiff.tracing.values import on_parts
 from combdiff.tracing.whole_arrays import logsumexp
 
 # --- joining and choosing --------------------------------------------------------------------------------------------
@@ -166,8 +167,14 @@ def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 def _round(a: Any, decimals: int = 0, out: None = None) -> Any:
     if isinstance(decimals, int) and decimals:
         scale = 10.0 ** abs(decimals)
-        return cd.rint(cd.taken(a) * scale) / scale if decimals > 0 else cd.rint(cd.taken(a) / scale) * scale
-    return cd.rint(a)
+        return _nearest(cd.taken(a) * scale) / scale if decimals > 0 else _nearest(cd.taken(a) / scale) * scale
+    return _nearest(a)
+
+
+def _nearest(x: Any) -> Any:
+    """np.rint, of complex numbers part by part."""
+    value = cd.taken(x)
+    return on_parts(cd.rint, value) if is_complex(value.term) else cd.rint(value)
 
 
 def _astype(a: Any, dtype: Any, **_: Any) -> Any:
@@ -218,7 +225,7 @@ def _reduce(
     **more: Any,
 ) -> Any:
     name = f"np.{ufunc.__name__}.reduce"
-    cd.check_dtype(name, dtype)
+    cd.check_dtype(name, dtype, array)
     more |= {} if where is True else {"where": where}
     if ufunc is np.logaddexp:
         return answer(name, _logaddexp_reduce, array, axis, keepdims, **more)
@@ -233,7 +240,7 @@ def _logaddexp_reduce(array: Any, axis: Any, keepdims: bool, initial: Any = None
 
 
 def _accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
-    cd.check_dtype(f"np.{ufunc.__name__}.accumulate", dtype)
+    cd.check_dtype(f"np.{ufunc.__name__}.accumulate", dtype, array)
     running = _REDUCTIONS.get(ufunc, (None, None))[1]
     if running is None:
         raise _no_reduction(ufunc, "accumulate")
@@ -304,6 +311,7 @@ HANDLERS.update(
         np.i0: i0,
         np.round: _round,
         np.around: _round,
+        np.rint: _nearest,
         np.fix: cd.trunc,
         np.divmod: divmod,
         np.modf: _modf,

@@ -20,10 +20,10 @@ import numpy as np
 
 import combdiff.tracing.arrays as arrays
 import combdiff.tracing.rearranging as rearranging
-from combdiff.errors import TypeMismatchError, UnsupportedError, shown
+from combdiff.errors import TypeMismatchError, shown
 from combdiff.ir import Lambda, Primitive, Term, axes_of, describe
 from combdiff.tracing.context import current
-from combdiff.tracing.functions import abstracted, flag, is_traced
+from combdiff.tracing.functions import abstracted, check_dtype, flag, is_traced
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
 from combdiff.tracing.values import Value, lift, wrap
 
@@ -113,8 +113,7 @@ def _method(name: str, reduction: Callable[..., Any]) -> Callable[..., Value]:
         a: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None, dtype: Any = None
     ) -> Any:
         empty = _EMPTY[name]
-        if dtype is not None and np.dtype(dtype) != float:
-            raise UnsupportedError(f"np.{name} with dtype={shown(dtype)} in a program", hint="leave it out")
+        check_dtype(f"np.{name}", dtype, a)
         if where is not None:
             a = HANDLERS[np.where](where, a, empty)
         found = reduction(a, axis, keepdims)

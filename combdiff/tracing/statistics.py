@@ -18,7 +18,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.tracing import functions as cd
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.truths import where
-from combdiff.tracing.values import traced
+from combdiff.tracing.values import on_parts, traced
 
 
 def _cov(
@@ -91,7 +91,10 @@ def _running_of_numbers(function: Any, otherwise: float) -> Any:
 
 
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """np.nan_to_num, of complex numbers part by part."""
     value = traced(x)
+    if value.space.dtype is complex:
+        return on_parts(lambda part: _nan_to_num(part, copy, nan, posinf, neginf), value)
     largest = float(np.finfo(np.float64).max)
     found = where(HANDLERS[np.isnan](value), nan, value)
     found = where(value == math.inf, largest if posinf is None else posinf, found)

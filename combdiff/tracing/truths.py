@@ -122,8 +122,16 @@ def guarded(guards: Term, value: Term) -> Term:
 
 
 def compared(name: str, left: object, right: object) -> Truth:
-    """The relation of that name between the elements of two values. Raises TypeMismatchError for complex ones."""
-    terms = [_real(lift(side)) for side in (left, right)]
+    """The relation of that name between the elements of two values.
+
+    Raises TypeMismatchError for complex ones, unless they are compared for equality.
+    """
+    given = [lift(side) for side in (left, right)]
+    if name in ("equal", "not_equal") and any(map(is_complex, given)):
+        real, imaginary = ([HANDLERS[part](wrap(side)) for side in given] for part in (np.real, np.imag))
+        same: Truth = compared("equal", *real) & compared("equal", *imaginary)
+        return ~same if name == "not_equal" else same
+    terms = [_real(side) for side in given]
     holds = elementwise(lambda a, b: _related(name, a, b), *terms)
     fails = elementwise(lambda a, b: _related(OPPOSITES[name], a, b), *terms)
     return Truth(holds, current("a comparison"), fails)

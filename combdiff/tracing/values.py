@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn, TypeGuard
@@ -402,6 +402,11 @@ def lift(value: object) -> Term:
 
 
 HANDLERS[np.asarray] = traced
+
+
+def on_parts(function: Callable[[Any], Any], value: Value) -> Any:
+    """f(Re z) + i f(Im z), as NumPy rounds complex numbers."""
+    return function(HANDLERS[np.real](value)) + 1j * function(HANDLERS[np.imag](value))
 
 
 def _number_of(index: Index) -> Term:

@@ -322,7 +322,7 @@ def _std(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> 
 
 
 def _cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Value:
-    cd.check_dtype("np.cumsum", dtype)
+    cd.check_dtype("np.cumsum", dtype, a)
     term = rearranging.reshaped(lift(a), [-1]) if axis is None and len(axes_of(lift(a))) != 1 else lift(a)
     return wrap(rearranging.running(term, rearranging.axis_of(term, axis or 0, "cumsum")))
 

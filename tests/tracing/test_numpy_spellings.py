@@ -1,4 +1,5 @@
-"""Spellings of NumPy's users: the value is NumPy's, and so are the slopes, by its central differences."""
+"""Spellings of NumPy's users, of each function that is taken: the value is NumPy's, and so are, by its central
+differences, slopes and Hessian-vector products; of complex numbers, too, where NumPy takes them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backends import TORCH, convert
+from backends import TORCH, convert, quiet
 
 import combdiff as cd
 from combdiff.tracing.numpy_protocol import HANDLERS, REFUSED
@@ -179,6 +180,195 @@ np.ediff1d(x)
 np.diff(x,prepend=0.)
 np.broadcast_arrays(A,A[0])[1]
 np.lib.stride_tricks.sliding_window_view(x,3)
+np.abs(A)
+np.arccos(X2 / 3)
+np.arccosh(p + 1)
+np.max(A, axis=1)
+np.min(A, axis=(0, 1))
+np.angle(x)
+np.append(x, y)
+np.arange(3) * v3
+np.arcsin(X2 / 3)
+np.arcsinh(x)
+np.arctan(x)
+np.arctan2(x, p)
+np.arctanh(X2 / 3)
+np.take_along_axis(A, np.argmax(A, axis=1, keepdims=True), 1)
+np.take_along_axis(A, np.argmin(A, axis=0, keepdims=True), 0)
+np.take_along_axis(x, np.argsort(x), 0)
+np.array_split(x, 2)[1]
+np.atleast_1d(x[0]) * x
+np.atleast_2d(x)
+np.atleast_3d(A)
+np.average(A, axis=1, weights=p[:4])
+np.average(A, axis=0)
+np.where((x > 0) & (y < 1), x * y, x)
+np.where((x > 0) | ~(y < 1), x * y, x)
+np.broadcast_to(x, (2, 5))
+np.cbrt(p)
+np.ceil(x) * x
+np.clip(x, -0.5, y)
+np.column_stack([x, A[0, 0] * y])
+np.concatenate([A, B], axis=1)
+np.conj(x)
+np.copy(x)
+np.cos(x)
+np.cosh(x)
+np.cross(v3, w3)
+np.cumprod(x)
+np.cumprod(A, axis=1)
+np.deg2rad(x)
+np.diag(x)
+np.diag(S, 1)
+np.diagonal(S, offset=-1)
+np.divide(x, p)
+np.dot(A, S)
+np.dot(v3, w3)
+np.dstack([A, B])
+np.empty_like(A).shape[0] * A
+np.where(np.equal(np.arange(5), 2), x, y)
+np.exp(x)
+np.exp2(x)
+np.expand_dims(A, (0, 2))
+np.expm1(x)
+np.eye(3) @ A
+np.fabs(x)
+np.flip(A, 1)
+np.fliplr(A)
+np.flipud(A)
+np.float_power(p, y)
+np.floor(x) * x
+np.floor_divide(x, 0.3) * x
+np.fmax(x, y)
+np.fmin(x, y)
+np.full((5,), 2.0) * x
+np.full_like(x, 3.0) * x
+np.where(np.greater(x, y), x, y * x)
+np.where(np.greater_equal(x, y), x, y * x)
+np.heaviside(x, 0.5) * x
+np.hsplit(A, 2)[1]
+np.hstack([A, B])
+np.identity(4) @ S
+np.imag(x) + x
+np.inner(A, B)
+np.where(np.isfinite(x), x * x, y)
+np.where(np.isinf(x), x * x, y)
+np.where(np.isnan(x), x, y * x)
+np.where(np.isrealobj(x), x, y)
+np.where(np.iscomplexobj(x), x, y)
+np.kron(A, C)
+np.where(np.less(x, y), x, y * x)
+np.where(np.less_equal(x, y), x, y * x)
+np.linalg.cholesky(S @ S.conj().T + np.eye(4))
+np.linalg.det(S)
+np.linalg.eigh(S @ S.conj().T)[0]
+np.abs(np.linalg.eigh(S @ S.conj().T)[1])
+np.linalg.eigvalsh(S @ S.conj().T)
+np.linalg.inv(S)
+np.linalg.matrix_power(S, 3)
+np.linalg.matrix_power(S, -2)
+np.linalg.matrix_transpose(T)
+np.linalg.multi_dot([A, C, C.T, S])
+np.linalg.pinv(A)
+np.linalg.pinv(C)
+np.linalg.qr(C)[1]
+np.linalg.qr(C)[0]
+np.linalg.slogdet(S)[1]
+np.linalg.solve(S, C)
+np.linalg.solve(S, A[0])
+np.linalg.vecdot(A, B)
+np.linspace(0, 1, 5) * x
+np.log(p)
+np.log10(p)
+np.log1p(p)
+np.log2(p)
+np.logaddexp(x, y)
+np.logaddexp2(x, y)
+np.where(np.logical_and(x > 0, y < 1), x * y, x)
+np.where(np.logical_or(x > 0, y < 1), x * y, x)
+np.where(np.logical_xor(x > 0, y < 1), x * y, x)
+np.where(np.logical_not(x > 0), x * y, x)
+np.matmul(T, C)
+np.median(x)
+np.median(A, axis=0)
+np.moveaxis(T, 0, -1)
+np.maximum(x, y)
+np.minimum(x, y)
+np.nancumprod(x)
+np.nansum(A, axis=0)
+np.ndim(A) * A
+np.negative(x)
+np.where(np.not_equal(np.arange(5), 2), x, y)
+np.ones((5,)) * x
+np.ones_like(A) * A
+np.permute_dims(T, (2, 0, 1))
+np.positive(x)
+np.power(p, y)
+np.power(x, 3)
+np.prod(A, axis=1)
+np.prod(x)
+np.ptp(A, axis=0)
+np.rad2deg(x)
+np.real(x)
+np.real_if_close(x)
+np.reciprocal(p)
+np.rollaxis(T, 2)
+np.rot90(A)
+np.select([x > 0, y > 0], [x * y, y], x)
+np.shape(A)[0] * A
+np.sign(x) * x
+np.where(np.signbit(x), x * x, x)
+np.sin(x)
+np.sinc(x)
+np.sinh(x)
+np.size(A) * A
+np.split(A, 2, axis=1)[0]
+np.sqrt(p)
+np.square(x)
+np.squeeze(A[:, None])
+np.stack([A, B], axis=-1)
+np.std(A, axis=0)
+np.std(x, ddof=1)
+np.var(A, axis=1, keepdims=True)
+np.swapaxes(T, 0, 2)
+np.take(A, [0, 2], axis=1)
+np.tan(X2)
+np.tanh(x)
+np.tensordot(T, B, axes=[[1, 2], [0, 1]])
+np.tile(A, (2, 1))
+np.transpose(T, (1, 2, 0))
+np.trapezoid(A, axis=1)
+np.trapezoid(x, y)
+np.tri(4) * S
+np.tril(S, -1)
+np.triu(A)
+np.true_divide(x, p)
+np.trunc(x) * x
+np.vdot(A, B)
+np.vecdot(A, B)
+np.vsplit(A, 3)[1]
+np.vstack([A, B])
+np.zeros((5,)) + x
+np.zeros_like(A) + A
+np.sum(A, axis=0)
+np.mean(A, axis=1)
+np.cumsum(A, axis=1)
+np.diff(A, axis=1)
+np.argmax(x) * x
+np.argmin(x) * x
+np.argsort(x) * x
+np.angle(x + 1) * x
+np.sort(x)
+np.hypot(x, y)
+np.mod(x, 2) * x
+np.linalg.cross(A[:, :3], A[:, 1:])
+np.amax(A, axis=0)
+np.amin(A, axis=1)
+np.where(np.bitwise_and(x > 0, y < 1), x * y, x)
+np.where(np.bitwise_or(x > 0, np.invert(y < 1)), x * y, x)
+np.degrees(x)
+np.radians(x)
+np.matrix_transpose(T)
 """.strip().split("\n")
 
 FLAT = """
@@ -203,16 +393,25 @@ def _all_names(spellings: list[str]) -> list[str]:
 
 
 def _way(array: Any) -> Any:
-    return np.sin(np.arange(array.size) + 1).reshape(array.shape)
+    way = np.sin(np.arange(array.size) + 1).reshape(array.shape)
+    return way + 1j * np.cos(2 * way) if np.iscomplexobj(array) else way
+
+
+def _all_of(spellings: list[str], weights: list[Any], arrays: dict[str, Any]) -> Any:
+    """Σ w·part·(1 + part) over all parts of all spellings, so that what is linear has second derivatives, too."""
+    pairs = [
+        (w, part)
+        for spelling, some in zip(spellings, weights, strict=True)
+        for w, part in zip(some, _evaluated(spelling, arrays), strict=True)
+    ]
+    return sum((w * part * (1 + part)).sum() if np.ndim(w) else w * part * (1 + part) for w, part in pairs)
 
 
 def _weighed(spellings: list[str], weights: list[Any], arrays: dict[str, Any]) -> Any:
-    """Σ w·part over all parts of all spellings."""
-    return sum(
-        (w * part).sum() if np.ndim(w) else w * part
-        for spelling, some in zip(spellings, weights, strict=True)
-        for w, part in zip(some, _evaluated(spelling, arrays), strict=True)
-    )
+    """The real part where weights or arrays are complex."""
+    found = _all_of(spellings, weights, arrays)
+    is_complex = any(np.iscomplexobj(w) for some in weights for w in some)
+    return found.real if is_complex else found
 
 
 def _evaluated(spelling: str, arrays: dict[str, Any]) -> Any:
@@ -220,7 +419,7 @@ def _evaluated(spelling: str, arrays: dict[str, Any]) -> Any:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _program(spellings: list[str], weights: list[Any]) -> cd.Program:
+def _program(spellings: list[str], weights: list[Any], dtype: type = float) -> cd.Program:
     """The weighed sum of spellings."""
     names = _all_names(spellings)
     listed = ", ".join(names)
@@ -230,32 +429,87 @@ def _program(spellings: list[str], weights: list[Any]) -> cd.Program:
 
     scope: dict[str, Any] = {"total": total}
     exec(f"def f({listed}):\n    return total(dict({', '.join(f'{n}={n}' for n in names)}))", scope)
-    scope["f"].__annotations__ = {name: cd.Space(*ARRAYS[name].shape) for name in names}
+    scope["f"].__annotations__ = {name: cd.Space(*ARRAYS[name].shape, dtype=dtype) for name in names}
     return cd.program(scope["f"])
 
 
-def _weights(spelling: str) -> list[Any]:
-    return [np.cos(np.arange(np.size(part)).reshape(np.shape(part)) + 1) for part in _evaluated(spelling, ARRAYS)]
+def _weights(spelling: str, arrays: dict[str, Any] = ARRAYS) -> list[Any]:
+    return [np.cos(np.arange(np.size(part)).reshape(np.shape(part)) + 1) for part in _evaluated(spelling, arrays)]
 
 
-GROUPS = [SPELLINGS[n : n + 12] for n in range(0, len(SPELLINGS), 12)]
-
-
-@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
-def test_value_and_slopes_are_numpys(group: list[str]) -> None:
-    weights = [_weights(spelling) for spelling in group]
-    f = _program(group, weights)
+def _check_derivatives(group: list[str], weights: list[Any], given: dict[str, Any]) -> None:
+    """Value, gradient and Hessian-vector product along a way, against NumPy and central differences."""
     names = _all_names(group)
+    arrays = {name: given[name] for name in names}
+    ways = {name: _way(array) for name, array in arrays.items()}
+    f = _program(group, weights, complex if any(map(np.iscomplexobj, arrays.values())) else float)
+    gradient, product = (transform(f, tuple(names), simplify=False) for transform in (cd.grad, cd.hvp))
 
-    def total(step: float) -> Any:
-        moved = {name: ARRAYS[name] + step * _way(ARRAYS[name]) for name in names}
-        return _weighed(group, weights, ARRAYS | moved)
+    def at(step: float) -> dict[str, Any]:
+        return {name: arrays[name] + step * ways[name] for name in names}
 
-    arrays = {name: ARRAYS[name] for name in names}
-    assert f(**arrays) == pytest.approx(total(0), rel=1e-9)
-    gradient = cd.grad(f, tuple(names), simplify=False)(**arrays)
-    slope = sum(np.sum(_way(part) * part) for part in gradient)
-    assert slope == pytest.approx((total(1e-6) - total(-1e-6)) / 2e-6, rel=1e-5)
+    with np.errstate(all="ignore"):
+        value, *sides = (_weighed(group, weights, at(step)) for step in (0, 1e-6, -1e-6))
+        assert f(**arrays) == pytest.approx(value, rel=1e-9)
+        slope = sum(np.sum(np.conj(ways[name]) * part) for name, part in zip(names, gradient(**arrays), strict=True))
+        assert slope.real == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-5, abs=1e-6)
+        above, below = (gradient(**at(step)) for step in (1e-6, -1e-6))
+        for part, *two in zip(product(*arrays.values(), *ways.values()), above, below, strict=True):
+            expected = (two[0] - two[1]) / 2e-6
+            np.testing.assert_allclose(part, expected, rtol=1e-4, atol=1e-5 * max(1, np.abs(expected).max()))
+
+
+def _by_twelve(spellings: list[str]) -> list[list[str]]:
+    return [spellings[n : n + 12] for n in range(0, len(spellings), 12)]
+
+
+GROUPS = _by_twelve(SPELLINGS)
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
+def test_value_slopes_and_hessians_are_numpys(group: list[str]) -> None:
+    _check_derivatives(group, [_weights(spelling) for spelling in group], ARRAYS)
+
+
+COMPLEX = {
+    name: array + 0.5j * np.cos(3 + np.arange(array.size)).reshape(array.shape) for name, array in ARRAYS.items()
+}
+
+
+def _is_refused_of_complex(spelling: str) -> bool:
+    """Whether NumPy takes no complex numbers, or a program refuses to order them or to leave out a part of them."""
+    try:
+        weights = _weights(spelling, COMPLEX)
+    except (TypeError, ValueError):
+        return True
+    try:
+        _program([spelling], [weights], complex)
+    except cd.CombdiffError as error:
+        return bool(re.search("no order|takes real|imaginary parts", str(error)))
+    return False
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
+def test_what_numpy_takes_of_complex_numbers_is_taken(group: list[str]) -> None:
+    taken = [spelling for spelling in group if not _is_refused_of_complex(spelling)]
+    if taken:
+        turned = [[part * np.exp(0.4j) for part in _weights(spelling, COMPLEX)] for spelling in taken]
+        _check_derivatives(taken, turned, COMPLEX)
+
+
+def test_each_function_that_is_taken_is_spelled() -> None:
+    spelled = set()
+    for path in re.findall(r"np\.((?:linalg\.|lib\.stride_tricks\.)?\w+)", "\n".join([*SPELLINGS, *FLAT])):
+        function: Any = np
+        for name in path.split("."):
+            function = getattr(function, name)
+        spelled.add(function)
+    left = {function for function in HANDLERS if callable(function)} - spelled
+    names = {f.__name__ for f in left if any(getattr(place, f.__name__, None) is f for place in (np, np.linalg))}
+    assert names == {"asarray"}  # which NumPy does not ask for
 
 
 @pytest.mark.sample(1)
@@ -264,7 +518,8 @@ def test_value_and_slopes_are_numpys(group: list[str]) -> None:
 def test_values_on_other_libraries_are_numpys(group: list[str], library: str) -> None:
     weights = [_weights(spelling) for spelling in group]
     arrays = [convert(library, ARRAYS[name]) for name in _all_names(group)]
-    found = np.asarray(_program(group, weights)(*arrays))
+    with quiet(library):
+        found = np.asarray(_program(group, weights)(*arrays))
     assert found == pytest.approx(_weighed(group, weights, ARRAYS), rel=1e-9)
 
 

@@ -15,6 +15,8 @@ from combdiff.planning.operations.operation import Labels, Occurrence, Operation
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 from combdiff.records import dataclass
 
+TRUTHS = 5  # truth values of one byte that NumPy's nan_to_num holds at a time for each element
+
 _NEGATIVE = SizeFactor(Number(-1))
 
 
@@ -150,8 +152,9 @@ class ElementwiseStep(Operation):
         return max(1, len(at.operands)) * at.elements
 
     def workspace(self, at: Occurrence) -> int:
-        """Some powers are written as two operations, and hypotenuses are made of squares."""
-        return (self.name in ("power", "hypot")) * at.elements * at.item + at.buffers(self.patterns)
+        """Some powers are two operations, hypotenuses are made of squares, infinities found by truth values."""
+        beside = at.item * (self.name in ("power", "hypot")) + TRUTHS * (self.name in ("finite", "capped"))
+        return beside * at.elements + at.buffers(self.patterns)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of the library's function, or a power as something cheaper."""
