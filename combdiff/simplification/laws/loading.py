@@ -82,12 +82,12 @@ def built_in_files() -> tuple[RuleFile, ...]:
 
 @lru_cache(maxsize=16)
 def _parsed(source: Source) -> RuleFile:
-    """A built-in file, read command by command; where that fails as a whole, for the place of the mistake."""
+    """A built-in file, read command by command; as a whole, which takes longer, where that fails."""
     try:
-        return RuleFile(source, tuple(trusted(source.text)))
+        commands = trusted(source.text)
     except RuleError:
-        parse(source)
-        raise
+        commands = parse(source)
+    return RuleFile(source, tuple(commands))
 
 
 def run_laws(egraph: Any, commands: Iterable[Command]) -> None:
