@@ -10,6 +10,8 @@ Invariant: no call is left that mentions the number of the step.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from combdiff.ir import (
     Names,
     Scan,
@@ -19,9 +21,11 @@ from combdiff.ir import (
     at_every_step,
     at_step,
     bind_heavy,
+    free_indices,
     is_call,
     let,
     put_back,
+    solves,
     split,
     substitute,
     subterms,
@@ -30,23 +34,30 @@ from combdiff.ir import (
 
 def with_calls_by_step(term: Term, scan: Scan, index: Var, names: Names) -> Term:
     """A number or tensor at a step of the scan, with what is called there read from scans without states."""
-    if not _calls(term):
+    if not solves(term):
         return term
-    symbol = names.fresh(Var(index.name, Whole()))
-    bindings, result = split(bind_heavy(substitute(term, {index: symbol})))
+    symbols = {var: names.fresh(Var(var.name, Whole())) for var in (index, *free_indices(term))}  # of scans around, too
+    symbol = symbols[index]
+    bindings, result = split(bind_heavy(substitute(term, symbols)))
+    moving = {symbol}  # what differs from step to step
     calls: dict[Var, Term] = {}
     kept: list[tuple[Var, Term]] = []
     for var, value in bindings:
         value = put_back(value, calls)
-        whole = let(kept, value)
-        if symbol in whole.free and _calls(value):
-            stack = at_every_step(whole, scan, symbol, names)
+        if _calls(value, moving):
+            stack = at_every_step(let(kept, value), scan, symbol, names)
             calls[var] = at_step(stack, symbol, var, names)
-        else:
-            kept.append((var, value))
-    return substitute(let(kept, put_back(result, calls)), {symbol: index})
+            continue
+        kept.append((var, value))
+        if not value.free.isdisjoint(moving):
+            moving.add(var)
+    return substitute(let(kept, put_back(result, calls)), {symbol: var for var, symbol in symbols.items()})
 
 
-def _calls(term: Term) -> bool:
-    """Whether a term calls a solver or a named map."""
-    return any(is_call(node) and not isinstance(node, Scan) for node in subterms(term))
+def _calls(value: Term, moving: Iterable[Var]) -> bool:
+    """Whether a value calls a solver or a named map, or a scan of them, with what differs from step to step.
+
+    What is read from the scan of such a call does not: it has an index of its own.
+    """
+    calls = (node for node in subterms(value) if is_call(node) and not node.free.isdisjoint(moving))
+    return any(map(solves, calls))

@@ -86,12 +86,13 @@ from combdiff.ir.let_form import (
     is_light_primitive,
     put_back,
     share,
+    solves,
     split,
     uses,
     whole_calls,
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, is_primary, matrices_in
-from combdiff.ir.moduli import power_of, squared_modulus
+from combdiff.ir.moduli import power_of, squared_modulus, with_real_moduli
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import (
     HALF,
@@ -319,6 +320,7 @@ __all__ = [
     "size_parts",
     "size_sum",
     "size_value",
+    "solves",
     "split",
     "square",
     "squared_modulus",
@@ -335,6 +337,7 @@ __all__ = [
     "whole_calls",
     "whole_power",
     "whole_read",
+    "with_real_moduli",
     "with_symbol",
     "without_scipy",
 ]

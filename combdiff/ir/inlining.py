@@ -40,6 +40,11 @@ def is_call(term: Term) -> bool:
     )
 
 
+def solves(term: Term) -> bool:
+    """Whether a solver or a named map is called in a term, in the steps of a scan, too: one call at a time."""
+    return any(is_call(node) and not isinstance(node, Scan) for node in subterms(term))
+
+
 def free_indices(term: Term) -> tuple[Var, ...]:
     """The index variables free in a term, in order of first occurrence."""
     wanted = {v for v in term.free if is_domain(v.type) and not isinstance(v.type, Whole)}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from combdiff.ir.domains import Space
+from combdiff.ir.domains import Range, Space
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Coordinate
 from combdiff.ir.inlining import (
@@ -25,6 +25,7 @@ from combdiff.ir.inlining import (
     is_call,
     is_field,
     put_back,
+    solves,
     split,
     uses,
     whole_calls,
@@ -63,6 +64,7 @@ __all__ = [
     "is_field",
     "put_back",
     "share",
+    "solves",
     "split",
     "uses",
     "whole_calls",
@@ -252,14 +254,23 @@ class _LetBinder:
         return self._bind_call(Implicit(term.kind, Lambda((term.unknown,), equation), given), name)
 
     def _scan(self, term: Scan, name: str) -> Term:
-        """A result of a scan; under indices, of one scan for all of their values."""
+        """A result of a scan; under indices, of one scan for all of their values, unless its steps solve equations."""
         outer = free_indices(term)
         if not outer:
             return self._bind_call(self._iteration(term).result(term.kind, term.component), name)
+        if solves(term) and isinstance(outer[-1].type, Range):
+            return self._one_by_one(term, outer[-1], name)
         whole = self._scan(over_indices(term, outer, self.names), name)
         axes = self.names.indices(_space_of(term).axes)
         first = () if term.kind == LAST else axes[:1]
         return lambda_(axes, Apply(whole, (*first, *outer, *axes[len(first) :])))
+
+    def _one_by_one(self, term: Scan, index: Var, name: str) -> Term:
+        """A result of a scan for each value of an index: a scan without states around it."""
+        step = self.names.fresh(index)
+        each = Scan(Lambda((step,), Tuple((substitute(term, {index: step}),))), (), AFTER, 0)
+        axes = self.names.indices(_space_of(term).axes)
+        return lambda_(axes, apply(self._scan(each, name), (index, *axes)))
 
     def _iteration(self, term: Scan) -> Scan:
         """A scan whose step is in let normal form, the same for all of its results.
@@ -298,10 +309,11 @@ class _LetBinder:
     def _replace(self, read: Apply, given: Scan, indices: tuple[Var, ...]) -> None:
         """Make a binding that is read at some of the indices each what a scan gives there, whatever their order.
 
-        What it was mentions the states of that scan, so all that the scan mentions is bound before.
+        What it was mentions the states of that scan, so all that the scan mentions is bound before; a scan that only
+        reads it gives nothing new.
         """
         (was,) = (value for value, var in self.bound.items() if var is read.function)
-        if was is given or not isinstance(was, Lambda):
+        if was is given or not isinstance(was, Lambda) or read.function in given.free:
             return
         whole = self.by_form.setdefault(canonical_names(given), self.names.fresh(Var("y", _space_of(given))))
         other = self.by_form.setdefault(canonical_names(Lambda(indices, apply(was, read.arguments))), whole)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from combdiff.ir.primitives import function, power, whole
 from combdiff.ir.substitution import apply
-from combdiff.ir.terms import Apply, Conj, Lambda, Mul, Number, Primitive, Term, conj, mul
+from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul
 from combdiff.ir.types import dtype_of
 
 
@@ -45,3 +45,23 @@ def squared_modulus(term: Term) -> Term | None:
     if conj(one) is not other:
         return None
     return other if isinstance(one, Conj) else one
+
+
+def with_real_moduli(term: Term) -> Term | None:
+    """A number with Re(z* z) for its products of z and z*, None where other parts of it are complex, too."""
+    if dtype_of(term) is not complex:
+        return term
+    if not isinstance(term, Add | Mul | Sum):
+        return None
+    left, found = list(term.children), list[Term]()
+    while left:
+        one = left.pop(0)
+        if isinstance(term, Mul) and dtype_of(one) is complex and conj(one) in left:
+            left.remove(conj(one))
+            real: Term | None = function("real", mul(conj(one), one))
+        else:
+            real = with_real_moduli(one)
+        if real is None:
+            return None
+        found.append(real)
+    return mul(*found) if isinstance(term, Mul) else term.with_children(tuple(found))

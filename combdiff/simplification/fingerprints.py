@@ -3,7 +3,7 @@
     Σ_{i,j} (δ(d, i) x[j] + δ(d, j) x[i]) A[i,j]  at d = 1, x = (.7, 1.2), …   =   2 Σ_i A[d,i] x[i]  there
 
 With COMBDIFF_CHECK_RESULTS=1 every result is compared on arrival with what it was made of, by the reference
-interpreter at sizes of 2 and random tensors with their symmetries, at two elements. Without it nothing is done.
+interpreter at sizes of 3 and random tensors with their symmetries, at two elements. Without it nothing is done.
 
 Invariant: what is compared is not changed; a difference is an error, and what cannot be evaluated in a moment (long
 programs, named maps, integrals, undefined points) is let pass.
@@ -50,7 +50,7 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.extraction import index_variables
 
 SWITCH = "COMBDIFF_CHECK_RESULTS"
-SIZE = 2  # of every named size
+SIZE = 3  # of every named size: of two numbers all correlations are ±1, so that their slopes vanish
 MOST_WORK = 30_000  # nodes that are evaluated for one element
 CLOSE = 1e-6  # relative to 1, or to the values where they are larger
 

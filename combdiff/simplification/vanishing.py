@@ -65,8 +65,9 @@ def _leading_to_sums(product: Term, definitions: Mapping[Var, Term]) -> set[Var]
     for factor in factors_of(product):
         var = factor.function if isinstance(factor, Apply) else None
         if isinstance(var, Var) and isinstance(value := definitions.get(var), Lambda):
-            inside = _leading_to_sums(value.body, definitions)
-            if inside or any(isinstance(each, Add) for each in factors_of(value.body)):
+            added = [term for each in factors_of(value.body) if isinstance(each, Add) for term in each.terms]
+            inside = set().union(*(_leading_to_sums(each, definitions) for each in (value.body, *added)))
+            if inside or added:
                 found |= {*inside, var}
     return found
 

@@ -115,6 +115,8 @@ class Instance:
             self.codec.index(index)
         self.codec.domains[domain_key(self.domain)] = self.domain
         seeds = [self.build(pattern, "") for pattern in self.law.patterns]
+        if self.deltas:
+            seeds.append(f"(Sum (set-of {self.codec.index(self.bound[0])}) (Num $one $zero))")
         return [*self.commands, *seeds]
 
     def _self_conjugate(self) -> set[str]:
@@ -392,9 +394,8 @@ class Instance:
         commands, text = self.codec.written(term)
         self.commands += [commands] if commands else []
         if delta:
-            i, j = self.rng.sample(self.indices, 2)
-            key = domain_key(self.domain)
-            return f'(Prod (multiset-of (Delta {self.codec.index(i)} {self.codec.index(j)} "{key}") {text}))'
+            i, j = self.codec.index(self.bound[0]), self.codec.index(self.rng.choice(self.indices))
+            return f'(Prod (multiset-of (Delta {i} {j} "{domain_key(self.domain)}") {text}))'
         return text
 
     def _term(self, real: bool) -> Term:

@@ -37,6 +37,7 @@ from combdiff.ir import (
     join,
     lambda_,
     put_back,
+    solves,
     substitute,
     subterms,
 )
@@ -264,7 +265,7 @@ class _TracedLoop:
         self.trace, self.index, self.states = trace, index, states
         self.outputs = outputs
         again = {node for term in following for node in subterms(term) if self._is_heavy(node)}
-        self.inside = [y for y in dict.fromkeys(outputs) if not again.isdisjoint(subterms(y))]
+        self.inside = [y for y in dict.fromkeys(outputs) if solves(y) or not again.isdisjoint(subterms(y))]
         self.places = {term: n for n, term in reversed(list(enumerate((*following, *self.inside))))}
         step = Lambda((index, *states), Tuple((*following, *self.inside)))
         self.scan = Scan(step, starts, LAST, 0)
@@ -282,7 +283,7 @@ class _TracedLoop:
         for output in self.outputs:
             index = self.trace.names.fresh(self.index)
             own = self.trace.fresh_indices(axes_of(output))
-            if self.states and output in self.places:
+            if output in self.places and (self.states or solves(output)):
                 yield self.scan.result(AFTER, self.places[output])
             else:
                 body = substitute(output, {self.index: index})

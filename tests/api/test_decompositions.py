@@ -46,6 +46,7 @@ CASES: dict[str, tuple[bool, Callable[[Any], Any]]] = {  # whether the matrix is
     "svdvals": (False, lambda A: cd.sum(np.linalg.svd(A, compute_uv=False) ** 3)),
     "svd": (False, of_svd),
     "qr": (False, lambda A: seen(np.linalg.qr(A).Q) + seen(np.linalg.qr(A).R)),
+    "log |diag R|": (False, lambda A: cd.sum(cd.log(cd.abs(np.diag(np.linalg.qr(A).R))))),
     "pinv": (False, lambda A: seen(np.linalg.pinv(A))),
     "nuclear norm": (False, lambda A: np.linalg.norm(A, "nuc")),
     "spectral norm": (False, lambda A: np.linalg.norm(A, 2) ** 2),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -100,3 +101,100 @@ def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int
     sides = [gradient(*moved(arguments, directions, s * h)) for s in (1, -1)]
     for found, one, two in zip(product, *sides, strict=True):
         np.testing.assert_allclose(found, (one - two) / (2 * h), rtol=1e-5, atol=1e-7)
+
+
+def rooted(given: Any) -> Any:
+    """The root of y + y³/5 = given, by Newton's steps."""
+    y = 0 * given
+    for _ in range(30):
+        y = y - (y + 0.2 * y**3 - given) / (1 + 0.6 * y**2)
+    return y
+
+
+SOLVED: list[Callable[..., Any]] = [
+    lambda root, A, x, v, w: root(A @ x + v) * w,
+    lambda root, A, x, v, w: np.where(x > v, x * w, v) + 0.5 * root(x * v),
+    lambda root, A, x, v, w: root(np.where(x > 0, v, w)) - A @ x,
+]
+
+
+@pytest.mark.thorough
+@settings(FEW, max_examples=3)
+@given(st.sampled_from(SOLVED), st.integers(0, 2**16))
+def test_steps_with_roots_choices_and_pairs_of_xs(move: Callable[..., Any], seed: int) -> None:
+    """Values of Python's loop, and gradients against central differences of it."""
+
+    def objective(scan: Callable[..., Any], root: Callable[..., Any], A: Any, x0: Any, u: Any, w: Any) -> Any:
+        last, ys = scan(lambda x, each: (move(root, A, x, *each), x * x), x0, (u, w), None)
+        return (last * last).sum() + ys.sum()
+
+    def paired(step: Callable[..., Any], init: Any, xs: Any, length: None) -> tuple[Any, Any]:
+        return in_python(step, init, list(zip(*xs, strict=True)), length)
+
+    @cd.program
+    def f(A: cd.Space("n", "n"), x0: cd.Space("n"), u: cd.Space(T, "n"), w: cd.Space(T, "n")):
+        def root(v: Any) -> Any:
+            return cd.root(lambda y: y + 0.2 * y**3 - v, like=x0)
+
+        return objective(cd.scan, root, A, x0, u, w)
+
+    rng = np.random.default_rng(seed)
+    shapes, h = ((N, N), (N,), (T, N), (T, N)), 1e-5
+    arguments, directions = ([rng.normal(size=shape) for shape in shapes] for _ in range(2))
+    np.testing.assert_allclose(f(*arguments), objective(paired, rooted, *arguments))
+    gradient = cd.grad(f, wrt=("A", "x0", "u", "w"), simplify=False)
+    along = sum(np.vdot(g, d) for g, d in zip(gradient(*arguments), directions, strict=True))
+    ends = [objective(paired, rooted, *moved(tuple(arguments), tuple(directions), s * h)) for s in (1, -1)]
+    np.testing.assert_allclose(along, (ends[0] - ends[1]) / (2 * h), rtol=1e-5, atol=1e-8)
+
+
+def bent(right: Any, like: Any) -> Any:
+    return cd.root(lambda y: y + 0.2 * y**3 - right, like=like)
+
+
+def lowest(right: Any, like: Any) -> Any:
+    return cd.argmin(lambda y: y @ y / 2 + 0.05 * (y**4).sum() - right @ y, like=like)
+
+
+def twice(A: Any, x: Any, v: Any) -> Any:
+    """Two roots, one after the other."""
+    return cd.scan(lambda z, _: (bent(A @ z + v, x), None), x, None, length=2)[0]
+
+
+def with_all(A: Any, x: Any, v: Any, u: Any) -> Any:
+    """A root for each row of u, and what they make together."""
+    z, ys = cd.scan(lambda z, w: (bent(A @ z + v * w, x), z * w), x, u)
+    return z + ys.sum(0)
+
+
+SOLVERS_IN_SCANS: dict[str, Callable[..., Any]] = {
+    "root": lambda A, x0, u: cd.scan(lambda x, v: (bent(A @ x + v, x0), None), x0, u)[0],
+    "root beside the state": lambda A, x0, u: cd.scan(lambda x, v: (A @ x, bent(x + v, x0)), x0, u)[1].sum(0),
+    "root without states": lambda A, x0, u: cd.scan(lambda _, v: (None, bent(A @ v, x0)), None, u)[1].sum(0),
+    "argmin": lambda A, x0, u: cd.scan(lambda x, v: (lowest(A @ x + v, x0), None), x0, u)[0],
+    "scan in root": lambda A, x0, u: cd.root(
+        lambda y: y - cd.scan(lambda z, v: (np.sin(0.3 * (A @ z)) + 0.2 * y + v, None), x0, u)[0], like=x0
+    ),
+    "root in scan in scan": lambda A, x0, u: cd.scan(lambda x, v: (twice(A, x, v), None), x0, u)[0],
+    "results of those": lambda A, x0, u: cd.scan(lambda x, v: (x + v, with_all(A, x, v, u)), x0, u)[1].sum(0),
+}
+DEAR = ("argmin", "root in scan in scan", "results of those")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.thorough if n in DEAR else ()) for n in SOLVERS_IN_SCANS]
+)
+def test_solvers_in_scans_by_all_they_read(name: str) -> None:
+    """Gradients by what every step reads, by xs and by the start, against central differences."""
+
+    @cd.program
+    def f(A: cd.Space("n", "n"), x0: cd.Space("n"), u: cd.Space(T, "n")):
+        return (SOLVERS_IN_SCANS[name](A, x0, u) ** 2).sum()
+
+    rng, h, wrt = np.random.default_rng(0), 1e-5, ("A", "x0", "u")
+    shapes = ((N, N), (N,), (T, N))
+    arguments, directions = (tuple(0.4 * rng.normal(size=shape) for shape in shapes) for _ in range(2))
+    gradient = cd.grad(f, wrt=wrt, simplify=False)
+    along = sum(np.vdot(g, d) for g, d in zip(gradient(*arguments), directions, strict=True))
+    ends = [f(*moved(arguments, directions, s * h)) for s in (1, -1)]
+    np.testing.assert_allclose(along, (ends[0] - ends[1]) / (2 * h), rtol=1e-6, atol=1e-8)

@@ -50,7 +50,7 @@ TEXT = {
 (w, S, U) ↦
   t[d,e,f,b] = Σ_p S[d,p,f,f + b] U[p,e,f + b]
   rho[n,b] = Σ_{k,p} U[p,n,k]* t[p,n,k,b]
-  (Re(Σ_{n,b} rho[n,b] rho[n,b]* w[b]), (d, e, f) ↦ 4 Σ_b rho[e,b]* w[b] t[d,e,f,b])
+  (Σ_{n,b} |rho[n,b]|² w[b], (d, e, f) ↦ 4 Σ_b rho[e,b]* w[b] t[d,e,f,b])
 """,
     "perceptron_named": r"""
 (s, V, W, x, y) ↦
@@ -96,7 +96,7 @@ LATEX = {
 & (w, S, U) \mapsto \\
 & \quad t_{d,e,f,b} = \sum_{p} S_{d,p,f,f + b} U_{p,e,f + b} \\
 & \quad \rho_{n,b} = \sum_{k,p} U_{p,n,k}^{*} t_{p,n,k,b} \\
-& \quad (\operatorname{Re}\left(\sum_{n,b} \rho_{n,b} \rho_{n,b}^{*} w_{b}\right), \\
+& \quad (\sum_{n,b} \left|{\rho_{n,b}}\right|^{2} w_{b}, \\
 & \quad (d, e, f) \mapsto 4 \sum_{b} \rho_{e,b}^{*} w_{b} t_{d,e,f,b})
 \end{aligned}
 """,

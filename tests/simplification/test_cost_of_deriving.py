@@ -27,7 +27,7 @@ COSTS: dict[str, tuple[int, int]] = {
     "logistic map, Hessian": (0, 25965),
     "pendulum, 10 steps": (0, 5525),
     "MPS energy": (2042, 8494),
-    "bundle adjustment": (34255, 53491),
+    "bundle adjustment": (6600, 53491),
     "Kalman filter, 8 steps": (6651, 152324),
     "coupled-cluster Lagrangian": (0, 3544),
     "GP evidence, Hessian": (5598, 48543),

@@ -37,3 +37,24 @@ def test_simplified_programs_are_of_real_arguments(name: str) -> None:
 
     gradient = cd.grad(cd.program(size))(x)
     np.testing.assert_allclose(gradient, cd.grad(cd.program(size), simplify=False)(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (lambda z: cd.real(z[0] * cd.conj(z[0]) * cd.real(z[1])), "|z[0]|² Re(z[1])"),
+        (lambda z: cd.real(cd.sum(lambda i: 2 * z[i] * cd.conj(z[i]) * cd.abs(z[i] + 1))), "2 Σ_i |z[i]|² |1 + z[i]|"),
+        (lambda z: cd.real(z[0]) + 1j * cd.imag(z[0]), "z[0]"),
+        (lambda z: 2j * cd.real(z[0]) + 2 * cd.imag(z[0]), "2i z[0]*"),
+        (lambda z: cd.real(z[0]) ** 2 + cd.imag(z[0]) ** 2, "|z[0]|²"),
+    ],
+)
+def test_parts_and_moduli(written: Callable[[Any], Any], shown: str) -> None:
+    """Of what squared moduli make real no Re is left; real and imaginary parts beside each other are one number."""
+    written.__annotations__["z"] = Complex
+    program = cd.program(written)
+    simple = cd.simplify(program)
+    assert str(simple).partition(" ↦ ")[2] == shown
+    z = np.array([0.4 + 0.7j, -0.3 + 0.2j])
+    assert simple(z) == pytest.approx(program(z))
+    assert np.isrealobj(simple(z)) == np.isrealobj(program(z))

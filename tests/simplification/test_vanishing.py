@@ -101,3 +101,18 @@ def test_values_that_lie_deeper_than_the_interpreter_reaches_are_not_known() -> 
     gradient = cd.grad(layers, "x")
     W, x = 0.5 * np.random.default_rng(0).normal(size=(64, 2, 2)), np.array([0.3, -0.2])
     np.testing.assert_allclose(gradient(W, x), cd.grad(cd.simplify(layers, rolled=True), "x")(W, x), atol=1e-12)
+
+
+def test_what_vanishes_through_two_definitions() -> None:
+    """Deviations from a mean sum up to 0, and so does the slope of a correlation by them, a sum of two definitions."""
+
+    @cd.program
+    def correlation(x: cd.Space("n"), y: cd.Space("n")):
+        x, y = x - x.mean(), y - y.mean()
+        return (x @ y) / np.sqrt((x @ x) * (y @ y))
+
+    gradient = cd.grad(correlation, "x")
+    assert "bar" not in str(gradient)
+    arrays = {"x": RANDOM.normal(size=5), "y": RANDOM.normal(size=5)}
+    cd.testing.check_grad(correlation, "x", **arrays)
+    assert gradient(**arrays).sum() == pytest.approx(0, abs=1e-12)

@@ -119,8 +119,10 @@ def hit(graph: Graph, condition: Delta, form: Term, index: LabelledStep) -> Labe
 
 
 def _only_here(var: Var, condition: Delta, others: Sequence[Term]) -> bool:
-    """Whether no other condition asks for an index."""
-    return all(other is condition or var not in other.free for other in others)
+    """Whether no other condition asks for an index, nor the array for itself, as in δ(i, idx[i])."""
+    assert condition.lookup
+    _, value = condition.lookup
+    return var not in value.free and all(other is condition or var not in other.free for other in others)
 
 
 @dataclass(frozen=True)

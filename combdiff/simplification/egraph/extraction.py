@@ -62,6 +62,7 @@ from combdiff.ir import (
     type_of,
     unequal,
     values_of,
+    with_real_moduli,
 )
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.context import NOTHING, Context
@@ -160,16 +161,18 @@ def own_cost(term: Term) -> float:
 def as_real_as(written: Term, found: Term) -> Term:
     """A form of a term with Re where the laws have dropped one: z + z̄ is real, but not by its type.
 
-    Around the whole where that was of real type, and around the arguments of functions of real numbers.
+    Around squared moduli where these are all that is complex, else around the whole where that was of real type; and
+    around the arguments of functions of real numbers.
     """
-    whole = _with_real_arguments(found)
+    whole = with_real_arguments(found)
     lost = dtype_of(whole) is complex and dtype_of(written) is not complex
-    return function("real", whole) if lost else whole
+    return with_real_moduli(whole) or function("real", whole) if lost else whole
 
 
 @remembered
-def _with_real_arguments(term: Term) -> Term:
-    children = tuple(map(_with_real_arguments, term.children))
+def with_real_arguments(term: Term) -> Term:
+    """A term read from its classes with Re around what functions of real numbers are of, where the laws drop it."""
+    children = tuple(map(with_real_arguments, term.children))
     new = term if children == term.children else term.with_children(children)
     row = TABLE.get(new.name) if isinstance(new, Primitive) else None
     if row is None or not row.real_only or all(dtype_of(each) is not complex for each in new.children):

@@ -42,7 +42,7 @@ from combdiff.simplification.egglog_bindings import bindings
 from combdiff.simplification.egraph.budget import Budget, current, stopped
 from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec, function_facts
-from combdiff.simplification.egraph.extraction import Classes, Extractor, ordered, price, read
+from combdiff.simplification.egraph.extraction import Classes, Extractor, ordered, price, read, with_real_arguments
 from combdiff.simplification.egraph.provenance import Found, note
 from combdiff.simplification.egraph.settled import functions_in
 from combdiff.simplification.laws.loading import RuleFile, load
@@ -297,7 +297,7 @@ class Saturation:
         if hidden not in self._extractors:
             self._extractors[hidden] = Extractor(self.classes, self.codec, hidden)
         found = self._extractors[hidden].best.get(self.root_classes[number])
-        return None if found is None else found[1]
+        return None if found is None else with_real_arguments(found[1])
 
     def cheapest(self, number: int, named: Term, found: Term, left_out: frozenset[Var] = frozenset()) -> Term:
         """The cheapest of a root's forms: as read out and with canonical names, as written, their signs turned."""

@@ -62,7 +62,6 @@ def without_short_definitions(body: Term, classes: Callable[[], LetForms]) -> Te
     is_long = len(bindings) > MOST_BINDINGS or length(body) > LONGEST
     if not bindings or is_long or isinstance(result, Tuple):  # several results share what has a name
         return body
-    held = matrices_in(body)
     in_classes = len(bindings) <= MOST_NAMES and length(body) <= LONGEST_IN_CLASSES and _degree(body) <= MOST_FACTORS
     whole = classes() if in_classes else None
     price = _price(body)
@@ -84,7 +83,7 @@ def without_short_definitions(body: Term, classes: Callable[[], LetForms]) -> Te
 
     better(readings(left_out))
     for var, value in reversed(bindings):
-        if var in held or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
+        if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
             continue
         if var not in dict(split(body)[0]) or better((*_without(body, var), *readings(left_out | {var}))):
             left_out |= {var}
