@@ -350,8 +350,8 @@ class TracedValue:
     def __array__(self, *_: object, **__: object) -> NoReturn:
         operation, text = user_asks()
         self._refuse_assignment(operation)
-        name, is_call, _ = text.partition("(")
-        if is_call and name.rpartition(".")[2] in _ARRAY_MAKERS:
+        name, *call = text.split("(", 1)
+        if call and name.rpartition(".")[2] in _ARRAY_MAKERS:
             self._refuse(
                 f"{name} makes an array of numbers, and is given",
                 "write np.stack([a, b]) for a row of numbers or of tensors, np.block([[a, b], [c, d]]) for several "
