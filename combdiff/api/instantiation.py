@@ -47,7 +47,7 @@ def _as_map(var: Var, given: Lambda, names: Names, term: Lambda) -> tuple[Lambda
     given = renamed_sizes(given, declared, term, var.name)
     if declared.linear:
         check_linear(given, var.name)
-    more = [names.fresh(p) for p in given.parameters[count:]]
+    more = [names.parameter(p) for p in given.parameters[count:]]
     body = called(given, [*given.parameters[:count], *more], names)
     return Lambda(given.parameters[:count], body), more
 

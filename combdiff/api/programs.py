@@ -29,6 +29,7 @@ from combdiff.errors import ArgumentError, Location, UnsupportedError
 from combdiff.ir import (
     Function,
     Lambda,
+    Let,
     Names,
     Pullback,
     Space,
@@ -36,6 +37,7 @@ from combdiff.ir import (
     Var,
     Whole,
     canonical_names,
+    inline_all,
     letters_of,
     readable,
     share,
@@ -377,7 +379,7 @@ def finished(
     check([access for access in doubtful if access.is_sized], {}, location, places or {})
     term = Lambda(written.parameters, share(resolved(written.body, Names(written)), names))
     open_: tuple[Access | Lookup, ...] = tuple(access for access in doubtful if not access.is_sized)
-    open_ += lookups(written)
+    open_ += lookups(Lambda(written.parameters, inline_all(written.body)) if isinstance(written.body, Let) else written)
     term = readable(term, letters_of(written))
     return Program(term, name, location, accesses=open_, inner=inner)
 

@@ -13,6 +13,7 @@ Invariant: programs of the same parameters and signature have the same value.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from itertools import permutations
@@ -21,20 +22,32 @@ from combdiff.ir import (
     MINUS_ONE,
     ONE,
     Add,
+    Affine,
     Apply,
+    Coordinate,
     Lambda,
     Mul,
+    Names,
     Number,
     Primitive,
+    Rewriter,
+    Scan,
     Space,
     Sum,
     Term,
+    Tuple,
     Var,
     add,
+    apply,
+    at_histories,
+    axes_of,
     bind_heavy,
     canonical_names,
+    exact,
     lambda_,
+    let,
     mul,
+    opened,
     put_back,
     split,
     squared_modulus,
@@ -48,12 +61,13 @@ from combdiff.simplification import order_key
 
 DIGITS = 16  # of a hash, for a name
 MOST_ORDERED = 4  # axes of a tensor of which every order is tried
+MOST_MULTIPLIED = 8  # factors of a product that is written where it is used
 MOST_ADDED = 32  # members of a sum that is opened where it stands in another
 
 
 def signature(term: Lambda) -> str:
     """What programs of the same parameters have in common where they are the same: the result in names of its parts."""
-    bindings, result = split(bind_heavy(_with_powers(term.body)))
+    bindings, result = split(bind_heavy(_with_powers(_with_states_alone(term.body))))
     names: dict[Var, Term] = {}
     for var, value in bindings:
         names[var] = _named(_normal(put_back(value, names)))
@@ -64,7 +78,7 @@ def _named(value: Term) -> Term:
     """A value, its number before a name that equal ones share; what is short, or to be added, stays as it is."""
     own, body = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
     number, rest = _number_and_rest(body)
-    if isinstance(rest, Apply | Var | Number) or (isinstance(rest, Add) and len(rest.terms) <= MOST_ADDED):
+    if _is_light(rest) or (isinstance(rest, Add) and len(rest.terms) <= MOST_ADDED):
         return value
     own, bare = _in_best_order(own, rest)
     space = type_of(bare)
@@ -75,11 +89,60 @@ def _named(value: Term) -> Term:
     return lambda_(value.parameters, named) if isinstance(value, Lambda) else named
 
 
+def _is_light(term: Term) -> bool:
+    """Whether a term is an element, or a product of few powers of elements."""
+    if isinstance(term, Mul):
+        return len(term.factors) <= MOST_MULTIPLIED and all(map(_is_light, term.factors))
+    if isinstance(term, Primitive) and term.name == "power":
+        return all(map(_is_light, term.arguments))
+    return isinstance(term, Var | Number) or (isinstance(term, Apply) and isinstance(term.function, Var))
+
+
 def _in_best_order(own: tuple[Var, ...], body: Term) -> tuple[tuple[Var, ...], Term]:
     """The axes of a tensor in the order in which it comes first, and the tensor with its axes in that order."""
     orders = permutations(own) if len(own) <= MOST_ORDERED else [own]
     found = [(order, _normal(lambda_(order, body))) for order in orders]
     return min(found, key=lambda each: text(each[1]))
+
+
+def _with_states_alone(term: Term) -> Term:
+    """A body whose scans give states alone: what else a step gives is computed from those of all steps."""
+    if not any(isinstance(node, Scan) for node in subterms(term)):
+        return term
+    writer = _StatesAlone(Names(term))
+    bindings, result = split(term)
+    kept: list[tuple[Var, Term]] = []
+    outputs: dict[Var, Term] = {}
+    for var, value in bindings:
+        new = put_back(writer.run(value), outputs)
+        if isinstance(value, Scan) and isinstance(new, Lambda):
+            outputs[var] = new
+        else:
+            kept.append((var, new))
+    return let(kept, put_back(writer.run(result), outputs))
+
+
+class _StatesAlone(Rewriter):
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.names = names
+
+    def node(self, term: Term) -> Term:
+        new = self.inside(term)
+        if isinstance(new, Apply):
+            return apply(new.function, new.arguments)
+        return _of_states(new, self.names) if isinstance(new, Scan) else new
+
+
+def _of_states(scan: Scan, names: Names) -> Term:
+    step, count = opened(scan, names), len(scan.states)
+    states = Lambda((step.index, *step.states), let(step.bindings, Tuple(step.outputs[:count])))
+    alone = replace(scan, step=states)
+    if scan.component < count:
+        return alone
+    output = let(step.bindings, step.outputs[scan.component])
+    own = names.indices(axes_of(output))
+    return Lambda((step.index, *own), apply(at_histories(output, alone, step, names), own))
 
 
 def _with_powers(term: Term) -> Term:
@@ -96,6 +159,8 @@ def _power(term: Term) -> Term:
     match term:
         case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))) if exponent < 0:
             return mul(*(Primitive("power", (factor, term.arguments[1])) for factor in factors))
+        case Primitive(name="real", arguments=(Sum() as sum_,)) if squared_modulus(Primitive("real", (sum_.body,))):
+            return total(sum_.indices, _power(Primitive("real", (sum_.body,))))
         case Primitive() if (argument := squared_modulus(term)) is not None:
             return Primitive("power", (Primitive("abs", (argument,)), Number(2)))
     return term
@@ -126,6 +191,18 @@ def _normal(term: Term) -> Term:
 
 def _settled(term: Term) -> Term:
     match term:
+        case Number(float() as real, imag):
+            return Number(exact(real), exact(imag))
+        case Coordinate(Affine() as form):
+            members = [mul(Number(factor), Coordinate(var, term.dtype)) for var, factor in form.coefficients]
+            return add(*members, Number(form.offset))
+        case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))):
+            return _settled(mul(*(_settled(Primitive("power", (f, term.arguments[1]))) for f in factors)))
+        case Primitive(
+            name="power",
+            arguments=(Primitive(name="power", arguments=(base, Number(int() as inner, 0))), Number(int() as outer, 0)),
+        ):
+            return Primitive("power", (base, Number(inner * outer)))
         case Sum():
             number, rest = _number_and_rest(term.body)
             return mul(number, total(term.indices, rest))
@@ -135,8 +212,10 @@ def _settled(term: Term) -> Term:
                 return mul(MINUS_ONE if exponent % 2 else ONE, Primitive("power", (rest, term.arguments[1])))
         case Mul():
             parts = [_number_and_rest(factor) for factor in term.factors]
-            rests = sorted((rest for _, rest in parts if rest is not ONE), key=order_key)
-            return mul(*(number for number, _ in parts), *rests)
+            found = mul(*(rest for _, rest in parts if rest is not ONE))
+            found = _powers(found) if isinstance(found, Mul) else found
+            rests = sorted(found.factors if isinstance(found, Mul) else (found,), key=order_key)
+            return mul(*(factor for factor, _ in parts), *rests)
         case Add():
             return _sum(term)
     return term

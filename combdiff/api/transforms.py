@@ -178,7 +178,7 @@ def _pushed(
     f: Program, wrt: Wrt, points: tuple[Var, ...], simplified: bool, rules: tuple[str, ...], of_gradient: bool = False
 ) -> Program:
     names = Names(f.term)
-    tangents = {p: names.fresh(Var(f"{p.name}_dot", p.type)) for p in points}
+    tangents = {p: names.parameter(Var(f"{p.name}_dot", p.type)) for p in points}
     forward, result = push(f.term.body, tangents, names)
     if of_gradient:
         result = _result(onto_spaces(points, items(result), names, forward), wrt)

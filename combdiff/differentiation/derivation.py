@@ -66,7 +66,7 @@ def pulled_back(origin: Lambda, points: tuple[Var, ...], tupled: bool) -> tuple[
     bindings, value = split(origin.body)
     names = Names(origin)
     cotangents = [
-        names.fresh(Var("k" if not isinstance(value, Tuple) else f"k{n}", cotangent_space(space_of(item))))
+        names.parameter(Var("k" if not isinstance(value, Tuple) else f"k{n}", cotangent_space(space_of(item))))
         for n, item in enumerate(items(value), start=1)
     ]
     cotangent = Tuple(tuple(cotangents)) if isinstance(value, Tuple) else cotangents[0]

@@ -320,8 +320,8 @@ class _LetBinder:
         self.variables.add(whole)
         before, self.bound = self.bound, {}
         for old, var in before.items():
-            if var is read.function or var is other:
-                self.bound.setdefault(given, whole)
+            if var in (read.function, other, whole):
+                self.bound.setdefault(given, whole)  # before whatever reads it
             if var is whole:
                 continue
             if var is read.function:

@@ -71,6 +71,14 @@ class Names:
         self._taken.add(name)
         return Var(name, var.type)
 
+    def parameter(self, var: Var) -> Var:
+        """A variable of var's type for a parameter, whose name people write: k, k2, k3, …"""
+        name, count = var.name, 2
+        while name in self._taken:
+            name, count = f"{var.name}{count}", count + 1
+        self._taken.add(name)
+        return Var(name, var.type)
+
     def indices(self, domains: Iterable[Domain], letters: str = "defgh") -> tuple[Var, ...]:
         """New index variables over the domains, named from the letters in turn."""
         return tuple(self.fresh(Var(letters[n % len(letters)], domain)) for n, domain in enumerate(domains))

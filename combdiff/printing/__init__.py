@@ -46,6 +46,7 @@ from combdiff.printing.documents import (
     Superscript,
 )
 from combdiff.printing.folds import FOLDS
+from combdiff.printing.naming import size_names
 from combdiff.printing.notation import sheet
 from combdiff.printing.plain import SHOWN_AS, matrix_text, shown, text
 from combdiff.printing.tex import latex, matrix_latex
@@ -89,5 +90,6 @@ __all__ = [
     "matrix_text",
     "sheet",
     "shown",
+    "size_names",
     "text",
 ]

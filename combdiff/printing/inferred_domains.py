@@ -105,6 +105,19 @@ class InferredDomains:
                 return Uses(pairs=frozenset({(one, two)}))
         return Uses()
 
+    def untold(self, states: Sequence[tuple[Var, Term, Sequence[tuple[Axis, Var]]]]) -> frozenset[Axis]:
+        """The axes of states that neither their boundary values nor their steps tell, nor how they are read."""
+        untold = {axis for _, _, axes in states for axis, _ in axes} - self._read
+        while True:
+            told = set()
+            for _, body, axes in states:
+                uses = self.uses(body)
+                known = uses.given | {v for v, axis in uses.axes if axis not in untold}
+                told |= {axis for axis, v in axes if v in known}
+            if untold.isdisjoint(told):
+                return frozenset(untold)
+            untold -= told
+
     def unknown(
         self, variables: Sequence[Var], body: Term, visible: Iterable[Var] = (), definition: Var | None = None
     ) -> list[Var]:

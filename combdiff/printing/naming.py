@@ -59,6 +59,12 @@ def _choose(var: Var, taken: set[str], inside: frozenset[str], reserved: frozens
     return next(name for name in _candidates(var, base) if name not in taken and name not in inside | reserved)
 
 
+def size_names(size: str) -> Iterator[str]:
+    """The names that a size may be shown with, the first that is free: its own, if nothing else has that."""
+    yield size
+    yield from _candidates(Var(size, Whole()), size)
+
+
 def _is_index(var: Var) -> bool:
     return is_domain(var.type) and not isinstance(var.type, Whole)
 

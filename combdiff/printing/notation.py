@@ -95,7 +95,7 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     expressions = [*(value for _, value in parts.definitions), parts.result]
     bound = [*(var for group in parts.groups for var in group), *(var for var, _ in parts.definitions)]
     nodes = list(postorder(*expressions))
-    layout = Layout(nodes, [var for var, _ in parts.definitions])
+    layout = Layout(nodes, parts.definitions)
     imaginary = any(isinstance(node, Number) and node.imag for node in nodes)
     free = frozenset().union(*(e.free for e in expressions)) - frozenset(bound)
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
@@ -114,9 +114,11 @@ def unit_of(scope: Scope) -> str:
 class Layout:
     """Terms to documents; knows which names are bound below every binder of the program."""
 
-    def __init__(self, nodes: Sequence[Term], definitions: Iterable[Var]) -> None:
+    def __init__(self, nodes: Sequence[Term], definitions: Sequence[tuple[Var, Term]]) -> None:
         self._inside: dict[Term, frozenset[str]] = {}
-        self._domains = InferredDomains(nodes, definitions)
+        self._domains = InferredDomains(nodes, [var for var, _ in definitions])
+        states = [(var, value) for var, value in definitions if isinstance(value, AtStep)]
+        self._untold = self._domains.untold([(var, value.body, _own_axes(var, value)) for var, value in states])
         for node in nodes:  # children first
             self._names_inside(node)
 
@@ -158,7 +160,7 @@ class Layout:
         name = Name(scope[var])
         if isinstance(value, AtStep):
             inner = self._enter(scope, value.indices, value.body)
-            left = Subscripted(name, self._places(value, inner), False) if value.place else name
+            left = Subscripted(name, self._places(var, value, inner), False) if value.place else name
             return left, self.doc(value.body, inner)
         if not isinstance(value, Lambda):
             return name, self.doc(value, scope)
@@ -167,10 +169,12 @@ class Layout:
         left = Subscripted(name, names, _is_round(None, value.parameters))
         return left, self.doc(value.body, inner)
 
-    def _places(self, value: AtStep, scope: Scope) -> tuple[Doc, ...]:
+    def _places(self, var: Var, value: AtStep, scope: Scope) -> tuple[Doc, ...]:
         """The indices of a recurrence, those with their domains that nothing else tells: `t<5 + 1`."""
-        given = self._domains.uses(value.body).given
-        unknown = [v for v in value.indices if v not in given] if value.open else []
+        uses = self._domains.uses(value.body)
+        steps = value.indices[: len(value.indices) - value.own]
+        unknown = [v for v in steps if v not in uses.given] if value.open else []
+        unknown += [v for axis, v in _own_axes(var, value) if axis in self._untold or v in uses.other]
         ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]
         found = []
         for doc in self._indices(value.place, scope):
@@ -363,15 +367,20 @@ class Layout:
         return derivative if term.cotangent is ONE else Subscripted(Transposed(derivative), cotangent, True)
 
     def _implicit(self, term: Implicit, scope: Scope) -> Doc:
-        """`root(x ↦ …)`, `argmin(x ↦ …)`, `solve(k ↦ …, b)`: where a search starts is not shown."""
-        arguments = [term.map, term.given] if term.kind == "solve" else [term.map]
-        return FunctionCall(term.kind, self._arguments(arguments, scope))
+        """`root(x ↦ …, a)` and `argmin(x ↦ …, a)`, searched from a; `solve(k ↦ …, b)`."""
+        return FunctionCall(term.kind, self._arguments([term.map, term.given], scope))
 
     def _scan(self, term: Scan, scope: Scope) -> Doc:
         """`last(scan((t, x) ↦ …, a))` of a scan inside an expression; those that are bound are recurrences."""
         name = "scan_back" if term.reverse else "scan"
         whole = FunctionCall(name, tuple(self.doc(child, scope) for child in term.children))
         return FunctionCall(term.kind, (whole, Literal(term.component)))
+
+
+def _own_axes(var: Var, value: AtStep) -> list[tuple[tuple[Var, int], Var]]:
+    """The axes of a state behind that of its steps, and the indices that stand there."""
+    first = len(value.place) - value.own
+    return [((var, n), v) for n, v in enumerate(value.place[first:], start=first) if isinstance(v, Var)]
 
 
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:

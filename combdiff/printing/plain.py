@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from math import pi
+from math import isfinite, pi
 
 from combdiff.ir import Scalar, Term
 from combdiff.printing.documents import (
@@ -109,6 +109,10 @@ class _PlainText(Renderer):
         match doc:
             case Arrow():
                 yield from self._lines(doc.body, margin, f"{before}{self.parameters(doc.parameters)} ↦ ", after)
+            case ResultRow((one,)):
+                yield from self._between(
+                    f"{margin}{before}(", self._lines(one, margin + "  ", after=","), f"{margin}){after}"
+                )
             case ResultRow():
                 yield from self._row(doc.items, margin, before, after)
             case FunctionCall() if not (shown := self.function(doc)).startswith("|"):
@@ -202,7 +206,8 @@ class _PlainText(Renderer):
     def imaginary(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
             return f"{self.imaginary(value.numerator)}/{value.denominator}"
-        return self.unit if value == 1 else f"{self.real(value)}{self.unit}"
+        space = " " * (not isfinite(value))  # inf i
+        return self.unit if value == 1 else f"{self.real(value)}{space}{self.unit}"
 
     def scaled(self, doc: Scaled) -> str:
         name = self.render(doc.name)

@@ -44,12 +44,14 @@ Definitions = list[tuple[Var, Term]]
 class AtStep(Term):
     """What a tensor is at some of its indices, `x[t+1,…] = body` for all t; it occurs in prints alone.
 
-    `open` says that nothing else tells how many steps there are.
+    The last `own` indices are those of a value, the one before is the step's. `open` says that nothing else tells how
+    many steps there are.
     """
 
     indices: tuple[Var, ...]
     place: tuple[Term, ...]
     body: Term
+    own: int
     open: bool = False
 
     @property
@@ -185,4 +187,4 @@ class _RecurrenceWriter:
 
     def _at(self, indices: tuple[Var, ...], first: tuple[Term, ...], value: Term) -> AtStep:
         own = self.names.indices(self._space(value).axes, letters="ijklmn")
-        return AtStep((*indices, *own), (*first, *own), apply(value, own))
+        return AtStep((*indices, *own), (*first, *own), apply(value, own), len(own))

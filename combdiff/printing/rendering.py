@@ -116,7 +116,7 @@ class Renderer(ABC):
             case Arrow():
                 return self.arrow(doc)
             case ResultRow():
-                return self.enclosed(", ".join(map(self.render, doc.items)))
+                return self.enclosed(", ".join(map(self.render, doc.items)) + "," * (len(doc.items) == 1))
         raise TypeError(f"not a document: {doc!r}")
 
     def level(self, doc: Doc) -> Level:

@@ -114,7 +114,7 @@ class _Latex(Renderer):
         if not isinstance(doc, ResultRow) or not doc.items:
             return [self.render(doc)]
         shown = [self.render(item) for item in doc.items]
-        return ["(" + ", \\\\\n& \\quad ".join(shown) + ")"]
+        return ["(" + ", \\\\\n& \\quad ".join(shown) + "," * (len(shown) == 1) + ")"]
 
     def enclosed(self, inner: str) -> str:
         return rf"\left({inner}\right)" if TALL.search(inner) else f"({inner})"

@@ -363,7 +363,8 @@ class _FormulaBuilder:
         if isinstance(left, Arrow):
             return self._headed(left.parameters, left.body, right)
         if isinstance(left, Subscripted) and any(isinstance(a, Comparison | Modulo) for a in left.arguments):
-            left = self._at(left, Subscripted(left.map, self._parameters(left.arguments), left.round))
+            ranged = (self._ranging(a) if isinstance(a, Comparison | Modulo) else a for a in left.arguments)
+            left = self._at(left, Subscripted(left.map, tuple(ranged), left.round))
         return Comparison((left, right), ("=",))
 
     def _headed(self, parameters: Any, left: Doc, right: Doc) -> Doc:

@@ -65,8 +65,8 @@ from combdiff.ir import (
     negate,
     power,
     power_of,
-    put_back,
     relation,
+    size_parts,
     size_sum,
     substitute,
     total,
@@ -103,17 +103,20 @@ from combdiff.printing import (
     Starred,
     Subscripted,
     Superscript,
+    size_names,
 )
 from combdiff.records import dataclass
 from combdiff.text.formulas import Formula, formula
 from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
 from combdiff.text.places import TextError
+from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined, used
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 DELTAS = ("δ", "delta")
 FOLDED = {shown: name for name, shown in FOLDS.items()}
 OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in matrix notation alone
-CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", "solve", "root", "argmin"}  # with round brackets
+SOLUTIONS = {"solve": "a right side", "root": "the start of its search", "argmin": "the start of its search"}
+CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", *SOLUTIONS}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 _ELEMENT = re.compile(r"[\w)\]'ᵀ†]\[")  # index notation reads elements; in matrix notation brackets hold comparisons
 SIZES = "nmkpqrs"
@@ -309,6 +312,18 @@ class Denotation:
 
 
 Element = Callable[[tuple[Term, ...]], Term]
+
+
+@dataclass(frozen=True)
+class DefinedTensor:
+    """A definition, or the boundary value or step of a state of an iteration, which may be its last one."""
+
+    symbol: NamedTensor
+    value: Denotation
+    iteration: Recurrence | None = None
+    is_last: bool = False
+
+
 Symbol = BoundIndex | NamedTensor | Map | Whole
 Scope = Mapping[str, Symbol]
 Linear = tuple[dict[BoundIndex | str, int | Fraction], int | Fraction]  # indices and sizes with coefficients, an offset
@@ -325,6 +340,11 @@ class _PrintReader:
     guesses: list[tuple[Cell, Cell]] = field(default_factory=list)
     limits: list[tuple[Cell, list[Linear], list[Linear], list[Cell]]] = field(default_factory=list)
     """Of an index that a Σ limits its least and greatest values, and what it runs over if it is never negative."""
+    shown_sizes: dict[str, str] = field(default_factory=dict)  # of those that parameters have the names of
+    iterations: list[Recurrence] = field(default_factory=list)
+    states: dict[str, NamedTensor] = field(default_factory=dict)
+    ends: list[tuple[Cell, Size]] = field(default_factory=list)
+    """Of the steps of a state the numbers at which it is read: the largest may be that of all steps."""
 
     # --- the whole program -----------------------------------------------------------------------------------------
 
@@ -343,25 +363,128 @@ class _PrintReader:
         if not groups:
             for name in self.spaces:
                 scope[name] = self.parameter(name)
+        self._name_hidden_sizes(sizes, scope)
         self.inner = tuple(doc.name for group in groups[1:] for doc in group if isinstance(doc, Name))
-        definitions = []
-        for left, right in sheet.definitions:
-            definitions.append(self.definition(left, right, scope))
+        definitions = self._definitions(scope)
         values = [self.value(item, scope) for item in result.items] if isinstance(result, ResultRow) else None
         one = None if values is not None else self.value(result, scope)
         self.settle()
         variables = tuple(self.variable(name, symbol) for name, symbol in self.parameters.items())
-        bindings: list[tuple[Var, Term]] = []
-        integers: dict[Var, Term] = {}  # an index is computed where it is used
-        for symbol, denotation in definitions:
-            value = put_back(self.term(denotation), integers)
-            var = self.bound(symbol, value)
-            if isinstance(var.type, Space) and var.type.dtype is int:
-                integers[var] = value
+        while True:
+            bound = self._bound(definitions)
+            widened = [iteration.widened() for iteration in self.iterations]
+            if not any(widened):
+                break
+        body = bound.put(self.term(one) if one else Tuple(tuple(self.items(result, values))))
+        return Printed(Lambda(variables, let(used(bound.bindings, body), body)), self.inner)
+
+    def _name_hidden_sizes(self, sizes: set[str], scope: dict[str, Symbol]) -> None:
+        """Know sizes that are called like parameters by the names that they are shown with."""
+        hidden = sizes & self.parameters.keys()
+        taken = {*self.parameters, *sizes, *(defined(left) for left, _ in self.source.sheet.definitions)}
+        for size in sorted(hidden):
+            name = next(each for each in size_names(size) if each not in taken)
+            taken.add(name)
+            self.shown_sizes[name], scope[name] = size, Whole()
+
+    def _definitions(self, scope: dict[str, Symbol]) -> list[DefinedTensor]:
+        """All definitions as what they denote; the names that they define enter the scope."""
+        definitions = self.source.sheet.definitions
+        try:
+            self.iterations = [
+                Recurrence(block)
+                for block in blocks(definitions, {name for name, known in scope.items() if isinstance(known, Whole)})
+            ]
+        except MisreadError as problem:
+            raise self._misread(problem) from None
+        states = {name: iteration for iteration in self.iterations for name in iteration.block.names}
+        found = []
+        for n, (left, right) in enumerate(definitions):
+            iteration = states.get(defined(left))
+            if iteration is None:
+                symbol, value = self.definition(left, right, scope)
             else:
-                bindings.append((var, value))
-        body = put_back(self.term(one) if one else Tuple(tuple(self.items(result, values))), integers)
-        return Printed(Lambda(variables, let(bindings, body)), self.inner)
+                symbol, value = self._of_state(left, right, iteration, scope)
+            ends = iteration is not None and n == iteration.block.last
+            found.append(DefinedTensor(symbol, value, iteration, is_last=ends))
+        return found
+
+    def _misread(self, problem: MisreadError) -> TextError:
+        lefts = [left for left, _ in self.source.sheet.definitions if defined(left) == problem.name]
+        return self.source.error(
+            str(problem), lefts[-1], "write x[0,i] = … and x[t + 1,i] = …, or x[T,i] = … and x[t,i] = … from the end"
+        )
+
+    def _of_state(
+        self, left: Doc, right: Doc, iteration: Recurrence, scope: dict[str, Symbol]
+    ) -> tuple[NamedTensor, Denotation]:
+        """The boundary value or the step of a state: `x[0,i] = …`, `x[t + 1,i] = …`, `x[T,i] = …`, `x[t,i] = …`."""
+        name, depth = defined(left), iteration.block.depth
+        arguments = left.arguments if isinstance(left, Subscripted) else ()
+        if len(arguments) <= depth:
+            raise self._misread(MisreadError(name, f"{name} has two definitions that are not of one recurrence"))
+        place, known = arguments[depth], scope.get(name) if name in self.states else None
+        if known is None:
+            around, own = arguments[:depth], arguments[depth + 1 :]
+            value = self.value(Arrow((*around, *own), right) if around or own else right, scope)
+            cell = self._boundary(place, iteration, scope)
+            symbol = NamedTensor(name, (*value.cells[:depth], cell, *value.cells[depth:]), float)
+            self.states[name] = scope[name] = symbol
+            self.taken.add(name)
+            return symbol, value
+        assert isinstance(known, NamedTensor)
+        index = place if iteration.reverse else self._step_index(place, name)
+        value = self.value(Arrow((*arguments[:depth], index, *arguments[depth + 1 :]), right), scope)
+        if len(value.cells) != len(known.cells or ()):
+            raise self._misread(MisreadError(name, f"{name} has {len(known.cells or ())} indices, and then others"))
+        for one, other in zip(value.cells, known.cells or (), strict=True):
+            self.join(one, other, left)
+        return known, value
+
+    def _boundary(self, place: Doc, iteration: Recurrence, scope: Scope) -> Cell:
+        """The cell of the numbers of the steps, from where the boundary value of a state stands."""
+        size = self._range_size(place, scope)
+        if size is None or (isinstance(size, int) and size < 0):
+            raise self.source.error("a boundary value stands at 0 or at the number of steps", place)
+        iteration.reverse = size != 0
+        others = [self.states[name] for name in iteration.block.names if name in self.states]
+        cell = (others[0].cells or ())[iteration.block.depth] if others else Cell()
+        if iteration.reverse:
+            self.join(cell, Cell(Range(size)), place)
+        return cell
+
+    def _step_index(self, place: Doc, name: str) -> Doc:
+        """The index t of a place `t + 1`; with its range in `t<n + 1`."""
+        match place:
+            case Signed(((False, Name() as index), (False, Literal(1, 0)))):
+                return index
+            case Ranging(Name() as index, "<", Signed((*sizes, (False, Literal(1, 0))))):
+                size = Signed(tuple(sizes)) if len(sizes) > 1 else sizes[0][1]
+                return Ranging(index, "<", size)
+        raise self._misread(MisreadError(name, f"a step gives what {name} is at the step after, t + 1"))
+
+    def _bound(self, definitions: Sequence[DefinedTensor]) -> BoundTensors:
+        """The definitions as terms, recurrences as scans."""
+        bound = BoundTensors()
+        for each in definitions:
+            value = bound.put(self.term(each.value))
+            if each.iteration is None:
+                var = self.bound(each.symbol, value)
+                if isinstance(var.type, Space) and var.type.dtype is int:
+                    bound.inlined[var] = value  # an index is computed where it is used
+                elif bound.opened:
+                    bound.inside[var] = value
+                else:
+                    bound.bindings.append((var, value))
+            else:
+                each.symbol.dtype = each.iteration.dtypes.get(each.symbol.name, float)
+                each.symbol.var = None
+                var = self.tensor_var(each.symbol)
+                try:
+                    bound.take(each.iteration, var, value, self.fresh, ends=each.is_last)
+                except MisreadError as problem:
+                    raise self._misread(problem) from None
+        return bound
 
     def items(self, row: Doc, values: Sequence[Denotation] | None) -> Iterable[Term]:
         """Several results, each of which may be several again."""
@@ -429,7 +552,9 @@ class _PrintReader:
             raise self.source.error("a definition has a name on its left", left, "write t = … or t[i,j] = …")
         if place := next((a for a in arguments if not isinstance(a, Name | Ranging)), None):
             raise self.source.error(
-                "a recurrence is not read", place, "write the program in Python with cd.scan, or t[i] = … for all i"
+                f"a recurrence gives {name} a boundary value and a step",
+                place,
+                f"write {name}[0] = … and {name}[t + 1] = …, or t[i] = … for all i",
             )
         value = self.value(Arrow(arguments, right) if arguments else right, scope)
         self.taken.add(name)
@@ -458,11 +583,24 @@ class _PrintReader:
             found = next((domain for one in lower for other in upper if (domain := _between(one, other))), None)
             if cell.domain is None and found is not None:
                 cell.join(Cell(found))
+        self._settle_steps()
         names = iter([*(s for s in SIZES if s not in self.taken), *(f"n{k}" for k in range(2, 1000))])
         for symbol in self.parameters.values():
             for cell in (symbol.cells or ()) if isinstance(symbol, NamedTensor) else ():
                 if cell.domain is None:
                     cell.join(Cell(Range(next(names))))
+
+    def _settle_steps(self) -> None:
+        """Give states whose number of steps nothing else tells the one at which they, or all others, are read."""
+        for cell, size in sorted(self.ends, key=lambda end: (0, 0) if isinstance(end[1], str) else (1, -end[1])):
+            if cell.domain is None and size != 0:
+                cell.join(Cell(Range(size)))
+        steps = [(self.states[name].cells or ())[i.block.depth] for i in self.iterations for name in i.block.names]
+        domains = {cell.domain for cell in steps} - {None}
+        for cell in steps:
+            if cell.domain is None and len(domains) == 1:
+                cell.join(Cell(*domains))
+            self.domain(cell, None, "the steps of a recurrence")
 
     # --- values ----------------------------------------------------------------------------------------------------
 
@@ -597,7 +735,8 @@ class _PrintReader:
             case BoundIndex():
                 return _number(lambda: _coordinate(_var(symbol)))
             case Whole():
-                return _number(lambda: Coordinate(Var(doc.name, Whole()), int))
+                size = self.shown_sizes.get(doc.name, doc.name)
+                return _number(lambda: Coordinate(Var(size, Whole()), int))
             case NamedTensor():
                 return self.tensor(symbol, 0)
             case Map():
@@ -839,6 +978,7 @@ class _PrintReader:
                 f"a tensor of order {len(tensor.cells)} is read with {len(doc.arguments)} indices", doc
             )
         forms = [self.form(argument, scope) for argument in doc.arguments]
+        self._read_at_end(doc, tensor, forms, scope)
         values: dict[int, Denotation] = {}
         for n, (argument, cell, form) in enumerate(zip(doc.arguments, tensor.cells, forms, strict=True)):
             bare = _bare(form)
@@ -860,6 +1000,22 @@ class _PrintReader:
 
         return _number(element)
 
+    def _read_at_end(self, doc: Subscripted, tensor: Denotation, forms: list[Linear | None], scope: Scope) -> None:
+        """Where a state is read at a number of steps: it may be that of all steps, whose name may be new."""
+        state = self.states.get(doc.map.name) if isinstance(doc.map, Name) else None
+        if state is None or state.cells is not tensor.cells:
+            return
+        depth = next(i.block.depth for i in self.iterations if state.name in i.block.names)
+        size = self._range_size(doc.arguments[depth], scope)
+        if (form := forms[depth]) is not None and form[1] == 1 and (index := _bare((form[0], 0))) is not None:
+            self.guesses.append((index.cell, tensor.cells[depth]))  # x[t + 1]
+        if size is not None:
+            self.ends.append((tensor.cells[depth], size))
+            names, offset = size_parts(size)
+            coefficients: dict[BoundIndex | str, int | Fraction] = {}
+            coefficients.update(names)
+            forms[depth] = (coefficients, offset)
+
     def _delta(self, doc: Subscripted, scope: Scope) -> Denotation:
         if len(doc.arguments) != 2:
             raise self.source.error("δ takes two indices", doc)
@@ -875,10 +1031,8 @@ class _PrintReader:
 
     def _function(self, doc: Doc, name: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
         """A primitive, element by element; a matrix function; the solution of an equation."""
-        if name == "solve" and len(arguments) == 2:
-            return self._solve(doc, arguments, scope)
-        if name in ("root", "argmin"):
-            raise self.source.error(f"a print does not tell where the search of {name} starts", doc)
+        if name in SOLUTIONS:
+            return self._solve(doc, name, arguments, scope)
         if name == "vector" and arguments == (Literal(Fraction(1)),):
             return Denotation((Cell(),), lambda _: ONE)
         if name in MATRIX_TABLE and len(arguments) == 1:
@@ -913,23 +1067,29 @@ class _PrintReader:
         cells = (*matrix.cells[:-2], *row.of_result(matrix.cells[-2:]))
         return _tensor(cells, lambda: Primitive(name, (self.term(matrix),)))
 
-    def _solve(self, doc: Doc, arguments: Sequence[Doc], scope: Scope) -> Denotation:
-        given = self.value(arguments[1], scope)
-        map_ = arguments[0]
+    def _solve(self, doc: Doc, kind: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
+        """`solve(k ↦ …, b)`, `root(x ↦ …, a)`, `argmin(x ↦ …, a)`: the unknown has the axes of what is given."""
+        map_ = arguments[0] if len(arguments) == 2 else None
         if not (isinstance(map_, Arrow) and len(map_.parameters) == 1 and isinstance(map_.parameters[0], Name)):
-            raise self.source.error("solve takes a map and a right side", doc, "write solve(k ↦ …, b)")
+            raise self.source.error(
+                f"{kind} takes a map and {SOLUTIONS[kind]}", doc, f"write {kind}(x ↦ …, a) with {SOLUTIONS[kind]} a"
+            )
+        given = self.value(arguments[1], scope)
         name = map_.parameters[0].name
         unknown = NamedTensor(name, given.cells, float)
         image = self.value(map_.body, {**scope, name: unknown})
-        for one, other in zip(image.cells, given.cells, strict=True):
+        if len(image.cells) != (0 if kind == "argmin" else len(given.cells)):
+            raise self.source.error(f"the map of {kind} gives a tensor of order {len(image.cells)}", map_)
+        for one, other in zip(image.cells, given.cells, strict=False):
             self.join(one, other, doc)
 
         def solution() -> Term:
-            right = self.term(given)
-            space = type_of(right)
+            start = self.term(given)
+            space = type_of(start)
             assert isinstance(space, Space)
-            unknown.var = self.fresh(Var(name, Space(*space.axes, dtype=space.dtype)))
-            return Implicit("solve", Lambda((unknown.var,), self.term(image)), right)
+            dtype = complex if space.dtype is complex else float
+            unknown.var = self.fresh(Var(name, Space(*space.axes, dtype=dtype)))
+            return Implicit(kind, Lambda((unknown.var,), self.term(image)), start)
 
         return _tensor(given.cells, solution)
 
@@ -1093,7 +1253,11 @@ class _PrintReader:
 
         def whole() -> Term:
             entered = self.enter(indices)
-            return lambda_(entered, self.term(body))
+            inner = self.term(body)
+            if not body.cells or isinstance(inner, Lambda | Tuple):
+                return lambda_(entered, inner)
+            own = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
+            return lambda_((*entered, *own), apply(inner, own))  # a map's value for each index
 
         return _tensor((*(index.cell for index in indices), *body.cells), whole)
 
@@ -1112,7 +1276,7 @@ class _PrintReader:
                 symbol = scope.get(doc.name)
                 if isinstance(symbol, BoundIndex):
                     return {symbol: 1}, 0
-                return ({doc.name: 1}, 0) if isinstance(symbol, Whole) else None
+                return ({self.shown_sizes.get(doc.name, doc.name): 1}, 0) if isinstance(symbol, Whole) else None
             case Literal(int() | Fraction() as value, 0):
                 return {}, value
             case Signed():

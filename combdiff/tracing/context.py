@@ -85,7 +85,7 @@ class Trace:
             if known is array:
                 return variable
         space = Space(*array.shape, dtype=_element_type(array))
-        variable = self.names.fresh(Var(name_of_value(array) or "c", space))
+        variable = self.names.parameter(Var(name_of_value(array) or "c", space))
         self.constants[variable] = array
         return variable
 

@@ -1,0 +1,267 @@
+"""Recurrences read back: what a state is at first and after a step, as results of one scan.
+
+    x[0,i] = a[i]    x[t + 1,i] = u[t,i] + Σ_j A[i,j] x[t,j]    and then  x[T,i]
+    is read as       Scan((t, x) ↦ (i ↦ u[t,i] + Σ_j A[i,j] x[j]), (a,), "last", 0)[i]
+
+A state has two definitions. Those whose boundaries stand together and whose steps follow in the same order are the
+states of one iteration; one inside of it has its own states between them, with the step around as an index. Until the
+last step is known a state is a tensor that no one gives, x[t,i]; then each of its elements becomes what the scan gives.
+
+Invariant: a step reads its states as the step before left them, and nothing reads a state before it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from combdiff.ir import (
+    AFTER,
+    BEFORE,
+    LAST,
+    Affine,
+    Apply,
+    Lambda,
+    Range,
+    Rewriter,
+    Scan,
+    Size,
+    Space,
+    Symmetric,
+    Term,
+    Tuple,
+    Var,
+    Whole,
+    affine,
+    apply,
+    dtype_of,
+    lambda_,
+    put_back,
+    size_form,
+    size_sum,
+    substitute,
+)
+from combdiff.printing import Doc, Name, Ranging, Subscripted
+from combdiff.records import dataclass
+
+Definition = tuple[Doc, Doc]
+
+
+class MisreadError(Exception):
+    """What a recurrence does not allow, at the definition of that name."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+@dataclass(frozen=True)
+class StateBlock:
+    """The states of an iteration and its last definition; `depth` is how many indices of steps are around it."""
+
+    names: tuple[str, ...]
+    depth: int
+    last: int
+
+
+def defined(left: Doc) -> str:
+    """The name on the left of a definition, "" where there is none."""
+    name = left.map if isinstance(left, Subscripted) else left
+    return name.name if isinstance(name, Name) else ""
+
+
+def blocks(definitions: Sequence[Definition], sizes: Container[str]) -> list[StateBlock]:
+    """The iterations in a list of definitions, those around others first; `sizes` are the names of sizes."""
+    places: dict[str, list[int]] = {}
+    for n, (left, _) in enumerate(definitions):
+        places.setdefault(defined(left), []).append(n)
+    if name := next((name for name, at in places.items() if name and len(at) > 2), None):
+        raise MisreadError(name, f"{name} has {len(places[name])} definitions; a recurrence has two")
+    pairs = {name: (at[0], at[1]) for name, at in places.items() if name and len(at) == 2}
+    found = []
+    while pairs:
+        start, step = next(iter(pairs.values()))
+        own = {name: at for name, at in pairs.items() if start <= at[0] < step <= at[1]}
+        place = _place(definitions[start][0], definitions[step][0], sizes)
+        found.append(StateBlock(tuple(own), place, max(at[1] for at in own.values())))
+        pairs = {name: at for name, at in pairs.items() if name not in own}
+    return found
+
+
+def _place(start: Doc, step: Doc, sizes: Container[str]) -> int:
+    """Which index of a state counts the steps: the one that is no index where its boundary value is given."""
+    at = start.arguments if isinstance(start, Subscripted) else ()
+    then = step.arguments if isinstance(step, Subscripted) else ()
+    forms = [n for n, each in enumerate(at) if not isinstance(each, Name | Ranging)]
+    forms += [n for n, each in enumerate(then) if not isinstance(each, Name | Ranging)]
+    forms += [n for n, each in enumerate(at) if isinstance(each, Name) and each.name in sizes]
+    return next(iter(forms), 0)
+
+
+@dataclass(eq=False)
+class Recurrence:
+    """The states of a block as they become known: each a tensor that no one gives, its boundary value and its step."""
+
+    block: StateBlock
+    reverse: bool = False
+    dtypes: dict[str, type] = field(default_factory=dict)
+    tensors: dict[str, Var] = field(default_factory=dict)
+    values: dict[str, list[Term]] = field(default_factory=dict)
+    scan: Scan | None = None
+    around: tuple[Var, ...] = ()
+
+    def close(self, fresh: Callable[[Var], Var]) -> None:
+        """Make the scan. Raises MisreadError where a step reads its states elsewhere than at the step before."""
+        depth, tensors = self.block.depth, tuple(self.tensors[name] for name in self.block.names)
+        spaces = [_space(tensor) for tensor in tensors]
+        axes = spaces[0].axes[: depth + 1]
+        *around, index = (fresh(Var("t", axis)) for axis in axes)
+        self.around = tuple(around)
+        own = [Space(*space.axes[depth + 1 :], dtype=space.dtype) for space in spaces]
+        states = tuple(fresh(Var(v.name, space)) for v, space in zip(tensors, own, strict=True))
+        before = affine([(index, 1)], 1 if self.reverse else 0)
+        inside = _StateReader(dict(zip(tensors, states, strict=True)), (*self.around, before))
+        outputs, starts = [], []
+        for name, space in zip(self.block.names, own, strict=True):
+            indices = tuple(fresh(Var("i", axis)) for axis in space.axes)
+            start, output = self.values[name]
+            outputs.append(inside.run(lambda_(indices, apply(output, (*self.around, index, *indices)))))
+            starts.append(lambda_(indices, apply(start, (*self.around, *indices))))
+        step = Lambda((index, *states), Tuple(tuple(outputs)))
+        self.scan = Scan(step, tuple(starts), LAST, 0, self.reverse)
+
+    def widened(self) -> bool:
+        """Whether a boundary value or a step is complex where its state was not; then that is complex now."""
+        before = dict(self.dtypes)
+        for name, values in self.values.items():
+            if any(_dtype(value) is complex for value in values):
+                self.dtypes[name] = complex
+        return before != self.dtypes
+
+    def element(self, name: str, arguments: tuple[Term, ...]) -> Term:
+        """What a state is at a step: a result of the scan."""
+        assert self.scan is not None
+        depth, component = self.block.depth, self.block.names.index(name)
+        first, place, rest = arguments[:depth], arguments[depth], arguments[depth + 1 :]
+        early, late = (AFTER, BEFORE) if self.reverse else (BEFORE, AFTER)
+        size = size_form(self.scan.steps.size)
+        end = affine([]) if self.reverse else affine([(size, 1)])
+        if place == end:
+            kind, at = LAST, rest
+        elif is_late(place, self.scan.steps.size):
+            kind, at = late, (affine([(place, 1)], -1), *rest)
+        else:
+            kind, at = early, (place, *rest)
+        scan = substitute(self.scan.result(kind, component), dict(zip(self.around, first, strict=True)))
+        return Apply(scan, at) if at else scan
+
+
+def is_late(place: Term, size: Size) -> bool:
+    """Whether an index between 0 and the number of steps may be that number: t + 1, but not 2 k where 2 k < T."""
+    assert isinstance(place, Affine | Var)
+    coefficients, offset = (place.coefficients, place.offset) if isinstance(place, Affine) else (((place, 1),), 0)
+    highest: list[tuple[Any, Any]] = [(offset, 1)]
+    for var, factor in coefficients:
+        match var.type:
+            case Range(each) if factor > 0:
+                highest += [(each, factor), (-1, factor)]
+            case Symmetric(each):
+                highest.append((each, abs(factor)))
+            case Whole():
+                highest.append((var.name, factor))
+    greatest, most = size_sum(*highest), size_sum((size, 1), (-1, 1))
+    if greatest == most or (isinstance(greatest, int) and isinstance(most, int)):
+        return greatest != most and greatest > most  # type: ignore[operator]
+    return offset > 0 or greatest == size
+
+
+class _StateReader(Rewriter):
+    """A step with its states in place of the tensors that stand for all steps."""
+
+    def __init__(self, states: Mapping[Var, Var], first: tuple[Term, ...]) -> None:
+        super().__init__()
+        self.states, self.first = states, first
+
+    def node(self, term: Term) -> Term:
+        if term.free.isdisjoint(self.states):
+            return term
+        if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.states:
+            state, arguments = self.states[term.function], tuple(map(self.run, term.arguments))
+            count = len(self.first)
+            if arguments[:count] != self.first:
+                raise MisreadError(state.name.split(".")[0], "a step reads a state as the step before left it alone")
+            rest = arguments[count:]
+            return Apply(state, rest) if rest else state
+        return self.inside(term)
+
+
+class Iterations(Rewriter):
+    """What is read of states that are known, as results of their scans."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[Var, tuple[Recurrence, str]] = {}
+
+    def add(self, iteration: Recurrence) -> None:
+        """Know the states of one more iteration."""
+        self.known.update({var: (iteration, name) for name, var in iteration.tensors.items()})
+        self._done.clear()
+
+    def node(self, term: Term) -> Term:
+        if term.free.isdisjoint(self.known):
+            return term
+        if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.known:
+            iteration, name = self.known[term.function]
+            return self.run(iteration.element(name, tuple(map(self.run, term.arguments))))
+        return self.inside(term)
+
+
+@dataclass(eq=False)
+class BoundTensors:
+    """Definitions as terms: what is bound, what stands where it is used, what belongs to the steps not yet known."""
+
+    bindings: list[tuple[Var, Term]] = field(default_factory=list)
+    inlined: dict[Var, Term] = field(default_factory=dict)
+    inside: dict[Var, Term] = field(default_factory=dict)
+    opened: list[Recurrence] = field(default_factory=list)
+    known: Iterations = field(default_factory=Iterations)
+
+    def put(self, term: Term) -> Term:
+        """A term with what is known put where it is used."""
+        return self.known.run(put_back(term, {**self.inlined, **self.inside}))
+
+    def take(self, iteration: Recurrence, var: Var, value: Term, fresh: Callable[[Var], Var], *, ends: bool) -> None:
+        """The boundary value of a state, or its step; after the last one the iteration is known."""
+        name = var.name
+        if iteration not in self.opened:
+            iteration.values.clear()
+            self.opened.append(iteration)
+        iteration.tensors[name] = var
+        iteration.values.setdefault(name, []).append(value)
+        if ends:
+            iteration.close(fresh)
+            self.known.add(iteration)
+            self.opened.remove(iteration)
+        if not self.opened:
+            self.bindings += [(v, self.known.run(put_back(t, self.inlined))) for v, t in self.inside.items()]
+            self.inside.clear()
+
+
+def used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:
+    """The bindings that a result needs."""
+    wanted, kept = set(result.free), []
+    for var, value in reversed(bindings):
+        if var in wanted:
+            kept.append((var, value))
+            wanted |= value.free
+    return kept[::-1]
+
+
+def _dtype(value: Term) -> type:
+    return dtype_of(value.body if isinstance(value, Lambda) else value)
+
+
+def _space(var: Var) -> Space:
+    assert isinstance(var.type, Space)
+    return var.type

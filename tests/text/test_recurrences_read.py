@@ -1,0 +1,93 @@
+"""Recurrences, roots and minima read back: the scans and searches that they show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from known_programs import driven_pendulum
+from strategies import assert_reads_back
+
+import combdiff as cd
+
+Matrix, Vector, Number, Inputs = cd.Space("n", "n"), cd.Space("n"), cd.Space(), cd.Space("T", "n")
+RNG = np.random.default_rng(0)
+
+
+@cd.program
+def network(A: Matrix, x0: Vector, u: Inputs):
+    last, states = cd.scan(lambda x, v: (np.tanh(A @ x + v), x), x0, u)
+    return last @ last + (states * u).sum()
+
+
+@cd.program
+def loops_in_loops(A: Matrix, x0: Vector):
+    def step(x, _):
+        inner, _ = cd.scan(lambda y, _: (np.sin(A @ y) + x, None), x, length=2)
+        return inner, inner
+
+    last, ys = cd.scan(step, x0, length=3)
+    return last.sum() + (ys**2).sum()
+
+
+@cd.program
+def stiff(k: Number, x0: Number):
+    last, _ = cd.scan(lambda x, _: (cd.root(lambda y: y - x + 0.1 * k * y**3, like=x), None), x0, length=3)
+    return last
+
+
+@cd.program
+def least(A: Matrix, x0: Vector):
+    x = cd.argmin(lambda x: x @ A @ x / 2 - x0 @ x, like=x0)
+    return x @ x
+
+
+ARRAYS = {
+    "A": np.eye(3) + 0.1 * np.ones((3, 3)),
+    "x0": RNG.normal(size=3),
+    "u": RNG.normal(size=(4, 3)),
+    "k": 0.7,
+    "g": 9.81,
+    "v0": 0.2,
+}
+OTHERS = {"stiff": {"x0": 1.1}, "driven_pendulum": {"u": RNG.normal(size=4)}}
+DERIVED = {"program": lambda f, name: f, "gradient": cd.grad, "raw": lambda f, name: cd.grad(f, name, simplify=False)}
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("kind", DERIVED)
+@pytest.mark.parametrize("program", [network, loops_in_loops, stiff, least, driven_pendulum], ids=lambda f: f.name)
+def test_recurrences_and_searches_are_read(program: cd.Program, kind: str) -> None:
+    found = DERIVED[kind](program, program.parameters[0].name)
+    given = {p: {**ARRAYS, **OTHERS.get(program.name, {})}[p.name] for p in found.parameters}
+    for width in (20, 100):
+        again = assert_reads_back(found.term, given, {"n": 3, "T": 4}, width)
+    if kind == "program" or (kind == "gradient" and program.name not in ("loops_in_loops", "stiff")):
+        assert again == found
+
+
+def test_a_recurrence_is_typed() -> None:
+    """Forward from 0, and back from the number of steps, whose name need not be known."""
+    forward = cd.read("(a, u) ↦\n  x[0] = a\n  x[t + 1] = 2 x[t] + u[t]\n  x[T]", {"a": Number, "u": cd.Space("T")})
+    assert forward(1.0, np.array([1.0, 0.0, 3.0])) == 2 * (2 * (2 + 1)) + 3
+    back = cd.read("a ->\n  y[3] = a\n  y[t] = (t + 1)*y[t + 1]\n  y[0] + sum_t y[t]", {"a": Number})
+    assert back(1.0) == 6 + (3 + 6 + 6)
+    loop = cd.read("a ->\n  x[0] = a\n  x[t + 1] = x[t]^2\n  x[5]", {"a": Number})
+    assert cd.grad(loop)(1.0) == 32
+
+
+@pytest.mark.parametrize(
+    ("shown", "message"),
+    [
+        ("a ↦\n  x[0] = a\n  x[1] = a\n  x[0]", "a step gives what x is at the step after, t \\+ 1"),
+        ("a ↦\n  x[0] = a\n  x[0]", "a recurrence gives x a boundary value and a step"),
+        ("a ↦\n  x = a\n  x = 2 a\n  x", "x has two definitions that are not of one recurrence"),
+        ("a ↦\n  x[0] = a\n  x[t + 1] = x[t]\n  x[t + 1] = x[t]\n  x[2]", "x has 3 definitions; a recurrence has two"),
+        ("a ↦\n  x[0] = a\n  x[t + 1] = x[t + 1] + a\n  x[2]", "a step reads a state as the step before left it"),
+        ("a ↦\n  x[0] = a\n  x[t + 1] = 2 x[t]\n  a", "nothing tells the range of the steps of a recurrence"),
+        ("a ↦ root(x ↦ x - a)", "root takes a map and the start of its search"),
+        ("a ↦ argmin(x ↦ (i<3 ↦ x), a)", "the map of argmin gives a tensor of order 1"),
+    ],
+)
+def test_messages(shown: str, message: str) -> None:
+    with pytest.raises(cd.TextError, match=message):
+        cd.read(shown, {"a": Number})
