@@ -50,11 +50,11 @@ def back(result: Any) -> Any:
 
 @contextmanager
 def quiet(name: str) -> Iterator[None]:
-    """Without warnings of elements that a mask drops, which Dask meets in threads that errstate does not reach."""
+    """Without warnings of what a mask drops or is below 1, which Dask meets in threads that errstate does not reach."""
     if name == "dask":
         import dask
 
-        with dask.config.set(scheduler="synchronous"), np.errstate(divide="ignore", invalid="ignore"):
+        with dask.config.set(scheduler="synchronous"), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             yield
     else:
         yield

@@ -336,7 +336,7 @@ def cubes(x: cd.Space("n", "n", dtype=complex)):
 
 
 def exponentials(x: Vector, v: Vector):
-    return sum(cd.sum(lambda i: cd.exp(k * x[i]) / v[i]) for k in range(2, 26))  # noqa: B023  (called at once)
+    return sum(cd.sum(lambda i: cd.exp(k * x[i]) / v[i]) for k in range(2, 60))  # noqa: B023  (called at once)
 
 
 WORK: dict[str, tuple[Any, str, Any, Any]] = {  # less of it, for the same text
@@ -868,8 +868,8 @@ def log_of_squared(x: Vector, w: Vector):
     return cd.log(cd.sum(lambda i: w[i] ** 2 * cd.exp(x[i])))
 
 
-def logistic_share(x: Number):
-    return cd.exp(x) / (1 + cd.exp(x))
+def weighted_share(x: Number, y: Number):
+    return cd.exp(x) / (1 + y**2 + cd.exp(x))
 
 
 def third(x: Number, y: Number, z: Number):
@@ -880,8 +880,8 @@ def log_of_first(x: Vector):
     return cd.tensor(lambda i: cd.log(cd.sum(lambda j: cd.where(j <= i, cd.exp(x[j]), 0))), i="n")
 
 
-def softplus_of_one(x: Number):
-    return cd.log(1 + cd.exp(x))
+def log_of_three(x: Number):
+    return cd.log(1 + cd.exp(x) + cd.exp(2 * x))
 
 
 def log_cosh(x: Number):
@@ -990,13 +990,13 @@ STABILITY: dict[str, tuple[Any, str, Any, Any, tuple[Any, ...], Any]] = {  # the
         EXPONENTIALS,
         "_logarithm",
         lambda self, argument: self._log(self.scaled(argument)),
-        softplus_of_one,
+        log_of_three,
         (-50.0,),
         np.exp(-50),
     ),
     "powers of weights": (stabilisation, "_base", lambda term: term, log_of_squared, SECOND_LARGE, 0),
-    "shifts of infinite numbers": (EXPONENTIALS, "_is_capped", lambda *_: False, logistic_share, (np.inf,), 1),
-    "positive numbers": (stabilisation, "is_positive", lambda _: False, softplus_of_one, (-50.0,), np.exp(-50)),
+    "shifts of infinite numbers": (EXPONENTIALS, "_is_capped", lambda *_: False, weighted_share, (np.inf, 1.0), 1),
+    "positive numbers": (stabilisation, "is_positive", lambda _: False, log_of_three, (-50.0,), np.exp(-50)),
     "hyperbolic functions": (
         EXPONENTIALS,
         "_hyperbolic",
@@ -1106,15 +1106,19 @@ def masked_logs(x: Matrix):
 
 
 def bells(x: Vector):
-    return cd.sum(lambda i: 1 / (1 + cd.exp(-(x[i] ** 2))))
+    return cd.sum(lambda i: 1 / (1 + cd.exp(-(x[i] ** 2)) + cd.exp(-2 * x[i] ** 2)))
 
 
 def picked_share(x: Vector):
     return cd.tensor(lambda k: cd.sum(lambda i: cd.delta(i, k) * cd.exp(x[i])) / cd.sum(lambda j: cd.exp(x[j])), k="n")
 
 
-def logistic_slope(x: Number):
-    return cd.exp(-x) / (1 + cd.exp(-x)) ** 2
+def slope_of_three(x: Number):
+    return cd.exp(-x) / (1 + cd.exp(-x) + cd.exp(-2 * x)) ** 2
+
+
+def logistic_share(x: Number):
+    return cd.exp(x) / (1 + cd.exp(x))
 
 
 def as_they_are(self: Any, argument: Term) -> ScaledNumber:
@@ -1126,11 +1130,12 @@ SPARED: dict[str, tuple[Any, str, Any, Any, dict[str, int]]] = {  # less work, f
     "masks of −∞": (EXPONENTIALS, "_infinite", as_they_are, masked_logs, {"n": 100}),
     "numbers that are not negative": (stabilisation, "is_nonnegative", lambda _: False, bells, {"n": 100}),
     "δ's beside exponentials": (EXPONENTIALS, "_solved", lambda self, term: term, picked_share, {"n": 100}),
+    "1 + exp(z)": (EXPONENTIALS, "_odds_of", lambda self, parts: None, logistic_share, {}),
     "exponents of the same shift": (
         EXPONENTIALS,
         "_groups",
         lambda self, exponent, conditions: [(dict(exponent), 1)],
-        logistic_slope,
+        slope_of_three,
         {},
     ),
 }

@@ -174,7 +174,7 @@ class _SourceWriter:
 
     def _iteration_lines(self, n: int, operation: Iteration) -> Iterator[str]:
         inner = self.iterated[n]
-        body = tuple(inner._body())
+        body = tuple(inner._body(told=True))
         outputs = tuple(inner._output(m) for m in inner.plan.results)
         self.words.uses_real |= inner.words.uses_real
         parameters = operation.system.parameters
@@ -316,8 +316,9 @@ class _SourceWriter:
         for writer in (*self.iterated.values(), *(one for each in self.swept.values() for one in each)):
             yield from writer._solver_functions()
 
-    def _body(self) -> Iterator[str]:
-        guarded = self._guarded()
+    def _body(self, told: bool = False) -> Iterator[str]:
+        """The lines of the steps; `told` says that all of them stand where the library warns of no infinities."""
+        guarded = set() if told else self._guarded()
         done: dict[int, list[int]] = {}
         for n in filter(self._temporary, range(len(self.plan.steps))):
             done.setdefault(self.plan.last_use[n], []).append(n)
@@ -337,7 +338,7 @@ class _SourceWriter:
             if (n in guarded) != inside:
                 inside = n in guarded
                 if inside and self.dialect.guard:
-                    yield f"{indent}{self.dialect.guard}  # only masked elements are used"
+                    yield f"{indent}{self.dialect.guard}  # infinities vanish or are masked"
             indent += "    " * bool(inside and self.dialect.guard)
             if isinstance(step.operation, Collect):
                 assert loop is not None
@@ -514,16 +515,41 @@ class _SourceWriter:
                 return False
         return True
 
+    def _is_below(self, n: int) -> bool:
+        """Whether a step is only read by sums with numbers that stand below 1: the quotient is 0 where it is +∞."""
+        if n in self.plan.results:
+            return False
+        for m, _ in self.plan.readers[n]:
+            step = self.plan.steps[m]
+            if isinstance(step.operation, Combine | Scale | Arrange):
+                others = [k for k in step.operands if k != n]
+                if not (all(k in self.words.constants for k in others) and self._is_below(m)):
+                    return False
+            elif not self._is_reciprocal(m):
+                return False
+        return True
+
+    def _is_reciprocal(self, n: int) -> bool:
+        step = self.plan.steps[n]
+        if not isinstance(step.operation, ElementwiseStep) or step.operation.name != "power":
+            return False
+        exponent = self.words.constants.get(step.operands[1])
+        return exponent is not None and not exponent.imag and exponent.real < 0
+
     def _guarded(self) -> set[int]:
-        """Steps whose undefined elements a bound drops, from the first that may be undefined on."""
+        """Steps whose undefined elements a bound drops, from the first that may be undefined on; 1 / (1 + exp(x)) is 0
+        where the exponential overflows, and the loop around either is told once.
+        """
         feeding: set[int] = set()
         steps = self.plan.steps
         for n in range(len(steps) - 1, -1, -1):
             chosen = getattr(steps[n].operation, "name", "") == "chosen"
             if n in feeding or chosen or isinstance(steps[n].operation, Mask | PrefixSum | MaskedContract):
                 feeding.update(steps[n].operands)
+        loops = {n for n, writer in self.iterated.items() if writer._guarded()}
         logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
-        found = set(filter(self._vanishes, logarithms))
+        exponentials = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "exp"]
+        found = {*filter(self._vanishes, logarithms), *filter(self._is_below, exponentials), *loops}
         for n in sorted(feeding):
             if isinstance(steps[n].operation, ElementwiseStep) or not found.isdisjoint(steps[n].operands):
                 found.add(n)

@@ -60,6 +60,10 @@ class DaskDialect(NumPyDialect):
         """Lazy arrays never change."""
         return text
 
+    def largest_number(self, dtype: str) -> str:
+        """Element types are NumPy's."""
+        return f"np.finfo({dtype}).max"
+
     def complex_type(self) -> str:
         """Element types are NumPy's."""
         return "np.result_type(real, np.complex64)"
@@ -91,8 +95,8 @@ class DaskDialect(NumPyDialect):
 
     def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
         """Dask lacks heaviside, and nan_to_num its words."""
-        if name in ("finite", "capped"):
-            return f"{texts[0]}.map_blocks(np.nan_to_num{', posinf=0, neginf=0' if name == 'finite' else ''})"
+        if name == "finite":
+            return f"{texts[0]}.map_blocks(np.nan_to_num, posinf=0, neginf=0)"
         if name in TABLE and TABLE[name].numpy == "heaviside" and not numbers[0]:
             return f"{texts[0]}.map_blocks(np.heaviside, {TABLE[name].fixed[0]})"
         return super().function(name, texts, kinds, numbers)

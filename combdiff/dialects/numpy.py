@@ -33,7 +33,6 @@ _PARTS = ("real", "imag")  # attributes of an array
 WORDS = {
     "masked": "{np}.where({0}, {1}, -{np}.inf)",
     "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)",
-    "capped": "{np}.nan_to_num({0})",
     "chosen": "{np}.where({0}, {1}, 0)",
     "less": "{0} < {1}",
     "less_equal": "{0} <= {1}",
@@ -164,6 +163,10 @@ class NumPyDialect:
         return f"{self.np}.stack({name}) if {name} else {self.np}.empty({shape}, dtype={dtype})"
 
     # --- element types
+
+    def largest_number(self, dtype: str) -> str:
+        """The largest finite number of a real element type."""
+        return f"{self.np}.finfo({dtype}).max"
 
     def complex_type(self) -> str:
         """The element type of complex numbers as wide as `real`."""

@@ -21,7 +21,6 @@ _TORCH = {
     "masked": "torch.where({0}.bool(), {1}, -torch.inf)",
     "chosen": "torch.where({0}.bool(), {1}, 0)",
     "finite": "torch.nan_to_num({0}, posinf=0, neginf=0)",
-    "capped": "torch.nan_to_num({0})",
     "log1p": "torch.log1p({0})",
     "expm1": "torch.expm1({0})",
     "heaviside": "torch.heaviside({0}, {0}.new_tensor(0.5))",

@@ -12,11 +12,12 @@ Invariant: the result equals the input in value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from combdiff.ir import (
     ZERO,
+    Add,
     Apply,
     Implicit,
     Lambda,
@@ -139,6 +140,11 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
                 break
         return body
 
+    def in_front(body: Term) -> Term:
+        found = _in_front(body)
+        note(lambda: State(IN_FRONT, averaged_again(found)))
+        return found
+
     body = saturated(body)
     stage("looking for sums that vanish")
     with unrecorded(), gathered():
@@ -147,8 +153,9 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         note(lambda: State(VANISHED, averaged_again(found)))
         body = saturated(found)
     stage("taking common factors in front")
-    body = _in_front(body)
-    note(lambda: State(IN_FRONT, averaged_again(body)))
+    before, body = body, in_front(body)
+    if any(isinstance(node, Add) for node in {*_parts(body)} - {*_parts(before)}):  # new to the laws
+        body = in_front(saturated(body))
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
@@ -205,6 +212,10 @@ def _with_averages(body: Term, groups: Sequence[SymmetryGroup], project: _Projec
     for item, group in zip(items_of(result), groups, strict=True):
         items.append(project(item, group, "t", names, more) if group else item)
     return let(more, joined(result, items))
+
+
+def _parts(body: Term) -> Iterator[Term]:
+    return (node for value in values_of(body) for node in subterms(value))
 
 
 def _in_front(body: Term) -> Term:

@@ -2,10 +2,12 @@
 
     exp(x[i]) / Σ_j exp(x[j])   →   exp(x[i] − m) / Σ_j exp(x[j] − m)           with m = max_j x[j]
     log Σ_j exp(x[j])           →   m + log Σ_j exp(x[j] − m)
-    1 / (1 + exp(z))            →   exp(−m) / (exp(−m) + exp(z − m))            with m = max(0, z)
+    exp(z) / (1 + exp(z))²      →   1 / (1 + exp(−z)) · 1 / (1 + exp(z))        which may overflow: 1 / ∞ is 0
 
 Every number that exponentials make is taken as exp(E)·r, a *scaled* number: products add the exponents E, powers
 multiply them, and a sum takes out the largest of its exponents, so that r is about as large as the number of its terms.
+Of a + b·exp(z) the shift is m = log(1 + exp(z)), which is near the larger of 0 and z: 1 + exp(z) is exp(m)·1, and what
+m cancels is written as 1 / (1 + exp(z)) or 1 / (1 + exp(−z)).
 E is a linear combination of terms that are equal by their form, so that in quotients the large exponents cancel
 exactly, before anything is evaluated. What is under a logarithm, a quotient or a root is taken that way, nothing else.
 Conditions in front of an exponential (`cd.where(j <= i, cd.exp(x[i, j]), 0)`) go into its exponent, as −∞ where they do
@@ -149,6 +151,7 @@ class _Stabilising(Rewriting):
     def __init__(self, program: Lambda) -> None:
         super().__init__(program)
         self._peaks: dict[Var, tuple[tuple[Var, ...], tuple[_Entry, ...]]] = {}
+        self._odds: dict[Var, Exponent] = {}
         self._grows: dict[Term, bool] = {}
         self._asks: dict[Term, bool] = {}
         self._quotients: dict[Term, bool] = {}
@@ -305,6 +308,8 @@ class _Stabilising(Rewriting):
         """The factors beside which a product is 0, where they are 0: conditions, and weights."""
         found: list[Term] = []
         for factor in factors_of(rest):
+            if isinstance(factor, Number):
+                continue
             if isinstance(factor, Guard):
                 found += [factor] if not (isinstance(factor, Delta) and factor.lookup) else []
             elif _head(factor) in self._weights and dtype_of(factor) is not complex:
@@ -416,8 +421,8 @@ class _Stabilising(Rewriting):
         found = self.read(term)
         assert found is not None
         pairs, body = found
-        var = term.children[0] if isinstance(term, Apply) else term
-        assert isinstance(var, Var)
+        var = _binding(term)
+        assert var is not None
         if var not in self._pairs:
             whole = self.scaled(body)
             guards = [f for f in factors_of(whole.rest) if isinstance(f, Guard)]
@@ -489,10 +494,20 @@ class _Stabilising(Rewriting):
         left = [replace(part, exponent=plus(part.exponent, times(common, -1))) for part in joined]
         if not (all(map(self._stays, left)) and any(not part.exponent for part in left)):
             entries = [_Entry((), part.exponent, tuple(self._conditions(part.rest))) for part in left]
-            peak = self._peak(entries)
+            odds = self._odds_of(left)
+            peak = self._peak_of_odds(odds) if odds is not None else self._peak(entries)
+            if odds is not None and (rest := _over_odds(left, odds)) is not None:
+                return ScaledNumber(plus(common, {peak: 1}), rest)
             common = plus(common, {peak: 1})
             left = [replace(part, exponent=plus(part.exponent, {peak: -1})) for part in left]
         return ScaledNumber(common, add(*map(self._written, left)))
+
+    def _odds_of(self, parts: Sequence[ScaledNumber]) -> Exponent | None:
+        """E of a + b·exp(E) with numbers a and b, if no shift is part of E: what that cancels, cancels exactly."""
+        one, *others = sorted((part.exponent for part in parts), key=len)
+        if one or len(others) > 1 or not all(isinstance(part.rest, Number) for part in parts):
+            return None
+        return None if any(map(self._peak_of, others[0])) else others[0]
 
     def _total(self, term: Sum) -> ScaledNumber:
         """Σ of a scaled number, the largest of its exponents taken out."""
@@ -512,12 +527,24 @@ class _Stabilising(Rewriting):
     def _peak(self, entries: Sequence[_Entry]) -> Term:
         """The largest of exponents, as an element of a binding."""
         entries = [entry.renamed(self.names) for entry in entries]
-        term = Shift(tuple(entry.term for entry in entries))
-        atom = self.named(term, Var("m", Space()))
-        var = atom.children[0] if isinstance(atom, Apply) else atom
-        assert isinstance(var, Var)
-        self._peaks.setdefault(var, (free_indices(term), tuple(entries)))
+        atom, _ = self._shifted(Shift(tuple(entry.term for entry in entries)), entries)
         return atom
+
+    def _peak_of_odds(self, exponent: Exponent) -> Term:
+        """log(1 + exp(E)), as an element of a binding: no smaller than 0 and E, and near the larger of them."""
+        both = [_Entry((), {}, ()), _Entry((), exponent, ())]
+        logarithm = Primitive("logaddexp", (ZERO, _term(exponent)))
+        atom, var = self._shifted(Shift((ZERO, logarithm)), both)
+        self._odds.setdefault(var, exponent)
+        return atom
+
+    def _shifted(self, term: Term, entries: Sequence[_Entry]) -> tuple[Term, Var]:
+        """An element of a binding that is no smaller than the entries, and the binding."""
+        atom = self.named(term, Var("m", Space()))
+        var = _binding(atom)
+        assert var is not None
+        self._peaks.setdefault(var, (free_indices(term), tuple(entries)))
+        return atom, var
 
     def _solved(self, term: Term) -> Term:
         """A Σ without the δ's that determine one of its indices; other terms as they are."""
@@ -609,6 +636,9 @@ class _Stabilising(Rewriting):
         for group, count in self._groups(number.exponent, conditions):
             peaks = {atom: factor for atom, factor in group.items() if self._peak_of(atom) and factor < 0}
             own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
+            if not own and (share := self._share_of_odds(group)) is not None:
+                exponentials += [share] * count
+                continue
             told.update(own)
             inner = _term({atom: factor for atom, factor in group.items() if atom not in peaks})
             whole = add(masked(own, inner), _term(peaks))
@@ -619,6 +649,24 @@ class _Stabilising(Rewriting):
         if all(isinstance(factor, Number) or (isinstance(factor, Guard) and factor in told) for factor in factors):
             factors = tuple(factor for factor in factors if isinstance(factor, Number))
         return mul(*exponentials, *factors)
+
+    def _share_of_odds(self, group: Exponent) -> Term | None:
+        """exp(−m) as 1 / (1 + exp(E)), exp(E − m) as 1 / (1 + exp(−E)) for m = log(1 + exp(E)); None for others."""
+        negative = [atom for atom, factor in group.items() if factor == -1 and self._peak_of(atom)]
+        if len(negative) != 1:
+            return None
+        (peak,) = negative
+        var = _binding(peak)
+        if var not in self._odds:
+            return None
+        indices, _ = self._peaks[var]
+        at = dict(zip(indices, peak.arguments if isinstance(peak, Apply) else (), strict=True))
+        exponent = substituted(self._odds[var], at)
+        rest = plus(group, {peak: 1})
+        if rest and rest != exponent:
+            return None
+        odds = Primitive("exp", (_term(times(exponent, -1) if rest else exponent),))
+        return self.named(function("power", add(ONE, odds), Number(-1)), Var("r", Space()))
 
     def _groups(self, exponent: Exponent, conditions: Sequence[Term]) -> list[tuple[Exponent, int]]:
         """An exponent as a sum of such that are bounded, each with how often it occurs; as one where there are none.
@@ -641,8 +689,8 @@ class _Stabilising(Rewriting):
         return [(exponent, 1)]
 
     def _peak_of(self, atom: Term) -> tuple[tuple[Var, ...], tuple[_Entry, ...]] | None:
-        var = atom.function if isinstance(atom, Apply) else atom
-        return self._peaks.get(var) if isinstance(var, Var) else None
+        var = _binding(atom)
+        return self._peaks.get(var) if var else None
 
     def _is_capped(self, atom: Term) -> bool:
         """Whether a shift is the larger of a number and a term, so that it is finite where the term is not."""
@@ -656,7 +704,8 @@ class _Stabilising(Rewriting):
             found = self._peak_of(atom) if self._is_capped(atom) else None
             if found is not None:
                 at = dict(zip(found[0], atom.arguments if isinstance(atom, Apply) else (), strict=True))
-                largest = reduce(lambda one, other: Primitive("maximum", (one, other)), (e.term for e in found[1]))
+                joining = "logaddexp" if _binding(atom) in self._odds else "maximum"
+                largest = reduce(lambda one, other: Primitive(joining, (one, other)), (e.term for e in found[1]))
                 atom = substitute(largest, at)
             parts.append(mul(Number(exact(factor)), atom))
         return add(*parts)
@@ -746,6 +795,20 @@ class _Stabilising(Rewriting):
         if found is None:
             return is_nonnegative(atom)
         return any(not entry.exponent or self._is_low(times(entry.exponent, -1)) for entry in found[1])
+
+
+def _over_odds(parts: Sequence[ScaledNumber], odds: Exponent) -> Term | None:
+    """(a + b·exp(E)) / (1 + exp(E)) where that is one function: a for b = a, and for b = −a, which cancels near 0."""
+    one, other = (part.rest for part in sorted(parts, key=lambda part: len(part.exponent)))
+    if one == other:
+        return one
+    return mul(other, Primitive("tanh", (_term(times(odds, HALF.real)),))) if one == negate(other) else None
+
+
+def _binding(atom: Term) -> Var | None:
+    """The variable of which a term is an element."""
+    var = atom.function if isinstance(atom, Apply) else atom
+    return var if isinstance(var, Var) else None
 
 
 # --- exponents -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from combdiff.stability import stable
 from combdiff.stability.positivity import is_nonnegative, is_positive
 
 special = pytest.importorskip("scipy.special")
+mpmath = pytest.importorskip("mpmath")
 
 V = cd.Space("n")
 DATA = cd.Space("m", "n")
@@ -292,3 +294,44 @@ def test_steps_of_scans_that_are_results() -> None:
         found = cd.program(program)(x, y)
         for one, other in zip(found, expected, strict=True):
             finite(one, other)
+
+
+def test_a_sigmoid_is_one_exponential_and_as_exact_as_it_gets() -> None:
+    """Its value, slope and bend, and its like that cancels at 0, at all sizes of arguments."""
+
+    @cd.program
+    def sigmoid(z: cd.Space()):
+        return 1 / (1 + cd.exp(-z))
+
+    @cd.program
+    def odds(z: cd.Space()):
+        return (cd.exp(z) - 1) / (cd.exp(z) + 1)
+
+    slope = cd.grad(sigmoid)
+    bend = cd.grad(slope)
+    for z in (-700.0, -40.0, -1.0, -1e-9, 0.0, 1e-9, 1.0, 40.0, 700.0):
+        with mpmath.workdps(700):
+            one = 1 / (1 + mpmath.exp(-mpmath.mpf(z)))
+            expected = one, one * (1 - one), one * (1 - one) * (1 - 2 * one), 2 * one - 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = [program(z) for program in (sigmoid, slope, bend, odds)]
+        np.testing.assert_allclose(found, [float(each) for each in expected], rtol=1e-13)
+    assert [sigmoid(np.inf), sigmoid(-np.inf), slope(np.inf), slope(-np.inf)] == [1, 0, 0, 0]
+    assert sigmoid.source().count("exp(") == 1
+
+
+def test_steps_with_sigmoids_are_run_once() -> None:
+    """What is outside of a scan and what its steps hold are made stable alike: one loop forward, one back."""
+
+    @cd.program
+    def f(w: V, x: cd.Space("T", "n")):
+        def step(h: Any, u: Any) -> Any:
+            h = h / (1 + cd.exp(-w * h)) + u
+            return h, h / (1 + cd.exp(-h))
+
+        return cd.scan(step, w, x)[1].sum()
+
+    assert cd.value_and_grad(f, "w").source().count("for ") == 2
+    w, x = np.array([0.3, -0.5]), np.array([[0.1, 0.2], [-0.4, 0.3], [0.7, 0.1]])
+    assert cd.testing.check_routes(f, w=w, x=x) < 1e-6

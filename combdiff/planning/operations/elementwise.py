@@ -153,7 +153,7 @@ class ElementwiseStep(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """Some powers are two operations, hypotenuses are made of squares, infinities found by truth values."""
-        beside = at.item * (self.name in ("power", "hypot")) + TRUTHS * (self.name in ("finite", "capped"))
+        beside = at.item * (self.name in ("power", "hypot")) + TRUTHS * (self.name == "finite")
         return beside * at.elements + at.buffers(self.patterns)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
@@ -162,6 +162,10 @@ class ElementwiseStep(Operation):
         numbers = [words.numbers[m] for m in step.operands]
         if self.name in ("truth", "counted"):
             return (words.dialect.cast if step.axes else words.dialect.scalar)(texts[0], words.dtype(step.kind))
+        if self.name == "capped":
+            number = words.dialect.largest_number(words.dtype(float))
+            least = words.dialect.function("minimum", (*texts, number), (float, float), (*numbers, True))
+            return words.dialect.number(least) if all(numbers) else least
         if not words.dialect.widens_integers and self.name in TABLE and step.kind is not int:
             whole = [words.kinds[m] is int and not words.numbers[m] for m in step.operands]
             texts = [
@@ -177,7 +181,7 @@ class ElementwiseStep(Operation):
     @property
     def is_called(self) -> bool:
         """Whether it is written as a call of one of NumPy's functions of elements."""
-        row = TABLE.get(self.name)
+        row = TABLE.get("minimum" if self.name == "capped" else self.name)
         if row is None or row.fixed or self.name in ("power", "hypot", *OPPOSITES):
             return False
         return isinstance(getattr(numpy, row.numpy, None), numpy.ufunc)
