@@ -70,7 +70,7 @@ from combdiff.simplification.egraph.saturation import equivalent, normal, simpli
 from combdiff.simplification.egraph.settled import is_settled
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
-from combdiff.simplification.memory import simplified_once
+from combdiff.simplification.memory import body_once, simplified_once
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
@@ -110,7 +110,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
     keeps its names, as what they stand for has its derivative once then.
     """
-    return checked(body, _simplified_body(body, rules, written_out))
+    found = body_once(body, rules, written_out, lambda: _simplified_body(body, rules, written_out))
+    return checked(body, found)
 
 
 def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> Term:
