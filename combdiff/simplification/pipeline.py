@@ -12,11 +12,12 @@ Invariant: the result equals the input in value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from combdiff.ir import (
     ZERO,
+    Add,
     Apply,
     Implicit,
     Lambda,
@@ -66,10 +67,10 @@ from combdiff.simplification.egraph.extraction import as_real_as, symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
 from combdiff.simplification.egraph.saturation import equivalent, normal, simplify, unsaturated
-from combdiff.simplification.egraph.settled import is_settled
+from combdiff.simplification.egraph.settled import is_settled, multiplied
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
-from combdiff.simplification.memory import simplified_once
+from combdiff.simplification.memory import body_once, simplified_once
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
@@ -109,7 +110,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
     keeps its names, as what they stand for has its derivative once then.
     """
-    return checked(body, _simplified_body(body, rules, written_out))
+    found = body_once(body, rules, written_out, lambda: _simplified_body(body, rules, written_out))
+    return checked(body, found)
 
 
 def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> Term:
@@ -139,6 +141,11 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
                 break
         return body
 
+    def in_front(body: Term) -> Term:
+        found = _in_front(body)
+        note(lambda: State(IN_FRONT, averaged_again(found)))
+        return found
+
     body = saturated(body)
     stage("looking for sums that vanish")
     with unrecorded(), gathered():
@@ -147,8 +154,9 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         note(lambda: State(VANISHED, averaged_again(found)))
         body = saturated(found)
     stage("taking common factors in front")
-    body = _in_front(body)
-    note(lambda: State(IN_FRONT, averaged_again(body)))
+    before, body = body, in_front(body)
+    if any(isinstance(node, Add) for node in {*_parts(body)} - {*_parts(before)}):  # new to the laws
+        body = in_front(saturated(body))
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
@@ -205,6 +213,10 @@ def _with_averages(body: Term, groups: Sequence[SymmetryGroup], project: _Projec
     for item, group in zip(items_of(result), groups, strict=True):
         items.append(project(item, group, "t", names, more) if group else item)
     return let(more, joined(result, items))
+
+
+def _parts(body: Term) -> Iterator[Term]:
+    return (node for value in values_of(body) for node in subterms(value))
 
 
 def _in_front(body: Term) -> Term:
@@ -358,8 +370,8 @@ def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
 
     One that no law would change is not written for the e-graph.
     """
-    if is_settled(term, load(rules)):
-        return unsaturated(term, Context(known))
+    if is_settled(plain := multiplied(term), load(rules)):
+        return unsaturated(plain, Context(known))
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
         stopped(f"{nodes} nodes")

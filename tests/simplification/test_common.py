@@ -272,3 +272,19 @@ def test_a_tensor_gets_one_name() -> None:
     rng = np.random.default_rng(0)
     shapes = {"A": (2, 3, 2), "B": (2, 3, 2), "h": (3, 3), "u": 2, "v": 2}
     cd.testing.check_grad(energy_of_matrix_products, "A", **{name: rng.normal(size=s) for name, s in shapes.items()})
+
+
+def test_what_factors_leave_behind_is_simplified() -> None:
+    """3 (1 − x) − 2 (1 + x) in the gradient of (1 + x)³ (1 − x)², 2i Re z − 2 Im z in that of a squared angle."""
+
+    @cd.program
+    def powers(x: cd.Space()):
+        return (1 + x) ** 3 * (1 - x) ** 2
+
+    @cd.program
+    def angles(z: cd.Space("n", dtype=complex)):
+        return cd.sum(np.angle(z) ** 2)
+
+    assert str(cd.grad(powers)) == "x ↦ (1 - 5 x) (1 - x) (1 + x)²"
+    assert str(cd.grad(angles)) == "z ↦ d ↦ 2i arctan2(Im(z[d]), Re(z[d])) / z[d]*"
+    cd.testing.check_grad(angles, "z", z=np.array([0.3 + 0.4j, -1 + 0.2j]))
