@@ -7,6 +7,8 @@ the stack to the innermost frame outside this package, so a message can name the
 from __future__ import annotations
 
 import functools
+import linecache
+import opcode
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,6 +42,16 @@ def user_location() -> Location | None:
             return Location(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def user_asks() -> tuple[str, str]:
+    """The operation under way in the innermost frame of the user's, by Python's name of it, and the text of it."""
+    frame = next((frame for frame in _frames() if _is_users(frame.f_code.co_filename)), None)
+    if frame is None:
+        return "", ""
+    line, _, start, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    text = linecache.getline(frame.f_code.co_filename, line).encode()[start:end] if line else b""
+    return opcode.opname[frame.f_code.co_code[frame.f_lasti]], text.decode(errors="replace")
 
 
 def name_of_value(value: object) -> str | None:

@@ -42,6 +42,7 @@ DOMAINS: tuple[Domain, ...] = (Range(4), Range(4), Cyclic(4), Symmetric(2))
 ELEMENTS = {"Arguments": "Value", "Values": "Value", "Indices": "Index", "Binds": "Index", "Steps": "Step"}
 RATIONALS = ("1", "-1", "2", "-2", "3", "1/2", "-2/3", "0", "1", "2")
 WIDTH = Range(3)  # of matrices that are not square
+POSITIVE = {float: "P", complex: "W"}  # matrices with positive eigenvalues
 NAMED_MAP = Var("F", Function(Space(), result=Space()))
 
 
@@ -78,6 +79,12 @@ def exactly_symmetric(domain: Domain) -> tuple[Var, ...]:
             space = Space(*[domain] * order, dtype=dtype, symmetry=[f"{read} = {side}"])
             found.append(Var(f"{kind}{order}{m}{n}", space))
     return tuple(found)
+
+
+def positive(domain: Domain, dtype: type) -> Var:
+    """A matrix that equals its conjugate transpose, and has positive eigenvalues."""
+    image = "conj(P[j,i])" if dtype is complex else "P[j,i]"
+    return Var(POSITIVE[dtype], Space(domain, domain, dtype=dtype, symmetry=[f"P[i,j] = {image}"]))
 
 
 class Instance:
@@ -277,6 +284,7 @@ class Instance:
     def _is_matrix(self, name: str) -> bool:
         """Whether a variable is chosen already, given, or a tensor of which a law asks what it asks of matrices."""
         asked = {name_of(fact.args[0]) for fact in (*self.law.told("square"), *self.law.told("real-tensor"))}
+        asked |= self._asked("self-adjoint")
         return name in self.known or name in self.law.given or name in asked
 
     def matrix(self, name: str) -> str:
@@ -284,6 +292,8 @@ class Instance:
         real = name in self._asked("real-tensor")
         square = name in self._asked("square") or self._reads_elements()
         var = self._named(self.rng.choice("MS" if real else "MZSH"))
+        if name in self._asked("self-adjoint"):
+            var = positive(self.domain, float if real else self.rng.choice((float, complex)))
         if not square and not self.products and self.rng.random() < 0.4:
             var = self._rectangle(float if real else complex)
         text = self.codec.tensor(var, is_matrix=True)

@@ -60,7 +60,7 @@ from combdiff.simplification import (
 )
 from combdiff.testing.arrays import random_array
 from combdiff.testing.conditions import Law, definitions, signatures
-from combdiff.testing.instances import DOMAINS, NAMED_MAP, Instance
+from combdiff.testing.instances import DOMAINS, NAMED_MAP, POSITIVE, Instance
 from combdiff.testing.meaning import Meaning
 
 INSTANCES = 12  # of a law, in one e-graph
@@ -395,6 +395,8 @@ def _assignment(variables: Iterable[Var], rng: np.random.Generator, kind: str) -
             array = np.asarray(random_array(var.type, rng, {}) * KINDS[kind][rng.integers(len(KINDS[kind]))] + 0.0)
             if var.type.dtype is complex:  # a Hermitian diagonal is real, and shall not lie on a branch cut
                 array = np.where(array.imag == 0, np.abs(array), array)
+            if var.name in POSITIVE.values():
+                array = array @ array.conj().T + np.mean(np.abs(array)) ** 2 * np.eye(len(array))
             scope[var] = array if array.ndim else array.item()
         elif is_domain(var.type):
             place = int(places.pop() if len(places) > 1 and rng.random() < 0.8 else places[0])

@@ -32,6 +32,7 @@ from combdiff.errors import (
     local_name,
     name_of_value,
     shown,
+    user_asks,
 )
 from combdiff.ir import (
     Domain,
@@ -285,6 +286,7 @@ _FOR_SCIPY = {
 }
 
 
+_ARRAY_MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite")
 _LIBRARIES = ("scipy", "numpy", __name__.partition(".")[0])
 
 
@@ -328,13 +330,13 @@ class TracedValue:
         )
 
     def __float__(self) -> float:
-        self._refuse("float() is asked of", "leave the conversion out")
+        self._refuse_number("float")
 
     def __int__(self) -> int:
-        self._refuse("int() is asked of", "leave the conversion out")
+        self._refuse_number("int")
 
     def __complex__(self) -> complex:
-        self._refuse("complex() is asked of", "leave the conversion out")
+        self._refuse_number("complex")
 
     def __index__(self) -> int:
         self._refuse("Python asks for the whole number of", "for a loop over an index write cd.sum(lambda i: …)")
@@ -346,11 +348,33 @@ class TracedValue:
         self._refuse("Python loops over or unpacks", "write cd.sum(lambda i: …) or cd.tensor(lambda i: …)")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
+        operation, text = user_asks()
+        self._refuse_assignment(operation)
+        name, *call = text.split("(", 1)
+        if call and name.rpartition(".")[2] in _ARRAY_MAKERS:
+            self._refuse(
+                f"{name} makes an array of numbers, and is given",
+                "write np.stack([a, b]) for a row of numbers or of tensors, np.block([[a, b], [c, d]]) for several "
+                "rows of numbers; a tensor needs no conversion",
+            )
         self._refuse(
             "NumPy asks for the numbers of",
-            "use cd functions, or NumPy's own of the same name; for np.array([a, b]) write np.stack([a, b]), and leave "
-            "np.asarray and np.vectorize out",
+            "use cd functions, or NumPy's own of the same name; write lists of numbers as np.stack([a, b]), and leave "
+            "np.vectorize out",
         )
+
+    def _refuse_number(self, asked: str) -> NoReturn:
+        self._refuse_assignment(user_asks()[0])
+        self._refuse(f"{asked}() is asked of", "leave the conversion out")
+
+    def _refuse_assignment(self, operation: str) -> None:
+        """The error for `y[0] = x[1]`, where y is an array of NumPy's, which asks what is assigned for its number."""
+        if operation in ("STORE_SUBSCR", "STORE_SLICE"):
+            self._refuse(
+                "an assignment puts into an array of NumPy's, which holds numbers alone,",
+                "build the new tensor: np.stack([a, b]), np.concatenate, np.where(np.arange(n) == k, a, y) or "
+                "cd.tensor(lambda i: …)",
+            )
 
     def __format__(self, form: str) -> str:
         if form:

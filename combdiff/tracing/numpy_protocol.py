@@ -121,7 +121,12 @@ def _name_of(function: Any) -> str:
 
 def answer(name: str, handler: Callable[..., Any], /, *arguments: object, **options: object) -> Any:
     """What the function in NumPy's or a method's place gives. Raises UnsupportedError for options it does not take."""
-    options = {key: value for key, value in options.items() if not (key == "out" and value in (None, (None,)))}
+    out = options.pop("out", None)
+    if any(each is not None for each in (out if isinstance(out, tuple) else (out,))):
+        raise UnsupportedError(
+            f"{name} with out= changes an array in place, as y += x does where y is an array of NumPy's",
+            hint="make a new one: y = y + x",
+        )
     if options.get("where", True) is not True and "where" not in inspect.signature(handler).parameters:
         raise UnsupportedError(
             f"{name} with where= leaves elements of the result undefined", hint="write np.where(mask, f(x), other)"

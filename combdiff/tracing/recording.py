@@ -62,7 +62,14 @@ def trace_function(function: Callable[..., object]) -> Traced:
     parameters = parameters_of(function, location)
     sizes = {name for parameter in parameters for name in size_names_in(parameter.type)}
     with tracing(function.__name__, location, (*parameters, *(Var(name, Whole()) for name in sizes)), code) as trace:
-        returned = function(*(_traced_parameter(parameter, trace) for parameter in parameters))
+        try:
+            returned = function(*(_traced_parameter(parameter, trace) for parameter in parameters))
+        except ValueError as error:
+            if isinstance(
+                error.__cause__, TraceError
+            ):  # as NumPy wraps what an assignment to an array of its own meets
+                raise error.__cause__ from None
+            raise
         inner, returned = returned_function(returned, parameters, trace)
         written = _result(returned, function.__name__, location)
         parts = settled_parts(written)

@@ -19,14 +19,16 @@ from typing import Any, NoReturn, TypeGuard
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
-from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, shown
+from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError, UnsupportedError, name_of_value, shown
 from combdiff.ir import (
     ZERO,
     Apply,
     Coordinate,
     Domain,
     Function,
+    Lambda,
     Number,
+    Range,
     Space,
     Term,
     Var,
@@ -35,6 +37,7 @@ from combdiff.ir import (
     affine,
     affine_parts,
     axes_of,
+    delta,
     describe,
     divide,
     extent,
@@ -383,7 +386,7 @@ def lift(value: object) -> Term:
     if isinstance(value, Value | Condition):
         return value.live()
     if isinstance(value, np.ndarray):
-        return current("a constant array").constant(value)
+        return _unit_matrix(value) or current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
     if isinstance(value, IndexDistance):
@@ -399,6 +402,15 @@ def lift(value: object) -> Term:
             hint="give one value here; only a whole program returns a tuple",
         )
     raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
+
+
+def _unit_matrix(array: np.ndarray[Any, Any]) -> Term | None:
+    """`np.eye(n)` that a program writes in place as (i, j) ↦ δ(i, j); None for another array, or one with a name."""
+    size = array.shape[0] if array.ndim == 2 else 0
+    if size < 2 or array.dtype.kind not in "if" or not np.array_equal(array, np.eye(size)) or name_of_value(array):
+        return None
+    i, j = current("a unit matrix").fresh_indices((Range(size), Range(size)))
+    return Lambda((i, j), delta(i, j))
 
 
 HANDLERS[np.asarray] = traced

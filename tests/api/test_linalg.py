@@ -124,6 +124,7 @@ def test_rows_are_complete(name: str) -> None:
 i, j, k, d, e = (Var(name, Range("n")) for name in "ijkde")
 A, B, Z, Y, Q, T = Var("A", M), Var("B", M), Var("Z", C), Var("Y", C), Var("Q", RECTANGLE), Var("T", M)
 SYM, HERM, SKEW = Var("S", S), Var("H", H), Var("K", K)
+POSITIVE, HERMITIAN = Var("P", S), Var("W", H)
 x = Var("x", V)
 s = Var("s", STACK)
 
@@ -209,6 +210,22 @@ LAWS: Mapping[str, tuple[Term, Mapping[Var, Term]]] = {
     "adj X · X, met": (total((k,), mul(at(f("adj", A), d, k), at(A, k, e))), {}),
     "X · adj X, met": (total((k,), mul(at(A, d, k), at(f("adj", A), k, e))), {}),
     "a matrix meets its inverse": (total((k,), mul(at(f("inv", A), d, k), at(A, k, e))), {}),
+    "Σ log of a Cholesky factor's diagonal": (
+        total((k,), Primitive("log", (at(f("cholesky", POSITIVE), k, k),))),
+        {POSITIVE: product(turned(A), plain(A))},
+    ),
+    "L⁻ᵀ · L⁻¹, met": (
+        total((k,), mul(at(f("inv", T), k, d), at(f("inv", T), k, e))),
+        {T: product(plain(f("cholesky", POSITIVE))), POSITIVE: product(turned(A), plain(A))},
+    ),
+    "L⁻† · L⁻¹, met": (
+        total((k,), mul(conj(at(f("inv", IMAGE), k, d)), at(f("inv", IMAGE), k, e))),
+        {IMAGE: product(plain(f("cholesky", HERMITIAN))), HERMITIAN: product(lambda p, q: conj(at(Z, q, p)), plain(Z))},
+    ),
+    "two factors are one matrix": (
+        total((k,), mul(at(f("inv", T), k, d), at(f("inv", T), k, e))),
+        {T: product(plain(f("cholesky", POSITIVE))), POSITIVE: product(turned(A), plain(A))},
+    ),
 }
 
 
@@ -242,6 +259,39 @@ def test_every_law_has_an_example() -> None:
     names = re.findall(r':name "([^"]*)"', text)
     assert len(set(names)) == len(names)
     assert set(names) == LAWS.keys()
+
+
+def test_a_cholesky_factor_of_what_is_not_symmetric_is_no_square_root_of_it() -> None:
+    """The factor is that of the Hermitian part."""
+
+    @cd.program
+    def half(A: cd.Space("n", "n"), x: cd.Space("n")):
+        u = np.linalg.solve(np.linalg.cholesky(A), x)
+        return cd.sum(lambda i: u[i] ** 2)
+
+    A, x = np.array([[2.0, 1.0], [0.0, 3.0]]), np.array([1.0, 2.0])
+    value = x @ np.linalg.solve((A + A.T) / 2, x)
+    np.testing.assert_allclose((half(A, x), cd.simplify(half)(A, x)), value)
+    cd.testing.check_grad(half, "A", A=A, x=x)
+
+
+def test_a_log_likelihood_by_a_cholesky_factor_has_the_gradient_of_the_literature() -> None:
+    """½ tr(K⁻¹ dK) − ½ αᵀ dK α with α = K⁻¹ y: one inverse, and no product of matrices (Rasmussen & Williams, 5.9)."""
+
+    @cd.program
+    def evidence(t: cd.Space(), X: cd.Space("n", "d"), y: cd.Space("n")):
+        K = np.exp(-t * np.sum((X[:, None] - X[None]) ** 2, -1)) + cd.eye(X.shape[0])
+        L = np.linalg.cholesky(K)
+        return 0.5 * y @ np.linalg.solve(L.T, np.linalg.solve(L, y)) + np.log(np.diag(L)).sum()
+
+    rng = np.random.default_rng(0)
+    given = {"t": 0.3, "X": rng.normal(size=(5, 2)), "y": rng.normal(size=5)}
+    cd.testing.check_grad(evidence, "t", **given)
+    both = cd.value_and_grad(evidence, "t")
+    assert "cholesky(" not in str(both)
+    operations = [row.operation for row in both.cost().rows]
+    assert operations.count("inv") == 1
+    assert "matrix-matrix" not in operations
 
 
 # What laws make of a term, with what they know.

@@ -472,14 +472,67 @@ def assignment(x: Vector):
     return x
 
 
-@case(
-    TraceError,
-    f"NumPy asks for the numbers of a traced tensor, {UNKNOWN}",
-    "use cd functions, or NumPy's own of the same name; for np.array([a, b]) write np.stack([a, b]), and leave "
-    "np.asarray and np.vectorize out",
+STACKED = (
+    "write np.stack([a, b]) for a row of numbers or of tensors, np.block([[a, b], [c, d]]) for several rows of "
+    "numbers; a tensor needs no conversion"
 )
+ANEW = (
+    "build the new tensor: np.stack([a, b]), np.concatenate, np.where(np.arange(n) == k, a, y) or "
+    "cd.tensor(lambda i: …)"
+)
+
+
+@case(TraceError, f"np.asarray makes an array of numbers, and is given a traced tensor, {UNKNOWN}", STACKED)
 def array_of_a_tensor(x: Vector):
     return np.asarray(x)  # here
+
+
+@case(TraceError, f"np.array makes an array of numbers, and is given a traced number, {UNKNOWN}", STACKED)
+def array_of_numbers(x: Vector):
+    return np.array([[x[0], 1.0], [2.0, x[1]]])  # here
+
+
+@case(
+    TraceError,
+    f"NumPy asks for the numbers of a traced number, {UNKNOWN}",
+    "use cd functions, or NumPy's own of the same name; write lists of numbers as np.stack([a, b]), and leave "
+    "np.vectorize out",
+)
+def list_beside_an_array(x: Vector):
+    return np.ones(2) * [x[0], x[1]]  # here
+
+
+@case(
+    TraceError,
+    f"an assignment puts into an array of NumPy's, which holds numbers alone, a traced number, {UNKNOWN}",
+    ANEW,
+)
+def assignment_of_a_number(x: Vector):
+    y = np.zeros(3)
+    y[0] = x[1]  # here
+    return y.sum()
+
+
+@case(
+    TraceError,
+    f"an assignment puts into an array of NumPy's, which holds numbers alone, a traced tensor, {UNKNOWN}",
+    ANEW,
+)
+def assignment_of_a_row(x: Vector):
+    y = np.zeros((2, 3))
+    y[0, :] = x  # here
+    return y.sum()
+
+
+@case(
+    UnsupportedError,
+    "np.add with out= changes an array in place, as y += x does where y is an array of NumPy's",
+    "make a new one: y = y + x",
+)
+def addition_in_place(x: Space(3)):
+    y = np.ones(3)
+    y += x  # here
+    return y
 
 
 @case(TraceError, "the traced tensor x is called like a function", "read an element: x[i]")

@@ -236,11 +236,15 @@ def cost(term: Term) -> Cost:
 
 
 def price(term: Term, context: Context = NOTHING) -> Cost:
-    """The cost of a term and of the values, where known, of what its matrix functions are functions of."""
+    """The cost of a term and of the values, where known, of what its matrix functions are functions of, and so on."""
     own = [cost(term)]
     if context.known:
-        values = (context.known.get(var) for var in matrices_in(term))
-        own += [cost(value.body) for value in values if isinstance(value, Lambda)]
+        held, todo = dict[Var, Term](), [term]
+        while todo:
+            new = {var: context.known[var] for var in matrices_in(todo.pop()) if var in context.known} | held
+            todo += [value for var, value in new.items() if var not in held]
+            held = new
+        own += [cost(value.body) for value in held.values() if isinstance(value, Lambda)]
     return sum(flops for flops, _ in own), sum(signs for _, signs in own)
 
 

@@ -43,6 +43,8 @@ def facts(var: Var, name: str, known: Known, write: Write) -> Iterator[str]:
     if space.order > 1 and space.axes[-1] == space.axes[-2]:
         yield f"(square {name})"
         yield from (f"(union {name} {image})" for image in _symmetries(space, name))
+        if _is_self_adjoint(space):
+            yield f"(self-adjoint {name})"
     if var in known and (expression := matrix_expression(known[var], write)) is not None:
         yield f"(union {name} {expression})"
 
@@ -56,6 +58,18 @@ def _symmetries(space: Space, name: str) -> Iterator[str]:
             image = f"(Transposed {name})"
             image = f"(Conjugated {image})" if action.conjugate else image
             yield image if action.sign > 0 else f"(Multiple {rational(-1)} {rational(0)} {image})"
+
+
+def _is_self_adjoint(space: Space) -> bool:
+    """Whether the last two axes of a tensor are those of a matrix that is its own conjugate transpose."""
+    exchanged = (*range(space.order - 2), space.order - 1, space.order - 2)
+    return any(
+        action.axes == exchanged
+        and not any(action.negated)
+        and action.sign > 0
+        and action.conjugate == (space.dtype is complex)
+        for action in space.generators
+    )
 
 
 def matrix_expression(value: Term, write: Write) -> str | None:
