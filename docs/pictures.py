@@ -1,19 +1,14 @@
 """Draws the pictures of README and the documents: python docs/pictures.py writes docs/pictures/*.svg."""
 
+import sys
 from pathlib import Path
 
 import combdiff as cd
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+from planner import coulomb
+
 FOLDER = Path(__file__).parent / "pictures"
-Orbitals = cd.Space("N", "Ne", dtype=complex)
-Integrals = cd.Space(
-    "N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"]
-)
-
-
-@cd.program
-def coulomb(J: Integrals, C: Orbitals):
-    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
 
 
 @cd.program

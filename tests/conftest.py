@@ -1,7 +1,7 @@
 """What several test files need, and how Hypothesis draws its examples: the same in every run, so that what fails can
 be repeated.
 
-`make test`, which leaves out what is thorough, draws three examples of eight.
+`make test`, which leaves out what is thorough, draws three examples of ten.
 
 Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so. Those marked
 `thorough` are left out by `make test`, and so are all cases but n of a test marked `sample(n)`.
@@ -29,7 +29,7 @@ EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matp
 EXTRAS |= {"nbformat": "nbformat"}
 
 settings.register_profile("repeatable", max_examples=40, derandomize=True, database=None, deadline=None)
-settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=15)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=12)
 settings.register_profile("explore", deadline=None)
 settings.register_profile("thousand", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
@@ -50,7 +50,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(XLA_FLAGS))
 gc.set_threshold(200_000, 20, 50)
 
 # Rooms whose tests compare each simplified program with what it was made of; the environment may say 0 or 1 for all.
-COMPARED = {"api", "hessians", "routes", "simplification", "stability", "text"}
+COMPARED = {"api", "differentiation", "hessians", "routes", "simplification", "stability", "text"}
 ASKED_FOR = os.environ.get(SWITCH)
 
 

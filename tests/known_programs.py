@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+from planner import Integrals, coulomb, exchange
 
 import combdiff as cd
 
 Core = cd.Space("N", "N", dtype=complex, symmetry=["h[p,q] = conj(h[q,p])"])
-Integrals = cd.Space(
-    "N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"]
-)
 Orbitals = cd.Space("N", "Ne", dtype=complex)
 Number, Steps = cd.Space(), cd.Space("T")
-
-
-@cd.program
-def coulomb(J: Integrals, C: Orbitals):
-    return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, i] * cd.conj(C[r, j]) * C[s, j] * J[p, q, r, s])
 
 
 @cd.program
 def hartree_fock(h: Core, J: Integrals, C: Orbitals):
     """The energy of closed shells: core, Coulomb and exchange."""
     core = cd.sum(lambda i, p, q: cd.conj(C[p, i]) * h[p, q] * C[q, i])
-    exchange = cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, j] * cd.conj(C[r, j]) * C[s, i] * J[p, q, r, s])
-    return 2 * core + 2 * coulomb(J, C) - exchange
+    return 2 * core + 2 * coulomb(J, C) - exchange(J, C)
 
 
 @cd.program

@@ -157,13 +157,24 @@ def _with_powers(term: Term) -> Term:
 def _power(term: Term) -> Term:
     """`|z|²` for `Re(z* z)`, and `1 / a · 1 / b` for `1 / (a b)`."""
     match term:
-        case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))) if exponent < 0:
-            return mul(*(Primitive("power", (factor, term.arguments[1])) for factor in factors))
+        case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))):
+            found = mul(*(_raised(factor, exponent) for factor in factors))
+            return _powers(found) if isinstance(found, Mul) else found
         case Primitive(name="real", arguments=(Sum() as sum_,)) if squared_modulus(Primitive("real", (sum_.body,))):
             return total(sum_.indices, _power(Primitive("real", (sum_.body,))))
         case Primitive() if (argument := squared_modulus(term)) is not None:
             return Primitive("power", (Primitive("abs", (argument,)), Number(2)))
     return term
+
+
+def _raised(base: Term, exponent: int) -> Term:
+    """A whole power of a factor; of a power, one power."""
+    match base:
+        case Number(real, 0) if base.exact and real:
+            return Number(tidy(Fraction(real) ** exponent))
+        case Primitive(name="power", arguments=(inner, Number(int() as other, 0))):
+            return Primitive("power", (inner, Number(other * exponent)))
+    return Primitive("power", (base, Number(exponent)))
 
 
 def _powers(term: Mul) -> Term:
@@ -197,12 +208,9 @@ def _settled(term: Term) -> Term:
             members = [mul(Number(factor), Coordinate(var, term.dtype)) for var, factor in form.coefficients]
             return add(*members, Number(form.offset))
         case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))):
-            return _settled(mul(*(_settled(Primitive("power", (f, term.arguments[1]))) for f in factors)))
-        case Primitive(
-            name="power",
-            arguments=(Primitive(name="power", arguments=(base, Number(int() as inner, 0))), Number(int() as outer, 0)),
-        ):
-            return Primitive("power", (base, Number(inner * outer)))
+            return _settled(mul(*(_settled(_raised(factor, exponent)) for factor in factors)))
+        case Primitive(name="power", arguments=(Primitive(name="power") as base, Number(int() as exponent, 0))):
+            return _raised(base, exponent)
         case Sum():
             number, rest = _number_and_rest(term.body)
             return mul(number, total(term.indices, rest))

@@ -145,7 +145,7 @@ class Hessian(Program):
     # --- structure
 
     def compressed(self) -> Compressed:
-        """The cores that are left when the δ's are split off, as a Program, and the structure.
+        """The arrays that the Hessian is made of, its cores, as a Program, and how δ's and sums put them together.
 
         Pairs (zz̄, zz) and blocks give a tuple of structures over one tuple of cores; blocks below the diagonal mirror
         those above and are left out.
@@ -180,7 +180,7 @@ class Hessian(Program):
         return found if isinstance(found, tuple) else (found,)
 
     def sparsity(self) -> Sparsity | tuple[Sparsity, ...]:
-        """Where the Hessian may differ from 0, by its δ's and conditions alone; one for each structure."""
+        """Which entries may differ from 0, known before any data; of a pair or of blocks a tuple of such patterns."""
         found = tuple(map(Sparsity, self._structures))
         return found if len(found) > 1 else found[0]
 

@@ -139,9 +139,10 @@ def gradient_of(
 
 @one_warning()
 def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Iterable[str] = ()) -> Program:
-    """The vector-Jacobian product (x…, k) ↦ P f (x, k): one more argument, last, the cotangent, shaped like the result.
+    """The vector-Jacobian product: one more argument, last, the cotangent k, shaped like the result.
 
-    For complex programs k ↦ (∂f/∂z)*·k + (∂f/∂z̄)·k*. A program with several results takes one cotangent for each.
+    It is the gradient of Σ f·k for a constant k; of complex programs (∂f/∂z)*·k + (∂f/∂z̄)·k*. A program with several
+    results takes one cotangent for each.
     That of a function of real numbers is a function, a field over `Real()`, and the pullback an integral. `wrt`,
     `simplify` and `rules` are as for `grad`. Raises DifferentiationError where f has no such parameter, and
     UnsupportedError for a program that returns a function of other tensors.

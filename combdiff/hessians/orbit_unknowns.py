@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 def transform(array: Array, action: Action, space: Space) -> Array:
-    """The array `sign · conj?(array[i'…])` that an action makes of an array of that Space (any sizes)."""
+    """The array with its axes permuted and negated, conjugated and times a sign, as an action of the Space says."""
     moved = reordered(array, action, space)
     return action.sign * (moved.conj() if action.conjugate else moved)
 

@@ -380,7 +380,8 @@ def repeated(step: Step) -> tuple[Lambda | str, ...]:
 def _inner_cost(plan: Plan, key: Lambda | str) -> InnerCost:
     """At the sizes of the plan around it, and those of its own."""
     inner = replace(plan.inner[key], sizes={**plan.inner[key].sizes, **plan.sizes})
-    return InnerCost(sum(spent.flops for spent in cost(inner)), peak(inner))
+    costs = cost(inner)
+    return InnerCost(sum(spent.flops for spent in costs), _peak(inner, costs))
 
 
 def cost(plan: Plan) -> tuple[StepCost, ...]:
@@ -398,9 +399,12 @@ def cost(plan: Plan) -> tuple[StepCost, ...]:
 
 def peak(plan: Plan) -> int:
     """The most bytes that arrays of the plan take at one time, arguments not counted."""
+    return _peak(plan, cost(plan))
+
+
+def _peak(plan: Plan, costs: Sequence[StepCost]) -> int:
     held = most = 0
     freed = Counter[int]()
-    costs = cost(plan)
     taken = [0 if (m := plan.taken_over(n)) is None else costs[m].bytes for n in range(len(plan.steps))]
     ends = {loop.first: loop.last for loop in plan.loops}
     made: dict[int, list[int]] = {}

@@ -67,10 +67,10 @@ from combdiff.simplification.egraph.extraction import as_real_as, symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
 from combdiff.simplification.egraph.saturation import equivalent, normal, simplify, unsaturated
-from combdiff.simplification.egraph.settled import is_settled
+from combdiff.simplification.egraph.settled import is_settled, multiplied
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
-from combdiff.simplification.memory import simplified_once
+from combdiff.simplification.memory import body_once, simplified_once
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
@@ -110,7 +110,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
     keeps its names, as what they stand for has its derivative once then.
     """
-    return checked(body, _simplified_body(body, rules, written_out))
+    found = body_once(body, rules, written_out, lambda: _simplified_body(body, rules, written_out))
+    return checked(body, found)
 
 
 def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> Term:
@@ -369,8 +370,8 @@ def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
 
     One that no law would change is not written for the e-graph.
     """
-    if is_settled(term, load(rules)):
-        return unsaturated(term, Context(known))
+    if is_settled(plain := multiplied(term), load(rules)):
+        return unsaturated(plain, Context(known))
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
         stopped(f"{nodes} nodes")

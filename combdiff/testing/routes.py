@@ -42,7 +42,7 @@ class Case:
 
     @property
     def environment(self) -> dict[Var, Any]:
-        """The arrays by parameter, as `reference.evaluate` takes them."""
+        """The arrays by parameter, as `combdiff.ir.interpreter.evaluate` takes them."""
         return {parameter: self.arrays[parameter.name] for parameter in self.term.parameters}
 
     @property

@@ -357,7 +357,8 @@ class _PrintReader:
         groups, result = self._groups(sheet.groups, sheet.result, bool(sheet.definitions))
         for group in groups:
             for doc in group:
-                assert isinstance(doc, Name)
+                if not isinstance(doc, Name):
+                    raise self.source.error("a parameter is a name", doc, "write (x, y) ↦ … and give their Spaces")
                 scope[doc.name] = self.parameter(doc.name)
         self.taken |= {*self.spaces, *self.parameters}
         if not groups:
@@ -458,7 +459,7 @@ class _PrintReader:
         match place:
             case Signed(((False, Name() as index), (False, Literal(1, 0)))):
                 return index
-            case Ranging(Name() as index, "<", Signed((*sizes, (False, Literal(1, 0))))):
+            case Ranging(Name() as index, "<", Signed((*sizes, (False, Literal(1, 0))))) if sizes:
                 size = Signed(tuple(sizes)) if len(sizes) > 1 else sizes[0][1]
                 return Ranging(index, "<", size)
         raise self._misread(MisreadError(name, f"a step gives what {name} is at the step after, t + 1"))
@@ -688,8 +689,14 @@ class _PrintReader:
                 return self._arrow(doc, scope)
             case ResultRow():
                 items = [self.value(item, scope) for item in doc.items]
-                return Denotation((), _no_element, lambda: Tuple(tuple(map(self.term, items))))
+                return Denotation((), self._no_element(doc), lambda: Tuple(tuple(map(self.term, items))))
         raise self.source.error("this is not a number or a tensor", doc)
+
+    def _no_element(self, doc: Doc) -> Element:
+        def element(_: tuple[Term, ...]) -> Term:
+            raise self.source.error("several results stand where one number is expected", doc)
+
+        return element
 
     def _signed(self, doc: Signed, scope: Scope) -> Denotation:
         """A sum of tensors of one shape; numbers that stand there as such are added to every element."""
@@ -985,7 +992,7 @@ class _PrintReader:
             if bare is not None and not bare.written:
                 self.join(bare.cell, cell, argument)
             elif form is None:
-                values[n] = self.scalar(argument, scope)
+                values[n] = self._index_value(argument, scope)
             elif isinstance(cell.domain, Real):
                 for symbol in form[0]:
                     self.join(symbol.cell, cell, argument) if isinstance(symbol, BoundIndex) else None
@@ -999,6 +1006,15 @@ class _PrintReader:
             return total(found.values(), mul(*hits, body))
 
         return _number(element)
+
+    def _index_value(self, doc: Doc, scope: Scope) -> Denotation:
+        """A number that is an index; a parameter without a Space whose elements are is one of integers."""
+        value = self.scalar(doc, scope)
+        name = doc.map if isinstance(doc, Subscripted) else doc
+        symbol = self.parameters.get(name.name) if isinstance(name, Name) else None
+        if isinstance(symbol, NamedTensor) and symbol.space is None:
+            symbol.dtype = int
+        return value
 
     def _read_at_end(self, doc: Subscripted, tensor: Denotation, forms: list[Linear | None], scope: Scope) -> None:
         """Where a state is read at a number of steps: it may be that of all steps, whose name may be new."""
@@ -1023,8 +1039,10 @@ class _PrintReader:
         bare = [_bare(one), _bare(two)]
         if bare[0] is not None and bare[1] is not None:
             self.guesses.append((bare[0].cell, bare[1].cell))
+        indexed = (one is None) != (two is None)
+        known = self._index_value if indexed else self.scalar
         sides = [
-            self.scalar(argument, scope).element if form is None else lambda _, form=form: _form(form)
+            known(argument, scope).element if form is None else lambda _, form=form: _form(form)
             for argument, form in zip(doc.arguments, (one, two), strict=True)
         ]
         return _number(lambda: delta(sides[0](()), sides[1](())))
@@ -1099,7 +1117,8 @@ class _PrintReader:
         """An index that is bound here, with its domain where it is written."""
         if isinstance(doc, Name):
             return BoundIndex(doc.name, Cell(), doc)
-        assert isinstance(doc, Ranging)
+        if not isinstance(doc, Ranging):
+            raise self.source.error("an index that is bound is a name", doc, "write t[i,j] = … or (i, j) ↦ …")
         if doc.sign == "∈":
             return BoundIndex(doc.name.name, Cell(Real()), doc, written=True)
         size = self._range_size(doc.size, scope)
@@ -1348,10 +1367,6 @@ def _number(make: Callable[[], Term]) -> Denotation:
 def _tensor(cells: tuple[Cell, ...], make: Callable[[], Term]) -> Denotation:
     """A tensor that is one term; its elements are read from that."""
     return Denotation(cells, lambda at: apply(make(), at) if at else make(), make)
-
-
-def _no_element(_: tuple[Term, ...]) -> Term:
-    raise AssertionError("several results have no elements")
 
 
 def _at(value: Denotation, space: Space, point: tuple[Term, ...]) -> Term:

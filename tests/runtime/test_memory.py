@@ -162,6 +162,19 @@ def test_what_is_read_along_two_indices_is_made_for_each() -> None:
             np.testing.assert_allclose(found, expected)
 
 
+def test_a_small_array_that_is_made_in_blocks_is_not_read_whole_beside_them() -> None:
+    """The sums of a table's rows are needed along both indices of what is made of them."""
+
+    @cd.program
+    def f(x: cd.Space("n")):
+        t = cd.tensor(lambda i, j: cd.exp(x[i] * x[j]))
+        s = t.sum(axis=1)
+        return cd.sum(lambda i, j: cd.sin(t[i, j] + s[i] + s[j]))
+
+    x = RNG.normal(size=40)
+    assert f.compile(memory_limit=40_000)(x) == pytest.approx(f(x), rel=1e-12)
+
+
 def test_what_no_machine_has_is_refused_before_it_is_allocated() -> None:
     L = np.broadcast_to(np.ones(()), (2, 10**4, 10**4))
     with pytest.raises(cd.MemoryLimitError, match=r"at k = 2, n = 10000 the program needs .* PiB .*, but"):

@@ -25,7 +25,7 @@ def numbers(x: Number, A: cd.Space("n", "n")):
 
 def simplified(path: str) -> str:
     """What is printed with the laws of a file, in little time."""
-    with warnings.catch_warnings(), cd.budget(nodes=3000, seconds=3):
+    with warnings.catch_warnings(), cd.budget(nodes=1000, seconds=3):
         warnings.simplefilter("ignore", cd.BudgetWarning if hasattr(cd, "BudgetWarning") else UserWarning)
         return str(cd.simplify(numbers, rules=[path]))
 

@@ -19,6 +19,9 @@ from backends import TORCH, converted, on
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.primitives import TABLE
+from combdiff.ir.terms import Var, conj
+from combdiff.simplification.egraph.saturation import simplify
+from combdiff.simplification.laws import loading
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "rules" / "README.md").read_text(encoding="utf-8")
@@ -402,6 +405,29 @@ def test_a_mistake_is_shown_with_its_place(text: str, place: str, words: str, ru
     assert str(raised.value).startswith(f"{path}:{place}: ")
     assert words in str(raised.value)
     assert "foo" not in TABLE
+
+
+@pytest.mark.parametrize(
+    ("law", "place", "words"),
+    [
+        ("(rewrite (Conj (Conj x)) y)", "1:26", "Unbound symbol y, in 'y'"),
+        ("(rewrite (Conj x) x))", "1:21", "unexpected `)`"),
+    ],
+)
+def test_a_mistake_in_a_built_in_file_is_shown_with_its_place(
+    law: str, place: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in loading.BUILT_IN:
+        text = (loading.rule_directory() / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(f"{law}\n{text}" if name == "algebra.egg" else text, encoding="utf-8")
+    monkeypatch.setattr(loading, "rule_directory", lambda: tmp_path)
+    loading.built_in_files.cache_clear()
+    try:
+        with pytest.raises(cd.RuleError) as raised:
+            simplify(conj(Var("z", cd.Space(dtype=complex))))
+    finally:
+        loading.built_in_files.cache_clear()
+    assert str(raised.value).startswith(f"{tmp_path / 'algebra.egg'}:{place}: {words}")
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:

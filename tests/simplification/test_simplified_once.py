@@ -10,7 +10,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.ir import Var, subterms
-from combdiff.simplification import memory
+from combdiff.simplification import memory, pipeline
 from combdiff.simplification.normal_form.forms import form_of
 
 Matrix, Vector = cd.Space("n", "n"), cd.Space("n")
@@ -20,14 +20,14 @@ Matrix, Vector = cd.Space("n", "n"), cd.Space("n")
 def saturated(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The forms that are simplified while the test runs, nothing being known before."""
     found: list[Any] = []
-    original = memory._keep
+    original = memory._forms.keep
 
     def keep(key: Any, result: Any) -> None:
         found.append(key)
         original(key, result)
 
     memory.forget()
-    monkeypatch.setattr(memory, "_keep", keep)
+    monkeypatch.setattr(memory._forms, "keep", keep)
     return found
 
 
@@ -64,6 +64,35 @@ def test_what_came_before_does_not_show(saturated: list[Any]) -> None:
     memory.forget()
     cd.grad(other, wrt="q")
     assert str(cd.grad(one, wrt="x")) == first
+
+
+def test_an_equal_program_is_not_simplified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But where its steps are to be told, where the budget is another one, and where its time was short."""
+    done: list[Any] = []
+    simplified = pipeline._simplified_body
+    monkeypatch.setattr(pipeline, "_simplified_body", lambda body, *rest: done.append(body) or simplified(body, *rest))
+    memory.forget()
+
+    def derived() -> cd.Program:
+        @cd.program
+        def f(x: Vector, A: Matrix):
+            return np.log(x @ A @ x)
+
+        return cd.grad(f)
+
+    gradient = derived()
+    assert derived() == gradient
+    assert len(done) == 1
+    gradient.explain()
+    for message, given in {"1 rounds": {"rounds": 1}, "0.0 seconds": {"seconds": 0.0}}.items():
+        for _ in range(2):
+            with cd.budget(**given), pytest.warns(cd.BudgetWarning, match=message):
+                derived()
+    assert len(done) == 5
+    monkeypatch.setattr(memory._bodies, "most", 0)
+    memory.forget()
+    assert [derived() == gradient for _ in range(2)] == [True, True]
+    assert len(done) == 7
 
 
 def test_a_form_named_back_is_the_term() -> None:

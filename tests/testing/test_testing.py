@@ -98,7 +98,7 @@ def test_strategy_arrays_have_the_symmetry_exactly(data: st.DataObject, space: S
 def test_the_strategy_draws_sizes_that_are_not_given_and_shrinks() -> None:
     shapes = set()
 
-    @settings(max_examples=50, database=None, derandomize=True)
+    @settings(max_examples=20, database=None, derandomize=True)
     @given(tensors(Space("N", "N", "M"), M=2))
     def collect(array: np.ndarray) -> None:
         shapes.add(array.shape)

@@ -146,6 +146,14 @@ def test_an_index_with_a_name_is_read() -> None:
     assert cd.read(str(found), spaces) == found
 
 
+def test_what_is_an_index_is_an_integer() -> None:
+    """Where no Space says so, too."""
+    for shown in ("(y, idx) ↦ Σ_i y[idx[i]]²", "(y, idx) ↦ d<n ↦ 2 y[d] Σ_i δ(idx[i], d)"):
+        found = cd.read(shown)
+        assert [p.type.dtype for p in found.parameters] == [float, int]
+    assert cd.read("(y, idx) ↦ Σ_i y[idx[i]]²")(np.array([3.0, 4.0]), np.array([1, 1, 0])) == 16 + 16 + 9
+
+
 def test_a_sum_from_a_negative_index_to_a_bound() -> None:
     mirrored = {"x": cd.Space(cd.Symmetric("B")), "y": cd.Space(cd.Symmetric("B"))}
     form = cd.read("(x, y) ↦ Σ_q Σ_{s=q}^{B} [s ≠ q] x[q] y[s]", mirrored)

@@ -43,10 +43,17 @@ def test_values_and_derivatives() -> None:
     cd.testing.check_grad(evidence, ("S", "x"), S=S, x=x)
     X = RNG.normal(size=(3, 2))
     cd.testing.check_grad(kernel, ("X", "s"), X=X, s=0.7)
+
+
+def test_the_hessian_is_that_along_symmetric_matrices() -> None:
+    @cd.program
+    def determinant(S: Symmetric):
+        return cd.logdet(S, positive=True)
+
+    H, S = cd.hessian(determinant), positive()
     inverse = np.linalg.inv(S)
-    H = cd.hessian(evidence, "S").partial(x=np.zeros(3))
     one, other = (np.einsum(f"{axes}->ijkm", inverse, inverse) for axes in ("ik,jm", "im,jk"))
-    np.testing.assert_allclose(H(S), -(one + other) / 2, atol=1e-10)  # by matrices that are symmetric
+    np.testing.assert_allclose(H(S), -(one + other) / 2, atol=1e-10)
 
 
 def test_complex_matrices_have_real_log_determinants() -> None:

@@ -59,8 +59,8 @@ def checkpointed(plan: Plan, limit: int) -> tuple[Plan | None, int]:
         swept = _Sweeps(_ReplayedRegion(plan, seed)).plan()
         for block in _sizes(steps):
             smallest = _with(swept, block, 2)
-            least = min(least, peak(smallest))
-            if peak(smallest) <= limit:
+            least = min(least, needed := peak(smallest))
+            if needed <= limit:
                 found = _with(swept, block, _most_kept(swept, block, -(-steps // block), limit))
                 if best is None or _work(found) < _work(best):
                     best = found

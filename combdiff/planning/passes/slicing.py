@@ -20,7 +20,6 @@ from typing import TypeVar
 
 from combdiff.ir import extent
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations import Arrange, Read
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.passes.loops import Region, in_loops
 from combdiff.planning.plan import Plan, cost, peak, rounds
@@ -61,8 +60,7 @@ def sliced(plan: Plan, limit: int) -> tuple[Plan | None, int]:
         return plan, whole
     best, least = _sliced(plan, limit, (limit // SMALL, 0))
     if best is None:
-        sizes = sorted({weight for weight in _weights(plan) if weight}, reverse=True)[:MOST_SIZES]
-        best, other = _sliced(plan, limit, sizes)
+        best, other = _sliced(plan, limit, _sizes(plan))
         least = min(least, other)
     return best, min(least, whole)
 
@@ -75,12 +73,17 @@ def _sliced(plan: Plan, limit: int, smalls: Sequence[int]) -> tuple[Plan | None,
             smallest = _split_with_copies(plan, step, axis, small)
         except _Refused:
             continue
-        least = min(least, peak(smallest))
-        if peak(smallest) <= limit:
+        least = min(least, needed := peak(smallest))
+        if needed <= limit:
             found = _enlarged(smallest, limit)
             if best is None or rounds(found, found.loops[0]) < rounds(best, best.loops[0]):
                 best = found
     return best, least
+
+
+def _sizes(plan: Plan) -> list[int]:
+    """The sizes that arrays of a plan have, the largest first."""
+    return sorted({weight for weight in _weights(plan) if weight}, reverse=True)[:MOST_SIZES]
 
 
 def _candidates(plan: Plan) -> Iterator[tuple[int, int]]:
@@ -176,7 +179,7 @@ def _weights(plan: Plan) -> list[int]:
     """The bytes of the memory behind each step that the plan itself makes; arguments weigh nothing."""
     weights: list[int] = []
     for step, spent in zip(plan.steps, cost(plan), strict=True):
-        view = isinstance(step.operation, Arrange | Read)
+        view = not step.fresh
         weights.append(max([spent.bytes, *(weights[m] for m in step.operands)]) if view else spent.bytes)
     return weights
 
@@ -225,6 +228,10 @@ def _split(plan: Plan, seed: int, axis: int, small: int) -> Plan:
     for n, step in enumerate(plan.steps):
         if n not in inside and any(m in inside or m in after for m in step.operands):
             after.add(n)
-        elif n in inside and any(m in after or (m in inside and region.along(m).result is None) for m in step.operands):
+        elif n in inside and any(m in after for m in step.operands):
             raise _Refused
+        elif n in inside:  # of what the loop makes there are blocks alone, and a sum only after it
+            read = zip(step.operands, region.along(n).operands, strict=True)
+            if any(m in inside and (axis is None or axis != region.along(m).result) for m, axis in read):
+                raise _Refused
     return in_loops(plan, [Region(region.domain, inside, 1)])

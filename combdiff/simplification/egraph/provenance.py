@@ -76,6 +76,11 @@ def recording() -> Iterator[list[Event]]:
         _events.reset(token)
 
 
+def is_recorded() -> bool:
+    """Whether events are recorded here."""
+    return _events.get() is not None
+
+
 def note(make: Callable[[], Event]) -> None:
     """Add an event where events are recorded."""
     events = _events.get()

@@ -45,7 +45,7 @@ from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import Classes, Extractor, ordered, price, read, with_real_arguments
 from combdiff.simplification.egraph.provenance import Found, note
 from combdiff.simplification.egraph.settled import functions_in
-from combdiff.simplification.laws.loading import RuleFile, load
+from combdiff.simplification.laws.loading import RuleFile, load, run_laws
 from combdiff.simplification.laws.reach import reached
 from combdiff.simplification.laws.syntax import run_text
 from combdiff.simplification.normal_form.canonical import canonical
@@ -76,7 +76,7 @@ def _base_egraph(files: tuple[RuleFile, ...], functions: frozenset[str]) -> Any:
     key = min(fitting, key=lambda key: len(key[2]), default=None)
     if key is None or len(key[2]) > MOST_IDLE * len(laws.names):
         egraph = bindings().EGraph()
-        egraph.run_program(*laws.commands)
+        run_laws(egraph, laws.commands)
         run_text(egraph, function_facts())
         cache[key := (files, table, laws.names)] = egraph
         if len(cache) > MOST_EGRAPHS:

@@ -18,6 +18,7 @@ from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from combdiff.errors import Location, RuleError, shown
 from combdiff.ir import TABLE, Row, register
@@ -81,7 +82,23 @@ def built_in_files() -> tuple[RuleFile, ...]:
 
 @lru_cache(maxsize=16)
 def _parsed(source: Source) -> RuleFile:
-    return RuleFile(source, tuple(trusted(source.text)))
+    """A built-in file, read command by command; as a whole, which takes longer, where that fails."""
+    try:
+        commands = trusted(source.text)
+    except RuleError:
+        commands = parse(source)
+    return RuleFile(source, tuple(commands))
+
+
+def run_laws(egraph: Any, commands: Iterable[Command]) -> None:
+    """Give an e-graph commands of files that hold. Raises RuleError with the place of a mistake in a built-in file."""
+    try:
+        egraph.run_program(*commands)
+    except bindings().EggSmolError:  # users' files were checked as they were read
+        files = built_in_files()
+        for number, file in enumerate(files):
+            _check_types(file.source, parse(file.source), files[:number])
+        raise
 
 
 def _read(path: Path) -> Source:
@@ -124,7 +141,7 @@ def _check_types(source: Source, commands: list[Command], before: tuple[RuleFile
     """Let egglog check sorts in an e-graph that is thrown away."""
     egraph = bindings().EGraph()
     for file in before:
-        egraph.run_program(*file.commands)
+        run_laws(egraph, file.commands)
     for command in commands:
         attempt(partial(egraph.run_program, command), source)
 
