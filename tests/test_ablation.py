@@ -440,8 +440,8 @@ def chain(x: Vector):
 
 
 def stacked(x: Matrix, mu: cd.Space("k", "n"), L: cd.Space("k", "n", "n")):
-    far = cd.tensor(lambda i, k, a: cd.exp(x[i, a] - mu[k, a]))
-    return cd.tensor(lambda k, b, i: cd.sum(lambda a: L[k, a, b] * far[i, k, a]))
+    far = cd.tensor(lambda i, a, k: cd.exp(x[i, a] - mu[k, a]))
+    return cd.tensor(lambda k, b, i: cd.sum(lambda a: L[k, a, b] * far[i, a, k]))
 
 
 def workspace(plan: Plan) -> int:

@@ -27,7 +27,8 @@ class IterationLoop:
 
     `states` and `slices` are the names that a step has for them, `outputs` the expressions of what it gives; `views`
     are slices that would keep the memory of a tensor that is dropped after the loop; `index`, `function` and the like
-    are new names. `conditions` are truth values of which one fails where the steps may do nothing any more.
+    are new names. `left` are arrays of the last step that nothing reads after the loop.
+    `conditions` are truth values of which one fails where the steps may do nothing any more.
     """
 
     operation: Iteration
@@ -44,6 +45,7 @@ class IterationLoop:
     function: str
     conditions: tuple[str, ...]
     settled: str
+    left: tuple[str, ...]
 
     @property
     def stacks(self) -> tuple[str, ...]:
@@ -95,6 +97,8 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
     for component, name, _, _ in loop.of_kind("last"):
         state = loop.states[component]
         yield f"{name} = {dialect.copy(state) if loop.shared[component] else state}"
+    if dialect.native and loop.left:
+        yield f"{' = '.join(loop.left)} = None  # no more is read of the last step"
 
 
 def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:

@@ -180,6 +180,8 @@ class _SourceWriter:
         parameters = operation.system.parameters
         names = [inner.arguments[p.name] for p in parameters]
         own = operation.states + operation.stacks
+        states = [names[k] for k in range(operation.states) if self.plan.steps[self.plan.steps[n].operands[k]].axes]
+        given = [inner.names[m] for m in inner.plan.results if inner._temporary(m)]
         loop = IterationLoop(
             operation,
             tuple(map(self.words.operand, self.plan.steps[n].operands)),
@@ -195,6 +197,7 @@ class _SourceWriter:
             self._fresh(f"{self.function}_step"),
             inner._conditions(),
             self._fresh("settled"),
+            tuple(dict.fromkeys([*states, *given])),
         )
         yield from loop_lines(loop, self.words, self.dialect)
 
@@ -332,9 +335,10 @@ class _SourceWriter:
                 self.index_arrays.forget()
                 yield from self._deleted([m for m in done.get(n, ()) if loop and m < n])
                 yield from self._loop_lines(loop) if loop else ()
-            if isinstance(step.operation, Parameter | Fill | PartialResult):
-                continue
             indent = "    " * (loop is not None)
+            if isinstance(step.operation, Parameter | Fill | PartialResult):  # what a loop before it read is done
+                yield from (indent + line for line in self._deleted([m for m in done.get(n, ()) if m < n and not loop]))
+                continue
             if (n in guarded) != inside:
                 inside = n in guarded
                 if inside and self.dialect.guard:

@@ -127,7 +127,7 @@ def _classes(sizes: Any, conditions: Any) -> Any:
     return found
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def _boxes(sizes: Any, conditions: Any) -> Any:
     """Slices along all labels that have the positions at which conditions hold, and the bounds to be looked at."""
     found = []
@@ -195,6 +195,7 @@ def _product_parts(
         parts = [array[tuple(box[label] for label in p)] if p else array for array, p in pairs]
         found = selected(function, parts, patterns, out, box, bounds, hosts) if bounds else function(*parts)
         yield tuple(box[label] for label in out), found
+        del parts, found
 
 
 def _selection(words: Any, function: Any, parts: Any, patterns: Any, out: Any, box: Any, *given: Any) -> Any:

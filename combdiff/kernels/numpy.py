@@ -358,8 +358,8 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
         if is_safe.all():
             return np.ones(np.shape(squares), kind)
         finite = np.isfinite(array)
-        sizes = [array, -array] if array.dtype == kind else [np.abs(array)]
-        largest = np.max([size.max(axes, initial=0, where=finite) for size in sizes], 0)
+        sizes = array if array.dtype == kind else np.abs(array)
+        largest = np.maximum(sizes.max(axes, initial=0, where=finite), -sizes.min(axes, initial=0, where=finite))
     exponent = np.frexp(np.maximum(largest, limits.tiny))[1] - 1
     return np.where(is_safe | (largest == 0), kind.type(1), np.ldexp(kind.type(1), exponent))
 
@@ -392,6 +392,7 @@ def _keep(array: Any, conditions: Any) -> Any:
     result = np.zeros_like(array)
     for box, part in _kept_parts(np, np.arange, array, conditions):
         result[box] += part
+        del part  # before the next one is made
     return result
 
 
@@ -421,4 +422,5 @@ def _within(function: Any, arrays: Any, patterns: Any, out: Any, sizes: Any, con
             continue
         result = np.zeros(shape, np.result_type(*arrays)) if result is None else result
         result[box] += part
+        del part
     return np.zeros(shape, np.result_type(*arrays)) if result is None else result

@@ -57,7 +57,7 @@ def fitted(plan: Plan, limit: int, copies: int, fused: int) -> Plan:
         least = min(least, other)
     if found is None:
         raise MemoryLimitError(
-            f"a memory limit of {in_words(limit)} is too small: at {_sizes(plan)} the program needs "
+            f"a memory limit of {in_words(limit)} is too small: {_sizes(plan)}the program needs "
             f"{in_words(fused + copies)}{_of_copies(copies)}, and in blocks {least + copies} bytes",
             hint=f"the smallest limit that works is memory_limit={least + copies}",
         )
@@ -73,7 +73,7 @@ def check_available(plan: Plan, copies: int = 0) -> None:
         made = "" if largest is None else f"; the largest array is made by step {largest.step}, {largest.operation}: "
         made += in_words(largest.bytes) if largest else ""
         raise MemoryLimitError(
-            f"at {_sizes(plan)} the program needs {in_words(needed)}{_of_copies(copies)}, but {in_words(held)} of "
+            f"{_sizes(plan)}the program needs {in_words(needed)}{_of_copies(copies)}, but {in_words(held)} of "
             f"memory are free{made}",
             hint='give smaller arrays, or compile(memory_limit="…") to run it in blocks',
         )
@@ -85,4 +85,6 @@ def _of_copies(copies: int) -> str:
 
 
 def _sizes(plan: Plan) -> str:
-    return ", ".join(f"{name} = {size}" for name, size in plan.given_sizes.items())
+    """At which sizes; nothing of a program that has no names for them."""
+    named = ", ".join(f"{name} = {size}" for name, size in plan.given_sizes.items())
+    return f"at {named} " if named else ""

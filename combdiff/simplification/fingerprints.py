@@ -73,13 +73,17 @@ def checked(before: Term, after: Term) -> Term:
 def seeming_zero(sums: Sequence[Sum], definitions: dict[Var, Term]) -> Iterator[Sum]:
     """Those of some Σ's over definitions that are 0 at a random point while their terms are not.
 
-    All are computed together, each definition once for all of them; where that is not to be had, each by itself. One
-    that cannot be evaluated is not among those found.
+    Each definition is computed once for all of them, after those that it reads. One that has no value or takes long is
+    not among those found.
     """
-    together = _at_a_point(sums, definitions, MOST_WORK * len(sums))
-    for number, sum_ in enumerate(sums):
-        alone = together or _at_a_point([sum_], dict(_needed(sum_, definitions)), MOST_WORK)
-        if alone and _is_zero(alone[number if together else 0]):
+    needed = _needed(sums, definitions)
+    sizes = _sizes(*sums, *needed.values())
+    scope = _scope(let(needed.items(), Tuple(tuple(map(over_its_indices, sums)))).free, sizes)
+    if scope is None:
+        return
+    left = _computed(needed, scope, sizes, MOST_WORK * len(sums))
+    for sum_ in sums:
+        if _is_zero(_at_the_point(sum_, left, scope, sizes)):
             yield sum_
 
 
@@ -92,33 +96,45 @@ def _is_zero(elements: _Elements) -> bool:
     return any(size for _, size in known) and all(value <= CLOSE * size for value, size in known)
 
 
-def _at_a_point(sums: Sequence[Sum], definitions: dict[Var, Term], most_work: float) -> list[_Elements] | None:
-    """For each Σ its values at the first and at the last of each index, with the sums of the magnitudes of its terms.
+def _computed(
+    definitions: dict[Var, Term], scope: dict[Var, Any], sizes: dict[str, int], most_work: float
+) -> dict[Var, Term]:
+    """Puts values of definitions into a scope, and gives the definitions that have none at all of their indices.
 
-    None where one of them has none, or where they take more than that work.
+    One after the other: read from the last, a hundred of them would be as many levels deep.
     """
-    sizes = _sizes(*sums, *definitions.values())
-    magnitudes = (Sum(each.indices, Primitive("abs", (each.body,))) for each in sums)
-    tensors = [over_its_indices(each) for pair in zip(sums, magnitudes, strict=True) for each in pair]
-    elements = [_element(tensor, sizes, last) for tensor in tensors for last in (False, True)]
-    if None in elements:
-        return None
-    together = let(list(definitions.items()), Tuple(tuple(each for each in elements if each is not None)))
-    scope = _scope(together.free, sizes)
-    found = None if scope is None else _values(together, scope, sizes, most_work)
-    if found is None:
-        return None
-    first, last, first_size, last_size = (list(map(_number, found[n::4])) for n in range(4))
-    return [[(a, c), (b, d)] for a, b, c, d in zip(first, last, first_size, last_size, strict=True)]
+    left: dict[Var, Term] = {}
+    for var, value in definitions.items():
+        whole = let(_needed([value], left).items(), value)
+        most_work -= _work(whole, sizes)
+        found = None if most_work < 0 else _values(whole, scope, sizes, MOST_WORK)
+        if found is None:
+            left[var] = value
+        else:
+            scope[var] = found
+    return left
 
 
-def _needed(term: Term, definitions: dict[Var, Term]) -> list[tuple[Var, Term]]:
-    """The definitions that a term is made of, in their order."""
-    names = set(term.free)
+def _at_the_point(sum_: Sum, left: dict[Var, Term], scope: Mapping[Var, Any], sizes: dict[str, int]) -> _Elements:
+    """The values of a Σ at the first and at the last of each index, with the sums of the magnitudes of its terms."""
+    magnitude = Sum(sum_.indices, Primitive("abs", (sum_.body,)))
+    found: _Elements = []
+    for last in (False, True):
+        elements = (_element(over_its_indices(each), sizes, last) for each in (sum_, magnitude))
+        items = tuple(each for each in elements if each is not None)
+        values = _values(let(_needed(items, left).items(), Tuple(items)), scope, sizes, MOST_WORK)
+        if len(items) == 2 and values is not None:
+            found.append((_number(values[0]), _number(values[1])))
+    return found
+
+
+def _needed(terms: Iterable[Term], definitions: dict[Var, Term]) -> dict[Var, Term]:
+    """The definitions that terms are made of, in their order."""
+    names = {var for term in terms for var in term.free}
     for var, value in reversed(definitions.items()):
         if var in names:
             names |= value.free
-    return [(var, value) for var, value in definitions.items() if var in names]
+    return {var: value for var, value in definitions.items() if var in names}
 
 
 def over_its_indices(term: Term) -> Term:

@@ -67,7 +67,7 @@ from combdiff.simplification.egraph.extraction import as_real_as, symbols
 from combdiff.simplification.egraph.programs import ProgramClasses
 from combdiff.simplification.egraph.provenance import Normalised, Place, Solved, State, note, unrecorded
 from combdiff.simplification.egraph.saturation import equivalent, normal, simplify, unsaturated
-from combdiff.simplification.egraph.settled import is_settled
+from combdiff.simplification.egraph.settled import is_settled, multiplied
 from combdiff.simplification.fingerprints import checked
 from combdiff.simplification.laws.loading import load
 from combdiff.simplification.memory import body_once, simplified_once
@@ -370,8 +370,8 @@ def _affordable(term: Term, rules: tuple[str, ...], known: Known) -> Term:
 
     One that no law would change is not written for the e-graph.
     """
-    if is_settled(term, load(rules)):
-        return unsaturated(term, Context(known))
+    if is_settled(plain := multiplied(term), load(rules)):
+        return unsaturated(plain, Context(known))
     nodes = current().nodes
     if symbols(term) * NODES_PER_SYMBOL > nodes:
         stopped(f"{nodes} nodes")

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from tests.backends import TORCH, back, converted, double_precision, on
 
 FEW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 N, T = 2, 3
@@ -67,10 +68,8 @@ def moved(arguments: tuple[Any, ...], directions: tuple[Any, ...], h: float) -> 
     return tuple(a + h * d for a, d in zip(arguments, directions, strict=True))
 
 
-@FEW
-@given(objectives(), st.booleans(), st.integers(0, 2**16))
-def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int) -> None:
-    dtype = complex if is_complex else float
+def program_of(objective: Callable[..., Any], dtype: type) -> cd.Program:
+    """The objective as a program."""
 
     @cd.program
     def f(
@@ -81,13 +80,24 @@ def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int
     ):
         return objective(cd.scan, A, x0, u, b)
 
-    rng = np.random.default_rng(seed)
+    return f
+
+
+def drawn(rng: np.random.Generator, is_complex: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Arguments of an objective, and directions from there."""
     shapes = ((N, N), (N,), (T, N), (N,))
 
-    def drawn() -> tuple[Any, ...]:
+    def some() -> tuple[Any, ...]:
         return tuple(0.4 * (rng.normal(size=s) + (1j * rng.normal(size=s) if is_complex else 0)) for s in shapes)
 
-    arguments, directions = drawn(), drawn()
+    return some(), some()
+
+
+@FEW
+@given(objectives(), st.booleans(), st.integers(0, 2**16))
+def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int) -> None:
+    f = program_of(objective, complex if is_complex else float)
+    arguments, directions = drawn(np.random.default_rng(seed), is_complex)
     wrt = ("A", "x0", "u", "b")
     np.testing.assert_allclose(f(*arguments), objective(in_python, *arguments))
     gradient = cd.grad(f, wrt=wrt, simplify=False)
@@ -101,6 +111,25 @@ def test_random_steps(objective: Callable[..., Any], is_complex: bool, seed: int
     sides = [gradient(*moved(arguments, directions, s * h)) for s in (1, -1)]
     for found, one, two in zip(product, *sides, strict=True):
         np.testing.assert_allclose(found, (one - two) / (2 * h), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("library", ["jax", TORCH])
+@settings(FEW, max_examples=2)
+@given(objectives(), st.booleans(), st.integers(0, 2**16))
+def test_random_steps_on_other_libraries(
+    library: str, objective: Callable[..., Any], is_complex: bool, seed: int
+) -> None:
+    """Value and gradient as on NumPy."""
+    f = program_of(objective, complex if is_complex else float)
+    arguments, _ = drawn(np.random.default_rng(seed), is_complex)
+    both = cd.value_and_grad(f, wrt=("A", "x0", "u", "b"), simplify=False)
+    value, gradients = both(*arguments)
+    with double_precision():
+        found, slopes = on(library, both)(*converted(library, arguments))
+        np.testing.assert_allclose(back(found), value, rtol=1e-10)
+        for one, other in zip(back(slopes), gradients, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
 def rooted(given: Any) -> Any:

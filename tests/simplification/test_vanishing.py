@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.ir import Lambda, Let, Number, Sum, Term, Var, add, affine, apply, mul, negate
 from combdiff.simplification import fingerprints
 
 RANDOM = np.random.default_rng(8)
@@ -48,16 +50,16 @@ def test_nor_has_the_largest_of_each_row_of_attention() -> None:
 
 
 @pytest.mark.usefixtures("results_not_compared")  # which evaluates, too
-def test_the_sums_of_a_program_are_tried_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definitions_are_computed_once_for_all_sums_of_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where all numbers of a point are nearly 0: each by itself would compute all layers below it again."""
-    evaluated: list[object] = []
-    at_a_point = fingerprints._at_a_point
+    evaluated: Counter[Term] = Counter()
+    values = fingerprints._values
 
-    def counted(*given: Any) -> Any:
-        evaluated.append(given)
-        return at_a_point(*given)
+    def counted(term: Term, *given: Any) -> Any:
+        evaluated[term] += 1
+        return values(term, *given)
 
-    monkeypatch.setattr(fingerprints, "_at_a_point", counted)
+    monkeypatch.setattr(fingerprints, "_values", counted)
 
     @cd.program
     def network(W: cd.Space(6, "n", "n"), x: cd.Space("n")):
@@ -66,7 +68,19 @@ def test_the_sums_of_a_program_are_tried_together(monkeypatch: pytest.MonkeyPatc
         return (x**2).sum()
 
     cd.grad(network)
-    assert len(evaluated) == 1
+    assert set(evaluated.values()) == {1}
+    assert not any(isinstance(term, Let) for term in evaluated)
+
+
+def test_sums_are_tried_below_however_many_definitions() -> None:
+    """As many calls deep, Python has no values."""
+    names = [Var(f"t{n}", cd.Space(2)) for n in range(400)]
+    i = Var("i", cd.Range(2))
+    values = [Lambda((i,), mul(Number(2), apply(before, [i]))) for before in names[:-1]]
+    turned = apply(names[-1], [affine([(i, -1)], 1)])
+    vanishing = Sum((i,), add(apply(names[-1], [i]), negate(turned)))
+    other = Sum((i,), add(apply(names[-1], [i]), turned))
+    assert list(fingerprints.seeming_zero([other, vanishing], dict(zip(names[1:], values, strict=True)))) == [vanishing]
 
 
 def test_a_sum_that_is_not_zero_stays() -> None:

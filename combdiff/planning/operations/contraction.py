@@ -111,9 +111,11 @@ class Contract(Operation):
         in_place = pattern in ((*self.batch, *rows, *columns), (*self.batch, *columns, *rows))
         merged = len(rows) > 1 or len(columns) > 1
         whole = isinstance(step.operation, Parameter) or step.fresh
-        if step.kind is at.step.kind and in_place and (whole or not merged):
+        same = step.kind is at.step.kind or (step.operation.takes_type and at.step.kind is float)
+        in_rows = not merged and pattern[-1:] in (rows, columns)  # BLAS reads matrices whose rows lie far apart
+        if same and (in_rows or (in_place and (whole or not merged))):
             return 0
-        return at.given[position] * ITEM_BYTES[at.step.kind] * (1 + (step.kind is not at.step.kind))
+        return at.given[position] * ITEM_BYTES[at.step.kind] * (2 - same)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """An elementwise product, an einsum or a product of matrices."""

@@ -54,8 +54,10 @@ class DiagonalScatterAdd(Operation):
         return 0 if self.owned else at.elements
 
     def workspace(self, at: Occurrence) -> int:
-        """The copy, and elements that NumPy lays out."""
-        return (0 if self.owned else at.elements * at.item) + min(BUFFER, sum(at.given)) * at.item
+        """Elements that NumPy lays out, and what is copied once more where the element type changes."""
+        other = at.operands[0].kind is not at.step.kind
+        again = at.elements * at.item if self.owned else at.given[0] * at.operands[0].item
+        return again * other + min(BUFFER, sum(at.given)) * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A helper that adds in place."""

@@ -11,6 +11,7 @@ import numpy
 
 from combdiff.dialects import parenthesised
 from combdiff.ir import OPPOSITES, TABLE, Number
+from combdiff.planning.operations.leaves import Fill
 from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 from combdiff.records import dataclass
@@ -139,6 +140,16 @@ class ElementwiseStep(Operation):
         return self.name
 
     @property
+    def takes_type(self) -> bool:
+        """The numbers of truth values do."""
+        return self.name == "truth"
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether it compares."""
+        return self.name in OPPOSITES
+
+    @property
     def fresh(self) -> bool:
         """Whether the result is not a part of its operand."""
         return self.name not in ("real", "imag")
@@ -151,10 +162,15 @@ class ElementwiseStep(Operation):
         """One for each operand and element."""
         return max(1, len(at.operands)) * at.elements
 
+    def held(self, at: Occurrence) -> int:
+        """A part of complex numbers lies in their memory."""
+        return at.elements if self.fresh else 0
+
     def workspace(self, at: Occurrence) -> int:
         """Some powers are two operations, hypotenuses are made of squares, infinities found by truth values."""
-        beside = at.item * (self.name in ("power", "hypot")) + TRUTHS * (self.name == "finite")
-        return beside * at.elements + at.buffers(self.patterns)
+        twice = self.name == "hypot" or (self.name == "power" and isinstance(at.operands[1].operation, Fill))
+        beside = at.item * twice + TRUTHS * (self.name == "finite") + self.name.startswith("not_less")
+        return beside * at.elements + (at.buffers(self.patterns) if self.fresh else 0)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of the library's function, or a power as something cheaper."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from combdiff.dialects import parenthesised, tuple_text
 from combdiff.ir import Domain
-from combdiff.planning.operations.operation import ITEM_BYTES, IndexArray, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, IndexArray, Occurrence, Operation, Step, is_whole
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
@@ -50,8 +50,10 @@ class Take(Operation):
         return at.elements
 
     def workspace(self, at: Occurrence) -> int:
-        """Indices in place on a cycle, or counted along axes that are read too."""
-        return 2 * sum(at.given[place.operand] for place in self.read) * ITEM_BYTES[int]
+        """Indices in place on a cycle, or counted from another first one; some of several that are laid out."""
+        counted = (at.given[place.operand] for place in self.read if place.wrap or place.first != Linear())
+        laid = min(BUFFER, at.elements) * (not set(self.block).isdisjoint(self.places) or len(self.read) > 1)
+        return (sum(counted) + laid) * ITEM_BYTES[int]
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """Indexing by arrays, or a helper where the library has none of several."""
@@ -74,8 +76,10 @@ class Scatter(Operation):
         return at.given[0]
 
     def workspace(self, at: Occurrence) -> int:
-        """The elements laid out in a row, and the indices, counted on a cycle or from another first one."""
-        return at.given[0] * at.item + 2 * at.given[1] * ITEM_BYTES[int]
+        """What is laid out in a row of parts of arrays, and indices counted on a cycle or from another first one."""
+        laid, indices = (0 if is_whole(one) else many for one, many in zip(at.operands, at.given, strict=True))
+        counted = self.wrap or self.first != Linear()
+        return laid * at.item + (indices + counted * at.given[1]) * ITEM_BYTES[int]
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A helper."""
@@ -91,6 +95,16 @@ class IndexEquals(IndexArray):
     modulus: Linear
     index: tuple[int, ...]
 
+    @property
+    def takes_type(self) -> bool:
+        """It does."""
+        return True
+
+    def workspace(self, at: Occurrence) -> int:
+        """Truth values, and before them what is compared where it has terms or a modulus."""
+        terms = sum(map(bool, self.steps)) > 1 or self.modulus != Linear()
+        return at.elements * max(1, 2 * terms * ITEM_BYTES[int] - at.item)
+
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A comparison."""
         return _index_equals(words, self, operands[0], step)
@@ -102,6 +116,10 @@ class Clip(IndexArray):
 
     first: Linear
     extent: Linear
+
+    def workspace(self, at: Occurrence) -> int:
+        """None."""
+        return 0
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own."""

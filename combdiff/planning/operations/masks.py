@@ -9,19 +9,22 @@ Invariant: an expression has the value of its step for arrays of every size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from combdiff.dialects import LETTERS, parenthesised, tuple_text
 from combdiff.ir import Domain
 from combdiff.planning.extents import extent_form
 from combdiff.planning.operations.contraction import Contract
-from combdiff.planning.operations.operation import IndexArray, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, IndexArray, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
 
-BOX_ELEMENTS, BOX_BYTES = 1 << 14, 32  # in a box that is masked, and bytes for the mask and copies of each
+BOX_ELEMENTS = 1 << 14  # in a box that is masked, as long as there are few boxes
+BOX_BYTES = 11  # for each of them while its mask is made: a form, and truth values
+BOXES, BOX_OBJECT = 64, 512  # boxes that are kept for later calls, at most, and bytes of the interpreter's for each
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,16 @@ class IndexCondition(IndexArray):
     test: str  # ">= 0", "== 0", "!= 0", "divisible" or "indivisible"
     modulus: Linear
     logical: bool = False
+
+    @property
+    def takes_type(self) -> bool:
+        """Where it makes numbers."""
+        return not self.logical
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether truth values are what is asked for."""
+        return self.logical
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A comparison of index arrays, or an eye."""
@@ -69,8 +82,12 @@ class PrefixSum(Operation):
         return Labels((tuple(operand),), tuple(range(len(step.axes))), frozenset(bound))
 
     def workspace(self, at: Occurrence) -> int:
-        """The operand turned and its sums, of which some are taken."""
-        return 3 * sum(at.given) * at.item
+        """The sums, with 0 before them, made of those without; the bound, and the places that it makes."""
+        (many,) = at.given
+        row = many // max(1, at.shape_of(0)[self.axis])
+        places = prod(at.shape[self.axis : self.axis + len(self.steps)]) * ITEM_BYTES[int]
+        before = (2 * (many + row) - at.elements) * at.item + places, (many + row - at.elements) * at.item + 3 * places
+        return max(*before, (many + row) * at.item + 2 * places)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A helper, given the bounds."""
@@ -90,8 +107,9 @@ class Mask(Operation):
         return Labels.of_elements(step)
 
     def workspace(self, at: Occurrence) -> int:
-        """The conditions of a box."""
-        return at.elements // 8 * at.item + BOX_BYTES * min(BOX_ELEMENTS, at.elements)
+        """The conditions of a box, then what is kept of it."""
+        masked, whole = _box(self.conditions, dict(enumerate(at.shape)))
+        return max(BOX_BYTES * masked, masked + (whole + 2 * min(BUFFER, whole)) * at.item) + _objects(at)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """Zeros with a slice written among them, or with boxes in which the conditions hold."""
@@ -124,9 +142,21 @@ class MaskedContract(Operation):
         return at.products(self.patterns)
 
     def workspace(self, at: Occurrence) -> int:
-        """The product of a box, and its conditions."""
-        held = sum(at.given)
-        return (at.elements + held // 2) * at.item + BOX_BYTES * min(BOX_ELEMENTS, at.elements + held)
+        """The product of a box of half of the labels, or of a masked one with its conditions and what is kept of it."""
+        sizes = {
+            label: size
+            for n, pattern in enumerate(self.patterns)
+            for label, size in zip(pattern, at.shape_of(n), strict=True)
+        }
+        masked, _ = _box(self.conditions, sizes)
+        patterns, elements = (*self.patterns, self.out), (*at.given, at.elements)
+        kept = [
+            min(elements[n], masked * prod(sizes[label] for label in set(patterns[n]) - _bound(self.conditions)))
+            for n in set(self.hosts)
+        ]
+        copied = (sum(kept) + 2 * min(BUFFER, sum(kept))) * at.item
+        half = at.elements // (2 if _bound(self.conditions) & set(self.out) else 1)
+        return max(BOX_BYTES * masked, 2 * masked + copied) + half * at.item + _objects(at)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The product of slices where these are enough, else box by box."""
@@ -292,3 +322,21 @@ def _conditions(words: Words, conditions: Sequence[IndexCondition]) -> tuple[str
             texts.append(f"({steps}, {words.form(condition.start.scale(sign))}, {_modulus(words, condition)})")
         counts.append(1 + equation)
     return tuple_text(texts), counts
+
+
+def _bound(conditions: Sequence[IndexCondition]) -> set[int]:
+    """The labels that conditions are about."""
+    return {label for one in conditions for label, size in enumerate(one.steps) if size}
+
+
+def _box(conditions: Sequence[IndexCondition], sizes: Mapping[int, int]) -> tuple[int, int]:
+    """The most positions of a masked box, of the labels that conditions are about, and of all."""
+    bound = _bound(conditions)
+    whole = prod(sizes[label] for label in bound)
+    masked = min(whole, max(BOX_ELEMENTS, 2 * whole // BOXES))
+    return masked, masked * prod(size for label, size in sizes.items() if label not in bound)
+
+
+def _objects(at: Occurrence) -> int:
+    """Bytes of the boxes that a loop over blocks leaves behind: each block has its own."""
+    return BOX_OBJECT * min(BOXES, at.rounds) * (at.rounds > 1)

@@ -19,25 +19,52 @@ from combdiff.planning.operations.operation import (
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
-# Arrays of the size of all matrices, and of one row of each, that a function holds meanwhile. Three for those not here.
-HELD: dict[str, tuple[float, int]] = {
-    **dict.fromkeys(("inv", "det", "logdet", "signdet", "amax", "amin", "prod"), (0, 1)),
-    **dict.fromkeys(("argsort", "argmax", "argmin"), (1, 0)),
-    **dict.fromkeys(("amax_ties", "amin_ties"), (0.125, 1)),  # truth values of one byte
-    **dict.fromkeys(("eigvecsh", "svd_left", "svd_right"), (1, 1)),
-    **dict.fromkeys(("eigvalsh", "svdvals"), (2, 1)),
-    "logdet_positive": (3, 1),
-    "cumprod": (0, 0),
-    "adj": (1, 4),
-    "cholesky": (1, 0),
-    "qr_r": (2, 2),
-    "prod_others": (2, 4),
-    "pinv": (4, 1),
-    "sqrtm": (5, 0),
-    "expm": (8, 0),
+# Beside the result: arrays of the size of all matrices, and of one row of each, and copies of one matrix that LAPACK
+# works on. Three, none and three for those not here.
+HELD: dict[str, tuple[float, int, float]] = {
+    **dict.fromkeys(("det", "logdet", "signdet"), (0, 1, 1)),
+    **dict.fromkeys(("amax", "amin", "cumprod", "argsort"), (0, 0, 0)),
+    "prod": (1, 0, 0),
+    **dict.fromkeys(("argmax", "argmin"), (1, 0, 0)),
+    **dict.fromkeys(("amax_ties", "amin_ties"), (0.125, 1, 0)),  # truth values of one byte
+    "inv": (0, 1, 2),
+    "eigvalsh": (2, 2, 0),
+    "eigvecsh": (1, 1, 3),
+    "logdet_positive": (3, 1, 0),
+    "cholesky": (1, 0, 1),
+    "qr_r": (2, 2, 1.5),
+    "prod_others": (2, 4, 0),
+    "sqrtm": (5, 0, 3),
+    "expm": (8, 0, 2),
 }
 
+MIRRORED = 64  # rows of a product of a matrix with itself that are mirrored at a time
+
 FOLDS = ("amax", "amin", "amax_ties", "amin_ties", "prod")  # a number of each matrix, whatever its axes are
+
+
+SINGULAR = ("svdvals", "svd_left", "svd_right", "pinv", "adj")  # functions by a singular value decomposition
+
+
+def _by_singular_values(name: str, shape: Sequence[int], is_complex: bool) -> int:
+    """Elements that these functions hold beside their result: of all matrices, and of one that LAPACK works on."""
+    rows, columns = shape[-2:]
+    short, count = min(rows, columns), prod(shape[:-2])
+    left, right = rows * short, columns * (columns if name == "svd_right" else short)
+    work = (4 if 6 * max(rows, columns) >= 11 * short else 3) * short * (short + 16)
+    lapack = rows * columns + left + right + work
+    conjugate = rows * columns * is_complex
+    match name:
+        case "svd_left":
+            return max(count * right + lapack, count * (columns > rows) * rows * columns)
+        case "svd_right":
+            return max(count * left + lapack, count * right * is_complex)
+        case "pinv":
+            made = count * (left + right + conjugate)
+            return max(made + lapack - count * rows * columns, made + count * left)
+        case "adj":  # of a singular matrix
+            return count * 2 * rows * columns + lapack
+    return count * (left + right) + lapack
 
 
 @dataclass(frozen=True)
@@ -65,12 +92,14 @@ class MatrixFunctionStep(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """What is made of all matrices meanwhile, and the copies of one that LAPACK works on, each matrix in turn."""
-        copies, rows = HELD.get(self.name, (3, 0))
         shape, elements = at.shape_of(0), sum(at.given)
-        by_lapack = 3 * prod(shape[-2:]) if MATRIX_TABLE[self.name].cost else 0
-        whole = max(elements, at.elements)  # a factor of a wide matrix has more elements than the matrix
-        made = int(copies * whole) + rows * (whole // max(1, min(shape[-2:])))
-        return (made + by_lapack + min(BUFFER, elements)) * max(at.item, ITEM_BYTES[at.operands[0].kind])
+        item = max(at.item, ITEM_BYTES[at.operands[0].kind])
+        if self.name in SINGULAR:
+            return _by_singular_values(self.name, shape, at.operands[0].kind is complex) * item
+        copies, rows, by_lapack = HELD.get(self.name, (3, 0, 3))
+        whole = max(elements, at.elements)
+        row = whole // max(1, max(shape[-2:]) if self.name.startswith(("amax", "amin", "prod")) else min(shape[-2:]))
+        return (int(copies * whole) + rows * row + int(by_lapack * prod(shape[-2:])) + min(BUFFER, elements)) * item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own."""
@@ -100,8 +129,8 @@ class Decomposition(Operation):
         return 0
 
     def workspace(self, at: Occurrence) -> int:
-        """What the one that takes most does, and results that nothing reads."""
-        return max(MatrixFunctionStep(name).workspace(at) for name in self.names) + 2 * sum(at.given) * at.item
+        """What the one that takes most does."""
+        return max(MatrixFunctionStep(name).workspace(at) for name in self.names)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The statement names its results."""
@@ -134,8 +163,9 @@ class LinearSolve(Operation):
         return max(1, rows**3 // 3 + rows * prod(others))
 
     def workspace(self, at: Occurrence) -> int:
-        """Copies that LAPACK works on."""
-        return 3 * sum(at.given) * at.item
+        """Copies that LAPACK works on, and operands in another element type."""
+        cast = sum(many for one, many in zip(at.operands, at.given, strict=True) if one.kind is not at.step.kind)
+        return (sum(at.given) + cast) * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A helper, whose errors call the matrix by name."""
@@ -161,8 +191,14 @@ class Gram(Operation):
         return rows * columns * (columns + 1) // 2
 
     def workspace(self, at: Occurrence) -> int:
-        """Some rows at a time, scaled and conjugated."""
-        return 2 * gram_block(*self._sides(at)) * at.item
+        """Some rows at a time, scaled, conjugated or laid out; rows of the result that are mirrored."""
+        rows, columns = self._sides(at)
+        block, weighted, is_complex = gram_block(rows, columns), len(at.operands) > 1, at.step.kind is complex
+        conjugated = is_complex and block == rows * columns
+        laid = block * (weighted + (conjugated or self.axis == 1 or at.operands[0].kind is not at.step.kind))
+        laid += min(BUFFER, block) * weighted
+        mirrored = MIRRORED * columns + BUFFER if columns >= MIRRORED else 0
+        return max(laid, mirrored) * at.item + 3 * rows * weighted * ITEM_BYTES[float]
 
     def _sides(self, at: Occurrence) -> tuple[int, int]:
         shape = at.shape_of(0)

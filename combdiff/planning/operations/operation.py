@@ -82,7 +82,7 @@ class Occurrence:
     @property
     def item(self) -> int:
         """The bytes of one element of the result."""
-        return ITEM_BYTES[self.step.kind]
+        return self.step.item
 
     @property
     def given(self) -> tuple[int, ...]:
@@ -112,7 +112,7 @@ class Occurrence:
         rank = tuple(range(len(self.step.axes)))
         pairs = [(one, pattern) for one, pattern in zip(self.operands, patterns, strict=True) if pattern]
         laid = sum(pattern != rank or one.kind is not self.step.kind or not one.fresh for one, pattern in pairs)
-        return min(2, laid) * min(BUFFER, self.elements) * self.item
+        return min(2, laid) * min(BUFFER, self.elements) * max(one.item for one in (self.step, *self.operands))
 
 
 class Operation(ABC):
@@ -132,6 +132,16 @@ class Operation(ABC):
     @property
     def is_called(self) -> bool:
         """Whether `called` names a function for whatever operands."""
+        return False
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether the elements of the result are truth values, of one byte each."""
+        return False
+
+    @property
+    def takes_type(self) -> bool:
+        """Whether the result, zeros and ones, has the element type of the arguments though it counts as integers."""
         return False
 
     @property
@@ -198,8 +208,8 @@ class IndexArray(Operation):
         return at.elements
 
     def workspace(self, at: Occurrence) -> int:
-        """The forms and their terms."""
-        return 3 * at.elements * ITEM_BYTES[int]
+        """A form and one of its terms, or the truth values that are made of it."""
+        return at.elements * max(1, 2 * ITEM_BYTES[int] - at.item)
 
 
 @dataclass(frozen=True)
@@ -215,3 +225,13 @@ class Step:
     def fresh(self) -> bool:
         """Whether the result is an array of its own, sharing no memory with an operand."""
         return self.operation.fresh
+
+    @property
+    def item(self) -> int:
+        """The bytes of one element of the result."""
+        return 1 if self.operation.is_truth else ITEM_BYTES[self.kind]
+
+
+def is_whole(step: Step) -> bool:
+    """Whether the result is an argument or an array of its own, laid out in a row; no part of another."""
+    return step.fresh or not step.operands

@@ -20,7 +20,6 @@ from typing import TypeVar
 
 from combdiff.ir import extent
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations import Arrange, Read
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.passes.loops import Region, in_loops
 from combdiff.planning.plan import Plan, cost, peak, rounds
@@ -180,7 +179,7 @@ def _weights(plan: Plan) -> list[int]:
     """The bytes of the memory behind each step that the plan itself makes; arguments weigh nothing."""
     weights: list[int] = []
     for step, spent in zip(plan.steps, cost(plan), strict=True):
-        view = isinstance(step.operation, Arrange | Read)
+        view = not step.fresh
         weights.append(max([spent.bytes, *(weights[m] for m in step.operands)]) if view else spent.bytes)
     return weights
 

@@ -1,6 +1,7 @@
 """Terms that no law changes: their normal form is found without an e-graph.
 
     2 r x (1 − x) + Σ_i a[i] tanh(b[i])      sums, products, Σ's of real numbers, a function without laws of its own
+    x − 3 x² v                               squares and cubes, as products of two and three
 
 The laws of sums, products and Σ's put such a term in the order that its normal form has; what else there are laws of,
 δ's, conjugates, symmetries of tensors, functions that meet others, is not in it.
@@ -10,7 +11,24 @@ Invariant: saturation would find nothing cheaper.
 
 from __future__ import annotations
 
-from combdiff.ir import Add, Affine, Apply, Mul, Number, Primitive, Space, Sum, Term, Var, is_matrix_function, subterms
+from combdiff.ir import (
+    Add,
+    Affine,
+    Apply,
+    Mul,
+    Number,
+    Primitive,
+    Rewriter,
+    Space,
+    Sum,
+    Term,
+    Var,
+    add,
+    is_matrix_function,
+    mul,
+    subterms,
+    whole_power,
+)
 from combdiff.simplification.laws.loading import BUILT_IN, RuleFile
 from combdiff.simplification.laws.reach import reached
 
@@ -18,6 +36,23 @@ from combdiff.simplification.laws.reach import reached
 def functions_in(*terms: Term) -> frozenset[str]:
     """The names of the functions in terms."""
     return frozenset(node.name for term in terms for node in subterms(term) if isinstance(node, Primitive))
+
+
+def multiplied(term: Term) -> Term:
+    """A term with x·x for x² and x·x·x for x³, which is what the laws of these two powers make of them."""
+    return _Multiplied().run(term)
+
+
+class _Multiplied(Rewriter):
+    def node(self, term: Term) -> Term:
+        children = tuple(map(self.run, term.children))
+        if isinstance(term, Mul):
+            return mul(*children)
+        if isinstance(term, Add):
+            return add(*children)
+        new = term if children == term.children else term.with_children(children)
+        base, exponent = whole_power(new)
+        return mul(*[base] * exponent) if exponent in (2, 3) else new
 
 
 def is_settled(term: Term, files: tuple[RuleFile, ...]) -> bool:
