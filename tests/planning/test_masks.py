@@ -161,6 +161,24 @@ def test_small_triangles_are_written_as_masks() -> None:
         np.testing.assert_allclose(scope["form"](A, x), x @ np.tril(A) @ x, rtol=1e-10)
 
 
+@pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
+def test_a_triangle_of_sums_along_any_axis(backend: str) -> None:
+    """The bound is one of the result's axes, wherever in the operand the axis stands that is summed."""
+    T = np.random.default_rng(0).normal(size=(4, 4, 4))
+    arrays = [T] if backend == "numpy" else converted(backend, [T])
+    for order in map("".join, itertools.permutations("djp")):
+
+        def sums(T: Cube):
+            def element(**at: Any) -> Any:
+                return cd.sin(T[tuple(at[index] for index in order)])  # noqa: B023  (called at once)
+
+            return cd.tensor(lambda d, p: cd.where(p < d, cd.sum(lambda j: element(d=d, j=j, p=p), j="n"), 0))
+
+        found = np.asarray(on(backend, cd.program(sums))(*arrays))
+        expected = np.tril(np.einsum(f"{order}->dp", np.sin(T)), -1)
+        np.testing.assert_allclose(found, expected, atol=1e-5 if backend == "jax" else 1e-12)
+
+
 @pytest.mark.parametrize("n", [900])
 def test_products_within_bounds_take_little_memory(n: int) -> None:
     A, x = np.ones((n, n)), np.arange(float(n))

@@ -254,8 +254,12 @@ def _triangular_product(
         return None
     np, product = words.dialect.np, contract.write(words, step, operands) if contract else None
     if len(operands) == 1:
-        summed = [str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out]
-        return f"{np}.where({holds}, {operands[0]}, 0).sum({tuple_text(summed)})" if summed else None
+        summed = tuple_text([str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out])
+        if summed == "()":
+            return None
+        if host == 0:
+            return f"{np}.where({holds}, {operands[0]}, 0).sum({summed})"
+        return f"{np}.where({holds}, {operands[0]}.sum({summed}), 0)"
     if host == len(operands):
         return f"{np}.where({holds}, {product}, 0)" if product else None
     function = _box_function(op, np, contract.write(words, step, ("a", "b")) if contract else None)
