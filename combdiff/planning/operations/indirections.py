@@ -118,8 +118,8 @@ class Clip(IndexArray):
     extent: Linear
 
     def workspace(self, at: Occurrence) -> int:
-        """None."""
-        return 0
+        """What a look at indices that are computed holds beside them, before the call."""
+        return at.elements * ITEM_BYTES[int]
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own."""
