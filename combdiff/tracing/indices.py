@@ -31,6 +31,7 @@ from combdiff.ir import (
     add,
     affine,
     affine_parts,
+    index_form,
     indicator,
     mul,
     negate,
@@ -41,7 +42,7 @@ from combdiff.ir import (
 from combdiff.ir import delta as delta_term
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import FIRST
-from combdiff.tracing.context import Binder, Trace, TracedValue, check_live
+from combdiff.tracing.context import Binder, Trace, TracedValue, check_live, current
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
 
 Whole = int | Fraction
@@ -370,6 +371,15 @@ def _may_wrap(left: Term, right: Term, trace: Trace) -> bool:
 
 def _written(other: object) -> str:
     return str(other) if isinstance(other, TracedValue) else shown(other)
+
+
+def as_index(value: object) -> object:
+    """A whole number made of sizes and indices alone as the index expression that it is; anything else as it stands."""
+    if not isinstance(value, TracedValue) or isinstance(value, Index):
+        return value
+    term = getattr(value, "term", None)
+    form = index_form(term) if isinstance(term, Term) else None
+    return value if form is None else Index(form, current("an index"))
 
 
 def index_term(value: object, beside: object = None) -> Term:

@@ -39,7 +39,7 @@ from combdiff.ir import (
 from combdiff.ir import delta as delta_term
 from combdiff.tracing.arrays import aligned, broadcast, element
 from combdiff.tracing.context import TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Index, binders_of, index_term, is_whole, with_rests
+from combdiff.tracing.indices import Index, as_index, binders_of, index_term, is_whole, with_rests
 from combdiff.tracing.rearranging import expanded_dims, sliced
 
 
@@ -50,7 +50,7 @@ def read(tensor: Term, key: object) -> Term:
     for too many indices and for an index that is not affine or does not fit its axis.
     """
     given = key if isinstance(key, tuple) else (key,)
-    entries = _complete([entry for entry in given if entry is not None], tensor, len(axes_of(tensor)))
+    entries = _complete([as_index(entry) for entry in given if entry is not None], tensor, len(axes_of(tensor)))
     found = _read_axes(tensor, entries)
     new = any(entry is None for entry in given)
     return expanded_dims(found, _new_axes(given, tensor, len(axes_of(found)))) if new else found

@@ -44,7 +44,7 @@ from combdiff.ir import (
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
-from combdiff.tracing.indices import Condition, Index, IndexDistance, equality
+from combdiff.tracing.indices import Condition, Index, IndexDistance, as_index, equality
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays, python_number
 from combdiff.tracing.values import Value, combined, lift, traced, wrap
 
@@ -181,6 +181,8 @@ def _comparison(name: str, mirrored: str, of_indices: Callable[[Any, Any], Any])
     """A comparison of values, or of index expressions among themselves. `mirrored` has its sides exchanged."""
 
     def compare(left: Any, right: Any) -> Any:
+        if isinstance(left, Index | IndexDistance) or isinstance(right, Index | IndexDistance):
+            left, right = as_index(left), as_index(right)
         indices = [isinstance(python_number(side), Index | IndexDistance | numbers.Real) for side in (left, right)]
         if all(indices):
             return of_indices(left, right)

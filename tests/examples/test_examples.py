@@ -40,9 +40,9 @@ SHOWN = {
     ],
     "affine": [
         "dc:",
-        "-δ(i, e) Σ_{j,m}",
+        "-δ(i, e) Σ_{j,k}",
         "dd:",
-        "Σ_{l=max(0, i - 2)}^{min(4, i)}",
+        "Σ_{k=max(0, i - 2)}^{min(4, i)}",
         "all four agree with central differences",
         "stride 2:",
         "⌊d/2⌋",

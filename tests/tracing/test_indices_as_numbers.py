@@ -91,3 +91,46 @@ def test_divided_indices_are_not_ordered() -> None:
             return cd.sum(lambda i: cd.where(i // 2 < 3, x[i], 0))
 
     assert "compare the index with multiples" in str(caught.value)
+
+
+SIZED = {
+    "x[n - 1 - i]": (lambda x: cd.tensor(lambda i: x[x.shape[0] - 1 - i], i="n"), lambda x: x[::-1]),
+    "x[n - 1]": (lambda x: x[x.shape[0] - 1], lambda x: x[-1]),
+    "i < n - 1": (
+        lambda x: cd.sum(lambda i: cd.where(i < x.shape[0] - 1, (x[i + 1] - x[i]) ** 2, 0), i="n"),
+        lambda x: (np.diff(x) ** 2).sum(),
+    ),
+    "n - 2 >= i": (
+        lambda x: cd.sum(lambda i: cd.where(x.size - 2 >= i, x[i] * x[i + 1], 0), i="n"),
+        lambda x: x[:-1] @ x[1:],
+    ),
+    "i == n - 1": (
+        lambda x: cd.tensor(lambda i: cd.where(i == x.shape[0] - 1, x[0] * x[i], x[i] ** 2), i="n"),
+        lambda x: np.append(x[:-1] ** 2, x[0] * x[-1]),
+    ),
+    "i + j == n - 1": (
+        lambda x: cd.sum(lambda i, j: cd.where(i + j == x.shape[0] - 1, x[i] * x[j], 0)),
+        lambda x: x @ x[::-1],
+    ),
+    "abs(2 i - n) <= 1": (
+        lambda x: cd.sum(lambda i: cd.where(abs(2 * i - x.shape[0]) <= 1, x[i], 0)),
+        lambda x: x[abs(2 * np.arange(len(x)) - len(x)) <= 1].sum(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_sizes_are_whole_numbers_of_index_expressions(name: str) -> None:
+    """In what an axis is read at, and in conditions, which guard what they multiply."""
+    body, expected = SIZED[name]
+
+    def f(x):
+        return cd.sum(cd.sin(body(x)))
+
+    f.__annotations__["x"] = cd.Space("n")
+    program = cd.program(f)
+    for n in (1, 2, 5):
+        x = np.cos(np.arange(n) + 1.0)
+        assert program(x) == pytest.approx(np.sin(expected(x)).sum())
+        if n > 1:
+            cd.testing.check_grad(program, "x", x=x)
