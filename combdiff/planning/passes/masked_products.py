@@ -68,7 +68,8 @@ def _product(steps: Sequence[Step], support: Sequence[tuple[IndexCondition, ...]
         for host, (m, pattern) in enumerate(zip(step.operands, patterns, strict=True))
         for condition in support[m]
     ]
-    operands = tuple(steps[m].operands[0] if isinstance(steps[m].operation, Mask) else m for m in step.operands)
+    told = [isinstance(steps[m].operation, Mask) and bool(support[m]) for m in step.operands]
+    operands = tuple(steps[m].operands[0] if each else m for each, m in zip(told, step.operands, strict=True))
     return replace(step, operation=_within(patterns, out, hosted), operands=operands)
 
 
