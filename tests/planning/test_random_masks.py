@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import TORCH, converted, on
 
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
@@ -111,7 +112,7 @@ def under(conditions: list[Condition], at: dict[str, Any], value: Any) -> Any:
     return value
 
 
-def compare(seed: int) -> None:
+def compare(seed: int, library: str = "numpy") -> None:
     case = Drawn(seed)
     program, rng = case.program(), np.random.default_rng(seed)
     arrays = [rng.normal(size=(LENGTH,) * order) for order in case.orders.values()]
@@ -120,7 +121,10 @@ def compare(seed: int) -> None:
         arrays.append(rng.normal(size=(LENGTH,) * len(case.out)))
     values = dict(zip(program.term.parameters, arrays, strict=True))
     expected = evaluate(program.term.body, values, {"n": LENGTH})
-    np.testing.assert_allclose(program(*arrays), expected, rtol=1e-8, atol=1e-9, err_msg=f"seed {seed}\n{program}")
+    given = arrays if library == "numpy" else converted(library, arrays)
+    close = 1e-4 if library == "jax" else 1e-8
+    found = np.asarray(on(library, program)(*given))
+    np.testing.assert_allclose(found, expected, rtol=close, atol=close, err_msg=f"seed {seed}\n{program}")
 
 
 @pytest.mark.sample(1)
@@ -128,3 +132,10 @@ def compare(seed: int) -> None:
 def test_masked_sums_of_products(first: int) -> None:
     for seed in range(first, first + 40):
         compare(seed)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("library", ["jax", TORCH])
+def test_on_other_libraries(library: str) -> None:
+    for seed in range(1000, 1030):
+        compare(seed, library)

@@ -106,7 +106,9 @@ class Words:
         return self.dialect.complex_type() if kind is complex else "real"
 
     def as_kind(self, n: int, text: str, kind: type) -> str:
-        """An operand with the element type of the result; beside real arguments that of new integers is theirs."""
+        """An operand as an array of the result's element type; beside real arguments that of new integers is theirs."""
+        if self.numbers[n]:
+            return self.dialect.scalar(text, self.dtype(kind))
         same = self.kinds[n] is kind and (kind is not int or self.integers)
         return text if same else self.dialect.cast(text, self.dtype(kind))
 
