@@ -633,7 +633,7 @@ class _Stabilising(Rewriting):
         conditions = self._conditions(number.rest)
         exponentials: list[Term] = []
         told: set[Term] = set()
-        for group, count in self._groups(number.exponent, conditions):
+        for group, count, is_bounded in self._groups(number.exponent, conditions):
             peaks = {atom: factor for atom, factor in group.items() if self._peak_of(atom) and factor < 0}
             own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
             if not own and (share := self._share_of_odds(group)) is not None:
@@ -642,7 +642,8 @@ class _Stabilising(Rewriting):
             told.update(own)
             inner = _term({atom: factor for atom, factor in group.items() if atom not in peaks})
             whole = add(masked(own, inner), _term(peaks))
-            if not isinstance(inner, Number) and any(map(self._is_capped, peaks)):  # where it is +∞ it is its own shift
+            if is_bounded and not isinstance(inner, Number) and any(map(self._is_capped, peaks)):
+                # where it is +∞ it is its own shift
                 whole = Primitive("minimum", (whole, ZERO))
             exponentials.append(function("power", Primitive("exp", (whole,)), Number(count)))
         factors = factors_of(number.rest)
@@ -668,8 +669,10 @@ class _Stabilising(Rewriting):
         odds = Primitive("exp", (_term(times(exponent, -1) if rest else exponent),))
         return self.named(function("power", add(ONE, odds), Number(-1)), Var("r", Space()))
 
-    def _groups(self, exponent: Exponent, conditions: Sequence[Term]) -> list[tuple[Exponent, int]]:
-        """An exponent as a sum of such that are bounded, each with how often it occurs; as one where there are none.
+    def _groups(self, exponent: Exponent, conditions: Sequence[Term]) -> list[tuple[Exponent, int, bool]]:
+        """An exponent as a sum of such that are at most 0, each with how often it occurs, and whether it is so bounded.
+
+        The exponent as it stands, which may be of any size, where there are none.
 
         What a shift is the largest of under a condition is below it where that stands beside the exponential.
         """
@@ -683,10 +686,10 @@ class _Stabilising(Rewriting):
                 found[frozenset(part.items())] += 1
                 left = dict(plus(left, times(part, -1)))
         if not left:
-            return [(dict(part), count) for part, count in found.items()]
+            return [(dict(part), count, True) for part, count in found.items()]
         if found and self._is_low(left):
-            return [*((dict(part), count) for part, count in found.items()), (left, 1)]
-        return [(exponent, 1)]
+            return [*((dict(part), count, True) for part, count in found.items()), (left, 1, self._is_at_most_0(left))]
+        return [(exponent, 1, self._is_at_most_0(exponent))]
 
     def _peak_of(self, atom: Term) -> tuple[tuple[Var, ...], tuple[_Entry, ...]] | None:
         var = _binding(atom)
@@ -789,6 +792,9 @@ class _Stabilising(Rewriting):
         number = exponent.get(ONE, 0)
         others = [(atom, factor) for atom, factor in exponent.items() if atom is not ONE]
         return number <= LARGEST and all(factor < 0 and self._is_nonnegative(atom) for atom, factor in others)
+
+    def _is_at_most_0(self, exponent: Exponent) -> bool:
+        return self._is_low(exponent) and exponent.get(ONE, 0) <= 0
 
     def _is_nonnegative(self, atom: Term) -> bool:
         found = self._peak_of(atom)
