@@ -893,8 +893,8 @@ def log_cosh(x: Number):
     return cd.log(cd.cosh(x))
 
 
-def beside_a_quotient(x: Number, q: Number):
-    return cd.exp(q) * cd.exp(x) / (1 + cd.exp(x))
+def beside_a_quotient(x: Vector, q: Matrix):
+    return cd.sum(lambda i, j: cd.exp(q[i, j]) * cd.exp(x[i]) / (1 + cd.exp(x[i])))
 
 
 def share_by_logarithms(x: Number, y: Number):
@@ -1009,14 +1009,6 @@ STABILITY: dict[str, tuple[Any, str, Any, Any, tuple[Any, ...], Any]] = {  # the
         log_cosh,
         (1e3,),
         1e3 - np.log(2),
-    ),
-    "quotients settled by themselves": (
-        EXPONENTIALS,
-        "_find_settled",
-        lambda *_: None,
-        beside_a_quotient,
-        (1e3, 2.0),
-        np.exp(2),
     ),
     "exponentials of logarithms": (
         EXPONENTIALS,
@@ -1136,10 +1128,11 @@ SPARED: dict[str, tuple[Any, str, Any, Any, dict[str, int]]] = {  # less work, f
     "numbers that are not negative": (stabilisation, "is_nonnegative", lambda _: False, bells, {"n": 100}),
     "δ's beside exponentials": (EXPONENTIALS, "_solved", lambda self, term: term, picked_share, {"n": 100}),
     "1 + exp(z)": (EXPONENTIALS, "_odds_of", lambda self, parts: None, logistic_share, {}),
+    "quotients settled by themselves": (EXPONENTIALS, "_find_settled", lambda *_: None, beside_a_quotient, {"n": 100}),
     "exponents of the same shift": (
         EXPONENTIALS,
         "_groups",
-        lambda self, exponent, conditions: [(dict(exponent), 1)],
+        lambda self, exponent, conditions: [(dict(exponent), 1, True)],
         slope_of_three,
         {},
     ),
