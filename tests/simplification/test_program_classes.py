@@ -74,3 +74,21 @@ SIZES = {
 def test_a_sum_of_ones_is_a_size(program: str, expected: str) -> None:
     assert expected in str(cd.grad(cd.read(program)))
     cd.testing.check_grad(cd.read(program), "x", x=np.arange(9.0))
+
+
+REPEATED = {  # tensors that are the same along an axis: the maximum of a vector is one of a matrix of one column
+    "modulus": lambda x, y: np.abs((x + y) / (1 + y**2)).max(),
+    "product of extremes": lambda x, y: ((x + y) / (1 + y**2)).max() * ((x + y) / (1 + y**2)).min(),
+    "clipped": lambda x, y: np.maximum(x * y / (1 + x**2) - x, 0.1).max(),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_what_an_axis_repeats_brings_no_index_along(name: str) -> None:
+    def f(x, y):
+        return REPEATED[name](x, y)
+
+    f.__annotations__ = {"x": cd.Space("n"), "y": cd.Space("n")}
+    program, rng = cd.program(f), np.random.default_rng(4)
+    assert "maxima" in str(cd.grad(program, "y"))
+    cd.testing.check_grad(program, ("x", "y"), x=rng.normal(size=5), y=rng.normal(size=5))

@@ -102,8 +102,8 @@ class ProgramClasses:
         definitions = [
             Definition(var, value.parameters, value.root)
             for (var, _), value in zip(self.bindings, self.values, strict=False)
-            if value.root is not None
-        ]
+            if value.root is not None and value.body.free.issuperset(value.parameters)
+        ]  # beside t[d, e] = x[d] in its class, t[d, e] would bring an e along that nothing binds
         context = Context(self.known)
         with session(self.rules, terms, context) as egraph:
             budget = replace(current(), nodes=min(current().nodes, MOST_NODES))
