@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.ir import Add, Apply, Lambda, Mul, Number, Range, Space, Var, mul
+from combdiff.simplification.normal_form.symmetries import with_symmetries
 
 AMPLITUDES = ["t[a,b,i,j] = -t[b,a,i,j]", "t[a,b,i,j] = -t[a,b,j,i]"]
 INTEGRALS = ["V[i,j,a,b] = -V[j,i,a,b]", "V[i,j,a,b] = -V[i,j,b,a]"]
@@ -34,3 +36,13 @@ def test_the_gradient_of_a_coupled_cluster_term(last: tuple[int, int]) -> None:
     step = 1e-6
     expected = (cubic(t + step * u, V) - cubic(t - step * u, V)) / (2 * step)
     np.testing.assert_allclose((gradient(t, V) * u).sum(), expected, rtol=1e-7)
+
+
+def test_what_is_zero_tells_no_symmetries() -> None:
+    """It has all of them, also those that contradict each other."""
+    t, x = Var("t", Space("n", "n")), Var("x", Space("n"))
+    i, j = Var("i", Range("n")), Var("j", Range("n"))
+    product = mul(Apply(x, (i,)), Apply(x, (j,)))
+    zero = Lambda((i, j), Add((product, Mul((Number(-1), *product.factors)))))
+    assert with_symmetries(t, zero) is t
+    assert with_symmetries(t, Lambda((i, j), product)) is not t

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from combdiff.ir import (
+    ZERO,
     Action,
     Cyclic,
     Domain,
@@ -109,6 +110,8 @@ def _symmetries(value: Lambda, axes: tuple[Domain, ...], dtype: type) -> tuple[s
     forms: dict[object, int] = {}
     names = Names(value)
     plain = canonical(normalise(value.body, names), forms)
+    if plain is ZERO:  # has all symmetries, also those that contradict each other
+        return ()
     found: list[str] = []
     for indices in _changes(axes):
         for conjugated in (False, True) if dtype is complex else (False,):
