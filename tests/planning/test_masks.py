@@ -179,6 +179,19 @@ def test_a_triangle_of_sums_along_any_axis(backend: str) -> None:
         np.testing.assert_allclose(found, expected, atol=1e-5 if backend == "jax" else 1e-12)
 
 
+@pytest.mark.parametrize("n", [3, 6])
+def test_what_a_sum_leaves_stands_in_the_order_of_the_result(n: int) -> None:
+    """Also where the operand has its axes in another one, and all are of one length."""
+    kernel, (x, y, z) = np.array([1.0, -2.0, 0.5]), np.random.default_rng(0).normal(size=(3, n))
+
+    def chosen(x, y, z):
+        return np.convolve(np.where(y > 0, np.tile(x, 2)[1 : n + 1], z), kernel, "same") @ z
+
+    chosen.__annotations__ = dict.fromkeys("xyz", cd.Space(n))
+    assert cd.program(chosen)(x, y, z) == pytest.approx(chosen(x, y, z))
+    cd.testing.check_grad(cd.program(chosen), ("x", "z"), x=x, y=y, z=z)
+
+
 @pytest.mark.parametrize("n", [900])
 def test_products_within_bounds_take_little_memory(n: int) -> None:
     A, x = np.ones((n, n)), np.arange(float(n))

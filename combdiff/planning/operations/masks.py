@@ -171,7 +171,7 @@ class MaskedContract(Operation):
             return text
         product = contract.write(words, step, ("a", "b")) if contract and boxes == "product" else None
         np = "np" if boxes == "chunk" else words.dialect.np
-        function = f'"{_subscripts(self)}"' if boxes == "text" else _box_function(self, np, product)
+        function = f'"{_subscripts(self)}"' if boxes == "text" else _box_function(words, self, np, product)
         return _box_product(words, self, operands, function, step)
 
 
@@ -217,8 +217,7 @@ def _sliced_product(
     ]
     if contract:
         return contract.write(words, step, cut)
-    axes = [str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out]
-    return f"{cut[0]}.sum({'' if len(axes) == len(op.patterns[0]) else tuple_text(axes)})"
+    return _total(words, op, cut[0])
 
 
 def _triangle(words: Words, conditions: Sequence[IndexCondition], axes: Sequence[Domain]) -> str | None:
@@ -254,15 +253,14 @@ def _triangular_product(
         return None
     np, product = words.dialect.np, contract.write(words, step, operands) if contract else None
     if len(operands) == 1:
-        summed = tuple_text([str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out])
-        if summed == "()":
+        if len(op.patterns[0]) == len(op.out):
             return None
         if host == 0:
-            return f"{np}.where({holds}, {operands[0]}, 0).sum({summed})"
-        return f"{np}.where({holds}, {operands[0]}.sum({summed}), 0)"
+            return _total(words, op, f"{np}.where({holds}, {operands[0]}, 0)")
+        return f"{np}.where({holds}, {_total(words, op, operands[0])}, 0)"
     if host == len(operands):
         return f"{np}.where({holds}, {product}, 0)" if product else None
-    function = _box_function(op, np, contract.write(words, step, ("a", "b")) if contract else None)
+    function = _box_function(words, op, np, contract.write(words, step, ("a", "b")) if contract else None)
     masks = tuple_text([holds if n == host else "None" for n in range(len(operands))])
     return f"_masked_product({function}, {tuple_text(operands)}, {masks})"
 
@@ -282,11 +280,19 @@ def _box_product(words: Words, op: MaskedContract, operands: Sequence[str], func
     return f"_within({function}, {arrays}, {patterns}, {out}, {sizes}, {texts}, {tuple_text(hosts)})"
 
 
-def _box_function(op: MaskedContract, np: str, product: str | None) -> str:
+def _total(words: Words, op: MaskedContract, text: str) -> str:
+    """One operand summed over the labels that the result has not, its axes in the result's order."""
+    (pattern,) = op.patterns
+    axes = [str(n) for n, label in enumerate(pattern) if label not in op.out]
+    whole = f"{text}.sum({'' if len(axes) == len(pattern) else tuple_text(axes)})" if axes else text
+    left = [label for label in pattern if label in op.out]
+    return words.dialect.transposed(whole, [left.index(label) for label in op.out])
+
+
+def _box_function(words: Words, op: MaskedContract, np: str, product: str | None) -> str:
     """The product of one box as a function: `product`, where it is given, or one in einsum's notation."""
     if len(op.patterns) == 1:
-        axes = [str(n) for n, label in enumerate(op.patterns[0]) if label not in op.out]
-        return f"lambda a: a.sum({tuple_text(axes)})" if axes else "lambda a: a"
+        return f"lambda a: {_total(words, op, 'a')}"
     if product:
         return f"lambda a, b: {product}"
     contract = Contract(op.patterns[0], op.patterns[1], op.out)
