@@ -73,11 +73,13 @@ def modulus(condition: Delta) -> Cyclic | None:
     return condition.domain if isinstance(condition.domain, Cyclic) else None
 
 
-def mask_of_form(form: Term) -> tuple[tuple[Var, ...], tuple[int, ...], Linear]:
-    """The labels of a whole index expression, its steps along them and its start, from zero-based positions."""
+def mask_of_form(form: Term) -> tuple[tuple[Var, ...], tuple[int, ...], Linear, int]:
+    """The labels of an index expression, its steps along them and its start, from zero-based positions.
+
+    Of one with fractions those of the least multiple that is whole; the last is what it is multiplied by.
+    """
     labels = index_labels([form])
-    steps, start, _ = _form(form, labels, Linear())
-    return labels, steps, start
+    return labels, *_form(form, labels, Linear())
 
 
 def mask(condition: IndexGuard) -> tuple[tuple[Var, ...], IndexCondition]:

@@ -283,3 +283,17 @@ def test_an_index_that_is_looked_up_at_a_looked_up_index_of_the_same_sum() -> No
     y, idx = RNG.standard_normal((4, 4)), np.array([2, 0, 3, 3])
     assert cd.testing.check_routes(f, y=y, idx=idx, at=1) < 2e-5
     assert cd.testing.check_routes(rows, y=y, idx=idx, at=np.array([1, 1, 3])) < 2e-5
+
+
+def test_an_index_that_is_found_may_be_a_half() -> None:
+    """Every second element of what is repeated, read at indices: δ(d/2, idx[i])."""
+    first, second = np.array([0, 2, 1]), np.array([2, 2, 1])
+
+    def chosen(x, y):
+        twice = np.repeat(y, 2)[::2]
+        return (np.where(y > 0, twice[first], twice[second]) * x).sum()
+
+    chosen.__annotations__ = {"x": cd.Space(3), "y": cd.Space(3)}
+    program, arrays = cd.program(chosen), {"x": np.array([0.4, 1.3, -0.2]), "y": np.array([1.0, -0.4, 0.7])}
+    assert program(**arrays) == pytest.approx(chosen(**arrays))
+    cd.testing.check_grad(program, ("x", "y"), **arrays)

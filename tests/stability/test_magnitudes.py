@@ -247,3 +247,18 @@ def test_infinities_in_sigmoids_and_maxima(library: str) -> None:
         assert np.isfinite(back(on(library, cd.hvp(sigmoids))(*given))).all()
         shares = on(library, cd.grad(larger, "x"))(*converted(library, [x, np.array([-np.inf, np.inf, 1.0, -800.0])]))
         np.testing.assert_array_equal(back(shares), [0.5, 0.5, 0, 1])
+
+
+@pytest.mark.parametrize("library", ["numpy", *BACKENDS])
+def test_beyond_an_axis_nothing_is_scaled(library: str) -> None:
+    """A quotient with a norm in it, put together with something else."""
+
+    def joined(x, y):
+        found = y / (1 + np.linalg.norm(np.diag(x), axis=1) ** 2)
+        return np.concatenate([y[1:], found[:1]])
+
+    joined.__annotations__ = {"x": cd.Space(3), "y": cd.Space(3)}
+    arrays = [np.array([0.3, -1.2, 2.0]), np.array([1.0, -0.4, 0.7])]
+    with double_precision(), quiet(library):
+        given = arrays if library == "numpy" else converted(library, arrays)
+        np.testing.assert_allclose(back(on(library, cd.program(joined))(*given)), joined(*arrays), rtol=1e-14)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.ir import Cyclic, Delta, Range, Symmetric, Term, Var
+from combdiff.ir import Cyclic, Delta, Number, Range, Symmetric, Term, Var
 from combdiff.planning.extents import extent_form, first_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.joining import product as joined
@@ -67,7 +67,8 @@ def _taken(graph: Graph, value: LabelledStep, indices: Mapping[Var, LabelledStep
 
 def ramp(graph: Graph, form: Term) -> LabelledStep:
     """An index expression as an array of integers."""
-    labels, steps, start = mask_of_form(form)
+    labels, steps, start, multiple = mask_of_form(form)
+    assert multiple == 1, f"{form} is not whole"
     return graph.labelled(Iota(steps, start), (), labels, int)
 
 
@@ -106,12 +107,13 @@ def _in_a_row(graph: Graph, places: Sequence[Var], indices: Sequence[LabelledSte
 
 
 def hit(graph: Graph, condition: Delta, form: Term, index: LabelledStep) -> LabelledStep:
-    """1 where an index expression is the index held in an array."""
-    labels, steps, start = mask_of_form(form)
+    """1 where an index expression is the index held in an array: of d/2 = idx[i] where d = 2 idx[i]."""
+    labels, steps, start, multiple = mask_of_form(form)
+    index = graph.combine([(SizeFactor(Number(multiple)), index)]) if multiple != 1 else index
     out = list(dict.fromkeys((*labels, *index.labels)))
     along = dict(zip(labels, steps, strict=True))
     domain = condition.domain
-    modulus = extent_form(domain) if isinstance(domain, Cyclic) else start.scale(0)
+    modulus = extent_form(domain).scale(multiple) if isinstance(domain, Cyclic) else start.scale(0)
     operation = IndexEquals(
         tuple(along.get(x, 0) for x in out), start, modulus, tuple(out.index(x) for x in index.labels)
     )

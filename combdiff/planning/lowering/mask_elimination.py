@@ -220,7 +220,7 @@ def _bounds(var: Var, asked: Sequence[IndexGuard]) -> list[_IndexBound]:
     for condition in asked:
         if not isinstance(condition, Indicator) or condition.modulus:
             return []
-        labels, steps, start = mask_of_form(condition.form)
+        labels, steps, start, _ = mask_of_form(condition.form)
         along = dict(zip(labels, steps, strict=True))
         if abs(along[var]) != 1:
             return []
