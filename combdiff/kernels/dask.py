@@ -230,8 +230,8 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
 
 
 def _rescaled(array: Any, scale: Any) -> Any:
-    """array / scale; beyond an axis both are 0, and so is this."""
-    return array / da.where(scale == 0, 1, scale)
+    """array / scale."""
+    return array / scale
 
 
 def _part(array: Any, slices: Any) -> Any:

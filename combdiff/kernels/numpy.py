@@ -365,8 +365,8 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
 
 
 def _rescaled(array: Any, scale: Any) -> Any:
-    """array / scale, the array itself where the scale is 1 throughout; beyond an axis both are 0, and so is this."""
-    return array if (scale == 1).all() else array / np.where(scale == 0, 1, scale)
+    """array / scale; the array itself where the scale is 1 throughout."""
+    return array if (scale == 1).all() else array / scale
 
 
 @np.errstate(over="ignore", under="ignore")

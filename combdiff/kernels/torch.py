@@ -101,8 +101,8 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
 
 
 def _rescaled(array: Any, scale: Any) -> Any:
-    """array / scale; beyond an axis both are 0, and so is this."""
-    return array / torch.where(scale == 0, 1, scale)
+    """array / scale."""
+    return array / scale
 
 
 def _part(array: Any, slices: Any) -> Any:

@@ -387,8 +387,14 @@ def _written(number: ScaledNumber) -> Term:
         divisors += more * [function("power", scale, Number(-step))]  # in turn: s² may overflow where s²·r does not
         factors.append(function("power", scale, Number(exact(power - more * step))))
     parts = number.rest.terms if isinstance(number.rest, Add) else (number.rest,)
-    whole = add(*(mul(*factors, part) for part in parts))  # of sums of arrays each is multiplied by numbers anyway
-    return reduce(lambda one, divisor: Rescaled(one, divisor), divisors, whole)
+    conditions = [tuple(factor for factor in factors_of(part) if isinstance(factor, Guard)) for part in parts]
+    # Where a condition fails a divisor may be read beyond an axis: parts are divided beneath their conditions.
+    divided = []
+    for under in dict.fromkeys(conditions):
+        own = [part for part, found in zip(parts, conditions, strict=True) if found == under]
+        values = [mul(*factors, *(each for each in factors_of(part) if each not in under)) for part in own]
+        divided.append(mul(*under, reduce(Rescaled, divisors, add(*values))))
+    return add(*divided)
 
 
 def _plain(term: Term) -> Term:
