@@ -43,8 +43,8 @@ def _of_order(name: str, doc: str, whole: bool = False) -> Callable[[Any, Any], 
     checked.__name__ = checked.__qualname__ = name
     given = "a whole number" if whole else "a number"
     checked.__doc__ = (
-        f"{doc}\n\nOf real numbers, as `scipy.special.{name}`; the order comes first. Nothing is differentiated by it.\n"
-        f"Raises TypeMismatchError for an order that is not {given}."
+        f"{doc}\n\nOf real numbers, as `scipy.special.{name}`; the order comes first, and nothing is "
+        f"differentiated by it.\nRaises TypeMismatchError for an order that is not {given}."
     )
     SCIPY_HANDLERS[name] = checked
     return checked
