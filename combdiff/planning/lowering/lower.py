@@ -370,7 +370,8 @@ class Lowering:
         unwind(self.graph, product, self.names)
         read_looked_up(self.graph, product, self.value)
         if not isfinite(abs(product.factor.number.value())):  # what guards chooses from it: ∞·0 is no number
-            product.operands.append(self._constant(product.factor.number))
+            labels = tuple(dict.fromkeys(label for value in product.operands for label in value.labels))
+            product.operands.append(self.graph.arrange(self._constant(product.factor.number), labels))
             product.reads.append(())
             product.factor = SizeFactor(ONE, product.factor.extents)
         tests = choose_inside(self.graph, product)
