@@ -206,6 +206,11 @@ def delta(left: object, right: object, /) -> Any:
     for index, other in ((left, right), (right, left)):
         if isinstance(index, Index) and (value := integer_value(other)) is not None:
             return wrap(hit(index, value))
+    if integer_value(left) is not None and integer_value(right) is not None:
+        raise IndexingError(
+            f"cd.delta({shown(left)}, {shown(right)}): one of them is to be an index expression",
+            hint="elements of tensors are compared by ==: cd.where(a[i] == b[j], 1, 0)",
+        )
     if not isinstance(left, Index) and not isinstance(right, Index):
         return int(index_term(left) is index_term(right))
     return wrap(equality(index_term(left), index_term(right)))

@@ -165,6 +165,16 @@ def float_index(x: Vector):
     return x[2.0]  # here
 
 
+@case(
+    IndexingError,
+    "cd.delta(<traced number a[i]: Space(dtype=int)>, <traced number a[j]: Space(dtype=int)>): "
+    "one of them is to be an index expression",
+    "elements of tensors are compared by ==: cd.where(a[i] == b[j], 1, 0)",
+)
+def delta_of_two_lookups(x: Vector, a: Space("N", dtype=int)):
+    return cd.sum_(lambda i, j: x[i] * cd.delta(a[i], a[j]))  # here
+
+
 @case(IndexingError, "'i' is not an index expression", AFFINE)
 def text_as_an_index(x: Vector):
     return x["i"]  # here
