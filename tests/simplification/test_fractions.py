@@ -103,6 +103,31 @@ def test_the_weights_of_a_logistic_hessian() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        ("(a*x + b) / (c*x + d)", "(a d - b c) / (c x + d)²"),
+        ("log(1 + (x / a)^2)", "2 x / (a² + x²)"),
+        ("x / sqrt(a^2 + x^2)", "a² / sqrt(a² + x²)³"),
+        ("log((1 + x) / (1 - x))", "2 / (1 - x²)"),
+        ("1 / x^4 - 1 / x^7", "7 / x⁸ - 4 / x⁵"),  # (7 - 4 x³) / x⁸ would be ∞/∞ for large x
+    ],
+)
+def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -> None:
+    program = cd.read(f"a (), b (), c (), d (), x ()\n{objective}")
+    found = cd.grad(program, wrt="x")
+    assert str(found).rpartition("↦ ")[2] == expected
+    cd.testing.check_grad(program, wrt="x", a=2.0, b=0.5, c=-0.4, d=1.5, x=0.3)
+
+
+def test_what_is_masked_is_divided_by_nothing_that_may_be_zero() -> None:
+    @cd.program
+    def f(s: cd.Space(), y: Vector):
+        return cd.tensor(lambda i: y[i] / (1 + cd.where(i > 0, 1 / s, 0)))
+
+    assert cd.simplify(f)(0.0, np.array([3.0])) == [3.0]  # not s y / (s + [i > 0])
+
+
 def test_fractions_stay_apart_where_nothing_cancels() -> None:
     @cd.program
     def f(x: Vector, y: Vector):
