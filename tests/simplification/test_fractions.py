@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.ir import ONE, Number, Range, Space, Var, add, function, mul, unequal
+from combdiff.simplification.normal_form.denominators import over_one_denominator
 
 Vector = cd.Space("n")
 
@@ -121,11 +123,12 @@ def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -
 
 
 def test_what_is_masked_is_divided_by_nothing_that_may_be_zero() -> None:
-    @cd.program
-    def f(s: cd.Space(), y: Vector):
-        return cd.tensor(lambda i: y[i] / (1 + cd.where(i > 0, 1 / s, 0)))
-
-    assert cd.simplify(f)(0.0, np.array([3.0])) == [3.0]  # not s y / (s + [i > 0])
+    s, y, i = Var("s", Space()), Var("y", Space()), Var("i", Range(3))
+    divisor = function("power", s, Number(-1))
+    masked = mul(y, function("power", add(ONE, mul(unequal(i), divisor)), Number(-1)))
+    assert over_one_denominator(masked) is masked  # s y / (s + [i ≠ 0]) is 0/0 where s = i = 0
+    plain = mul(y, function("power", add(ONE, mul(Number(2), divisor)), Number(-1)))
+    assert over_one_denominator(plain) is mul(y, s, function("power", add(Number(2), s), Number(-1)))
 
 
 def test_fractions_stay_apart_where_nothing_cancels() -> None:
