@@ -171,7 +171,9 @@ def _derivative(source: str, program: Program, names: tuple[Wrt, ...]) -> Progra
     if not known:
         zero = _zero(program.term.body)
         body: Term = Tuple((zero,) * len(names)) if len(names) > 1 else zero
-        return Program(Lambda(program.term.parameters, body), f"jacobian_{program.name}", program.location)
+        return Program(
+            Lambda(program.term.parameters, body), f"jacobian_{program.name}", program.location, is_derivative=True
+        )
     points = known if len(names) > 1 else known[0]
     found = _simplified(jacobian(program, points, _mode(program, known), simplify=False))
     if len(known) == len(names):
@@ -180,7 +182,9 @@ def _derivative(source: str, program: Program, names: tuple[Wrt, ...]) -> Progra
     assert isinstance(blocks, Tuple)
     by_name = dict(zip(known, blocks.items, strict=True))
     items = tuple(by_name.get(name.name) or _zero(program.term.body) for name in names)
-    return Program(Lambda(found.term.parameters, let(bindings, Tuple(items))), found.name, found.location)
+    return Program(
+        Lambda(found.term.parameters, let(bindings, Tuple(items))), found.name, found.location, is_derivative=True
+    )
 
 
 def _mode(program: Program, wrt: tuple[str, ...]) -> str:

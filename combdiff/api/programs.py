@@ -62,7 +62,8 @@ class Program:
     `raw` is the body before it was simplified by the laws and `rules`. `inner` names the last parameters where the
     result is a function of them: a call without them gives that function, again a Program. `docstring` is
     the decorated function's; `steps` is what it computed, operation by operation, with the user's names for parts of
-    it. Make one with `combdiff.program`.
+    it. A program that `is_derivative` gives no integers, even where an array of them is all that is left.
+    Make one with `combdiff.program`.
     """
 
     term: Lambda
@@ -74,12 +75,13 @@ class Program:
     rules: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
     docstring: str = ""
+    is_derivative: bool = False
     steps: tuple[Term, Mapping[Term, str]] | None = field(default=None, repr=False)
     _runner: Runner = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         assert all(isinstance(var.type, Whole) for var in self.term.free), f"{self.name} has free indices"
-        object.__setattr__(self, "_runner", Runner(self.term, accesses=self.accesses))
+        object.__setattr__(self, "_runner", Runner(self.term, accesses=self.accesses, real=self.is_derivative))
 
     __signature__ = SignatureOf()
 
@@ -269,7 +271,9 @@ class Program:
         It holds for arrays of every size, and is what runs at these sizes (others count as typical). Raises
         UnsupportedError for another backend, and ArgumentError for a size that the program has not.
         """
-        return source(self.term, self.name, checked_sizes(self.term, self.name, sizes), backend)
+        return source(
+            self.term, self.name, checked_sizes(self.term, self.name, sizes), backend, real=self.is_derivative
+        )
 
     def cost(self, /, memory_limit: str | float | None = None, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.
@@ -279,7 +283,7 @@ class Program:
         that are kept at checkpoints and computed again. Raises ArgumentError for a size that the program has not, and
         MemoryLimitError where no plan keeps to the limit.
         """
-        return cost_table(self.term, self.name, sizes, memory_limit)
+        return cost_table(self.term, self.name, sizes, memory_limit, real=self.is_derivative)
 
     def compile(self, backend: str | None = None, memory_limit: str | float | None = None) -> Compiled:
         """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.

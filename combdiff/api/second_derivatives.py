@@ -157,7 +157,7 @@ class Hessian(Program):
         bindings, _ = split(self.term.body)
         value, structures = compress(Names(self.term), bindings, list(self._named_parts()))
         term = readable(Lambda(self.term.parameters, share(let(bindings, value))), letters_of(self.term))
-        core = Program(term, f"core_{self.name}", self.location, self.fixed, self.accesses)
+        core = Program(term, f"core_{self.name}", self.location, self.fixed, self.accesses, is_derivative=True)
         return Compressed(core, structures[0] if len(structures) == 1 else structures)
 
     def _named_parts(self) -> Iterable[tuple[str, Term]]:
@@ -204,7 +204,7 @@ class Hessian(Program):
             found.append(lambda_(indices, apply(part, (*indices, *indices))))
         value = found[0] if len(found) == 1 else Tuple(tuple(found))
         term = derived(self.term, self.term.parameters, let(bindings, value), True, ())
-        return Program(term, f"diag_{self.name}", self.location, self.fixed, self.accesses)
+        return Program(term, f"diag_{self.name}", self.location, self.fixed, self.accesses, is_derivative=True)
 
     # --- products and systems
 
@@ -436,6 +436,7 @@ def hessian(
         f.accesses,
         raw,
         rule_paths(rules),
+        is_derivative=True,
         objective=f,
         rows=own,
         columns=own,

@@ -221,7 +221,8 @@ def jacobian(
         return let(known, found)
 
     term, raw = cheapest(f, [body(each) for each in modes_of(mode)], simplify, rule_paths(rules))
-    return Program(term, f"jacobian_{f.name}", f.location, f.fixed, f.accesses, raw, rule_paths(rules), f.inner)
+    name, given = f"jacobian_{f.name}", rule_paths(rules)
+    return Program(term, name, f.location, f.fixed, f.accesses, raw, given, f.inner, is_derivative=True)
 
 
 def cheapest(
@@ -309,7 +310,8 @@ def _derived(
 ) -> Program:
     term = derived(f.term, parameters, body, simplified, rules, with_value, written_out)
     raw = body if simplified else None
-    return Program(term, f"{kind}_{f.name}", f.location, f.fixed, f.accesses, raw, rules, f.inner)
+    name = f"{kind}_{f.name}"
+    return Program(term, name, f.location, f.fixed, f.accesses, raw, rules, f.inner, is_derivative=True)
 
 
 def _total_cost(term: Lambda) -> int:

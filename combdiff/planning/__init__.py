@@ -67,7 +67,7 @@ from combdiff.planning.passes.checkpoints import checkpointed
 from combdiff.planning.passes.pipeline import specialise
 from combdiff.planning.passes.reuse import written_over
 from combdiff.planning.passes.slicing import sliced
-from combdiff.planning.plan import Layout, Loop, Plan, cost, peak, repeated
+from combdiff.planning.plan import Layout, Loop, Plan, cost, peak, repeated, with_real_results
 from combdiff.planning.planning import make_plan, size_names
 
 __all__ = [
@@ -136,5 +136,6 @@ __all__ = [
     "sliced",
     "specialise",
     "table",
+    "with_real_results",
     "written_over",
 ]

@@ -322,6 +322,25 @@ def pruned(plan: Plan) -> Plan:
     return replace(plan, steps=steps, results=tuple(number[n] for n in plan.results), hints=hints)
 
 
+def with_real_results(plan: Plan) -> Plan:
+    """The plan with what is computed from integers alone as real numbers in the end.
+
+    The derivative by x of a·x is a, and real, whatever a holds.
+    """
+    whole: list[bool] = []
+    for step in plan.steps:
+        below = [whole[m] for m in step.operands if not isinstance(plan.steps[m].operation, Fill | Iota)]
+        given = isinstance(step.operation, Parameter) and step.kind is int
+        whole.append(given or (bool(below) and all(below) and not step.operation.takes_type))
+    steps, results = list(plan.steps), []
+    for n in plan.results:
+        results.append(len(steps) if whole[n] else n)
+        if whole[n]:
+            axes = plan.steps[n].axes
+            steps.append(Step(ElementwiseStep("counted", (tuple(range(len(axes))),)), (n,), axes, float))
+    return replace(plan, steps=tuple(steps), results=tuple(results))
+
+
 def patterns_of(step: Step) -> list[Pattern]:
     """The label or axis number along each axis of each operand, for operations that have such patterns."""
     match step.operation:

@@ -27,7 +27,17 @@ from combdiff.codegen import step_names
 from combdiff.dialects import dialect
 from combdiff.errors import ArgumentError, ConvergenceError, MemoryLimitError, SingularError, UnsupportedError, shown
 from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in, without_scipy
-from combdiff.planning import CostTable, Plan, in_words, make_plan, peak, size_names, specialise, table
+from combdiff.planning import (
+    CostTable,
+    Plan,
+    in_words,
+    make_plan,
+    peak,
+    size_names,
+    specialise,
+    table,
+    with_real_results,
+)
 from combdiff.polyhedra import Access, Lookup, check
 from combdiff.records import dataclass
 from combdiff.runtime.arguments import Prepared, bytes_written_out, described, key, memory_order, prepare, unknown_size
@@ -97,7 +107,7 @@ class Runner:
 
     `sizes` are named sizes that no axis of an argument shows, `accesses` are checked at all sizes first, `library` is
     the one to run on, None for the arguments' own. Each kind of arguments (shapes, element types, library) is prepared
-    once. What is allocated stays within `memory_limit` bytes.
+    once. What is allocated stays within `memory_limit` bytes. With `real` no result holds integers.
     """
 
     def __init__(
@@ -107,8 +117,10 @@ class Runner:
         accesses: tuple[Access | Lookup, ...] = (),
         library: Library | None = None,
         memory_limit: int | None = None,
+        real: bool = False,
     ) -> None:
         self.program = program
+        self.real = real
         self.memory_limit = memory_limit
         self.accesses = accesses
         self.sizes = dict(sizes or {})
@@ -120,7 +132,7 @@ class Runner:
         self._lookups = [([positions[p.name] for p in one.program.parameters], one) for one in held]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Runner, (self.program, self.sizes, self.accesses, self.library, self.memory_limit)
+        return Runner, (self.program, self.sizes, self.accesses, self.library, self.memory_limit, self.real)
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The value at arrays, numbers and callables given in the order of the parameters."""
@@ -178,7 +190,7 @@ class Runner:
         sizes = tuple(prepared.sizes.items())
         copies = sum(map(bytes_written_out, arguments))
         function = _compiled(
-            self.program, sizes, prepared.library.name, self.memory_limit, tuple(orders.items()), copies
+            self.program, sizes, prepared.library.name, self.memory_limit, tuple(orders.items()), copies, self.real
         )
         if orders:
             function = _in_order(function, [orders.get(name) for name in names])
@@ -265,7 +277,7 @@ def compiled(
     """
     limit = None if memory_limit is None else parse_limit(memory_limit)
     library = None if backend is None else library_named(backend)
-    limited = Runner(runner.program, runner.sizes, runner.accesses, library, limit)
+    limited = Runner(runner.program, runner.sizes, runner.accesses, library, limit, runner.real)
     return Compiled(bind, limited, with_maps, backend, memory_limit)
 
 
@@ -292,9 +304,9 @@ def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple
     return Runner(program, dict(sizes), accesses)
 
 
-def plan(program: Lambda, sizes: Mapping[str, int] | None = None) -> Plan:
-    """The array steps of a program; sizes that are not given count as typical ones."""
-    return _plan(program, tuple(_with_typical(program, sizes or {}).items()))
+def plan(program: Lambda, sizes: Mapping[str, int] | None = None, *, real: bool = False) -> Plan:
+    """The array steps of a program; sizes that are not given count as typical ones. With `real`, of real results."""
+    return _plan(program, tuple(_with_typical(program, sizes or {}).items()), real=real)
 
 
 def rough_plan(program: Lambda) -> Plan:
@@ -309,17 +321,24 @@ def _with_typical(program: Lambda, sizes: Mapping[str, int]) -> dict[str, int]:
     return dict.fromkeys(sorted(size_names(program)), TYPICAL_SIZE) | dict(sizes)
 
 
-def source(program: Lambda, name: str, sizes: Mapping[str, int] | None = None, backend: str = "numpy") -> str:
+def source(
+    program: Lambda,
+    name: str,
+    sizes: Mapping[str, int] | None = None,
+    backend: str = "numpy",
+    *,
+    real: bool = False,
+) -> str:
     """Standalone Python source of a function `name` that computes the program with the backend alone.
 
     It takes the parameters in order and holds for arrays of every size; `sizes` only choose the order of contractions,
     and whether element-wise chains go block by block; those not given count as typical ones. (A size that no axis of a
-    parameter shows must be given, and is fixed.)
+    parameter shows must be given, and is fixed.) With `real` no result holds integers.
     """
     hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes or {}))
     if hidden:
         raise unknown_size(hidden[0])
-    return plan_source(specialise(plan(program, sizes), backend), name, backend)
+    return plan_source(specialise(plan(program, sizes, real=real), backend), name, backend)
 
 
 def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -337,7 +356,12 @@ def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[
 
 
 def cost_table(
-    program: Lambda, name: str, sizes: Mapping[str, int], memory_limit: str | float | None = None
+    program: Lambda,
+    name: str,
+    sizes: Mapping[str, int],
+    memory_limit: str | float | None = None,
+    *,
+    real: bool = False,
 ) -> CostTable:
     """What each step of a program costs: in numbers, or in formulas of the sizes that are not given.
 
@@ -347,19 +371,24 @@ def cost_table(
     """
     known = checked_sizes(program, name, sizes)
     if memory_limit is None:
-        planned = specialise(plan(program, known), "numpy")
+        planned = specialise(plan(program, known, real=real), "numpy")
         return table(planned, step_names(planned, name), sizes)
     every = tuple(_with_typical(program, known).items())
-    planned = _within(program, every, "numpy", parse_limit(memory_limit))
+    planned = _within(program, every, "numpy", parse_limit(memory_limit), real=real)
     return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
 @lru_cache(maxsize=512)
 @working("planning")
 def _plan(
-    program: Lambda, sizes: tuple[tuple[str, int], ...], orders: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    program: Lambda,
+    sizes: tuple[tuple[str, int], ...],
+    orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
+    *,
+    real: bool,
 ) -> Plan:
-    return make_plan(stable(program), dict(sizes), find_paths, dict(orders))
+    planned = make_plan(stable(program), dict(sizes), find_paths, dict(orders))
+    return with_real_results(planned) if real else planned
 
 
 def _within(
@@ -369,9 +398,10 @@ def _within(
     limit: int | None,
     orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
     copies: int = 0,
+    real: bool = False,
 ) -> Plan:
     """The plan of a program for a backend, in blocks where it must be to keep to a memory limit."""
-    planned = specialise(_plan(program, sizes, orders), backend)
+    planned = specialise(_plan(program, sizes, orders, real=real), backend)
     if limit is None or peak(planned) + copies <= limit:
         return planned
     if not dialect(backend).in_place:
@@ -380,7 +410,9 @@ def _within(
             "so it runs nothing in blocks",
             hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
         )
-    return fitted(specialise(_plan(program, sizes, orders), backend, fuses=False), limit, copies, peak(planned))
+    return fitted(
+        specialise(_plan(program, sizes, orders, real=real), backend, fuses=False), limit, copies, peak(planned)
+    )
 
 
 @lru_cache(maxsize=512)
@@ -392,12 +424,13 @@ def _compiled(
     limit: int | None,
     orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
     copies: int = 0,
+    real: bool = False,
 ) -> Callable[..., Any]:
     """The function that the source of the program at these sizes defines, within a memory limit.
 
     `copies` are bytes of copies that BLAS may make of arguments.
     """
-    planned = _within(program, sizes, backend, limit, orders, copies)
+    planned = _within(program, sizes, backend, limit, orders, copies, real)
     if backend in ("numpy", "torch"):
         check_available(planned, copies)
     text = plan_source(planned, "program", backend)

@@ -48,3 +48,50 @@ def test_functions_of_whole_numbers_have_double_precision(library: str) -> None:
 
     for found, expected in zip(f(convert(library, x)), (x / whole, whole**x, x**whole, whole * x), strict=True):
         np.testing.assert_allclose(back(found), expected, rtol=1e-14)
+
+
+COEFFICIENTS = {
+    "a vector": lambda a, A, x: a @ x,
+    "a matrix": lambda a, A, x: x @ A @ x,
+    "squares": lambda a, A, x: a @ (x * x),
+    "their product": lambda a, A, x: a @ (A @ x),
+    "powers": lambda a, A, x: np.sum(a**2 * x),
+    "the largest": lambda a, A, x: np.max(a) * np.sum(x),
+    "products so far": lambda a, A, x: np.cumprod(a) @ x,
+    "remainders": lambda a, A, x: np.sum((a % 2) * np.sign(a) * x),
+    "positions added": lambda a, A, x: cd.sum(lambda i: (i + a[i]) * x[i]),
+    "looked up": lambda a, A, x: np.sum(A[a] @ x),
+}
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", COEFFICIENTS)
+@pytest.mark.parametrize("library", ["numpy", "jax", TORCH])
+def test_derivatives_are_real_where_coefficients_are_integers(name: str, library: str) -> None:
+    body = COEFFICIENTS[name]
+
+    @cd.program
+    def f(a: cd.Space("n", dtype=int), A: cd.Space("n", "n", dtype=int), x: Vector):
+        return body(a, A, x)
+
+    arrays = np.array([2, 0, 1]), np.arange(9).reshape(3, 3) % 4, np.array([0.5, 1.5, -2.0])
+    step, single = 1e-3 * np.cos(np.arange(3.0)), arrays[2].astype(np.float32)
+    change = (f(*arrays[:2], arrays[2] + step) - f(*arrays[:2], arrays[2] - step)) / 2
+    derivatives = cd.grad(f, "x"), cd.grad(f, "x", simplify=False), cd.jacobian(f, "x"), cd.hessian(f, "x")
+    for derivative in derivatives:
+        if library == "numpy":
+            found = derivative(*arrays)
+        else:
+            given = (*arrays[:2], single if library == "jax" else arrays[2])
+            found = back(on(library, derivative)(*[convert(library, array) for array in given]))
+        assert found.dtype == (np.float32 if library == "jax" else np.float64)
+        if found.ndim == 1:
+            np.testing.assert_allclose(found @ step, change, rtol=1e-5)
+
+
+def test_integers_remain_where_nothing_is_differentiated() -> None:
+    @cd.program
+    def f(a: cd.Space("n", dtype=int), x: Vector):
+        return a + 1, x
+
+    assert f(np.array([2**60 + 1]), np.ones(1))[0].tolist() == [2**60 + 2]

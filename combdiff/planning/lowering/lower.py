@@ -352,7 +352,7 @@ class Lowering:
         if placed := self._tiled(term) or self._placed(term):
             return placed
         product = Product()
-        self._collect(term, product, conj=False, taken=set(term.free), top=True)
+        self._collect(term, product, conj=False, taken={var.name for var in term.free}, top=True)
         if product.factor.number is ZERO:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
@@ -410,8 +410,11 @@ class Lowering:
         value, parameters = self.tensor(term.function)
         return reads(term, [label in value.labels for label in parameters])
 
-    def _collect(self, term: Term, product: Product, *, conj: bool, taken: set[Var], top: bool = False) -> None:
-        """Take a product apart; sums and products inside it join it, unless they are used elsewhere too."""
+    def _collect(self, term: Term, product: Product, *, conj: bool, taken: set[str], top: bool = False) -> None:
+        """Take a product apart; sums and products inside it join it, unless they are used elsewhere too.
+
+        A sum over an index of a name that is taken stays apart: conditions tell indices by their names alone.
+        """
         joins = top or self.uses[term] <= 1
         match term:
             case Number():
@@ -423,11 +426,11 @@ class Lowering:
                     self._collect(part, product, conj=conj, taken=taken)
             case Sum() if not top and tiling(term, self.names):
                 self._operand(term, product, conj)
-            case Sum() if top or (joins and taken.isdisjoint(term.indices) and not isinstance(term.body, Add)):
+            case Sum() if top or (joins and _apart(term.indices, taken) and not isinstance(term.body, Add)):
                 for index in term.indices:
                     extent_form(domain_of(index))
                 product.summed += term.indices
-                taken.update(term.indices)
+                taken.update(index.name for index in term.indices)
                 self._collect(term.body, product, conj=conj, taken=taken, top=top)
             case Conj() if joins:
                 self._collect(term.body, product, conj=not conj, taken=taken)
@@ -452,6 +455,10 @@ class Lowering:
         else:
             product.operands.append(self.graph.conjugate(value) if conj else value)
             product.reads.append(self._reads(term))
+
+
+def _apart(indices: Sequence[Var], taken: set[str]) -> bool:
+    return taken.isdisjoint(index.name for index in indices)
 
 
 def _may_inline(term: Apply) -> bool:

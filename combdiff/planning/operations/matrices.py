@@ -102,8 +102,11 @@ class MatrixFunctionStep(Operation):
         return (int(copies * whole) + rows * row + int(by_lapack * prod(shape[-2:])) + min(BUFFER, elements)) * item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """The library's own."""
-        return words.dialect.matrix_function(self.name, operands[0], words.shape(step.axes))
+        """The library's own; integers come as real numbers where it would keep them."""
+        operand, n = operands[0], step.operands[0]
+        if words.kinds[n] is int and step.kind is float and not words.dialect.widens_integers:
+            operand = words.as_kind(n, operand, float)
+        return words.dialect.matrix_function(self.name, operand, words.shape(step.axes))
 
 
 @dataclass(frozen=True)
