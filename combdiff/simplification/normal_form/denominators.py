@@ -32,6 +32,7 @@ from combdiff.ir import (
     factors_of,
     function,
     mul,
+    remembered,
     tidy,
 )
 from combdiff.simplification.egraph.extraction import parts_cost
@@ -46,6 +47,7 @@ Powers = Mapping[Term, Fraction]  # the exponents of the bases of a product
 Part = tuple[Number, Powers]  # a product, an addend of a polynomial
 
 
+@remembered
 def over_one_denominator(term: Term) -> Term:
     """A term whose sums of fractions are one fraction where that is shorter and no more work."""
     if not isinstance(term, Add | Mul | Sum | Primitive):
@@ -61,11 +63,15 @@ def over_one_denominator(term: Term) -> Term:
 
 def _shortest(term: Term, forms: Iterable[Term]) -> Term:
     """The shortest of the forms of a term that take no more work, the term itself if none is shorter."""
-    best, work = term, sum(parts_cost(term).values())
+    best = term
     for form in forms:
-        if printed_length(form) < printed_length(best) and _is_tame(form) and sum(parts_cost(form).values()) <= work:
+        if printed_length(form) < printed_length(best) and _is_tame(form) and _work(form) <= _work(term):
             best = form
     return best
+
+
+def _work(term: Term) -> float:
+    return sum(parts_cost(term).values())
 
 
 def _is_tame(product_: Term) -> bool:
