@@ -276,6 +276,10 @@ def around(x: Cycle, y: Cycle):
     )
 
 
+def quotient_rule(x: Vector, y: Vector):
+    return cd.sum(lambda i: (y[i] * x[i] + 1) / (2 * x[i] + y[i]))
+
+
 def steps(x: Vector):
     for _ in range(4):
         x = x * (1 - x[0])
@@ -290,6 +294,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
     "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),
+    "one denominator": (common_factors, "over_one_denominator", lambda term: term, quotient_rule),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
     "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),

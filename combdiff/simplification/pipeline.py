@@ -89,7 +89,7 @@ from combdiff.simplification.vanishing import without_vanishing_sums
 from combdiff.status import stage, working
 
 SHARED = "equal parts computed once"
-IN_FRONT = "common factors in front"
+IN_FRONT = "common factors in front, one denominator"
 VANISHED = "sums that are 0 by what their names stand for"
 WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"

@@ -326,7 +326,7 @@ def _complements(quotient: _Quotient) -> Iterator[tuple[_Quotient, Sides, Term]]
     """w/h, for each way in which a product is w·x²/h³; with the sides of h, and x."""
     for sides, count in quotient.below.items():
         for side in dict.fromkeys(sides):
-            if count > 2 and (side is ONE or quotient.above[side] > 1):
+            if count > 1 and (side is ONE or quotient.above[side] > 1):
                 above = quotient.above if side is ONE else quotient.above - Counter({side: 2})
                 below = quotient.below - Counter({sides: 2})
                 yield _Quotient(quotient.number, above, below, quotient.others), sides, side

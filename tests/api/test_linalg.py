@@ -168,6 +168,7 @@ LAWS: Mapping[str, tuple[Term, Mapping[Var, Term]]] = {
     "a function of a real matrix is real": (at(f("inv", A), d, e), {}),
     "log |det| is real": (f("logdet", Z), {}),
     "a transposed matrix is real": (at(f("inv", SYM), d, e), {}),
+    "an element of a matrix": (conj(at(f("inv", A), d, e)), {}),
     "an element of a real matrix": (conj(at(f("inv", A), d, e)), {}),
     "conjugate of a real matrix": (f("det", T), {T: product(starred(A))}),
     "transpose twice": (at(f("inv", SYM), d, e), {}),

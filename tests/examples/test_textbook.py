@@ -54,7 +54,7 @@ for entry in textbook.entries(): print(*textbook.prints(entry.derivative), sep="
 def test_the_whole_table_reads_the_same_under_any_hash_seed_and_number_of_threads() -> None:
     root = Path(__file__).parents[2]
     found = []
-    for seed, threads in (("0", "1"), ("1", "4"), ("4242", "2")):
+    for seed, threads in (("0", "1"), ("4242", "4")):
         more = {"PYTHONHASHSEED": seed, "PYTHONPATH": str(root), "PYTHONIOENCODING": "utf-8"}
         more |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), threads)
         command = [sys.executable, "-c", DERIVE, str(root / "benchmarks")]

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.ir import ONE, Number, Range, Space, Var, add, function, mul, unequal
+from combdiff.simplification.normal_form.denominators import over_one_denominator
 
 Vector = cd.Space("n")
 
@@ -101,6 +103,32 @@ def test_the_weights_of_a_logistic_hessian() -> None:
     assert str(cd.hessian(loss, wrt="w")) == (
         "(w, X, y) ↦\n  t[i] = exp(-y[i] Σ_j X[i,j] w[j])\n  (a, d) ↦ Σ_i X[i,a] X[i,d] t[i] y[i]² / (1 + t[i])²"
     )
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        ("(a*x + b) / (c*x + d)", "(a d - b c) / (c x + d)²"),
+        ("log(1 + (x / a)^2)", "2 x / (a² + x²)"),
+        ("x / sqrt(a^2 + x^2)", "a² / sqrt(a² + x²)³"),
+        ("log((1 + x) / (1 - x))", "2 / (1 - x²)"),
+        ("1 / x^4 - 1 / x^7", "7 / x⁸ - 4 / x⁵"),  # (7 - 4 x³) / x⁸ would be ∞/∞ for large x
+    ],
+)
+def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -> None:
+    program = cd.read(f"a (), b (), c (), d (), x ()\n{objective}")
+    found = cd.grad(program, wrt="x")
+    assert str(found).rpartition("↦ ")[2] == expected
+    cd.testing.check_grad(program, wrt="x", a=2.0, b=0.5, c=-0.4, d=1.5, x=0.3)
+
+
+def test_what_is_masked_is_divided_by_nothing_that_may_be_zero() -> None:
+    s, y, i = Var("s", Space()), Var("y", Space()), Var("i", Range(3))
+    divisor = function("power", s, Number(-1))
+    masked = mul(y, function("power", add(ONE, mul(unequal(i), divisor)), Number(-1)))
+    assert over_one_denominator(masked) is masked  # s y / (s + [i ≠ 0]) is 0/0 where s = i = 0
+    plain = mul(y, function("power", add(ONE, mul(Number(2), divisor)), Number(-1)))
+    assert over_one_denominator(plain) is mul(y, s, function("power", add(Number(2), s), Number(-1)))
 
 
 def test_fractions_stay_apart_where_nothing_cancels() -> None:

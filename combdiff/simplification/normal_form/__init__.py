@@ -3,6 +3,6 @@
 In the order in which data meets them: `forms` (terms without names), `reindexings`, `canonical` (names under
 symmetries), `delta_solver`, `fourier_inversion`, `masks`, `contraction` (networks), `expansion` (sums of products),
 `coefficients` (of δ's), `symmetries` (of a value), `orbits` (averages over symmetries, term by term), `long_sums`,
-`subnetworks` and `common_subnetworks`, `lengths` (of prints), `joined_networks` and `common_factors`, `definitions`
-(that a reader does without), `quotients`.
+`subnetworks` and `common_subnetworks`, `lengths` (of prints), `joined_networks`, `denominators` and `common_factors`,
+`definitions` (that a reader does without), `quotients`.
 """

@@ -18,6 +18,7 @@ from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, add, 
 from combdiff.simplification.egraph.extraction import cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
+from combdiff.simplification.normal_form.denominators import over_one_denominator
 from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
 from combdiff.simplification.normal_form.lengths import printed_length
@@ -28,7 +29,7 @@ def factored(value: Term, *, joining: bool = True) -> Term:
     body = value.body if isinstance(value, Lambda) else value
     if not any(isinstance(part, Add) for part in subterms(body)):
         return value
-    found = canonical(normalise(_taken_out(body, joining), Names(value)))
+    found = canonical(normalise(over_one_denominator(_taken_out(body, joining)), Names(value)))
     if _weight(found) >= _weight(body):
         return value
     return Lambda(value.parameters, found) if isinstance(value, Lambda) else found

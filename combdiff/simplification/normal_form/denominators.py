@@ -1,0 +1,265 @@
+"""One denominator: sums of fractions as one fraction, and fractions in a divisor cleared, where that is shorter.
+
+    a/(c x + d) − c (a x + b)/(c x + d)²    →   (a d − b c)/(c x + d)²
+    r/(c² (1 + r²/c²))                      →   r/(c² + r²)
+    1/√(a² + x²) − x²/√(a² + x²)³           →   a²/√(a² + x²)³
+    2 u/s − 2 v w/s²                        →   2 (u − v w/s)/s
+
+A sum over one denominator has a polynomial above it. It is multiplied out, as what cancels in it is seen only then.
+Nothing is done with sums that hold a condition: [x ≠ y]/(x − y) is 0 where x = y, and one over x − y would not be.
+
+Invariant: the value is unchanged wherever it is defined, the work is no more, and each step makes the print shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from combdiff.ir import (
+    ONE,
+    ZERO,
+    Add,
+    Guard,
+    Mul,
+    Number,
+    Primitive,
+    Sum,
+    Term,
+    add,
+    factors_of,
+    function,
+    mul,
+    remembered,
+    tidy,
+)
+from combdiff.simplification.egraph.extraction import parts_cost
+from combdiff.simplification.normal_form.joined_networks import primitive
+from combdiff.simplification.normal_form.lengths import printed_length
+
+MOST_TERMS = 12  # of a numerator that is multiplied out
+MOST_POWER = 4  # of a sum in it
+HALF = Fraction(1, 2)
+
+Powers = Mapping[Term, Fraction]  # the exponents of the bases of a product
+Part = tuple[Number, Powers]  # a product, an addend of a polynomial
+
+
+@remembered
+def over_one_denominator(term: Term) -> Term:
+    """A term whose sums of fractions are one fraction where that is shorter and no more work."""
+    if not isinstance(term, Add | Mul | Sum | Primitive):
+        return term
+    children = tuple(over_one_denominator(child) for child in term.children)
+    new = term if children == term.children else term.with_children(children)
+    if isinstance(new, Add):
+        return _shortest(new, _forms(new))
+    if isinstance(new, Mul):
+        return _shortest(new, (*_opened(new), *_under_sums(new)))
+    return new
+
+
+def _shortest(term: Term, forms: Iterable[Term]) -> Term:
+    """The shortest of the forms of a term that take no more work, the term itself if none is shorter."""
+    best = term
+    for form in forms:
+        if printed_length(form) < printed_length(best) and _is_tame(form) and _work(form) <= _work(term):
+            best = form
+    return best
+
+
+def _work(term: Term) -> float:
+    return sum(parts_cost(term).values())
+
+
+def _is_tame(product_: Term) -> bool:
+    """Whether no sum above a line has a higher power of what is below it: (x³ − 2)/x⁷ is ∞/∞ where 1/x⁴ is small."""
+    _, powers = _powers(product_)
+    sums = (base for base, n in powers.items() if isinstance(base, Add) and n > 0)
+    inside = (each for base in sums for part in base.terms for each in _powers(part)[1].items())
+    return not any(n > 1 and powers.get(base, 0) < 0 for base, n in inside)
+
+
+def _forms(sum_: Add) -> Iterator[Term]:
+    """A sum as a product: its common divisors in front, or over one denominator, which may be multiplied out."""
+    parts = [_powers(part) for part in sum_.terms]
+    if not any(n < 0 for _, powers in parts for n in powers.values()) or _holds_condition(sum_):
+        return
+    bases = dict.fromkeys(base for _, powers in parts for base in powers)
+    exponents = {base: [powers.get(base, Fraction()) for _, powers in parts] for base in bases}
+    shared = {base: _common(each) for base, each in exponents.items()}
+    if any(shared.values()):
+        rest = add(*(mul(number, _product(_quotient(powers, shared))) for number, powers in parts))
+        yield mul(_product(shared), *primitive(rest))
+    below = {base: min(each) for base, each in exponents.items()}
+    divided = any(isinstance(base, Add) for base, n in below.items() if n)
+    for opened in (True,) if divided else (False, True):
+        above = _polynomial_sum(parts, below, opened=opened)
+        if above is None or (divided and len(above) > len(parts)):
+            continue  # nothing cancels: fractions of their own are read as easily
+        front, rest = _without_content(above)
+        powers = _times(below, front)
+        yield mul(_product(powers), *primitive(rest))
+        if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
+            yield mul(multiplied, *primitive(rest))
+
+
+def _common(exponents: Sequence[Fraction]) -> Fraction:
+    """The power that all have: the one nearest to 0 of powers of one sign."""
+    return max(exponents) if max(exponents) < 0 else max(min(exponents), Fraction())
+
+
+def _opened(term: Mul) -> Iterator[Term]:
+    """A product with whole powers of sums in it over one denominator each, which may cancel with other factors."""
+    number, powers = _powers(term)
+    for base, n in powers.items():
+        if isinstance(base, Add) and n.denominator == 1:
+            others = {other: m for other, m in powers.items() if other is not base}
+            for form in _forms(base):
+                inner, found = _powers(form)
+                numbers = mul(number, function("power", inner, Number(n.numerator)))
+                yield mul(numbers, _product(_times(others, {each: m * n for each, m in found.items()})))
+
+
+def _under_sums(term: Mul) -> Iterator[Term]:
+    """A product with its divisors under a Σ in it, where they cancel: s⁻² Σ 1/(1 + x[i]²/s²) is Σ 1/(s² + x[i]²)."""
+    divisors = [factor for factor in term.factors if any(n < 0 for _, n in _power(factor))]
+    for factor in term.factors:
+        if divisors and isinstance(factor, Sum):
+            inside = mul(*divisors, factor.body)
+            found = _shortest(inside, _opened(inside)) if isinstance(inside, Mul) else inside
+            if found is not inside:
+                others = [each for each in term.factors if each not in (*divisors, factor)]
+                yield mul(*others, Sum(factor.indices, found))
+
+
+def _holds_condition(sum_: Add) -> bool:
+    """Whether a term of a sum is masked, outside of the Σ's in it."""
+    todo: list[Term] = [*sum_.terms]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Guard):
+            return True
+        if isinstance(part, Add | Mul | Primitive):
+            todo += part.children
+    return False
+
+
+def _powers(product_: Term) -> Part:
+    """A product as a number and the powers of its bases; roots are halves of powers."""
+    number: Term = ONE
+    found: Powers = {}
+    for factor in factors_of(product_):
+        if isinstance(factor, Number):
+            number = mul(number, factor)
+        else:
+            for base, exponent in _power(factor):
+                found = _times(found, {base: exponent})
+    return _number(number), found
+
+
+def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
+    """A factor that is no number as powers: √(x y)⁻² is (x y)⁻¹, which is x⁻¹ y⁻¹."""
+    base, exponent = factor, Fraction(1)
+    if isinstance(base, Primitive) and base.name == "power":
+        inner, to = base.arguments
+        if isinstance(to, Number) and to.exact and not to.imag:
+            base, exponent = inner, Fraction(to.real)
+    if isinstance(base, Primitive) and base.name == "sqrt":
+        base, exponent = base.arguments[0], exponent * HALF
+    if isinstance(base, Mul) and exponent.denominator == 1 and not any(isinstance(f, Number) for f in base.factors):
+        for inner in base.factors:
+            for each, n in _power(inner):
+                yield each, n * exponent
+        return
+    yield base, exponent
+
+
+def _product(powers: Powers) -> Term:
+    """The product of powers of bases."""
+    return mul(*(_raised(base, n) for base, n in powers.items() if n))
+
+
+def _raised(base: Term, n: Fraction) -> Term:
+    if n.denominator == 1 and n > 0:
+        return mul(*(base,) * n.numerator)
+    if n.denominator == 2:
+        root = function("sqrt", base)
+        return root if n == HALF else function("power", root, Number(n.numerator))
+    return function("power", base, Number(tidy(n)))
+
+
+def _times(one: Powers, other: Powers) -> Powers:
+    """The powers of a product of products."""
+    found = dict(one)
+    for base, n in other.items():
+        found[base] = found.get(base, Fraction()) + n
+    return {base: n for base, n in found.items() if n}
+
+
+def _quotient(one: Powers, other: Powers) -> Powers:
+    return _times(one, {base: -n for base, n in other.items()})
+
+
+def _polynomial_sum(parts: Sequence[Part], below: Powers, *, opened: bool) -> list[Part] | None:
+    """A sum of products over their common divisor, the sums in it multiplied out if `opened`; None if not short."""
+    found: list[Part] = []
+    for number, powers in parts:
+        rest = _quotient(powers, below)
+        more = _multiplied_out(number, rest) if opened else [(number, rest)]
+        if more is None:
+            return None
+        found = _collected([*found, *more])
+    return found if len(found) <= MOST_TERMS else None
+
+
+def _multiplied_out(number: Number, powers: Powers) -> list[Part] | None:
+    """A product as a sum of products; None where that is not short, or has roots of sums."""
+    sums = {base: n for base, n in powers.items() if isinstance(base, Add)}
+    if any(n.denominator != 1 or not 0 < n <= MOST_POWER for n in sums.values()):
+        return None
+    choices = [[_powers(part) for part in base.children] for base, n in sums.items() for _ in range(n.numerator)]
+    if prod(map(len, choices)) > MOST_TERMS**2:
+        return None
+    plain: Powers = {base: n for base, n in powers.items() if base not in sums}
+    found = []
+    for choice in product(*choices):
+        whole, coefficient = plain, number
+        for factor, more in choice:
+            whole, coefficient = _times(whole, more), _number(mul(coefficient, factor))
+        found.append((coefficient, whole))
+    return _collected(found)
+
+
+def _collected(parts: Iterable[Part]) -> list[Part]:
+    """Products with those that differ in a number alone added up, without those that are 0."""
+    found: dict[frozenset[tuple[Term, Fraction]], Part] = {}
+    for number, powers in parts:
+        before, first = found.get(key := frozenset(powers.items()), (ZERO, powers))
+        found[key] = _number(add(before, number)), first
+    return [part for part in found.values() if part[0].real or part[0].imag]
+
+
+def _without_content(parts: Sequence[Part]) -> tuple[Powers, Term]:
+    """The powers that all products of a sum have, and the rest of it."""
+    bases = dict.fromkeys(base for _, powers in parts for base in powers)
+    front = {base: min(powers.get(base, Fraction()) for _, powers in parts) for base in bases}
+    return front, add(*(mul(number, _product(_quotient(powers, front))) for number, powers in parts))
+
+
+def _with_denominator_multiplied_out(powers: Powers) -> Term | None:
+    """A product whose simple divisors are multiplied with one another: 1/((1 + x)(1 − x)) is 1/(1 − x²)."""
+    simple: Powers = {base: -n for base, n in powers.items() if n == -1 and isinstance(base, Add)}
+    parts = _multiplied_out(ONE, simple) if len(simple) > 1 else None
+    if parts is None:
+        return None
+    below = add(*(mul(number, _product(found)) for number, found in parts))
+    others = {base: n for base, n in powers.items() if base not in simple}
+    return mul(_product(others), function("power", below, Number(-1)))
+
+
+def _number(term: Term) -> Number:
+    assert isinstance(term, Number)
+    return term
