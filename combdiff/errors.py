@@ -148,7 +148,7 @@ class DifferentiationError(CombdiffError):
 
 
 class ArgumentError(CombdiffError):
-    """Arrays given to a program that do not fit its parameters."""
+    """Arrays that do not fit the parameters of a program, or a setting (a limit, a size, a name) that cannot be."""
 
 
 class ConvergenceError(CombdiffError):

@@ -50,7 +50,8 @@ os.environ.setdefault("XLA_FLAGS", " ".join(XLA_FLAGS))
 gc.set_threshold(200_000, 20, 50)
 
 # Rooms whose tests compare each simplified program with what it was made of; the environment may say 0 or 1 for all.
-COMPARED = {"api", "differentiation", "hessians", "routes", "simplification", "stability", "text"}
+COMPARED = {"api", "differentiation", "hessians", "ir", "printing", "routes"}
+COMPARED |= {"simplification", "stability", "text", "tracing"}
 ASKED_FOR = os.environ.get(SWITCH)
 
 

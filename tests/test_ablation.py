@@ -807,7 +807,7 @@ HELD: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, tuple[Any, 
     "conditions beside what they guard": (
         planning,
         "guard_conditions",
-        lambda program: program,
+        lambda program, partial: program,
         cd.program,
         told,
         (LOGS, np.ones(3)),

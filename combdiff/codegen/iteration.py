@@ -91,7 +91,7 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
         yield f"{name} = {made}  # {shape} filled step by step"
     numbers = f"range({steps})"
     yield f"for {loop.index} in {f'reversed({numbers})' if loop.operation.reverse else numbers}:"
-    yield from (f"    {line}" for line in _step(loop, dialect))
+    yield from (f"    {line}" for line in [*_step(loop, dialect)] or ["pass"])
     for _, name, axes, kind in collected if lists else ():
         yield f"{name} = {dialect.collected(name, words.shape(axes), words.dtype(kind))}"
     for component, name, _, _ in loop.of_kind("last"):
@@ -129,8 +129,6 @@ def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
         yield "    break"
     if loop.views:
         yield f"del {', '.join(loop.views)}"
-    if not (moved or loop.results):
-        yield "pass"
 
 
 def _settling(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from textwrap import indent
 
 from combdiff.codegen.iteration import IterationLoop, loop_lines, results_of
@@ -175,9 +176,10 @@ class _SourceWriter:
     def _iteration_lines(self, n: int, operation: Iteration) -> Iterator[str]:
         inner = self.iterated[n]
         body = tuple(inner._body(told=True))
-        outputs = tuple(inner._output(m) for m in inner.plan.results)
-        self.words.uses_real |= inner.words.uses_real
         parameters = operation.system.parameters
+        kinds = tuple(p.type.dtype for p in parameters[: operation.states] if isinstance(p.type, Space))
+        outputs = tuple(inner._output(m, kind) for m, kind in zip_longest(inner.plan.results, kinds))
+        self.words.uses_real |= inner.words.uses_real
         names = [inner.arguments[p.name] for p in parameters]
         own = operation.states + operation.stacks
         states = [names[k] for k in range(operation.states) if self.plan.steps[self.plan.steps[n].operands[k]].axes]
@@ -186,7 +188,7 @@ class _SourceWriter:
             operation,
             tuple(map(self.words.operand, self.plan.steps[n].operands)),
             results_of(self.plan, n, self.names),
-            tuple(p.type.dtype for p in parameters[: operation.states] if isinstance(p.type, Space)),
+            kinds,
             tuple(names[: operation.states]),
             tuple(names[operation.states : own]),
             body,
@@ -278,10 +280,12 @@ class _SourceWriter:
         dropped = dict.fromkeys(self.names[n] for n in self.plan.results if self._temporary(n))
         return BlockLines(states, lines, outputs, tuple(dropped))
 
-    def _output(self, n: int) -> str:
-        """What a step of an iteration gives, an array or number of its library."""
-        text = self.words.operand(n)
-        return self.dialect.scalar(text, self.words.dtype(self.plan.steps[n].kind)) if self.plan.numbers[n] else text
+    def _output(self, n: int, state: type | None = None) -> str:
+        """What a step of an iteration gives, an array or number of its library; of the element type of its state."""
+        text, kind = self.words.operand(n), self.plan.steps[n].kind
+        if state is not None and state is not kind:
+            return self.dialect.state(text, self.words.dtype(state))
+        return self.dialect.scalar(text, self.words.dtype(kind)) if self.plan.numbers[n] else text
 
     def _fresh(self, name: str) -> str:
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)

@@ -314,7 +314,7 @@ class _LetBinder:
         What it was mentions the states of that scan, so all that the scan mentions is bound before; a scan that only
         reads it gives nothing new.
         """
-        (was,) = (value for value, var in self.bound.items() if var is read.function)
+        was = next((value for value, var in self.bound.items() if var is read.function), None)  # none for a parameter
         if was is given or not isinstance(was, Lambda) or read.function in given.free:
             return
         whole = self.by_form.setdefault(canonical_names(given), self.names.fresh(Var("y", _space_of(given))))

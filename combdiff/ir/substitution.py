@@ -56,7 +56,9 @@ class Names:
     """Gives out variables whose names are used nowhere else: i, i.1, i.2, … in order of asking."""
 
     def __init__(self, *terms: Term) -> None:
-        self._taken = {var.name for term in terms for node in subterms(term) for var in (*node.bound, *node.free)}
+        self._taken: set[str] = set()
+        for term in terms:
+            self.take(term)
         self._last: dict[str, int] = {}  # of each base the last number given out: those before it are taken
 
     def fresh(self, var: Var) -> Var:
@@ -70,6 +72,10 @@ class Names:
             self._last[base] = count
         self._taken.add(name)
         return Var(name, var.type)
+
+    def take(self, term: Term) -> None:
+        """Give out no name of a term, which others have named."""
+        self._taken.update(var.name for node in subterms(term) for var in (*node.bound, *node.free))
 
     def parameter(self, var: Var) -> Var:
         """A variable of var's type for a parameter, whose name people write: k, k2, k3, …"""

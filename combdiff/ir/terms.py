@@ -246,6 +246,11 @@ class OverIndices(Term):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class PrintedNumber(Term):
+    """A number written in another way, which occurs in prints alone; its last child is of the type of the number."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Sum(OverIndices):
     """Σ of body over the domains of the indices: a finite sum, or an integral over the real line."""
 

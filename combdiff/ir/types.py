@@ -27,6 +27,7 @@ from combdiff.ir.terms import (
     Mul,
     Number,
     Primitive,
+    PrintedNumber,
     Pullback,
     Sum,
     Term,
@@ -97,6 +98,8 @@ def type_of(term: Term) -> Inferred:
             return scalar(join(dtype_of(term.body), float))
         case Add() | Mul() | Conj() | Sum():
             return scalar(join(*(dtype_of(child) for child in term.children)))
+        case PrintedNumber():
+            return scalar(dtype_of(term.children[-1]))
     raise TypeError(f"not a term: {term!r}")
 
 

@@ -387,6 +387,13 @@ def _part(array: Any, slices: Any) -> Any:
     return result
 
 
+def _placed(part: Any, slices: Any, shape: Any) -> Any:
+    """Zeros of a shape, with a part at slices of it."""
+    result = np.zeros(shape, part.dtype)
+    result[slices] = part
+    return result
+
+
 def _keep(array: Any, conditions: Any) -> Any:
     """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
     result = np.zeros_like(array)

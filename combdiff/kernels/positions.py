@@ -35,9 +35,9 @@ def _sums_up_to(xp: Any, array: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """
     size = array.shape[axis]
     if sign > 0:
-        array, bound = xp.flip(array, (axis,)), bound + (size - 1)
+        array = xp.flip(array, (axis,))
     none = xp.zeros_like(array.sum(axis))[(slice(None),) * axis + (None,)]
-    return xp.concatenate([none, xp.cumsum(array, axis)], axis), xp.clip(bound + 1, 0, size)
+    return xp.concatenate([none, xp.cumsum(array, axis)], axis), xp.clip(bound + (size if sign > 0 else 1), 0, size)
 
 
 def _folded(xp: Any, zeros: Any, array: Any, stride: Any, start: Any, size: Any) -> Any:

@@ -112,6 +112,13 @@ def _part(array: Any, slices: Any) -> Any:
     return result
 
 
+def _placed(part: Any, slices: Any, shape: Any) -> Any:
+    """Zeros of a shape, with a part at slices of it."""
+    result = part.new_zeros(shape)
+    result[slices] = part
+    return result
+
+
 def _keep(array: Any, conditions: Any) -> Any:
     """An array at the positions at which conditions hold; zeros elsewhere. Boxes of several multiples may overlap."""
     result = torch.zeros_like(array)

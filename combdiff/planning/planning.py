@@ -55,19 +55,24 @@ ROUNDS = 4
 
 
 def make_plan(
-    program: Lambda, sizes: Mapping[str, int], find_paths: PathFinder, orders: Mapping[str, Pattern] | None = None
+    program: Lambda,
+    sizes: Mapping[str, int],
+    find_paths: PathFinder,
+    orders: Mapping[str, Pattern] | None = None,
+    partial: frozenset[str] = frozenset(),
 ) -> Plan:
     """The plan of a program.
 
     `program` is `Lambda(parameters, body)` with a number, a tensor or a Tuple of them as body, under any lets. `sizes`
     gives every named size. `find_paths` proposes contraction paths for networks too large to search. An argument with
-    an entry in `orders` comes with its axes in that order, which is the one that they have in memory. Raises
-    UnsupportedError for what arrays cannot express, such as sums over the real line.
+    an entry in `orders` comes with its axes in that order, which is the one that they have in memory; one named in
+    `partial` may be infinite or no number where a condition of the program does not hold. Raises UnsupportedError for
+    what arrays cannot express, such as sums over the real line.
     """
-    program = guard_conditions(Lambda(program.parameters, without_deltas(program.body, Names(program))))
+    program = guard_conditions(Lambda(program.parameters, without_deltas(program.body, Names(program))), partial)
     program = Lambda(program.parameters, with_joint_iterations(program.body, Names(program)))
     graph = Graph(sizes, find_paths)
-    lowering = Lowering(program, graph, orders or {})
+    lowering = Lowering(program, graph, orders or {}, partial)
     results = tuple(lowering.results(program.body))
     stage("choosing the order of contractions")
     chosen = _choose(graph, results)
@@ -78,8 +83,11 @@ def make_plan(
         program.parameters, (), results, _layout(body, count()), dict(sizes), lowering.hints, orders=orders or {}
     )
     plan = _extract(graph, chosen, draft)
-    systems = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation | Iteration)]
-    whole = replace(plan, inner={system: make_plan(system, sizes, find_paths) for system in systems})
+    inside = [step.operation for step in plan.steps if isinstance(step.operation, SolveEquation | Iteration)]
+    inner: dict[Lambda | str, Plan] = {
+        each.system: make_plan(each.system, sizes, find_paths, partial=each.partial) for each in inside
+    }
+    whole = replace(plan, inner=inner)
     return rewritten_by(whole, ITERATED)
 
 

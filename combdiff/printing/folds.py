@@ -26,6 +26,7 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    PrintedNumber,
     Range,
     Space,
     Sum,
@@ -55,7 +56,7 @@ _FIRST = affine([], 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FoldSign(Term):
+class FoldSign(PrintedNumber):
     """`max_{indices} body`; an index is not `apart`, or is at most `last`. It occurs in prints alone."""
 
     sign: str
@@ -66,12 +67,12 @@ class FoldSign(Term):
 
     @property
     def children(self) -> tuple[Term, ...]:
-        return (self.body, *(term for term in (self.apart, self.last) if term is not None))
+        return (*(term for term in (self.apart, self.last) if term is not None), self.body)
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
-        rest = iter(children[1:])
+        rest = iter(children)
         apart, last = (None if term is None else next(rest) for term in (self.apart, self.last))
-        return replace(self, body=children[0], apart=apart, last=last)
+        return replace(self, body=next(rest), apart=apart, last=last)
 
     @property
     def bound(self) -> tuple[Var, ...]:

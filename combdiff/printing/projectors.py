@@ -22,6 +22,7 @@ from combdiff.ir import (
     Lambda,
     Let,
     Number,
+    PrintedNumber,
     Rewriter,
     Subgroup,
     Term,
@@ -51,7 +52,7 @@ Indices = tuple[Var, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(Term):
+class Projection(PrintedNumber):
     """The average of a term over the orders of some groups of indices: `Alt_{i,j} body`; it occurs in prints alone."""
 
     name: str

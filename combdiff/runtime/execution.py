@@ -189,9 +189,8 @@ class Runner:
         orders = orders if prepared.library.name == "numpy" else {}
         sizes = tuple(prepared.sizes.items())
         copies = sum(map(bytes_written_out, arguments))
-        function = _compiled(
-            self.program, sizes, prepared.library.name, self.memory_limit, tuple(orders.items()), copies, self.real
-        )
+        name, limit = prepared.library.name, self.memory_limit
+        function = _compiled(_PlanRequest(self.program, sizes, self.real, name, limit, tuple(orders.items()), copies))
         if orders:
             function = _in_order(function, [orders.get(name) for name in names])
         if self.library is not None:
@@ -374,7 +373,7 @@ def cost_table(
         planned = specialise(plan(program, known, real=real), "numpy")
         return table(planned, step_names(planned, name), sizes)
     every = tuple(_with_typical(program, known).items())
-    planned = _within(program, every, "numpy", parse_limit(memory_limit), real=real)
+    planned = _within(_PlanRequest(program, every, real, limit=parse_limit(memory_limit)))
     return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
@@ -391,17 +390,28 @@ def _plan(
     return with_real_results(planned) if real else planned
 
 
-def _within(
-    program: Lambda,
-    sizes: tuple[tuple[str, int], ...],
-    backend: str,
-    limit: int | None,
-    orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
-    copies: int = 0,
-    real: bool = False,
-) -> Plan:
-    """The plan of a program for a backend, in blocks where it must be to keep to a memory limit."""
-    planned = specialise(_plan(program, sizes, orders, real=real), backend)
+@dataclass(frozen=True)
+class _PlanRequest:
+    """What is to be planned: a program at some sizes, for a backend, within a memory limit.
+
+    `real` says that results are no integers; `orders` are those of the axes of arguments in memory, by name, and
+    `copies` the bytes of copies that BLAS may make of arguments.
+    """
+
+    program: Lambda
+    sizes: tuple[tuple[str, int], ...]
+    real: bool
+    backend: str = "numpy"
+    limit: int | None = None
+    orders: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    copies: int = 0
+
+
+def _within(request: _PlanRequest) -> Plan:
+    """The plan, in blocks where it must be to keep to the memory limit."""
+    backend, limit, copies = request.backend, request.limit, request.copies
+    whole = _plan(request.program, request.sizes, request.orders, real=request.real)
+    planned = specialise(whole, backend)
     if limit is None or peak(planned) + copies <= limit:
         return planned
     if not dialect(backend).in_place:
@@ -410,29 +420,16 @@ def _within(
             "so it runs nothing in blocks",
             hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
         )
-    return fitted(
-        specialise(_plan(program, sizes, orders, real=real), backend, fuses=False), limit, copies, peak(planned)
-    )
+    return fitted(specialise(whole, backend, fuses=False), limit, copies, peak(planned))
 
 
 @lru_cache(maxsize=512)
 @working("compiling")
-def _compiled(
-    program: Lambda,
-    sizes: tuple[tuple[str, int], ...],
-    backend: str,
-    limit: int | None,
-    orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
-    copies: int = 0,
-    real: bool = False,
-) -> Callable[..., Any]:
-    """The function that the source of the program at these sizes defines, within a memory limit.
-
-    `copies` are bytes of copies that BLAS may make of arguments.
-    """
-    planned = _within(program, sizes, backend, limit, orders, copies, real)
+def _compiled(request: _PlanRequest) -> Callable[..., Any]:
+    """The function that the source of the program at these sizes defines."""
+    planned, backend = _within(request), request.backend
     if backend in ("numpy", "torch"):
-        check_available(planned, copies)
+        check_available(planned, request.copies)
     text = plan_source(planned, "program", backend)
     # Named like this module, the text counts as combdiff's own when an error looks for the user's line. What names no
     # module is looked for in every module that is loaded, each time Dask makes a name of a function; one that cannot
@@ -445,7 +442,7 @@ def _compiled(
             raise
         raise without_scipy("special functions are computed") from None
     compiled: Callable[..., Any] = namespace["program"]
-    if not matrices_in(program):
+    if not matrices_in(request.program):
         return compiled
     return _refusing_singular(compiled, library_named(backend).singular())
 

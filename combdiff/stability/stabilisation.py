@@ -548,15 +548,12 @@ class _Stabilising(Rewriting):
         So squares of exponentials cancel what is divided by squares of their sums, however large they are.
         """
         factors = [factor for entry in entries for factor in entry.exponent.values()]
-        whole = all(isinstance(factor, int) for factor in factors) and all(entry.exponent for entry in entries)
-        most = gcd(*factors) if whole else 1
-        parts = [
-            replace(entry, exponent={atom: factor // most for atom, factor in entry.exponent.items()})
-            if most > 1
-            else entry
-            for entry in entries
-        ]
-        parts = [part.renamed(self.names) for part in parts]
+        whole = [factor for factor in factors if isinstance(factor, int)]
+        alike = len(whole) == len(factors) and all(entry.exponent for entry in entries)
+        most = max(1, gcd(*whole)) if alike else 1
+        parts = [entry.renamed(self.names) for entry in entries]
+        if most > 1:
+            parts = [replace(part, exponent={a: int(f) // most for a, f in part.exponent.items()}) for part in parts]
         atom, _ = self._shifted(Shift(tuple(part.term for part in parts)), parts)
         return {atom: most}
 

@@ -84,5 +84,6 @@ def _stable_scan(scan: Scan, before: Sequence[tuple[Var, Term]], names: Names) -
     found = _stable_values(program)
     if found is program:
         return scan
+    names.take(found)
     whole_step = Lambda((step.index, *step.states), substitute(found.body, {symbol: step.index}))
     return Scan(whole_step, scan.starts, scan.kind, scan.component, scan.reverse)

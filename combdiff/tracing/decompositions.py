@@ -106,7 +106,10 @@ def eigvecsh(a: Any, /) -> Any:
 
 
 def eigh(a: Any, /) -> Any:
-    """The eigenvalues and eigenvectors of a Hermitian matrix, or of each in a stack: (eigenvalues, eigenvectors)."""
+    """The eigenvalues and eigenvectors of a Hermitian matrix, or of each in a stack: (eigenvalues, eigenvectors).
+
+    Eigenvalues ascend, eigenvectors are columns: A V = V diag(w). For derivatives see `eigvalsh` and `eigvecsh`.
+    """
     return Eigh(eigvalsh(a), eigvecsh(a))
 
 

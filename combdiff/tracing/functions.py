@@ -115,7 +115,7 @@ def _no_lambda(caller: str) -> TraceError:
 def tensor(body: Callable[..., object] | None = None, /, *others: object, **domains: object) -> Any:
     """The tensor with the elements a lambda gives: `cd.tensor(lambda i, j: x[i] * y[j])`.
 
-    If the lambda gives a tensor, its axes come last. `domains` is as in `sum_`. Raises IndexingError for an index of
+    If the lambda gives a tensor, its axes come last. `domains` is as in `cd.sum`. Raises IndexingError for an index of
     unknown or unequal domain.
     """
     if body is None:

@@ -22,7 +22,8 @@ from combdiff.tracing.numpy_protocol import SCIPY_HANDLERS, python_number
 
 def _special(name: str, doc: str, *others: str) -> Callable[..., Any]:
     """The special function `name`, which SciPy calls so or by other names too."""
-    special = element_function(name, lambda *values: TABLE[name].numerical()(*values), doc)
+    told = f"{doc}\n\nOf real numbers, as `scipy.special.{name}`."
+    special = element_function(name, lambda *values: TABLE[name].numerical()(*values), told)
     SCIPY_HANDLERS.update(dict.fromkeys((name, *others), special))
     return special
 
@@ -40,7 +41,11 @@ def _of_order(name: str, doc: str, whole: bool = False) -> Callable[[Any, Any], 
         return special(int(order) if order % 1 == 0 else order, x)
 
     checked.__name__ = checked.__qualname__ = name
-    checked.__doc__ = doc
+    given = "a whole number" if whole else "a number"
+    checked.__doc__ = (
+        f"{doc}\n\nOf real numbers, as `scipy.special.{name}`; the order comes first, and nothing is "
+        f"differentiated by it.\nRaises TypeMismatchError for an order that is not {given}."
+    )
     SCIPY_HANDLERS[name] = checked
     return checked
 

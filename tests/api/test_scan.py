@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import TORCH, back, converted, double_precision, on
 from known_programs import driven_pendulum
 
 import combdiff as cd
@@ -360,3 +361,82 @@ def test_what_is_read_beyond_the_end_of_a_short_tensor_is_zero_in_blocks_too() -
     x, v, h = rng.random(1000), rng.normal(size=1000), 1e-6
     slope = (chain(x + h * v) - chain(x - h * v)) / (2 * h)
     np.testing.assert_allclose(cd.grad(chain)(x) @ v, slope, rtol=1e-6)
+
+
+def shifted(x: Any, v: Any) -> Any:
+    """What is read beyond an end is 0, whatever 1 over it is."""
+    return np.concatenate([(x / (v * v))[1:], x[:1]])
+
+
+UNLIKE_STEPS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "the state is what was read": (lambda x, v: v, lambda x, v: v),
+    "the state stays": (lambda x, v: v + cd.scan(lambda z, _: (z, None), x, length=2)[0], lambda x, v: v + x),
+    "zeros beyond an end": (shifted, shifted),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE_STEPS)
+def test_steps_of_all_kinds_are_those_of_the_loop(name: str) -> None:
+    scanned, plain = UNLIKE_STEPS[name]
+
+    @cd.program
+    def f(x: V, u: U):
+        last, before = cd.scan(lambda x, v: (scanned(x, v), x * v), x, u)
+        return (last * last).sum() + (before * before).sum()
+
+    def loop(x: Any, u: Any) -> Any:
+        value = 0.0
+        for v in u:
+            value, x = value + (x * v) @ (x * v), plain(x, v)
+        return x @ x + value
+
+    rng = np.random.default_rng(0)
+    x, u, dx, du = (rng.normal(size=shape) for shape in ((3,), (4, 3), (3,), (4, 3)))
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(f(x, u), loop(x, u))
+        gx, gu = cd.grad(f, wrt=("x", "u"), simplify=False)(x, u)
+    ends = [loop(x + h * dx, u + h * du) for h in (1e-6, -1e-6)]
+    np.testing.assert_allclose(gx @ dx + (gu * du).sum(), (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("library", ["jax", TORCH])
+def test_a_complex_state_may_become_real(library: str) -> None:
+    @cd.program
+    def f(A: CM, z: C):
+        last, _ = cd.scan(lambda x, _: (np.abs(A @ x), None), z, length=3)
+        return (A @ last * last).sum()
+
+    rng = np.random.default_rng(0)
+    A, z = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in ((2, 2), (2,)))
+    last = np.abs(A @ np.abs(A @ np.abs(A @ z)))
+    with double_precision():
+        np.testing.assert_allclose(back(on(library, f)(*converted(library, (A, z)))), (A @ last * last).sum())
+
+
+def test_a_largest_element_of_a_step_is_printed() -> None:
+    @cd.program
+    def f(x: V, u: U):
+        return cd.scan(lambda s, v: (x.max(), s * v.sum()), 1.0, u)[1].sum()
+
+    assert "max_j x[j]" in str(f), str(f)
+
+
+def test_steps_made_stable_one_after_the_other_share_no_names() -> None:
+    """The gradient has two scans whose steps scan and take roots; the second reads what the first has given."""
+
+    @cd.program
+    def f(A: M, b: V, s: R):
+        def step(carry, _):
+            s, x = carry
+            last, sizes = cd.scan(lambda z, _: (b, s * s * z), s * x, length=2)
+            y = last + sizes.sum(0)
+            return (y @ (x @ A) / (3 + y @ y), x / np.sqrt(1 + y @ y)), None
+
+        (s, x), _ = cd.scan(step, (s, b), length="n")
+        return s * s + x @ x
+
+    rng, h = np.random.default_rng(0), 1e-6
+    A, b, s = (rng.normal(size=shape) for shape in ((2, 2), (2,), ()))
+    found = cd.grad(f, wrt="s", simplify=False)(A, b, s)
+    ends = [f(A, b, s + step) for step in (h, -h)]
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * h), rtol=1e-6)

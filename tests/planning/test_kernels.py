@@ -80,6 +80,17 @@ def test_kernels_of_the_libraries(name: str, library: str, words: str) -> None:
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
+def test_parts_are_placed_among_zeros(library: str, words: str) -> None:
+    """Also where slices hold nothing."""
+    xp, placed = importlib.import_module(words), kernels(library)._placed
+    for part, slices in ((MATRIX, (slice(2, 7), slice(None, 4))), (MATRIX[:0], (slice(4, 3), slice(None, 4)))):
+        expected = np.zeros((9, 6))
+        expected[slices] = part
+        np.testing.assert_array_equal(reference._placed(part, slices, (9, 6)), expected)
+        np.testing.assert_array_equal(np.asarray(placed(*given(xp, (part,)), slices, (9, 6))), expected)
+
+
 @pytest.mark.parametrize("matrix", [MATRIX[:4], np.stack([MATRIX[:2, :2], np.ones((2, 2))])])
 def test_adjugates_on_jax_by_one_factorisation(matrix: Any) -> None:
     """The determinant times the inverse where no matrix of a stack is singular."""

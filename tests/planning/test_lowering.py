@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import Case, programs
 
+import combdiff as cd
 from combdiff.errors import UnsupportedError
 from combdiff.ir.domains import Cyclic, Domain, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.indices import Affine, affine, delta, indicator
@@ -504,3 +505,14 @@ def test_two_arguments_broadcast() -> None:
     for name in ("maximum", "minimum", "power"):
         body = Primitive(name, (Primitive("abs", (at(A, i, j),)), at(x, i)))
         same(Lambda((A, x), Lambda((j, i), body)), (real(3, 3), real(3)), N=3)
+
+
+def test_sums_over_indices_of_one_name() -> None:
+    """np.convolve and np.cumsum name their indices alike; what bounds the one does not bound the other."""
+
+    @cd.program
+    def product(w: Space(2), x: Space(4)) -> Any:  # type: ignore[valid-type]
+        return np.sum(np.convolve(w, x)[:4] * np.cumsum(x))
+
+    w, x = real(2), real(4)
+    np.testing.assert_allclose(product(w, x), np.sum(np.convolve(w, x)[:4] * np.cumsum(x)))

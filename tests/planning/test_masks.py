@@ -278,3 +278,36 @@ def test_boxes_of_several_multiples_are_added(steps: tuple[int, ...]) -> None:
     grid = np.indices(array.shape)[1:]
     holds = (sum(step * values for step, values in zip(steps, grid, strict=True)) - 1) % 5 == 0
     np.testing.assert_array_equal(kernels._keep(array, (((0, *steps), -1, 5),)), np.where(holds, array, 0))
+
+
+WRITTEN: dict[str, tuple[Any, list[str]]] = {
+    "slices": (lambda x, y, A: np.concatenate([y[1:], (y / x)[:1]]), ["_placed(", "[max(0, n - 1):]"]),
+    "a place": (lambda x, y, A: np.stack([x, y]), ["slice(1, 2)"]),
+    "both ends": (
+        lambda x, y, A: cd.tensor(lambda i: cd.where((i >= 1) & (i <= 3) & (2 * i >= x.shape[0]), x[i] * y[i], 0)),
+        ["x[max(1, -((-n) // 2)):4]"],
+    ),
+    "triangles": (lambda x, y, A: cd.sum(lambda i, j: cd.where(j <= i, A[i, j] ** 2, 0)), ["np.tril(A), np.tril(A)"]),
+    "beside a diagonal": (lambda x, y, A: np.triu(A * A.T, 2), ["np.triu(", ", 2)"]),
+    "of one operand": (lambda x, y, A: np.triu(A, 1) @ A, ["_masked_product(lambda a, b: a @ b"]),
+    "running": (lambda x, y, A: np.cumsum(A, axis=1), ["np.cumsum(A, 1)"]),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_plain_conditions_are_written_plainly(name: str) -> None:
+    """Slices, triangles and running sums; no boxes are looked for, and arrays of every size are taken."""
+    body, texts = WRITTEN[name]
+
+    @cd.program
+    def f(x: Vector, y: Vector, A: Matrix):  # type: ignore[no-untyped-def]
+        return body(x, y, A)
+
+    source = f.source()
+    assert "_boxes" not in source
+    assert all(text in source for text in texts), source
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    for n in (0, 1, 2, 3, 7):
+        arrays = arrays_of(f, n)
+        np.testing.assert_allclose(scope["f"](*arrays), meaning(f, arrays, n), rtol=1e-12)

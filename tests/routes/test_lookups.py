@@ -297,3 +297,16 @@ def test_an_index_that_is_found_may_be_a_half() -> None:
     program, arrays = cd.program(chosen), {"x": np.array([0.4, 1.3, -0.2]), "y": np.array([1.0, -0.4, 0.7])}
     assert program(**arrays) == pytest.approx(chosen(**arrays))
     cd.testing.check_grad(program, ("x", "y"), **arrays)
+
+
+@pytest.mark.parametrize("simplify", [False, True])
+def test_an_index_masked_where_it_is_looked_up_twice(simplify: bool) -> None:
+    """What is read leaves the index of another read to itself; np.insert and np.delete are such reads."""
+
+    @cd.program
+    def inserted(B: cd.Space(4, 3), y: cd.Space(4)) -> Any:  # type: ignore[valid-type]
+        return np.sum(np.delete(np.insert(B, 0, y, axis=1), 2, axis=1)[:, np.array([0, 1, 0])] * B)
+
+    B, y = RNG.normal(size=(4, 3)), RNG.normal(size=4)
+    found = cd.grad(inserted, "y", simplify=simplify)(B, y)
+    np.testing.assert_allclose(found, B[:, 0] + B[:, 2])

@@ -166,3 +166,15 @@ def test_no_order_of_products_takes_a_condition_apart_from_what_it_guards(mode: 
         hessian = cd.hessian(f, "x", mode=mode, simplify=simplify)
         np.testing.assert_allclose(hessian(x, w), np.transpose(columns), atol=1e-6)
         assert "matrix-matrix" not in hessian.source(n=3)  # the sums on the diagonal are taken there alone
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_number_that_overflows_is_chosen_before_a_sum(axis: int) -> None:
+    """Twice the largest number is infinite; where no element is, nothing is multiplied by it."""
+
+    @cd.program
+    def finite(A: cd.Space(2, 3), y: cd.Space(3)) -> Any:  # type: ignore[valid-type]
+        return np.sum(2 * np.nan_to_num(A) / (1 + y), axis=axis)
+
+    A, y = np.arange(6.0).reshape(2, 3), np.ones(3)
+    np.testing.assert_allclose(finite(A, y), A.sum(axis))

@@ -11,7 +11,7 @@ Invariant: the value is unchanged wherever all factors have one; a product witho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from combdiff.ir import (
     ONE,
@@ -53,13 +53,15 @@ MOST_REGIONS = 8
 Region = tuple[Term, ...]  # conditions that all hold
 
 
-def guard_conditions(program: Lambda) -> Lambda:
-    """The program with conditions beside all partial functions that they guard."""
+def guard_conditions(program: Lambda, partial: frozenset[str] = frozenset()) -> Lambda:
+    """The program with conditions beside partial functions, and `partial` parameters, that they guard."""
     nodes = list(subterms(program))
     relations = any(isinstance(n, Relation) for n in nodes)
-    if not relations and not (any(isinstance(n, Guard) for n in nodes) and any(map(_is_partial_function, nodes))):
+    guards = any(isinstance(n, Guard) for n in nodes)
+    if not relations and not (guards and (partial or any(map(_is_partial_function, nodes)))):
         return program
-    return Lambda(program.parameters, _Telling().run(program.body))
+    given = (p for p in program.parameters if p.name in partial)
+    return Lambda(program.parameters, _Telling(given).run(program.body))
 
 
 def _is_partial_function(term: Term) -> bool:
@@ -74,11 +76,11 @@ def _is_partial_function(term: Term) -> bool:
 class _Telling(Rewriter):
     """Rewrites one program; remembers what its bindings are."""
 
-    def __init__(self) -> None:
+    def __init__(self, partial: Iterable[Term]) -> None:
         super().__init__()
         self.scope: dict[Var, Term] = {}
         self._regions: dict[Term, tuple[Region, ...] | None] = {}
-        self._partial: dict[Term, bool] = {}
+        self._partial: dict[Term, bool] = dict.fromkeys(partial, True)
 
     def node(self, term: Term) -> Term:
         """The term with its conditions told."""

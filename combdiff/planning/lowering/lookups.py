@@ -159,6 +159,13 @@ def read_looked_up(graph: Graph, product: Product, value_of: Callable[[Term], La
 
     An operand that is read along the indices of a condition can then be kept where it holds: l[place[i, j]] for j ≤ i.
     """
+    while taken := _looked_up(graph, product, value_of):  # one that is read leaves the index of another to itself
+        product.operands = [take(graph, value, taken) for value in product.operands]
+        product.reads = [tuple(read for read in known if read[0].free.isdisjoint(taken)) for known in product.reads]
+
+
+def _looked_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> dict[Var, LabelledStep]:
+    """The summed indices that arrays hold, taken out of the product with their conditions, each with its array."""
     taken: dict[Var, LabelledStep] = {}
     for condition in dict.fromkeys(product.lookups):
         assert condition.lookup
@@ -169,9 +176,7 @@ def read_looked_up(graph: Graph, product: Product, value_of: Callable[[Term], La
             taken[form] = index
             product.summed.remove(form)
             product.lookups = [one for one in product.lookups if one is not condition]
-    if taken:
-        product.operands = [take(graph, value, taken) for value in product.operands]
-        product.reads = [tuple(read for read in known if read[0].free.isdisjoint(taken)) for known in product.reads]
+    return taken
 
 
 def _is_bare(form: Var, condition: Delta, product: Product) -> bool:

@@ -105,9 +105,12 @@ _TWO = Number(2)
 class Lowering:
     """Lowers the parts of one program into a graph."""
 
-    def __init__(self, program: Lambda, graph: Graph, orders: Mapping[str, Sequence[int]]) -> None:
+    def __init__(
+        self, program: Lambda, graph: Graph, orders: Mapping[str, Sequence[int]], partial: frozenset[str] = frozenset()
+    ) -> None:
         self.graph = graph
         self.orders = orders
+        self.partial = partial
         self.names = Names(program)
         self.parameters = frozenset(program.parameters)
         self.uses = Counter(child for node in subterms(program) for child in node.children)
@@ -194,6 +197,7 @@ class Lowering:
         order = self.orders.get(name) if isinstance(operation, Parameter) else None
         order = order or range(type_.order)
         step = self.graph.emit(operation, operands, [type_.axes[axis] for axis in order], type_.dtype)
+        self.graph.unsafe[step] |= isinstance(operation, Parameter) and name in self.partial
         self.graph.exchanges[step] = exchanges(type_, order)
         labels = tuple(Var(f"#{name}.{step}.{n}", axis) for n, axis in enumerate(type_.axes))
         return LabelledStep(step, tuple(labels[axis] for axis in order)), labels
@@ -238,12 +242,14 @@ class Lowering:
 
     def _solution(self, term: Implicit) -> tuple[LabelledStep, tuple[Var, ...]]:
         """A linear system may have a right side for each of several indices."""
-        tensors = [self.dense(var) for var in captures(term) if isinstance(var.type, Space)]
+        taken = [var for var in captures(term) if isinstance(var.type, Space)]
+        tensors = [self.dense(var) for var in taken]
         value, inner = self.tensor(term.given)
         outer = tuple(label for label in value.labels if label not in inner) if term.kind == "solve" else ()
         given = self.graph.arrange(value, (*outer, *inner)).step if outer else self.dense(term.given)
         axes = (*map(domain_of, outer), *term.space.axes)
-        step = self.graph.emit(SolveEquation(term.kind, system(term)), (given, *tensors), axes, term.space.dtype)
+        operation = SolveEquation(term.kind, system(term), self._partial(taken, tensors))
+        step = self.graph.emit(operation, (given, *tensors), axes, term.space.dtype)
         own = tuple(Var(f"#{term.unknown.name}.{step}.{n}", axis) for n, axis in enumerate(term.space.axes))
         return LabelledStep(step, (*outer, *own)), own
 
@@ -254,7 +260,9 @@ class Lowering:
             found = step_program(term, self.names)
             tensors = [var for var in found.captures if isinstance(var.type, Space)]
             operands = tuple(self.dense(each) for each in (*term.starts, *found.stacks, *tensors))
-            operation = Iteration(found.system, term.steps, len(term.starts), len(found.stacks), term.reverse)
+            taken = [p for p in found.system.parameters if isinstance(p.type, Space)]
+            partial = self._partial(taken, operands)
+            operation = Iteration(found.system, term.steps, len(term.starts), len(found.stacks), term.reverse, partial)
             self._iterations[whole] = self.graph.emit(operation, operands, (), float)
         space = type_of(term)
         assert isinstance(space, Space)
@@ -262,6 +270,10 @@ class Lowering:
         step = self.graph.emit(result, (self._iterations[whole],), space.axes, space.dtype)
         labels = tuple(Var(f"#{term.index.name}.{step}.{n}", axis) for n, axis in enumerate(space.axes))
         return LabelledStep(step, labels), labels
+
+    def _partial(self, parameters: Sequence[Var], operands: Sequence[int]) -> frozenset[str]:
+        """The names of those parameters for which something is given that may be infinite or no number somewhere."""
+        return frozenset(p.name for p, n in zip(parameters, operands, strict=True) if self.graph.unsafe[n])
 
     # --- scalars
 
@@ -352,13 +364,14 @@ class Lowering:
         if placed := self._tiled(term) or self._placed(term):
             return placed
         product = Product()
-        self._collect(term, product, conj=False, taken=set(term.free), top=True)
+        self._collect(term, product, conj=False, taken={var.name for var in term.free}, top=True)
         if product.factor.number is ZERO:
             return UNIT, self._constant(ZERO)
         unwind(self.graph, product, self.names)
         read_looked_up(self.graph, product, self.value)
         if not isfinite(abs(product.factor.number.value())):  # what guards chooses from it: ∞·0 is no number
-            product.operands.append(self._constant(product.factor.number))
+            labels = tuple(dict.fromkeys(label for value in product.operands for label in value.labels))
+            product.operands.append(self.graph.arrange(self._constant(product.factor.number), labels))
             product.reads.append(())
             product.factor = SizeFactor(ONE, product.factor.extents)
         tests = choose_inside(self.graph, product)
@@ -410,8 +423,11 @@ class Lowering:
         value, parameters = self.tensor(term.function)
         return reads(term, [label in value.labels for label in parameters])
 
-    def _collect(self, term: Term, product: Product, *, conj: bool, taken: set[Var], top: bool = False) -> None:
-        """Take a product apart; sums and products inside it join it, unless they are used elsewhere too."""
+    def _collect(self, term: Term, product: Product, *, conj: bool, taken: set[str], top: bool = False) -> None:
+        """Take a product apart; sums and products inside it join it, unless they are used elsewhere too.
+
+        A sum over an index of a name that is taken stays apart: conditions tell indices by their names alone.
+        """
         joins = top or self.uses[term] <= 1
         match term:
             case Number():
@@ -423,11 +439,11 @@ class Lowering:
                     self._collect(part, product, conj=conj, taken=taken)
             case Sum() if not top and tiling(term, self.names):
                 self._operand(term, product, conj)
-            case Sum() if top or (joins and taken.isdisjoint(term.indices) and not isinstance(term.body, Add)):
+            case Sum() if top or (joins and _apart(term.indices, taken) and not isinstance(term.body, Add)):
                 for index in term.indices:
                     extent_form(domain_of(index))
                 product.summed += term.indices
-                taken.update(term.indices)
+                taken.update(index.name for index in term.indices)
                 self._collect(term.body, product, conj=conj, taken=taken, top=top)
             case Conj() if joins:
                 self._collect(term.body, product, conj=not conj, taken=taken)
@@ -452,6 +468,10 @@ class Lowering:
         else:
             product.operands.append(self.graph.conjugate(value) if conj else value)
             product.reads.append(self._reads(term))
+
+
+def _apart(indices: Sequence[Var], taken: set[str]) -> bool:
+    return taken.isdisjoint(index.name for index in indices)
 
 
 def _may_inline(term: Apply) -> bool:

@@ -38,11 +38,13 @@ JACOBIANS = 4  # matrices of the size of the Jacobian that a solver holds beside
 class SolveEquation(Operation):
     """The solution of an equation, by a solver: `system` gives the equation and its Jacobian (see `systems`).
 
-    The first operand is what is given, the others are the tensors that the system takes after the unknown.
+    The first operand is what is given, the others are the tensors that the system takes after the unknown; those that
+    may be infinite or no number somewhere are `partial` parameters.
     """
 
     kind: str
     system: Lambda
+    partial: frozenset[str] = frozenset()
 
     @property
     def order(self) -> int:

@@ -29,7 +29,8 @@ class Iteration(Operation):
     """A program done once for each of the `steps`; its results are those of the `IterationResult`s that read it.
 
     The program takes `states` first, which its first results replace, then slices of `stacks` tensors along their first
-    axes, then what is the same in every step. The operands are the first states, those tensors and the rest.
+    axes, then what is the same in every step. The operands are the first states, those tensors and the rest; those that
+    may be infinite or no number somewhere are `partial` parameters.
     """
 
     system: Lambda
@@ -37,6 +38,7 @@ class Iteration(Operation):
     states: int
     stacks: int
     reverse: bool
+    partial: frozenset[str] = frozenset()
 
     def flops(self, at: Occurrence) -> int:
         """Those of all steps; none while the program of a step is not planned yet."""

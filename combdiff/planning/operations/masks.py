@@ -84,16 +84,25 @@ class PrefixSum(Operation):
     def workspace(self, at: Occurrence) -> int:
         """The sums, with 0 before them, made of those without; the bound, and the places that it makes."""
         (many,) = at.given
+        if self._takes_all_before(at.step, at.operands[0].axes):
+            return 0
         row = many // max(1, at.shape_of(0)[self.axis])
         places = prod(at.shape[self.axis : self.axis + len(self.steps)]) * ITEM_BYTES[int]
         before = (2 * (many + row) - at.elements) * at.item + places, (many + row - at.elements) * at.item + 3 * places
         return max(*before, (many + row) * at.item + 2 * places)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """A helper, given the bounds."""
+        """The library's running sum, where each position takes all up to its own; a helper, given the bounds."""
+        if self._takes_all_before(step, words.axes[step.operands[0]]):
+            return f"{words.dialect.np}.cumsum({operands[0]}, {self.axis})"
         labels = step.axes[self.axis : self.axis + len(self.steps)]
         bound = words.grid(self.steps, self.start, labels, full=True)
         return f"_running({operands[0]}, {self.axis}, {self.sign}, {bound})"
+
+    def _takes_all_before(self, step: Step, summed: Sequence[Domain]) -> bool:
+        """Whether each position takes all of as many positions up to its own."""
+        same = extent_form(step.axes[self.axis]) == extent_form(summed[self.axis]) if self.steps else False
+        return same and (self.sign, self.steps, self.start) == (-1, (1,), Linear())
 
 
 @dataclass(frozen=True)
@@ -115,8 +124,8 @@ class Mask(Operation):
         """Zeros with a slice written among them, or with boxes in which the conditions hold."""
         if slices := _sliced(words, self.conditions, len(step.axes)):
             return f"_part({operands[0]}, {tuple_text(map(_call, slices))})"
-        if (holds := _triangle(words, self.conditions, step.axes)) and words.dialect.boxes != "chunk":
-            return f"{words.dialect.np}.where({holds}, {operands[0]}, 0)"
+        if len(self.conditions) == 1 and _is_triangle(words, self.conditions[0], step.axes):
+            return _in_triangle(words, self.conditions[0], step.axes, operands[0])
         return f"_keep({operands[0]}, {_conditions(words, self.conditions)[0]})"
 
 
@@ -142,7 +151,7 @@ class MaskedContract(Operation):
         return at.products(self.patterns)
 
     def workspace(self, at: Occurrence) -> int:
-        """The product of a box of half of the labels, or of a masked one with its conditions and what is kept of it."""
+        """The product of a slice or of half of all, or of a masked box with its conditions and what is kept of it."""
         sizes = {
             label: size
             for n, pattern in enumerate(self.patterns)
@@ -155,47 +164,79 @@ class MaskedContract(Operation):
             for n in set(self.hosts)
         ]
         copied = (sum(kept) + 2 * min(BUFFER, sum(kept))) * at.item
-        half = at.elements // (2 if _bound(self.conditions) & set(self.out) else 1)
-        return max(BOX_BYTES * masked, 2 * masked + copied) + half * at.item + _objects(at)
+        is_halved = any(
+            len(label) > 1 and label & set(self.out) for label in (_bound([one]) for one in self.conditions)
+        )
+        part = at.elements // (2 if is_halved else 1)
+        return max(BOX_BYTES * masked, 2 * masked + copied) + part * at.item + _objects(at)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The product of slices where these are enough, else box by box."""
         if not words.dialect.mixes_kinds:
             pairs = zip(step.operands, operands, strict=True)
             operands = [words.as_kind(m, text, step.kind) for m, text in pairs]
-        contract = _simple(self)
-        if text := _sliced_product(words, self, contract, operands, step):
+        if text := _sliced_product(words, self, operands, step) or _triangular_product(words, self, operands, step):
             return text
-        boxes = words.dialect.boxes
-        if boxes != "chunk" and (text := _triangular_product(words, self, contract, operands, step)):
-            return text
-        product = contract.write(words, step, ("a", "b")) if contract and boxes == "product" else None
-        np = "np" if boxes == "chunk" else words.dialect.np
-        function = f'"{_subscripts(self)}"' if boxes == "text" else _box_function(words, self, np, product)
-        return _box_product(words, self, operands, function, step)
+        return _box_product(words, self, operands, step)
 
 
 def _sliced(words: Words, conditions: Sequence[IndexCondition], count: int) -> list[str] | None:
-    """Slices along so many labels, where each condition is one bound of one label; None for others."""
-    found = [":"] * count
-    for condition in conditions:
-        used = [label for label, size in enumerate(condition.steps) if size]
-        if condition.test != ">= 0" or len(used) != 1 or found[used[0]] != ":":
+    """Slices along so many labels, where each condition is of one label, a bound or one place; None for others."""
+    lows: list[list[Linear | str]] = [[] for _ in range(count)]
+    highs: list[list[Linear | str]] = [[] for _ in range(count)]
+    for condition in dict.fromkeys(conditions):
+        (label, *others) = [label for label, size in enumerate(condition.steps) if size] or (0, 0)
+        step, start = condition.steps[label], condition.start
+        if others or condition.test not in (">= 0", "== 0") or (condition.test == "== 0" and abs(step) != 1):
             return None
-        found[used[0]] = _slice(words, condition.steps[used[0]], condition.start)
-    return found
+        if condition.test == "== 0":
+            place = start.scale(-step)
+            lows[label].append(place)
+            highs[label].append(place + 1)
+        elif step > 0:
+            lows[label].append(start.scale(-1) if step == 1 else _floor(words, start, step, sign=-1))
+        else:
+            highs[label].append(start + 1 if step == -1 else _floor(words, start, -step, sign=1))
+    return [f"{_first(words, low)}:{_last(words, high)}" for low, high in zip(lows, highs, strict=True)]
 
 
-def _slice(words: Words, step: int, start: Linear) -> str:
-    """The positions t with `step·t + start ≥ 0` as a slice."""
-    if abs(step) == 1:
-        edge = start.scale(-1) if step > 0 else start + 1
-        text = f"max(0, {words.form(edge)})" if edge.symbols else str(max(0, edge.constant))
-    elif step > 0:
-        text = f"max(0, -(({words.form(start)}) // {step}))"
-    else:
-        text = f"max(0, ({words.form(start)}) // {-step} + 1)"
-    return f"{text}:" if step > 0 else f":{text}"
+def _floor(words: Words, start: Linear, divisor: int, *, sign: int) -> Linear | str:
+    """The first position t with `divisor·t + start ≥ 0`; the one after the last with `−divisor·t + start ≥ 0`."""
+    if not start.symbols:
+        return Linear() + (sign * (start.constant // divisor) + (sign > 0))
+    return f"({words.form(start)}) // {divisor} + 1" if sign > 0 else f"-(({words.form(start)}) // {divisor})"
+
+
+def _first(words: Words, edges: Sequence[Linear | str]) -> str:
+    """Where a slice begins: at the last of some positions, and not before 0; nothing at 0."""
+    texts = _positions(words, edges)
+    return "" if set(texts) <= {"0"} else _most(texts, any(map(_is_natural, edges)))
+
+
+def _last(words: Words, edges: Sequence[Linear | str]) -> str:
+    """Where a slice ends: before the first of some positions, and not before 0; nothing where there are none."""
+    texts = _positions(words, edges)
+    first = f"min({', '.join(texts)})" if len(texts) > 1 else "".join(texts)
+    return _most([first], all(map(_is_natural, edges)))
+
+
+def _positions(words: Words, edges: Sequence[Linear | str]) -> list[str]:
+    """Positions as texts; numbers before 0 are 0."""
+    numbers = [edge if isinstance(edge, str) or edge.symbols else Linear() + max(0, edge.constant) for edge in edges]
+    return list(dict.fromkeys(edge if isinstance(edge, str) else words.form(edge) for edge in numbers))
+
+
+def _most(texts: Sequence[str], natural: bool) -> str:
+    """The last of some positions, and not before 0, which `natural` ones are not."""
+    parts = [*texts] if natural else ["0", *texts]
+    return parts[0] if len(parts) == 1 else f"max({', '.join(parts)})"
+
+
+def _is_natural(edge: Linear | str) -> bool:
+    """Whether a position is not before 0, whatever the sizes, or is a number."""
+    if isinstance(edge, str):
+        return False
+    return not edge.symbols or (edge.constant >= 0 and all(factor > 0 for _, factor in edge.coefficients))
 
 
 def _call(text: str) -> str:
@@ -204,75 +245,108 @@ def _call(text: str) -> str:
     return f"slice({low or None}, {high or None})"
 
 
-def _sliced_product(
-    words: Words, op: MaskedContract, contract: Contract | None, operands: Sequence[str], step: Step
-) -> str | None:
-    """A sum over parts of its labels, written with slices; None where conditions are others."""
+def _sliced_product(words: Words, op: MaskedContract, operands: Sequence[str], step: Step) -> str | None:
+    """A product of slices, with zeros beside them; None where conditions are others."""
     slices = _sliced(words, op.conditions, 1 + max(label for pattern in op.patterns for label in pattern))
-    if slices is None or any(slices[label] != ":" for label in op.out) or not (contract or len(operands) == 1):
+    if slices is None:
+        return None
+    is_part = any(slices[label] != ":" for label in op.out)
+    if words.dialect.boxes == "chunk" and (is_part or (len(operands) == 2 and not _simple(op))):
         return None
     cut = [
-        f"{text}[{', '.join(slices[label] for label in pattern)}]" if pattern else text
+        f"{text}[{', '.join(slices[label] for label in pattern)}]" if {slices[n] for n in pattern} - {":"} else text
         for text, pattern in zip(operands, op.patterns, strict=True)
     ]
-    if contract:
-        return contract.write(words, step, cut)
-    return _total(words, op, cut[0])
+    product = _product(words, op, step, cut)
+    if not is_part:
+        return product
+    places = tuple_text([_call(slices[label]) for label in op.out])
+    return f"_placed({product}, {places}, {words.shape(step.axes)})"
 
 
-def _triangle(words: Words, conditions: Sequence[IndexCondition], axes: Sequence[Domain]) -> str | None:
-    """One bound `i − j + c ≥ 0` of two axes of one small size, as a mask; None for others.
+def _is_triangle(words: Words, condition: IndexCondition, axes: Sequence[Domain]) -> bool:
+    """Whether a condition is one bound `i − j + c ≥ 0` of two axes of one small size.
 
     About half of the positions meet it at every size: to leave the others out is worth no boxes while it is small.
     """
-    (condition, *others) = conditions
     used = [label for label, size in enumerate(condition.steps) if size]
     steps = sorted(condition.steps[label] for label in used)
-    if others or condition.test != ">= 0" or steps != [-1, 1] or condition.start.symbols:
-        return None
+    if condition.test != ">= 0" or steps != [-1, 1] or condition.start.symbols or words.dialect.boxes == "chunk":
+        return False
     form, *more = {extent_form(axes[label]) for label in used}
-    if more or not words.planned.keys() >= set(form.symbols) or form.evaluate(words.planned) ** 2 > BOX_ELEMENTS:
-        return None
+    return not more and words.planned.keys() >= set(form.symbols) and form.evaluate(words.planned) ** 2 <= BOX_ELEMENTS
+
+
+def _in_triangle(words: Words, condition: IndexCondition, axes: Sequence[Domain], text: str) -> str:
+    """An array where such a bound of its axes holds, 0 elsewhere."""
+    np, edge = words.dialect.np, condition.start.constant
+    if condition.steps[-2:] == (1, -1):
+        return f"{np}.tril({text}{f', {edge}' * bool(edge)})"
+    if condition.steps[-2:] == (-1, 1):
+        return f"{np}.triu({text}{f', {-edge}' * bool(edge)})"
+    return f"{np}.where({_triangle(words, condition, axes)}, {text}, 0)"
+
+
+def _triangle(words: Words, condition: IndexCondition, axes: Sequence[Domain]) -> str:
+    """Such a bound as an array of truth values."""
     above, below = (tuple(max(0, sign * size) for size in condition.steps) for sign in (1, -1))
     return f"{words.grid(above, condition.start, axes)} >= {words.grid(below, Linear(), axes)}"
 
 
-def _triangular_product(
-    words: Words, op: MaskedContract, contract: Contract | None, operands: Sequence[str], step: Step
-) -> str | None:
-    """A product of which an operand, or the result, is a triangle; None for others."""
-    (host, *others) = op.hosts
-    patterns = (*op.patterns, op.out)
-    labels = {label for condition in op.conditions for label, size in enumerate(condition.steps) if size}
-    if others or not labels <= set(patterns[host]):
+def _triangular_product(words: Words, op: MaskedContract, operands: Sequence[str], step: Step) -> str | None:
+    """A product of which operands, or the result, are triangles; None for others."""
+    patterns, axes = (*op.patterns, op.out), (*(words.axes[m] for m in step.operands), step.axes)
+    domains = _domains(words, op, step)
+    told = [
+        (condition, host)
+        for condition, host in zip(op.conditions, op.hosts, strict=True)
+        if not any(_follows(condition, other, domains) for other in op.conditions)
+    ]
+    bounds = {host: replace(c, steps=tuple(c.steps[label] for label in patterns[host])) for c, host in told}
+    if len(bounds) < len(told) or not all(_is_triangle(words, bound, axes[host]) for host, bound in bounds.items()):
         return None
-    condition = replace(op.conditions[0], steps=tuple(op.conditions[0].steps[label] for label in patterns[host]))
-    axes = step.axes if host == len(op.patterns) else words.axes[step.operands[host]]
-    holds = _triangle(words, [condition], axes)
-    if holds is None:
-        return None
-    np, product = words.dialect.np, contract.write(words, step, operands) if contract else None
-    if len(operands) == 1:
-        if len(op.patterns[0]) == len(op.out):
-            return None
-        if host == 0:
-            return _total(words, op, f"{np}.where({holds}, {operands[0]}, 0)")
-        return f"{np}.where({holds}, {_total(words, op, operands[0])}, 0)"
-    if host == len(operands):
-        return f"{np}.where({holds}, {product}, 0)" if product else None
-    function = _box_function(words, op, np, contract.write(words, step, ("a", "b")) if contract else None)
-    masks = tuple_text([holds if n == host else "None" for n in range(len(operands))])
-    return f"_masked_product({function}, {tuple_text(operands)}, {masks})"
+    of_result = bounds.pop(len(operands), None)
+    alike = {tuple(c for c, at in told if at == host) for host in range(len(operands))}
+    if len(alike) == 1 and bounds and of_result is None and _bound(op.conditions) <= set(op.out):
+        (bound,) = next(iter(alike))
+        of_result, bounds = replace(bound, steps=tuple(bound.steps[label] for label in op.out)), {}
+    if len(alike) == 1:
+        kept = [
+            _in_triangle(words, bounds[n], axes[n], text) if n in bounds else text for n, text in enumerate(operands)
+        ]
+        product = _product(words, op, step, kept)  # of what is zero at the same places
+    else:
+        masks = [_triangle(words, bounds[n], axes[n]) if n in bounds else "None" for n in range(len(operands))]
+        product = f"_masked_product({_box_function(words, op, step)}, {tuple_text(operands)}, {tuple_text(masks)})"
+    return _in_triangle(words, of_result, step.axes, product) if of_result else product
 
 
-def _box_product(words: Words, op: MaskedContract, operands: Sequence[str], function: str, step: Step) -> str:
-    """The expression of a product within conditions, of which `function` is the one of a box."""
-    domains = {
-        label: domain
+def _follows(bound: IndexCondition, other: IndexCondition, domains: Mapping[int, Domain]) -> bool:
+    """Whether a bound of one label is what another leaves of that label's range: `i ≥ 1` where `j < i`."""
+    (label, *more) = [label for label, size in enumerate(bound.steps) if size] or (0, 0)
+    if more or {bound.test, other.test} != {">= 0"} or other.steps[label] != bound.steps[label]:
+        return False
+    rest = [(size, extent_form(domains[n]) - 1) for n, size in enumerate(other.steps) if size and n != label]
+    spare = bound.start - other.start
+    for size, last in rest:
+        spare -= last.scale(max(0, size))
+    return bool(rest) and not spare.symbols and spare.constant >= 0
+
+
+def _domains(words: Words, op: MaskedContract, step: Step) -> dict[int, Domain]:
+    """The domain of each label, by number."""
+    pairs = [
+        pair
         for pattern, m in zip(op.patterns, step.operands, strict=True)
-        for label, domain in zip(pattern, words.axes[m], strict=True)
-    }
-    sizes = tuple_text([words.extent(domains[label]) for label in sorted(domains)])
+        for pair in zip(pattern, words.axes[m], strict=True)
+    ]
+    return dict(sorted(pairs, key=lambda pair: pair[0]))
+
+
+def _box_product(words: Words, op: MaskedContract, operands: Sequence[str], step: Step) -> str:
+    """A product within conditions, box by box."""
+    function = f'"{_subscripts(op)}"' if words.dialect.boxes == "text" else _box_function(words, op, step)
+    sizes = tuple_text([words.extent(domain) for domain in _domains(words, op, step).values()])
     texts, counts = _conditions(words, op.conditions)
     hosts = [str(host) for host, count in zip(op.hosts, counts, strict=True) for _ in range(count)]
     patterns = tuple_text([tuple_text(map(str, pattern)) for pattern in op.patterns])
@@ -289,15 +363,26 @@ def _total(words: Words, op: MaskedContract, text: str) -> str:
     return words.dialect.transposed(whole, [left.index(label) for label in op.out])
 
 
-def _box_function(words: Words, op: MaskedContract, np: str, product: str | None) -> str:
-    """The product of one box as a function: `product`, where it is given, or one in einsum's notation."""
+def _box_function(words: Words, op: MaskedContract, step: Step) -> str:
+    """The product of one box as a function."""
+    names = ("a", "b")[: len(op.patterns)]
+    chunks = words.dialect.boxes == "chunk" and len(names) == 2
+    return f"lambda {', '.join(names)}: {_einsum('np', op, names) if chunks else _product(words, op, step, names)}"
+
+
+def _product(words: Words, op: MaskedContract, step: Step, operands: Sequence[str]) -> str:
+    """The product of operands of whatever lengths, summed: a simple one, or one in einsum's notation."""
     if len(op.patterns) == 1:
-        return f"lambda a: {_total(words, op, 'a')}"
-    if product:
-        return f"lambda a, b: {product}"
+        return _total(words, op, operands[0])
+    simple = _simple(op)
+    return simple.write(words, step, operands) if simple else _einsum(words.dialect.np, op, operands)
+
+
+def _einsum(np: str, op: MaskedContract, operands: Sequence[str]) -> str:
+    """The product in einsum's notation."""
     contract = Contract(op.patterns[0], op.patterns[1], op.out)
     optimal = ", optimize=True" if np == "np" and contract.left_only and contract.right_only else ""
-    return f'lambda a, b: {np}.einsum("{_subscripts(op)}", a, b{optimal})'
+    return f'{np}.einsum("{_subscripts(op)}", {", ".join(operands)}{optimal})'
 
 
 def _subscripts(op: MaskedContract) -> str:
@@ -311,9 +396,10 @@ def _simple(op: MaskedContract) -> Contract | None:
     if len(op.patterns) != 2:
         return None
     contract = Contract(*op.patterns, op.out)
-    whole = all(label in (*op.patterns[0], *op.out) for label in op.patterns[1])
-    groups = (contract.batch, contract.left_only, contract.right_only, contract.summed)
-    return contract if whole and max(map(len, groups[1:])) < 2 and contract.kernel != "einsum" else None
+    groups = (contract.left_only, contract.right_only, contract.summed)
+    left, right = (set(pattern) - set(op.out) for pattern in op.patterns)
+    reshapes = bool(left) and max(map(len, groups)) > 1
+    return None if left != right or reshapes or contract.kernel == "einsum" else contract
 
 
 def _modulus(words: Words, condition: IndexCondition) -> str:
