@@ -17,6 +17,7 @@ from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from itertools import permutations
+from math import inf
 
 from combdiff.ir import (
     MINUS_ONE,
@@ -24,7 +25,9 @@ from combdiff.ir import (
     Add,
     Affine,
     Apply,
+    Conj,
     Coordinate,
+    Delta,
     Lambda,
     Mul,
     Names,
@@ -61,8 +64,8 @@ from combdiff.simplification import order_key
 
 DIGITS = 16  # of a hash, for a name
 MOST_ORDERED = 4  # axes of a tensor of which every order is tried
-MOST_MULTIPLIED = 8  # factors of a product that is written where it is used
 MOST_ADDED = 32  # members of a sum that is opened where it stands in another
+MOST_WRITTEN = 48  # elements in what is written where it is used
 
 
 def signature(term: Lambda) -> str:
@@ -75,34 +78,63 @@ def signature(term: Lambda) -> str:
 
 
 def _named(value: Term) -> Term:
-    """A value, its number before a name that equal ones share; what is short, or to be added, stays as it is."""
+    """A value, its number before a name that equal ones share; sums and products of elements stay as they are.
+
+    A quotient or product that has a name in one print may stand in the sum that reads it in another.
+    """
     own, body = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
     number, rest = _number_and_rest(body)
-    if _is_light(rest) or (isinstance(rest, Add) and len(rest.terms) <= MOST_ADDED):
+    if _elements(rest) <= MOST_WRITTEN or (isinstance(rest, Add) and len(rest.terms) <= MOST_ADDED):
         return value
-    own, bare = _in_best_order(own, rest)
+    factor, own, bare, equations = _in_best_order(own, rest)
     space = type_of(bare)
     assert isinstance(space, Space)
     code = sha256(text(bare).encode()).hexdigest()[:DIGITS]
-    name = Var(f"h{code}", Space(*space.axes, dtype=space.dtype))
-    named = mul(number, Apply(name, own) if own else name)
+    name = Var(f"h{code}", Space(*space.axes, dtype=space.dtype, symmetry=equations))
+    named = mul(number, factor, Apply(name, own) if own else name)
     return lambda_(value.parameters, named) if isinstance(value, Lambda) else named
 
 
-def _is_light(term: Term) -> bool:
-    """Whether a term is an element, or a product of few powers of elements."""
-    if isinstance(term, Mul):
-        return len(term.factors) <= MOST_MULTIPLIED and all(map(_is_light, term.factors))
-    if isinstance(term, Primitive) and term.name == "power":
-        return all(map(_is_light, term.arguments))
-    return isinstance(term, Var | Number) or (isinstance(term, Apply) and isinstance(term.function, Var))
+def _elements(term: Term) -> float:
+    """How many elements a sum or product of powers of elements reads; infinite for what else there is."""
+    match term:
+        case Var() | Number():
+            return 1
+        case Apply():
+            return 1 if isinstance(term.function, Var | Primitive) else inf
+        case Conj(body=body) | Primitive(name="power", arguments=(body, Number())):
+            return _elements(body)
+        case Mul(factors=parts) | Add(terms=parts):
+            return sum(map(_elements, parts))
+    return inf
 
 
-def _in_best_order(own: tuple[Var, ...], body: Term) -> tuple[tuple[Var, ...], Term]:
-    """The axes of a tensor in the order in which it comes first, and the tensor with its axes in that order."""
-    orders = permutations(own) if len(own) <= MOST_ORDERED else [own]
-    found = [(order, _normal(lambda_(order, body))) for order in orders]
-    return min(found, key=lambda each: text(each[1]))
+def _in_best_order(own: tuple[Var, ...], body: Term) -> tuple[Number, tuple[Var, ...], Term, list[str]]:
+    """The axes of a tensor in the order in which it comes first: its number, they, what it is then, its symmetries.
+
+    It is symmetric, or antisymmetric, where several orders make the same tensor.
+    """
+    orders = list(permutations(own) if len(own) <= MOST_ORDERED else [own])
+    found = [_tensor_and_number(_normal(lambda_(order, body))) for order in orders]
+    shown = [text(tensor) for tensor, _ in found]
+    best = shown.index(min(shown))
+    (tensor, number), first = found[best], orders[best]
+    signs = {number: "", mul(MINUS_ONE, number): "-"}
+    places = {var: f"i{n}" for n, var in enumerate(first)}
+    here, *others = (",".join(places[var] for var in order) for order in (first, *orders))
+    equations = [
+        f"h[{here}] = {signs[each]}h[{there}]"
+        for n, (there, (other, each)) in enumerate(zip(others, found, strict=True))
+        if n != best and shown[n] == shown[best] and each in signs and type_of(other) == type_of(tensor)
+    ]
+    return number, first, tensor, equations
+
+
+def _tensor_and_number(tensor: Term) -> tuple[Term, Number]:
+    """A tensor without the number before its elements, and that."""
+    own, body = (tensor.parameters, tensor.body) if isinstance(tensor, Lambda) else ((), tensor)
+    number, rest = _number_and_rest(body)
+    return lambda_(own, rest), number
 
 
 def _with_states_alone(term: Term) -> Term:
@@ -202,6 +234,11 @@ def _normal(term: Term) -> Term:
 
 def _settled(term: Term) -> Term:
     match term:
+        case Apply(function=Var(type=Space() as space)) if space.group:
+            return _read_first(term, space)
+        case Delta():
+            left, right = sorted((term.left, term.right), key=order_key)
+            return Delta(left, right, term.domain)
         case Number(float() as real, imag):
             return Number(exact(real), exact(imag))
         case Coordinate(Affine() as form):
@@ -227,6 +264,14 @@ def _settled(term: Term) -> Term:
         case Add():
             return _sum(term)
     return term
+
+
+def _read_first(read: Apply, space: Space) -> Term:
+    """An element of a symmetric tensor where it stands first."""
+    plain = [action for action in space.group if not action.conjugate and not any(action.negated)]
+    images = [(tuple(read.arguments[n] for n in action.axes), action.sign) for action in plain]
+    arguments, sign = min(images, key=lambda image: (*map(order_key, image[0]), -image[1]))
+    return mul(Number(sign), Apply(read.function, arguments))
 
 
 def _sum(term: Add) -> Term:

@@ -43,6 +43,7 @@ from combdiff.ir import (
     lambda_,
     let,
     mean_of,
+    names_in,
     split,
     subterms,
     type_of,
@@ -170,16 +171,14 @@ def _scope(names: Iterable[Var], sizes: dict[str, int]) -> dict[Var, Any] | None
 
 
 def _size_names(term: Term) -> Iterator[str]:
-    """The names of sizes in a term."""
+    """The names of sizes in a term: n and m of `n + m`, which is no name."""
     for node in subterms(term):
         for var in (*node.bound, *((node,) if isinstance(node, Var) else ())):
             if isinstance(var.type, Whole):
                 yield var.name
             axes = var.type.axes if isinstance(var.type, Space) else (var.type,)
             for axis in axes:
-                size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", None)
-                if isinstance(size, str):
-                    yield size
+                yield from names_in(axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", None))
 
 
 def _random(var: Var, rng: np.random.Generator, sizes: dict[str, int]) -> Any:

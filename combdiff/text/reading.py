@@ -1196,27 +1196,34 @@ class _PrintReader:
 
     def _average(self, doc: Projected, scope: Scope) -> Denotation:
         """`Alt_{i,j} t`: the mean of t over the orders of its groups of indices, with signs and conjugates."""
-        groups = [[self._known_form(index, scope) for index in group] for group in doc.groups]
-        for indices in zip(*(map(_bare, group) for group in groups), strict=True):
-            known = [index.cell for index in indices if index is not None]
-            self.guesses += pairwise(known)
+        groups = [[self._exchanged(index, scope) for index in group] for group in doc.groups]
+        for indices in zip(*groups, strict=True):
+            self.guesses += pairwise(index.cell for index, _ in indices)
         body = self.scalar(doc.body, scope)
         sign, starred = (-1 if doc.name in ("Alt", "SkewHerm") else 1), doc.name.endswith("Herm")
 
         def element() -> Term:
-            bare = [index for group in groups for form in group if (index := _bare(form)) is not None]
-            averaged, bindings = self._bound_over(bare, body)
+            own = list(dict.fromkeys(index for group in groups for index, _ in group))
+            averaged, bindings = self._bound_over(own, body)
             terms = []
             for order in permutations(range(len(groups))):
                 odd = sum(a > b for n, a in enumerate(order) for b in order[n:]) % 2
-                pairs = [
-                    (_bare(f), groups[to][n]) for g, to in zip(groups, order, strict=True) for n, f in enumerate(g)
-                ]
-                image = substitute(averaged, {_var(index): _form(form) for index, form in pairs if index is not None})
+                moved = [(groups[n], groups[to]) for n, to in enumerate(order)]
+                places = [pair for one, other in moved for pair in zip(one, other, strict=True)]
+                given = {_var(index): affine([(_var(other), a * b)], 0) for (index, a), (other, b) in places}
+                image = substitute(averaged, given)
                 terms.append(mul(Number(sign if odd else 1), conj(image) if starred and odd else image))
             return let(bindings, mul(Number(Fraction(1, len(terms))), add(*terms)))
 
         return _number(element)
+
+    def _exchanged(self, doc: Doc, scope: Scope) -> tuple[BoundIndex, int]:
+        """An index that an average exchanges, or its negative: the index and the sign."""
+        form = self._known_form(doc, scope)
+        for sign in (1, -1):
+            if (index := _bare(_combined([(sign, form)]))) is not None:
+                return index, sign
+        raise self.source.error("an average exchanges indices and their negatives", doc, "write Sym_{i,-j} A[i,j]")
 
     def _bound_over(self, indices: Sequence[BoundIndex], body: Denotation) -> tuple[Term, list[tuple[Var, Term]]]:
         """A number as an element of a tensor of some indices, and the binding of that; none for what is read."""

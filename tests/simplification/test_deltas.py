@@ -159,3 +159,23 @@ def test_an_index_of_the_user_is_no_index_of_the_solver() -> None:
         expected[2 * i + 3 * j] += x[i] * y[j] * w
     np.testing.assert_allclose(weighted(x, y, w), expected)
     np.testing.assert_allclose(cd.simplify(weighted)(x, y, w), expected)
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning")
+def test_squares_of_what_holds_a_delta_are_squares() -> None:
+    """A coefficient that is bound stands beside each factor as often as the factor is there."""
+
+    @cd.program
+    def bent(z: cd.Space(dtype=complex), i: cd.Space("n", dtype=int)) -> Any:  # type: ignore[valid-type]
+        def element(j: Any) -> Any:
+            u = cd.delta(j, i[0]) * z
+            t = cd.arctan(u / (2 + cd.real(u * cd.conj(u))))
+            return cd.real(t / (2 + t * cd.conj(t)))
+
+        u = cd.tensor(element, j="n")
+        return cd.tensor(lambda j, k: cd.hypot(1 + u[j], u[j]), j="n", k="n")
+
+    arrays = 0.12 + 0.09j, np.array([0]), np.ones((1, 1))
+    simple, raw = (cd.pullback(bent, "z", simplify=each)(*arrays) for each in (True, False))
+    assert simple == pytest.approx(raw, abs=1e-12)

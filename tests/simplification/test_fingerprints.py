@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import combdiff as cd
@@ -78,3 +79,18 @@ def test_a_sum_too_large_to_have_a_magnitude_is_not_among_those_that_seem_zero()
     huge = Sum((once,), Number(1.5e308, 1.5e308))
     vanishing = Sum((i,), Add((apply(x, [i]), mul(MINUS_ONE, apply(x, [affine([(i, -1)], 1)])))))
     assert list(fingerprints.seeming_zero([huge, vanishing], {})) == [vanishing]
+
+
+def test_sizes_that_are_sums_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An axis of m + 1 elements is longer than one of m, or a column that is joined to a matrix is lost."""
+
+    @cd.program
+    def joined(A: cd.Space("n", "m")):  # type: ignore[no-untyped-def, valid-type]
+        return np.hstack([A, A[:, :1]]).sum()
+
+    written, simplified = (cd.grad(joined, simplify=each).term.body for each in (False, True))
+    assert isinstance(simplified, Lambda)
+    monkeypatch.setenv(fingerprints.SWITCH, "1")
+    assert fingerprints.checked(written, simplified) is simplified
+    with pytest.raises(cd.RuleError):
+        fingerprints.checked(written, Lambda(simplified.parameters, mul(Number(2), simplified.body)))

@@ -52,14 +52,15 @@ class Coefficients:
         if symbols(body) <= MOST_REPEATED or not offers_delta(body):
             return value
         before = len(self.bound)
-        products: dict[frozenset[Term], list[Term]] = {}
+        products: dict[tuple[Term, ...], list[Term]] = {}
         for factors in addends(body, self.names):
-            guards = frozenset(factor for factor in factors if isinstance(factor, Guard) or offers_delta(factor))
+            found = [factor for factor in factors if isinstance(factor, Guard) or offers_delta(factor)]
+            guards = tuple(sorted(found, key=order_key))  # a function of a δ may be there twice: its square
             products.setdefault(guards, []).append(mul(*(factor for factor in factors if factor not in guards)))
         if not is_complex(body) and any(is_complex(guard) for guards in products for guard in guards):
             return value
         coefficients = {guards: as_real_as(body, add(*rest)) for guards, rest in products.items()}
-        new = add(*(self._product(sorted(guards, key=order_key), c, name) for guards, c in coefficients.items()))
+        new = add(*(self._product(guards, c, name) for guards, c in coefficients.items()))
         return (
             value if len(self.bound) == before else lambda_(value.parameters if isinstance(value, Lambda) else (), new)
         )
