@@ -10,7 +10,7 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial, partialmethod
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -1024,10 +1024,10 @@ STABILITY: dict[str, tuple[Any, str, Any, Any, tuple[Any, ...], Any]] = {  # the
         2,
     ),
     "one denominator": (EXPONENTIALS, "_over_one", lambda *_: None, log_of_rest, (-800.0,), -800),
-    "shifts within shifts": (
+    "a shift above the others": (
         EXPONENTIALS,
-        "_left_over",
-        partialmethod(EXPONENTIALS._left_over, depth=0),
+        "_above",
+        lambda *_: None,
         mean_by_softmax,
         (np.array([1e3, -1e3, 3.0]), np.array([0.4, -1.2, 0.8])),
         np.zeros((3, 3)),

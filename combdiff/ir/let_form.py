@@ -14,6 +14,7 @@ bodies; no let, no tuple and no applied abstraction occurs inside a body, and a 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from combdiff.ir.domains import Range, Space
 from combdiff.ir.implicit import Implicit
@@ -43,6 +44,7 @@ from combdiff.ir.terms import (
     Let,
     Mul,
     Number,
+    OverIndices,
     Primitive,
     Sum,
     Term,
@@ -446,6 +448,8 @@ class _FreshNaming:
         children = tuple(self.run(child, scope) for child in term.children)
         if isinstance(term, Let):
             return Let(tuple(zip(bound, children[:-1], strict=True)), children[-1])
-        if isinstance(term, Lambda | Sum):
-            return type(term)(bound, children[0])
+        if isinstance(term, Lambda):
+            return Lambda(bound, children[0])
+        if isinstance(term, OverIndices):
+            return replace(term, indices=bound, body=children[0])
         return type(term)(children) if isinstance(term, Add | Mul) else term.with_children(children)

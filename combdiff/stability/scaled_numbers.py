@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.ir import ONE, Number, Scalar, Term, Var, function, mul, substitute
+from combdiff.ir import ONE, Guard, Number, Scalar, Term, Var, factors_of, function, mul, substitute
 from combdiff.records import dataclass
 
 Exponent = Mapping[Term, Scalar]
@@ -25,11 +25,17 @@ class ScaledNumber:
     rest: Term
 
     def __mul__(self, other: ScaledNumber) -> ScaledNumber:
-        return ScaledNumber(plus(self.exponent, other.exponent), mul(self.rest, other.rest))
+        """The product; a condition of both is one, and stands among the factors of the rest."""
+        own = factors_of(self.rest)
+        more = [f for f in factors_of(other.rest) if not (isinstance(f, Guard) and f in own)]
+        return ScaledNumber(plus(self.exponent, other.exponent), mul(*own, *more))
 
     def to(self, power: Number) -> ScaledNumber:
-        """The number to a real power."""
-        rest = self.rest if self.rest is ONE else function("power", self.rest, power)
+        """The number to a real power; a condition to a positive power is itself, and still seen to be one."""
+        factors = factors_of(self.rest)
+        guards = [f for f in factors if isinstance(f, Guard) and power.real > 0]
+        others = mul(*(f for f in factors if f not in guards))
+        rest = mul(*guards, others if others is ONE else function("power", others, power))
         return ScaledNumber(times(self.exponent, power.real), rest)
 
 

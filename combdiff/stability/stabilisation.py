@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
-from math import isinf, log, prod
+from math import gcd, isinf, log, prod
 
 from combdiff.ir import (
     HALF,
@@ -73,7 +73,6 @@ from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_par
 LARGEST = 20  # of a number that counts as bounded
 MOST_TERMS = 64  # of a sum over a common denominator
 MOST_FACTORS = 6  # beside a quotient, among which those are looked for that cancel with it
-MOST_PEAKS = 3  # one within another, to see that an exponent is bounded
 
 _Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
 """A sum of exponentials with numbers as weights, by their exponents."""
@@ -160,6 +159,7 @@ class _Stabilising(Rewriting):
         self._values: dict[Term, Term] = {}
         self._scaled: dict[Term, ScaledNumber] = {}
         self._pairs: dict[Var, ScaledNumber] = {}
+        self._positive: set[Var] = set()
         self._fractions: dict[Term, _Fraction | None] = {}
         self._settled: dict[Term, frozenset[Term] | None] = {}
         self._weights = frozenset(self._named_weights(self.scope, program))
@@ -324,7 +324,7 @@ class _Stabilising(Rewriting):
                 return self._is_positive(base)
             case Apply() | Var():
                 found = self.read(term)
-                return found is not None and self._is_positive(found[1])
+                return _binding(term) in self._positive or (found is not None and self._is_positive(found[1]))
         return isinstance(term, Guard) or is_positive(term)
 
     # --- terms as numbers
@@ -427,7 +427,10 @@ class _Stabilising(Rewriting):
             whole = self.scaled(body)
             guards = [f for f in factors_of(whole.rest) if isinstance(f, Guard)]
             others = mul(*(f for f in factors_of(whole.rest) if not isinstance(f, Guard)))
-            self._pairs[var] = ScaledNumber(whole.exponent, mul(*guards, self.named(others, var)))
+            rest = self.named(others, var)
+            if (bound := _binding(rest)) is not None and self._is_positive(others):
+                self._positive.add(bound)
+            self._pairs[var] = ScaledNumber(whole.exponent, mul(*guards, rest))
         own = self._pairs[var]
         exponent: Exponent = {}
         for atom, factor in own.exponent.items():
@@ -495,12 +498,26 @@ class _Stabilising(Rewriting):
         if not (all(map(self._stays, left)) and any(not part.exponent for part in left)):
             entries = [_Entry((), part.exponent, tuple(self._conditions(part.rest))) for part in left]
             odds = self._odds_of(left)
-            peak = self._peak_of_odds(odds) if odds is not None else self._peak(entries)
+            peak = {self._peak_of_odds(odds): 1} if odds is not None else self._above(left) or self._peak(entries)
             if odds is not None and (rest := _over_odds(left, odds)) is not None:
-                return ScaledNumber(plus(common, {peak: 1}), rest)
-            common = plus(common, {peak: 1})
-            left = [replace(part, exponent=plus(part.exponent, {peak: -1})) for part in left]
+                return ScaledNumber(plus(common, peak), rest)
+            common = plus(common, peak)
+            left = [replace(part, exponent=plus(part.exponent, times(peak, -1))) for part in left]
         return ScaledNumber(common, add(*map(self._written, left)))
+
+    def _above(self, parts: Sequence[ScaledNumber]) -> Exponent | None:
+        """The exponent of a part that is no smaller than those of the others, made of shifts alone; None if none is.
+
+        That part is no condition or weight, nor has it any, so that it is what the sum is about as large as.
+        """
+        for part in parts:
+            shifts = all(factor > 0 and self._peak_of(atom) for atom, factor in part.exponent.items())
+            if part.exponent and shifts and (self._is_positive(part.rest) or self._is_positive(negate(part.rest))):
+                down = times(part.exponent, -1)
+                others = [replace(other, exponent=plus(other.exponent, down)) for other in parts]
+                if all(map(self._stays, others)):
+                    return part.exponent
+        return None
 
     def _odds_of(self, parts: Sequence[ScaledNumber]) -> Exponent | None:
         """E of a + b·exp(E) with numbers a and b, if no shift is part of E: what that cancels, cancels exactly."""
@@ -521,14 +538,23 @@ class _Stabilising(Rewriting):
         conditions = tuple(c for c in self._conditions(body.rest) if not summed.isdisjoint(c.free))
         met = frozenset[Var]().union(*(part.free for part in (*inner, *conditions)))
         peak = self._peak([_Entry(tuple(i for i in indices.values() if i in met), inner, conditions)])
-        rest = self._written(ScaledNumber(plus(inner, {peak: -1}), body.rest))
-        return ScaledNumber(plus(outer, {peak: 1}), total(indices.values(), rest))
+        rest = self._written(ScaledNumber(plus(inner, times(peak, -1)), body.rest))
+        return ScaledNumber(plus(outer, peak), total(indices.values(), rest))
 
-    def _peak(self, entries: Sequence[_Entry]) -> Term:
-        """The largest of exponents, as an element of a binding."""
-        entries = [entry.renamed(self.names) for entry in entries]
-        atom, _ = self._shifted(Shift(tuple(entry.term for entry in entries)), entries)
-        return atom
+    def _peak(self, entries: Sequence[_Entry]) -> Exponent:
+        """The largest of exponents, as a multiple of an element of a binding: that of 2x and 2y is twice that of x, y.
+
+        So squares of exponentials cancel what is divided by squares of their sums, however large they are.
+        """
+        factors = [factor for entry in entries for factor in entry.exponent.values()]
+        whole = [factor for factor in factors if isinstance(factor, int)]
+        alike = len(whole) == len(factors) and all(entry.exponent for entry in entries)
+        most = max(1, gcd(*whole)) if alike else 1
+        parts = [entry.renamed(self.names) for entry in entries]
+        if most > 1:
+            parts = [replace(part, exponent={a: int(f) // most for a, f in part.exponent.items()}) for part in parts]
+        atom, _ = self._shifted(Shift(tuple(part.term for part in parts)), parts)
+        return {atom: most}
 
     def _peak_of_odds(self, exponent: Exponent) -> Term:
         """log(1 + exp(E)), as an element of a binding: no smaller than 0 and E, and near the larger of them."""
@@ -750,17 +776,10 @@ class _Stabilising(Rewriting):
     def _is_settled(self, number: ScaledNumber) -> bool:
         """Whether a number is bounded, and no shift is left in its exponent that a factor could cancel."""
         found = self._left_over(number.exponent, self._conditions(number.rest))
-        return found is not None and not any(
-            factor < 0 and self._peak_of(atom) for left in found for atom, factor in left.items()
-        )
+        return found is not None and not any(factor < 0 and self._peak_of(atom) for atom, factor in found.items())
 
-    def _left_over(
-        self, exponent: Exponent, conditions: Sequence[Term], depth: int = MOST_PEAKS
-    ) -> list[Exponent] | None:
-        """What is left of a bounded exponent once shifts have cancelled what they are the largest of; None if large.
-
-        One for each of the terms that a shift left above is the largest of.
-        """
+    def _left_over(self, exponent: Exponent, conditions: Sequence[Term]) -> Exponent | None:
+        """What is left of a bounded exponent once shifts have cancelled what they are the largest of; None if large."""
         left = dict(exponent)
         for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
             while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left, conditions)) is not None:
@@ -769,23 +788,7 @@ class _Stabilising(Rewriting):
                 left = dict(plus(left, plus(times(entry, -1), {peak: 1})))
                 if left.get(peak, 0) > 0:
                     return None
-        if self._is_low(left):
-            return [left]
-        above = next((atom for atom, factor in left.items() if factor > 0 and self._peak_of(atom)), None)
-        if above is None or not depth:
-            return None
-        factor = left.pop(above)
-        found = self._peak_of(above)
-        assert found is not None
-        at: dict[Var, Term] = dict(zip(found[0], above.arguments if isinstance(above, Apply) else (), strict=True))
-        parts: list[Exponent] = []
-        for each in found[1]:
-            one = plus(left, times(substituted(each.exponent, at), factor))
-            inside = self._left_over(one, conditions, depth - 1)
-            if inside is None:
-                return None
-            parts += inside
-        return parts
+        return left if self._is_low(left) else None
 
     def _is_low(self, exponent: Exponent) -> bool:
         """Whether no term is positive, but for a small number; a shift that has 0 among its terms is not negative."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -147,3 +148,47 @@ def test_a_factor_that_shares_no_exponent_with_a_quotient_stays_as_it_is() -> No
     assert weighted_shares(q, x) == pytest.approx(np.exp(q) @ share, rel=1e-14)
     expected = share * (np.exp(q) - np.exp(q) @ share)
     np.testing.assert_allclose(cd.grad(weighted_shares, "x")(q, x), expected, rtol=1e-13, atol=1e-300)
+
+
+MASKED = "masked norm"  # of its product, as the two rules leave it, the exponents of masked sums do not cancel yet
+LARGE_EXPONENTS: dict[str, Callable[..., Any]] = {
+    "norm": lambda x, y, m: np.linalg.norm(cd.softmax(2 * x - y)),
+    MASKED: lambda x, y, m: np.linalg.norm(cd.softmax(np.where(m > 0, x, -np.inf))),
+    "squares": lambda x, y, m: np.sum(np.exp(2 * x)) / np.sum(np.exp(x)) ** 2,
+    "cubes": lambda x, y, m: np.sum(cd.softmax(x) ** 3),
+    "variance": lambda x, y, m: np.var(cd.softmax(x)),
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("simplified", [True, False])
+@pytest.mark.parametrize("name", LARGE_EXPONENTS)
+def test_powers_of_exponentials_cancel_at_any_size(name: str, simplified: bool) -> None:
+    """At 1e17 the numbers between which exponents differ are no whole ones any more; at 1e3 all has its limit."""
+    body = LARGE_EXPONENTS[name]
+
+    @cd.program
+    def f(x: cd.Space("n"), y: cd.Space("n"), m: cd.Space("n")):
+        return body(x, y, m)
+
+    gradient, product = cd.grad(f, simplify=simplified), cd.hvp(f, simplify=simplified)
+    x, y, m, v = np.array([1.5, 2.0, -1.0]), np.array([0.5, -0.25, 1.0]), np.array([1.0, 1.0, 0.0]), np.ones(3)
+    v[0], step = -2.0, 1e-5
+    change = (f(x + step * v, y, m) - f(x - step * v, y, m)) / (2 * step)
+    assert gradient(x, y, m) @ v == pytest.approx(change, rel=1e-7, abs=1e-9)
+    turned = (gradient(x + step * v, y, m) - gradient(x - step * v, y, m)) / (2 * step)
+    np.testing.assert_allclose(product(x, y, m, v), turned, rtol=1e-6, atol=1e-8)
+    for size in (1e4, 1e17, 1e100, 1e290):
+        for factor in (1.0, -1.0):
+            given = factor * size * x, size * y, m
+            assert f(*given) == pytest.approx(f(factor * 1e3 * x, 1e3 * y, m), rel=1e-14)
+            assert not np.any(gradient(*given))
+            assert (name == MASKED and not simplified) or not np.any(product(*given, v))
+
+
+def test_what_is_below_a_shift_needs_no_other() -> None:
+    @cd.program
+    def f(x: cd.Space("n")):
+        return np.linalg.norm(cd.softmax(x))
+
+    assert cd.grad(f).source().count("np.exp(") == 1
