@@ -46,6 +46,7 @@ from combdiff.planning import (
     PrefixSum,
     Read,
     ReduceMax,
+    Rescale,
     Scale,
     SolveEquation,
     Step,
@@ -559,7 +560,7 @@ class _SourceWriter:
         exponentials = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "exp"]
         found = {*filter(self._vanishes, logarithms), *filter(self._is_below, exponentials), *loops}
         for n in sorted(feeding):
-            if isinstance(steps[n].operation, ElementwiseStep) or not found.isdisjoint(steps[n].operands):
+            if isinstance(steps[n].operation, ElementwiseStep | Rescale) or not found.isdisjoint(steps[n].operands):
                 found.add(n)
         return {n for n in found if not isinstance(steps[n].operation, Read | Arrange)}
 

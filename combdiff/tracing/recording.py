@@ -70,6 +70,11 @@ def trace_function(function: Callable[..., object]) -> Traced:
             ):  # as NumPy wraps what an assignment to an array of its own meets
                 raise error.__cause__ from None
             raise
+        except RecursionError:
+            raise TraceError(
+                f"{function.__name__} meets Python's limit of recursion: an expression in it is nested too deeply",
+                hint="write a sum of many terms as a cd.sum over an index, or outside of the lambda; a loop as a cd.scan",
+            ) from None
         inner, returned = returned_function(returned, parameters, trace)
         written = _result(returned, function.__name__, location)
         parts = settled_parts(written)

@@ -262,3 +262,19 @@ def test_beyond_an_axis_nothing_is_scaled(library: str) -> None:
     with double_precision(), quiet(library):
         given = arrays if library == "numpy" else converted(library, arrays)
         np.testing.assert_allclose(back(on(library, cd.program(joined))(*given)), joined(*arrays), rtol=1e-14)
+
+
+@pytest.mark.parametrize("simplified", [True, False])
+@pytest.mark.parametrize("library", ["numpy", *BACKENDS])
+def test_a_quotient_that_is_read_beyond_an_axis_is_masked(library: str, simplified: bool) -> None:
+    """The sum over the places that np.resize reads meets elements of y that are not there."""
+
+    def weighted(y, w):
+        return (y / np.sqrt(y.var(0, keepdims=True) + 0.1) * np.resize(w, (2, 3, 3)).sum(axis=0)).sum()
+
+    weighted.__annotations__ = {"y": cd.Space(3, 3), "w": cd.Space(3, 2)}
+    y, w = np.array([[0.3, -1.2, 2.0], [1.0, -0.4, 0.7], [0.0, 0.6, -0.9]]), np.arange(6.0).reshape(3, 2)
+    with double_precision(), quiet(library):
+        given = [y, w] if library == "numpy" else converted(library, [y, w])
+        gradient = back(on(library, cd.grad(cd.program(weighted), "w", simplify=simplified))(*given))
+    assert np.sum(gradient * w) == pytest.approx(weighted(y, w), rel=1e-12)  # it is linear in w

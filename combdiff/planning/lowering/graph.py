@@ -35,6 +35,7 @@ from combdiff.planning.operations import (
     Position,
     Read,
     Reduce,
+    Rescale,
     Scale,
     SizeFactor,
     Step,
@@ -89,7 +90,9 @@ class Graph:
             self.exchanges.append(((tuple(range(len(axes))), False),))
             if operation == ConjugateElements():
                 self.exchanges[-1] = self.exchanges[operands[0]]
-            partial = isinstance(operation, ElementwiseStep) and operation.name not in TOTAL
+            partial = isinstance(operation, Rescale) or (
+                isinstance(operation, ElementwiseStep) and operation.name not in TOTAL
+            )
             total = isinstance(operation, ElementwiseStep) and operation.name in (*OPPOSITES, "truth", "counted")
             self.unsafe.append(not total and (partial or any(self.unsafe[n] for n in operands)))
         return self._known[key]
