@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from traceback import walk_tb
 from types import FunctionType
 from typing import Any
 
@@ -70,10 +71,12 @@ def trace_function(function: Callable[..., object]) -> Traced:
             ):  # as NumPy wraps what an assignment to an array of its own meets
                 raise error.__cause__ from None
             raise
-        except RecursionError:
+        except RecursionError as error:
+            line = next(line for frame, line in walk_tb(error.__traceback__) if frame.f_code is code)
             raise TraceError(
                 f"{function.__name__} meets Python's limit of recursion: an expression in it is nested too deeply",
-                hint="write a sum of many terms as a cd.sum over an index, or outside of the lambda; a loop as a cd.scan",
+                hint="write a sum of many terms as a cd.sum over an index or outside of the lambda, a loop as a cd.scan",
+                location=Location(code.co_filename, line),
             ) from None
         inner, returned = returned_function(returned, parameters, trace)
         written = _result(returned, function.__name__, location)
