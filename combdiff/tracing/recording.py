@@ -75,7 +75,7 @@ def trace_function(function: Callable[..., object]) -> Traced:
             line = next(line for frame, line in walk_tb(error.__traceback__) if frame.f_code is code)
             raise TraceError(
                 f"{function.__name__} meets Python's limit of recursion: an expression in it is nested too deeply",
-                hint="write a sum of many terms as a cd.sum over an index or outside of the lambda, a loop as a cd.scan",
+                hint="write a sum of many terms as a cd.sum or outside of the lambda, a loop as a cd.scan",
                 location=Location(code.co_filename, line),
             ) from None
         inner, returned = returned_function(returned, parameters, trace)

@@ -29,7 +29,7 @@ def boltzmann(H: Hermitian, z: Vector):
 def test_how_they_read() -> None:
     assert str(cd.grad(rayleigh, "z")).splitlines()[1:] == [
         "  t = Σ_i |z[i]|²",
-        "  d ↦ (2 Σ_i H[d,i] z[i]) / t - 2 z[d] Re(Σ_{i,j} H[j,i] z[i] z[j]*) / t²",
+        "  d ↦ 2 (Σ_i H[d,i] z[i] - z[d] Re(Σ_{i,j} H[j,i] z[i] z[j]*) / t) / t",
     ]
     assert str(cd.grad(boltzmann, "z")) == ("(H, z) ↦ d ↦ -2 Re(exp(-Σ_{i,j} H[j,i] z[i] z[j]*)) Σ_i H[d,i] z[i]")
     bindings, _ = split(cd.hessian(rayleigh, "z").term.body)  # H z, and two numbers
