@@ -42,6 +42,7 @@ from combdiff.ir import (
     Real,
     Size,
     Space,
+    Sum,
     Symmetric,
     Term,
     Tuple,
@@ -1161,7 +1162,10 @@ class _PrintReader:
 
         def element() -> Term:
             entered = self.enter(indices)
-            return total(entered, mul(*(condition() for condition in conditions), body.element(())))
+            limits, inner = [condition() for condition in conditions], body.element(())
+            if isinstance(inner, Sum):  # Σ_i [i ≤ n] Σ_j … is one sum
+                return total((*entered, *inner.indices), mul(*limits, inner.body))
+            return total(entered, mul(*limits, inner))
 
         return _number(element)
 
