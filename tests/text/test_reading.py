@@ -409,7 +409,7 @@ def test_messages(shown: str, message: str) -> None:
     [
         ("log(1 + exp(-x))", "x ↦ i ↦ log(1 + exp(-x[i]))"),
         ("sum(log(vector(1) + exp(x)))", "x ↦ Σ_i log(1 + exp(x[i]))"),
-        ("z complex (n)\nsum(conj(z) .* z)", "z ↦ Σ_i z[i]* z[i]"),
+        ("z complex (n)\nsum(conj(z) .* z)", "z ↦ Σ_i |z[i]|²"),
         ("[x >= 0] .* x", "x ↦ i ↦ [x[i] ≥ 0] x[i]"),
         ("x ↦ Σ_i [0 < x[i] <= 1] x[i]", "x ↦ Σ_i [x[i] > 0, x[i] ≤ 1] x[i]"),
         ("sum([A != B])", "(A, B) ↦ Σ_{i,j} [A[i,j] ≠ B[i,j]]"),
