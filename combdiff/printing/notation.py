@@ -408,8 +408,8 @@ def _flat(term: Add) -> Iterable[Term]:
 
 
 def _rank(base: Term, exponent: int) -> int:
-    """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
-    if isinstance(base, Delta | Var):
+    """Where a factor stands: numbers, δ's, conditions and numbers with a name (1), others, sums in parentheses, Σ's."""
+    if isinstance(base, Number | Delta | Var):
         return int(isinstance(base, Var))
     if isinstance(base, Sum | Projection | FoldSign):
         return 4 if exponent == 1 else 3
