@@ -90,8 +90,8 @@ def _sliding(
                 others = [v.labels for m, v in enumerate(values) if m != n and summed in v.labels]
                 rest = {label for label, _ in window.steps} - {summed}
                 apart = all(rest.isdisjoint(labels) for labels in others)
-                long = extent(domain_of(summed), graph.sizes) >= SHORT * extent(window.domain, graph.sizes)
-                if summed not in kept and abs(size) == 1 and others and apart and long:
+                short, many = (extent(domain, graph.sizes) for domain in (window.domain, domain_of(summed)))
+                if summed not in kept and abs(size) == 1 and others and apart and many >= max(1, SHORT * short):
                     return n, axis, window, summed
     return None
 
