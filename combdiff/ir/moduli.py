@@ -51,6 +51,9 @@ def with_real_moduli(term: Term) -> Term | None:
     """A number with Re(z* z) for its products of z and z*, None where other parts of it are complex, too."""
     if dtype_of(term) is not complex:
         return term
+    if isinstance(term, Primitive) and term.name == "power" and whole(term.arguments[1]) is not None:
+        base = with_real_moduli(term.arguments[0])
+        return None if base is None else function("power", base, term.arguments[1])
     if not isinstance(term, Add | Mul | Sum):
         return None
     left, found = list(term.children), list[Term]()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, add, factors_of, mul, subterms
+from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, Var, add, factors_of, mul, subterms
 from combdiff.simplification.egraph.extraction import cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
@@ -30,7 +30,8 @@ def factored(value: Term, *, joining: bool = True) -> Term:
     if not any(isinstance(part, Add) for part in subterms(body)):
         return value
     found = canonical(normalise(over_one_denominator(_taken_out(body, joining)), Names(value)))
-    if _weight(found) >= _weight(body):
+    indices = frozenset(value.parameters if isinstance(value, Lambda) else ())
+    if _weight(found, indices) >= _weight(body, indices):
         return value
     return Lambda(value.parameters, found) if isinstance(value, Lambda) else found
 
@@ -42,8 +43,11 @@ def one_network(value: Term) -> Term:
     return Lambda(value.parameters, found) if isinstance(value, Lambda) else found
 
 
-def _weight(term: Term) -> tuple[float, int]:
-    return cost(term)[0], printed_length(term)
+def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
+    """What a term costs, and its length; where a number stands in front of it a plan chooses what it multiplies."""
+    scalars = [f for f in factors_of(term) if not isinstance(f, Number) and f.free.isdisjoint(indices)]
+    rest = mul(*(f for f in factors_of(term) if f not in scalars))
+    return sum(cost(part)[0] for part in (rest, *scalars)), printed_length(term)
 
 
 def _taken_out(term: Term, joining: bool) -> Term:

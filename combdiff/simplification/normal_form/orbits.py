@@ -153,7 +153,8 @@ class _Orbits:
             if orbit not in written:
                 alike.setdefault(orbit.stabiliser, []).append(mul(orbit.coefficient, orbit.term))
         bound = [self._bound(add(*terms), fixed, name, bindings) for fixed, terms in alike.items()]
-        return add(factored(add(*(orbit.average for orbit in written))), *bound)
+        whole = factored(lambda_(self.indices, add(*(orbit.average for orbit in written))))
+        return add(apply(whole, self.indices), *bound)
 
     def _bound(self, inner: Term, stabiliser: frozenset[Action], name: str, bindings: Bindings) -> Term:
         """The average of a term that some of the symmetries leave fixed over the others."""
