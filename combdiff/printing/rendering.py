@@ -43,10 +43,8 @@ from combdiff.printing.documents import (
     Scaled,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
-    Transposed,
 )
 
 
@@ -99,7 +97,7 @@ class Renderer(ABC):
                 return self.element_power(doc)
             case Norm():
                 return self.norm(doc)
-            case Marked() | Starred() | Transposed() | Derivative():
+            case Marked() | Derivative():
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
@@ -132,7 +130,7 @@ class Renderer(ABC):
                 return self.quotient_level
             case Scaled() | Modulo() | MatrixProduct() | ElementProduct():
                 return Level.PRODUCT
-            case Superscript() | Starred() | ElementPower() | Marked():
+            case Superscript() | ElementPower() | Marked():
                 return Level.POWER
             case BigSum() | Projected():
                 return Level.BIG
@@ -282,13 +280,11 @@ class Renderer(ABC):
     def norm(self, doc: Norm) -> str:
         """A norm."""
 
-    def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
+    def marked(self, doc: Marked | Derivative) -> str:
         """A conjugate, a transpose, an adjoint, an inverse or a derivative."""
         if isinstance(doc, Derivative):
             return self.derivative(doc, self.bracket(doc.map, Level.ATOM))
-        if isinstance(doc, Transposed):
-            return self.bracket(doc.map, Level.ATOM) + self.mark("ᵀ")
-        return self.bracket(doc.body, Level.ATOM) + self.mark(doc.sign if isinstance(doc, Marked) else "*")
+        return self.bracket(doc.body, Level.ATOM) + self.mark(doc.sign)
 
     @abstractmethod
     def mark(self, sign: str) -> str:
