@@ -271,9 +271,25 @@ def longer(A: Alt, B: M, C: M, x: V, y: V):
     return cd.trace(A @ B @ C) + x @ A @ y
 
 
+@cd.program
+def mean_element(A: Sym, x: V, y: V):
+    return (x @ A @ y) / (x @ y)
+
+
+@cd.program
+def squared_length(A: Sym, x: V):
+    return (x @ A @ A @ x) / (x @ x)
+
+
 @pytest.mark.parametrize(
     ("f", "printed", "matrix"),
     [
+        (mean_element, "(x[d] y[e] + x[e] y[d]) / (2 Σ_j x[j] y[j])", "1/2·(x·yᵀ + y·xᵀ) / (xᵀ·y)"),
+        (
+            squared_length,
+            "(x[e] Σ_k A[d,k] x[k] + x[d] Σ_k A[e,k] x[k]) / (Σ_k x[k]²)",
+            "(A·x·xᵀ + x·xᵀ·A) / ‖x‖²",
+        ),
         (bilinear, "1/2 (x[d] y[e] + x[e] y[d])", "1/2·(x·yᵀ + y·xᵀ)"),
         (mirrored, "1/2 (x[d] y[e] + x[e] y[d])", "1/2·(x·yᵀ + y·xᵀ)"),
         (alternating, "1/2 (x[d] y[e] - x[e] y[d])", "1/2·(x·yᵀ - y·xᵀ)"),
