@@ -47,6 +47,11 @@ def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow, MatrixRow]:
     )
 
 
+def is_mark(term: Term) -> bool:
+    """Whether a term says which elements of a matrix are the largest, or the smallest."""
+    return isinstance(term, Primitive) and term.name in ("amax_marks", "amin_marks")
+
+
 def _zero(*_: object) -> Term:
     return ZERO
 

@@ -37,6 +37,7 @@ from combdiff.ir import (
     Var,
     affine,
     axes_of,
+    is_mark,
     lambda_,
     let,
     substitute,
@@ -94,10 +95,6 @@ def _is_fold(term: Term) -> bool:
     return isinstance(term, Primitive) and term.name in FOLDS
 
 
-def _is_mark(term: Term) -> bool:
-    return isinstance(term, Primitive) and FOLDS.get(term.name, ("", ""))[1] == "marks"
-
-
 class _FoldWriter:
     """Rewrites one term; knows the tensors bound for such functions alone, and those with axes of one index."""
 
@@ -127,7 +124,7 @@ class _FoldWriter:
 
     def _node(self, node: Term, children: tuple[Term, ...]) -> Term:
         match node:
-            case Relation(arguments=(Apply(function=mark), _)) if _is_mark(mark):
+            case Relation(arguments=(Apply(function=mark), _)) if is_mark(mark):
                 return children[0] if isinstance(children[0], Relation | Number) else node.with_children(children)
             case Apply() if _is_fold(node.function):
                 return self._fold(node.function, children[1:]) or node.with_children((node.function, *children[1:]))
