@@ -198,9 +198,9 @@ class Lowering:
         operand = self.graph.arrange(array, (*outer, *own))
         extreme = MatrixFunctionStep(term.function.name.removesuffix("_marks"))
         found = self.graph.labelled(extreme, (operand,), stack, self.graph.kind(array))
-        only = affine([], 0)  # index of an axis that has one
-        places = {v: only if v.type == Range(1) else at for v, at in zip(own, term.arguments, strict=True)}
-        return equal_at(self.graph, operand, found, places)
+        first = {label: affine([], 0) for label in own[-2:] if label.type == Range(1)}
+        narrow = self.graph.read(operand, [first.get(label, label) for label in operand.labels])
+        return equal_at(self.graph, narrow, found, dict(zip(own, term.arguments, strict=True)))
 
     def _source(
         self, operation: Parameter | NamedCall, operands: tuple[int, ...], name: str, type_: object
