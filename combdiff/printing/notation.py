@@ -74,7 +74,7 @@ from combdiff.printing.documents import (
 from combdiff.printing.folds import FoldSign, with_folds
 from combdiff.printing.indirect import read_directly
 from combdiff.printing.inferred_domains import InferredDomains, ranging, size_of
-from combdiff.printing.monomials import Monomial, monomial
+from combdiff.printing.monomials import Monomial, monomial, with_moduli
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
@@ -203,7 +203,7 @@ class Layout:
     def _signed(self, term: Term, scope: Scope) -> tuple[bool, Doc]:
         """Whether a minus stands before a term, and the rest."""
         if isinstance(term, Number | Mul | Sum | Primitive | Pullback | Apply):
-            return self._product(monomial(term), scope)
+            return self._product(with_moduli(monomial(term)), scope)
         return False, self._single(term, scope)
 
     def _single(self, term: Term, scope: Scope) -> Doc:
@@ -408,8 +408,8 @@ def _flat(term: Add) -> Iterable[Term]:
 
 
 def _rank(base: Term, exponent: int) -> int:
-    """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
-    if isinstance(base, Delta | Var):
+    """Where a factor stands: numbers, δ's, conditions and numbers with a name (1), others, sums in parentheses, Σ's."""
+    if isinstance(base, Number | Delta | Var):
         return int(isinstance(base, Var))
     if isinstance(base, Sum | Projection | FoldSign):
         return 4 if exponent == 1 else 3

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from math import pi
 
 from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term
 from combdiff.printing.documents import (
@@ -38,7 +37,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import Level, Product, Renderer
+from combdiff.printing.rendering import Level, Product, Renderer, half_turns
 from combdiff.records import dataclass
 
 _FOLDED = {
@@ -150,8 +149,8 @@ class _Latex(Renderer):
     def real(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
             return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
-        if value == pi:
-            return r"\pi"
+        if turns := half_turns(value):
+            return r"\pi" if turns == 1 else rf"{turns} \pi"
         mantissa, _, exponent = repr(value).replace("inf", r"\infty").replace("nan", r"\mathrm{nan}").partition("e")
         if not exponent:
             return mantissa
@@ -194,7 +193,7 @@ class _Latex(Renderer):
 
     def power(self, doc: Superscript) -> str:
         exponent = self.render(doc.exponent)
-        if isinstance(doc.exponent, Literal) and not doc.exponent.imag:
+        if isinstance(doc.exponent, Literal) and isinstance(doc.exponent.real, Fraction) and not doc.exponent.imag:
             exponent = str(doc.exponent.real)  # 1/2 on one line
         return f"{self.bracket(doc.base, Level.ATOM)}^{{{exponent}}}"
 
