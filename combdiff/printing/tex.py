@@ -123,15 +123,12 @@ class _Latex(Renderer):
             return BOLD[name]
         if name.endswith("_bar") and len(name) > len("_bar"):
             return rf"\bar{{{self.name(name.removesuffix('_bar'))}}}"
-        stem = name.rstrip("0123456789")
-        number = name[len(stem) :]
-        stem = stem.removesuffix("_") if number else stem
-        letter = _letter(stem)
-        if letter:
-            return f"{letter}_{{{number}}}" if number else letter
+        if letter := _with_number(name):
+            return _subscripted(*letter)
         head, _, below = name.partition("_")
         if head and below and not below.startswith("_"):
-            return f"{self.name(head)}_{{{','.join(_word(part) for part in below.split('_'))}}}"
+            base, *number = _with_number(head) or (BOLD.get(head) or _word(head),)
+            return _subscripted(base, *number, *map(_word, below.split("_")))
         return _word(name)
 
     def beside(self, shown: Sequence[str]) -> str:
@@ -173,7 +170,7 @@ class _Latex(Renderer):
         return f"{doc.coefficient} {name}"
 
     def access(self, doc: Subscripted) -> str:
-        map_ = self.bracket(doc.map, Level.ATOM)
+        map_ = self.bracket(doc.map, Level.POWER if doc.round else Level.ATOM)
         if doc.round:
             return map_ + self.enclosed(", ".join(map(self.render, doc.arguments)))
         map_ = self.enclosed(map_) if "^" in map_ else map_
@@ -247,6 +244,18 @@ def _is_word(left: str, right: str) -> bool:
 def _word(name: str) -> str:
     """A name of several letters, upright; a letter as it is."""
     return _letter(name) or rf"\mathrm{{{name}}}".replace("_", r"\_")
+
+
+def _with_number(name: str) -> tuple[str, ...]:
+    """A letter, and the number behind it if there is one: x0, x_0; empty for other names."""
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :]
+    letter = _letter(stem.removesuffix("_") if number else stem)
+    return tuple(filter(None, (letter, number))) if letter else ()
+
+
+def _subscripted(base: str, *below: str) -> str:
+    return f"{base}_{{{','.join(below)}}}" if below else base
 
 
 def _letter(name: str) -> str:
