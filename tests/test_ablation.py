@@ -657,7 +657,7 @@ def convolved(x: cd.Space("m"), w: cd.Space("k")):
     return cd.sum(lambda i: cd.sum(lambda j: x[i + j] * w[j]) ** 2, i=cd.Range("m-k+1"))
 
 
-def filtered(x: cd.Space("m", "m"), w: cd.Space("d", "d"), v: cd.Space("n", "n")):
+def filtered(x: cd.Space("m", "m"), w: cd.Space("n", "n"), v: cd.Space("d", "d")):
     return cd.sum(lambda i, j, a, b: x[i + a, j + b] * w[a, b] * v[i, j])
 
 
