@@ -60,15 +60,14 @@ from combdiff.printing.documents import (
     Juxtaposition,
     Kronecker,
     Literal,
+    Marked,
     Name,
     Projected,
     ResultRow,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
-    Transposed,
     compared,
 )
 from combdiff.printing.folds import FoldSign, with_folds
@@ -80,7 +79,7 @@ from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
 from combdiff.printing.projectors import Projection, with_projectors
 from combdiff.printing.recurrences import AtStep
-from combdiff.printing.signs import with_sign
+from combdiff.printing.signs import added, with_sign
 
 
 def sheet(term: Term) -> Sheet:
@@ -224,7 +223,7 @@ class Layout:
             case Add():
                 return self._add(term, scope)
             case Conj():
-                return Starred(self.doc(term.body, scope))
+                return Marked(self.doc(term.body, scope), "*")
             case Delta():
                 return Kronecker(*self._indices(term.children, scope))
             case Indicator() | Unequal():
@@ -258,9 +257,7 @@ class Layout:
             is_number = isinstance(part, Number)
             (numbers if is_number else others).append(self._signed(part, scope))
         before = [n for n in numbers if not n[0] and not index]
-        ordered = [*before, *others, *(n for n in numbers if n not in before)]
-        first = next((n for n, (negative, _) in enumerate(ordered) if not negative), 0)
-        return Signed((ordered[first], *ordered[:first], *ordered[first + 1 :]))
+        return added((*before, *others, *(n for n in numbers if n not in before)))
 
     def _product(self, parts: Monomial, scope: Scope) -> tuple[bool, Doc]:
         above, below = self._side(parts.above, scope), self._side(parts.below, scope)
@@ -360,11 +357,11 @@ class Layout:
         map_ = self.doc(term.function, scope)
         type_ = term.function.type if isinstance(term.function, Var) else None
         if isinstance(type_, Map) and type_.linear:
-            return Subscripted(Transposed(map_), cotangent, True)
+            return Subscripted(Marked(map_, "ᵀ"), cotangent, True)
         sign = _derivative_sign(type_, len(term.arguments), term.cotangent)
         position = term.position + 1 if len(term.arguments) > 1 else 0
         derivative = Subscripted(Derivative(map_, sign, position), arguments, True)
-        return derivative if term.cotangent is ONE else Subscripted(Transposed(derivative), cotangent, True)
+        return derivative if term.cotangent is ONE else Subscripted(Marked(derivative, "ᵀ"), cotangent, True)
 
     def _implicit(self, term: Implicit, scope: Scope) -> Doc:
         """`root(x ↦ …, a)` and `argmin(x ↦ …, a)`, searched from a; `solve(k ↦ …, b)`."""

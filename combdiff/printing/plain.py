@@ -219,7 +219,7 @@ class _PlainText(Renderer):
 
     def access(self, doc: Subscripted) -> str:
         inner = (", " if doc.round else ",").join(map(self.render, doc.arguments))
-        map_ = self.bracket(doc.map, Level.ATOM)
+        map_ = self.bracket(doc.map, Level.POWER if doc.round else Level.ATOM)
         return f"{map_}({inner})" if doc.round else f"{map_}[{inner}]"
 
     def function(self, doc: FunctionCall) -> str:

@@ -44,10 +44,8 @@ from combdiff.printing.documents import (
     Scaled,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
-    Transposed,
 )
 
 MOST_HALF_TURNS = 64  # of a number that is shown as a multiple of π
@@ -108,7 +106,7 @@ class Renderer(ABC):
                 return self.element_power(doc)
             case Norm():
                 return self.norm(doc)
-            case Marked() | Starred() | Transposed() | Derivative():
+            case Marked() | Derivative():
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
@@ -141,7 +139,7 @@ class Renderer(ABC):
                 return self.quotient_level
             case Scaled() | Modulo() | MatrixProduct() | ElementProduct():
                 return Level.PRODUCT
-            case Superscript() | Starred() | ElementPower() | Marked():
+            case Superscript() | ElementPower() | Marked():
                 return Level.POWER
             case BigSum() | Projected():
                 return Level.BIG
@@ -291,13 +289,11 @@ class Renderer(ABC):
     def norm(self, doc: Norm) -> str:
         """A norm."""
 
-    def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
+    def marked(self, doc: Marked | Derivative) -> str:
         """A conjugate, a transpose, an adjoint, an inverse or a derivative."""
         if isinstance(doc, Derivative):
             return self.derivative(doc, self.bracket(doc.map, Level.ATOM))
-        if isinstance(doc, Transposed):
-            return self.bracket(doc.map, Level.ATOM) + self.mark("ᵀ")
-        return self.bracket(doc.body, Level.ATOM) + self.mark(doc.sign if isinstance(doc, Marked) else "*")
+        return self.bracket(doc.body, Level.ATOM) + self.mark(doc.sign)
 
     @abstractmethod
     def mark(self, sign: str) -> str:

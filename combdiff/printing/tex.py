@@ -170,7 +170,7 @@ class _Latex(Renderer):
         return f"{doc.coefficient} {name}"
 
     def access(self, doc: Subscripted) -> str:
-        map_ = self.bracket(doc.map, Level.ATOM)
+        map_ = self.bracket(doc.map, Level.POWER if doc.round else Level.ATOM)
         if doc.round:
             return map_ + self.enclosed(", ".join(map(self.render, doc.arguments)))
         map_ = self.enclosed(map_) if "^" in map_ else map_

@@ -466,5 +466,11 @@ def _refusing_singular(compiled: Callable[..., Any], singular: type[Exception]) 
             kind = "a positive definite" if "positive" in str(error) else "an invertible"
             hint = f"the value or derivative at these arrays does not exist; give {kind} matrix"
             raise SingularError(str(error), hint=hint) from None
+        except TypeError as error:  # NumPy's, for elements of 16 and of 128 bits
+            if "unsupported in linalg" not in str(error):
+                raise
+            raise ArgumentError(
+                f"functions of matrices are not computed for these arrays: {error}", hint="give float64 or float32"
+            ) from None
 
     return call

@@ -17,7 +17,7 @@ from dataclasses import field
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property, reduce
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise, permutations, product
 from math import inf, nan, pi
 from typing import Any
 
@@ -51,6 +51,7 @@ from combdiff.ir import (
     add,
     affine,
     apply,
+    canonical_names,
     conj,
     delta,
     divide,
@@ -70,6 +71,7 @@ from combdiff.ir import (
     size_parts,
     size_sum,
     substitute,
+    subterms,
     total,
     type_of,
     unequal,
@@ -101,7 +103,6 @@ from combdiff.printing import (
     ResultRow,
     Rounded,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
     size_names,
@@ -669,12 +670,12 @@ class _PrintReader:
                 return self.elementwise(doc, power_of, sides, scalars=True)
             case Norm():
                 return self._norm(doc, self.value(doc.body, scope))
+            case Marked(body, "*"):
+                return self.elementwise(doc, conj, [self.value(body, scope)])
             case Marked():
                 return self._marked(doc, self.value(doc.body, scope), doc.sign)
             case Derivative(body, "'"):
                 return self._marked(doc, self.value(body, scope), "ᵀ")
-            case Starred():
-                return self.elementwise(doc, conj, [self.value(doc.body, scope)])
             case FunctionCall():
                 return self._function(doc, doc.name, doc.arguments, scope)
             case Subscripted():
@@ -1349,7 +1350,7 @@ class _PrintReader:
             strict, mirrored = RELATIONS[STRICT[sign]]
             name = OPPOSITES[strict]
         values = [self.value(side, scope) for side in (reversed(sides) if mirrored else sides)]
-        return self.elementwise(doc, lambda *pair: relation(name, *pair), values, scalars=True)
+        return self.elementwise(doc, lambda *pair: _related(name, *pair), values, scalars=True)
 
     @cached_property
     def compared(self) -> set[tuple[Doc, str, Doc]]:
@@ -1372,6 +1373,29 @@ def _like(name: str) -> str:
     }
     near = known.get(name) or " or ".join(f"{found}(…)" for found in get_close_matches(name, sorted(CALLED), 2, 0.7))
     return f"write {near}" if near else "its name stands alone for a tensor; elements are read as x[i]"
+
+
+def _related(name: str, left: Term, right: Term) -> Term:
+    """Two numbers compared; `x[k] = max_j x[j]` is the mark of one of the largest elements."""
+    if name == "equal" and isinstance(right, Primitive) and right.name in ("amax", "amin"):
+        (matrix,) = right.arguments
+        place = _place_in(matrix, left) if isinstance(matrix, Lambda) else None
+        if place is not None:
+            return relation(name, Apply(Primitive(f"{right.name}_marks", (matrix,)), place), ONE)
+    return relation(name, left, right)
+
+
+def _place_in(matrix: Lambda, element: Term) -> tuple[Term, ...] | None:
+    """The indices at which a matrix has an element, found among those that are read in it; None where none are."""
+    reads = [index for part in subterms(element) if isinstance(part, Apply) for index in part.arguments]
+    first = affine([], 0)
+    tried = [[first] if v.type == Range(1) else list(dict.fromkeys(reads)) for v in matrix.parameters]
+    wanted = canonical_names(element)
+    for place in product(*tried):
+        found = substitute(matrix.body, dict(zip(matrix.parameters, place, strict=True)))
+        if canonical_names(found) == wanted:
+            return place
+    return None
 
 
 def _number(make: Callable[[], Term]) -> Denotation:

@@ -219,6 +219,7 @@ def check_prints(program: cd.Program, arrays: dict[str, np.ndarray]) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CHOICES)
 def test_comparisons_of_values_read_back(name: str) -> None:
     form = CHOICES[name]

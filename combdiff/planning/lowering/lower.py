@@ -57,8 +57,10 @@ from combdiff.ir import (
     Tuple,
     Unequal,
     Var,
+    affine,
     apply,
     canonical_names,
+    is_mark,
     is_matrix_function,
     join,
     number,
@@ -67,7 +69,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.planning.extents import extent_form
-from combdiff.planning.lowering.choices import choose_inside, chosen, compared
+from combdiff.planning.lowering.choices import choose_inside, chosen, compared, equal_at
 from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
@@ -186,6 +188,19 @@ class Lowering:
         space = type_of(term)
         assert isinstance(space, Space)
         return self.graph.labelled(MatrixFunctionStep(term.name), (operand,), (*outer, *axes), space.dtype), axes
+
+    def _marked(self, term: Apply) -> LabelledStep:
+        """Whether an element is the largest or smallest: compared with that in the array in which that was found."""
+        assert isinstance(term.function, Primitive)
+        array, own = self.tensor(term.function.arguments[0])
+        outer = tuple(label for label in array.labels if label not in own)
+        stack = (*outer, *own[:-2])
+        operand = self.graph.arrange(array, (*outer, *own))
+        extreme = MatrixFunctionStep(term.function.name.removesuffix("_marks"))
+        found = self.graph.labelled(extreme, (operand,), stack, self.graph.kind(array))
+        first = {label: affine([], 0) for label in own[-2:] if label.type == Range(1)}
+        narrow = self.graph.read(operand, [first.get(label, label) for label in operand.labels])
+        return equal_at(self.graph, narrow, found, dict(zip(own, term.arguments, strict=True)))
 
     def _source(
         self, operation: Parameter | NamedCall, operands: tuple[int, ...], name: str, type_: object
@@ -313,6 +328,8 @@ class Lowering:
                 return UNIT, magnitude(term, self.graph, self.value)
             case Rescaled():
                 return UNIT, rescaled(term, self.graph, self.value)
+            case Relation(arguments=(Apply() as mark, _)) if is_mark(mark.function):
+                return UNIT, self._marked(mark)
             case Relation():
                 return UNIT, compared(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):
