@@ -870,11 +870,11 @@ class _PrintReader:
     def _power(self, doc: Superscript, scope: Scope) -> Denotation:
         """A power of a number, or a whole power of a matrix: A² is A·A, A^-1 the inverse."""
         base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
-        number = exponent.element(())
-        if base.square and number is Number(2):
+        if base.square and doc.exponent == Literal(2):
             return Denotation((), base.square)
         if not base.cells:
             return self.elementwise(doc, power_of, [base, exponent], scalars=True)
+        number = exponent.element(())
         times = number.real if isinstance(number, Number) and not number.imag else None
         if len(base.cells) == 2 and times == -1:
             return self._matrix_function(doc, "inv", base)

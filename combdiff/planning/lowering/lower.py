@@ -102,6 +102,7 @@ from combdiff.planning.views import domain_of, exchanges
 from combdiff.simplification import on_diagonals
 
 _TWO = Number(2)
+NESTED = 30  # sums in products in sums, from where on the inner ones are lowered first: each takes some ten frames
 
 
 class Lowering:
@@ -300,8 +301,21 @@ class Lowering:
     def factored(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
         """A scalar term as a number times an array."""
         if term not in self._factored:
+            for inner in self._deep_sums(term):
+                self._factored[inner] = self._scalar(inner)
             self._factored[term] = self._scalar(term)
         return self._factored[term]
+
+    def _deep_sums(self, term: Term) -> list[Term]:
+        """The sums in products in sums of a term that are nested beyond what Python's stack is for, innermost first."""
+        found, layer = list[Term](), [term]
+        depth = 0
+        while layer and isinstance(term, Add | Mul):
+            inside = dict.fromkeys(part for node in layer if isinstance(node, Add | Mul) for part in node.children)
+            layer = [part for part in inside if part not in self._factored]
+            found += [part for part in layer if isinstance(part, Add)]
+            depth += 1
+        return list(dict.fromkeys(reversed(found))) if depth > NESTED else []
 
     def _scalar(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
         match term:
