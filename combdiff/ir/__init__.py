@@ -112,7 +112,7 @@ from combdiff.ir.primitives import (
 )
 from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
-from combdiff.ir.reductions import REDUCTIONS
+from combdiff.ir.reductions import REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Rewriter
@@ -120,7 +120,7 @@ from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
-from combdiff.ir.substitution import Names, apply, exchanged, fresh, substitute, subterms
+from combdiff.ir.substitution import Names, apply, exchanged, fresh, substitute, substituting, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
     ONE,
@@ -277,6 +277,7 @@ __all__ = [
     "is_index",
     "is_light_primitive",
     "is_linear",
+    "is_mark",
     "is_matrix_function",
     "is_primary",
     "is_reduced",
@@ -328,6 +329,7 @@ __all__ = [
     "squared_modulus",
     "subgroup_factors",
     "substitute",
+    "substituting",
     "subterms",
     "tidy",
     "total",

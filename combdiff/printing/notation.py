@@ -79,7 +79,7 @@ from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
 from combdiff.printing.projectors import Projection, with_projectors
 from combdiff.printing.recurrences import AtStep
-from combdiff.printing.signs import with_sign
+from combdiff.printing.signs import added, with_sign
 
 
 def sheet(term: Term) -> Sheet:
@@ -257,9 +257,7 @@ class Layout:
             is_number = isinstance(part, Number)
             (numbers if is_number else others).append(self._signed(part, scope))
         before = [n for n in numbers if not n[0] and not index]
-        ordered = [*before, *others, *(n for n in numbers if n not in before)]
-        first = next((n for n, (negative, _) in enumerate(ordered) if not negative), 0)
-        return Signed((ordered[first], *ordered[:first], *ordered[first + 1 :]))
+        return added((*before, *others, *(n for n in numbers if n not in before)))
 
     def _product(self, parts: Monomial, scope: Scope) -> tuple[bool, Doc]:
         above, below = self._side(parts.above, scope), self._side(parts.below, scope)

@@ -23,6 +23,8 @@ from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 
 PERMUTED = 1 << 12  # elements of an array from which a copy in another order of axes is noticed
 
+_LEAST_INTEGER = np.dtype(np.int32)
+
 Converter = Callable[[Any], Any]
 
 
@@ -217,10 +219,11 @@ def _converter(
     if isinstance(space, Function):
         return lambda value: _NamedMap(var.name, space, value, sizes, library, width)
     assert isinstance(space, Space)
-    dtype = given.dtype
+    dtype = given.dtype.newbyteorder("=")
     weak = given.what == "number" or (library.name != "numpy" and given.library is not library)
     if space.dtype is int:
-        dtype = np.dtype(int) if dtype.kind == "b" else dtype
+        # in few bits, products of integers wrap around, and functions of them are of low precision
+        dtype = dtype if dtype.kind == "i" and dtype.itemsize >= _LEAST_INTEGER.itemsize else np.dtype(int)
     elif dtype.kind not in "fc" or weak:
         # Python numbers do not widen float32; NumPy's arrays of integers do.
         dtype = width if weak or library.name != "numpy" else np.dtype(float)

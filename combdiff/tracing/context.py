@@ -15,7 +15,7 @@ raises TraceError.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, FrameType
@@ -47,7 +47,6 @@ from combdiff.ir import (
     Var,
     Whole,
     base_name,
-    substitute,
 )
 from combdiff.records import dataclass
 
@@ -69,6 +68,7 @@ class Trace:
         self.stepped: set[Var] = set()  # indices and states of the steps of scans that are done
         self.places: dict[str, Location] = {}  # where each element is first read, by what a message calls it
         self.constants: dict[Var, Array] = {}
+        self._sources: dict[Var, tuple[Array, int]] = {}  # what each constant is made of
         self.locals: dict[Term, tuple[int, str]] = {}  # what the user calls a value, and in how deep a function
         self.rests: dict[Var, Term] = {}  # of indices divided, each with the condition that determines it
 
@@ -79,13 +79,18 @@ class Trace:
         """New index variables for whole-tensor operations."""
         return self.names.indices(domains, letters="ijklmnpq")
 
-    def constant(self, array: Array) -> Var:
-        """The variable that stands for an array of the surrounding scope, under the name that it has there."""
-        for variable, known in self.constants.items():
-            if known is array:
+    def constant(self, array: Array, *, of: tuple[Array, int] | None = None, name: str = "") -> Var:
+        """The variable that stands for an array of the surrounding scope, under the name that it has there.
+
+        `of` says for an array made here which one it is made of, and which of several: it is not made twice.
+        """
+        source = of or (array, 0)
+        for variable, (known, which) in self._sources.items():
+            if known is source[0] and which == source[1]:
                 return variable
         space = Space(*array.shape, dtype=_element_type(array))
-        variable = self.names.parameter(Var(name_of_value(array) or "c", space))
+        variable = self.names.parameter(Var(name or name_of_value(source[0]) or "c", space))
+        self._sources[variable] = source
         self.constants[variable] = array
         return variable
 
@@ -97,10 +102,9 @@ class Trace:
         if found and (term not in self.locals or found[0] < self.locals[term][0]):
             self.locals[term] = found
 
-    def closes(self, placeholders: Mapping[Var, Term]) -> None:
+    def closes(self, named: Callable[[Term], Term]) -> None:
         """Says in what has a name, too, which variables the indices of a lambda are that is done."""
-        names = list(self.locals.items())
-        self.locals = {substitute(term, placeholders): name for term, name in names}
+        self.locals = {named(term): name for term, name in self.locals.items()}
 
     @contextmanager
     def lambda_running(self, names: Iterable[str], domains: Mapping[str, Domain]) -> Iterator[list[Binder]]:
