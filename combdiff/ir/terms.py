@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property, wraps
-from math import ulp
+from math import isfinite, ulp
 from threading import RLock
 from typing import Any, TypeVar
 from weakref import ref
@@ -448,6 +448,14 @@ def exact(value: Scalar) -> Scalar:
     return near if close and len(repr(value).strip("-0.")) > DECIMAL_DIGITS else value
 
 
+def _in_few_digits(value: Scalar) -> Scalar:
+    """A float as one beside it that few decimal digits say, if there is one: 3 · 0.1 is 0.3."""
+    if not isinstance(value, float) or not isfinite(value):
+        return value
+    near = float(f"{value:.{DECIMAL_DIGITS}g}")
+    return near if abs(near - value) <= 2 * ulp(value) else value
+
+
 def tidy(value: int | Fraction) -> int | Fraction:
     """An int where a fraction is whole."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
@@ -541,7 +549,9 @@ def _fold(
             rest.append(term)
         elif term is not start:
             constant = term if constant is start and term.exact else combine(constant, term)
-            if constant.exact and not type(constant.real) is type(constant.imag) is int:
+            if not constant.exact:
+                constant = Number(_in_few_digits(constant.real), _in_few_digits(constant.imag))
+            elif not type(constant.real) is type(constant.imag) is int:
                 constant = Number(tidy(constant.real), tidy(constant.imag))  # type: ignore[arg-type]
     return constant, rest
 
