@@ -10,7 +10,7 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import cache, partial, partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -1115,6 +1115,13 @@ def logistic_share(x: Number):
     return cd.exp(x) / (1 + cd.exp(x))
 
 
+def logistic_slope(X: cd.Space("m", "n"), y: cd.Space("m"), w: Vector):
+    def odds(i):
+        return cd.exp(y[i] * cd.sum(lambda j: X[i, j] * w[j]))
+
+    return cd.tensor(lambda d: -cd.sum(lambda i: X[i, d] * y[i] / (1 + odds(i))), d="n")
+
+
 def slope_of_shares(x: Vector):
     return cd.exp(x) * (cd.exp(x).sum() - cd.exp(x)) / cd.exp(x).sum() ** 2
 
@@ -1129,6 +1136,13 @@ SPARED: dict[str, tuple[Any, str, Any, Any, dict[str, int]]] = {  # less work, f
     "numbers that are not negative": (stabilisation, "is_nonnegative", lambda _: False, bells, {"n": 100}),
     "δ's beside exponentials": (EXPONENTIALS, "_solved", lambda self, term: term, picked_share, {"n": 100}),
     "a shift above the others": (EXPONENTIALS, "_above", lambda *_: None, slope_of_shares, {"n": 100}),
+    "shifts of what is bounded": (
+        EXPONENTIALS,
+        "_left_over",
+        partialmethod(EXPONENTIALS._left_over, depth=0),
+        logistic_slope,
+        {"m": 100, "n": 10},
+    ),
     "1 + exp(z)": (EXPONENTIALS, "_odds_of", lambda self, parts: None, logistic_share, {}),
     "quotients settled by themselves": (EXPONENTIALS, "_find_settled", lambda *_: None, beside_a_quotient, {"n": 100}),
     "exponents of the same shift": (

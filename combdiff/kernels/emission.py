@@ -16,17 +16,25 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from threading import RLock
 
 HERE = Path(__file__).parent
 STANDARD = ("functools", "itertools", "math")
 
+_reading = RLock()  # Python 3.11 counts the depth of the trees that all threads make in one number
 
-@cache
+
 def texts(module: str, np: str = "np") -> Mapping[str, str]:
     """The text of each function of a module of kernels, with the library's name in place of `np`.
 
     Numbers that the module names in capitals stand there as numbers.
     """
+    with _reading:
+        return _texts(module, np)
+
+
+@cache
+def _texts(module: str, np: str) -> Mapping[str, str]:
     lines = HERE.joinpath(f"{module}.py").read_text(encoding="utf-8").splitlines()
     taken, found, numbers = dict[str, str](), dict[str, str](), dict[str, str]()
     for node in ast.parse("\n".join(lines)).body:

@@ -73,6 +73,7 @@ from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_par
 LARGEST = 20  # of a number that counts as bounded
 MOST_TERMS = 64  # of a sum over a common denominator
 MOST_FACTORS = 6  # beside a quotient, among which those are looked for that cancel with it
+MOST_PEAKS = 3  # one within another, to see that an exponent is bounded
 
 _Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
 """A sum of exponentials with numbers as weights, by their exponents."""
@@ -776,10 +777,17 @@ class _Stabilising(Rewriting):
     def _is_settled(self, number: ScaledNumber) -> bool:
         """Whether a number is bounded, and no shift is left in its exponent that a factor could cancel."""
         found = self._left_over(number.exponent, self._conditions(number.rest))
-        return found is not None and not any(factor < 0 and self._peak_of(atom) for atom, factor in found.items())
+        return found is not None and not any(
+            factor < 0 and self._peak_of(atom) for left in found for atom, factor in left.items()
+        )
 
-    def _left_over(self, exponent: Exponent, conditions: Sequence[Term]) -> Exponent | None:
-        """What is left of a bounded exponent once shifts have cancelled what they are the largest of; None if large."""
+    def _left_over(
+        self, exponent: Exponent, conditions: Sequence[Term], depth: int = MOST_PEAKS
+    ) -> list[Exponent] | None:
+        """What is left of a bounded exponent once shifts have cancelled what they are the largest of; None if large.
+
+        One for each of the terms that a shift left above is the largest of.
+        """
         left = dict(exponent)
         for peak in [atom for atom, factor in exponent.items() if factor < 0 and self._peak_of(atom)]:
             while left.get(peak, 0) < 0 and (entry := self._entry_below(peak, left, conditions)) is not None:
@@ -788,7 +796,23 @@ class _Stabilising(Rewriting):
                 left = dict(plus(left, plus(times(entry, -1), {peak: 1})))
                 if left.get(peak, 0) > 0:
                     return None
-        return left if self._is_low(left) else None
+        if self._is_low(left):
+            return [left]
+        above = next((atom for atom, factor in left.items() if factor > 0 and self._peak_of(atom)), None)
+        if above is None or not depth:
+            return None
+        factor = left.pop(above)
+        found = self._peak_of(above)
+        assert found is not None
+        at: dict[Var, Term] = dict(zip(found[0], above.arguments if isinstance(above, Apply) else (), strict=True))
+        parts: list[Exponent] = []
+        for each in found[1]:
+            one = plus(left, times(substituted(each.exponent, at), factor))
+            inside = self._left_over(one, conditions, depth - 1)
+            if inside is None:
+                return None
+            parts += inside
+        return parts
 
     def _is_low(self, exponent: Exponent) -> bool:
         """Whether no term is positive, but for a small number; a shift that has 0 among its terms is not negative."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from combdiff.kernels import for_numpy, numerics
+from combdiff.kernels import for_numpy, numerics, texts
 from combdiff.kernels import numpy as reference
 
 LIBRARIES = [
@@ -129,3 +132,23 @@ def test_numerical_functions(name: str, library: str, words: str) -> None:
     xp = pytest.importorskip(words)
     found = getattr(numerics, f"_{name}")(xp, *given(xp, NUMERICS[name]))
     np.testing.assert_allclose(np.asarray(found), for_numpy(name)(*NUMERICS[name]), rtol=1e-9, atol=1e-12)
+
+
+def test_kernels_are_read_in_several_threads() -> None:
+    """Python 3.11 ends in a SystemError where one thread begins to read as another is half through."""
+
+    def read(depth: int, library: str) -> object:
+        return read(depth - 1, library) if depth else texts("bands", library)
+
+    def give_way(*_: object) -> None:
+        sleep(0)
+
+    often = gc.get_threshold()
+    gc.callbacks.append(give_way)
+    gc.set_threshold(100)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(read, range(0, 40, 10), [f"np{n}" for n in range(4)]))
+    finally:
+        gc.set_threshold(*often)
+        gc.callbacks.remove(give_way)
