@@ -130,7 +130,7 @@ def test_sums_of_triangles_are_multiplied_within_them(first: int, second: int) -
     A, B, X = RNG.normal(size=(4, 4)), RNG.normal(size=(4, 4)), RNG.normal(size=(4, 6))
     finite = np.tril(A, first) @ X - 2 * (np.tril(B, second) @ X)
     X[2, 1] = np.inf
-    seen = [2 <= i + max(first, second) for i in range(4)]
+    seen = [i + max(first, second) >= 2 for i in range(4)]
     found = both(A, B, X)
     np.testing.assert_array_equal(np.isfinite(found[:, 1]), np.logical_not(seen))
     np.testing.assert_allclose(found[~np.array(seen)], finite[~np.array(seen)])
