@@ -285,7 +285,7 @@ def test_caches_that_outlive_a_derivation_are_bounded() -> None:
         for match in re.findall(r"lru_cache\(maxsize=(\w+)", path.read_text(encoding="utf-8"))
     ]
     assert sizes
-    assert max(sizes) <= 8192
+    assert max(sizes) <= 4096
 
 
 def test_every_mutant_has_its_place() -> None:

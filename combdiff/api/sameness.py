@@ -20,6 +20,8 @@ from itertools import permutations
 from math import inf
 
 from combdiff.ir import (
+    AFTER,
+    BEFORE,
     MINUS_ONE,
     ONE,
     Add,
@@ -28,6 +30,7 @@ from combdiff.ir import (
     Conj,
     Coordinate,
     Delta,
+    Implicit,
     Lambda,
     Mul,
     Names,
@@ -42,11 +45,13 @@ from combdiff.ir import (
     Var,
     add,
     apply,
-    at_histories,
+    at_step,
     axes_of,
     bind_heavy,
     canonical_names,
     exact,
+    free_indices,
+    inline_all,
     lambda_,
     let,
     mul,
@@ -54,6 +59,7 @@ from combdiff.ir import (
     put_back,
     split,
     squared_modulus,
+    substitute,
     subterms,
     tidy,
     total,
@@ -70,11 +76,67 @@ MOST_WRITTEN = 48  # elements in what is written where it is used
 
 def signature(term: Lambda) -> str:
     """What programs of the same parameters have in common where they are the same: the result in names of its parts."""
-    bindings, result = split(bind_heavy(_with_powers(_with_states_alone(term.body))))
+    return text(_normal(Lambda(term.parameters, _in_parts(term.body, 0))))
+
+
+def _in_parts(body: Term, depth: int) -> Term:
+    """The result of a program in names of its parts; the program is the step or equation of so many others."""
+    within = _Within(depth)
+    bindings, result = split(bind_heavy(_with_powers(body)))
     names: dict[Var, Term] = {}
     for var, value in bindings:
-        names[var] = _named(_normal(put_back(value, names)))
-    return text(_normal(Lambda(term.parameters, put_back(result, names))))
+        names[var] = _named(_normal(within.run(put_back(value, names))))
+    return _normal(within.run(put_back(result, names)))
+
+
+class _Within(Rewriter):
+    """Steps of scans and equations in names of their parts, as programs of their own are; their variables by depth.
+
+    A solution under indices has a name, too: it may stand where it is used, or have a line of its own. What the
+    steps of a scan give is computed from the states of all of them.
+    """
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.depth = depth
+
+    def node(self, term: Term) -> Term:
+        match term:
+            case Scan(kind=kind):
+                return self._given(term) if kind == AFTER else self._states(term)
+            case Implicit():
+                return self._solution(Implicit(term.kind, self._program(term.map), self.run(term.given)))
+        new = self.inside(term)
+        return apply(new.function, new.arguments) if isinstance(new, Apply) else new
+
+    def _program(self, step: Term) -> Lambda:
+        assert isinstance(step, Lambda)
+        own = tuple(Var(f"°{self.depth}.{n}", var.type) for n, var in enumerate(step.parameters))
+        body = substitute(step.body, dict(zip(step.parameters, own, strict=True)))
+        return Lambda(own, _in_parts(body, self.depth + 1))
+
+    def _solution(self, term: Implicit) -> Term:
+        outer = free_indices(term)
+        if not outer:
+            return term
+        own = Names(term).indices(axes_of(term))
+        return lambda_(own, apply(_named(_normal(Lambda((*outer, *own), apply(term, own)))), (*outer, *own)))
+
+    def _states(self, scan: Scan) -> Term:
+        """The states that the steps begin with, or the last, of a scan that gives nothing else."""
+        step, count = opened(scan, Names(scan)), len(scan.states)
+        states = Lambda((step.index, *step.states), let(step.bindings, Tuple(step.outputs[:count])))
+        starts = tuple(map(self.run, scan.starts))
+        return _named(_normal(replace(scan, step=self._program(states), starts=starts)))
+
+    def _given(self, scan: Scan) -> Term:
+        names = Names(scan)
+        step = opened(scan, names)
+        stacks = {x: self.run(scan.result(BEFORE, n)) for n, x in enumerate(step.states)}
+        output = inline_all(let(step.bindings, step.outputs[scan.component]))
+        own = names.indices(axes_of(output))
+        known = {x: at_step(stack, step.index, x, names) for x, stack in stacks.items()}
+        return _in_parts(Lambda((step.index, *own), apply(put_back(output, known), own)), self.depth)
 
 
 def _named(value: Term) -> Term:
@@ -137,46 +199,6 @@ def _tensor_and_number(tensor: Term) -> tuple[Term, Number]:
     return lambda_(own, rest), number
 
 
-def _with_states_alone(term: Term) -> Term:
-    """A body whose scans give states alone: what else a step gives is computed from those of all steps."""
-    if not any(isinstance(node, Scan) for node in subterms(term)):
-        return term
-    writer = _StatesAlone(Names(term))
-    bindings, result = split(term)
-    kept: list[tuple[Var, Term]] = []
-    outputs: dict[Var, Term] = {}
-    for var, value in bindings:
-        new = put_back(writer.run(value), outputs)
-        if isinstance(value, Scan) and isinstance(new, Lambda):
-            outputs[var] = new
-        else:
-            kept.append((var, new))
-    return let(kept, put_back(writer.run(result), outputs))
-
-
-class _StatesAlone(Rewriter):
-    def __init__(self, names: Names) -> None:
-        super().__init__()
-        self.names = names
-
-    def node(self, term: Term) -> Term:
-        new = self.inside(term)
-        if isinstance(new, Apply):
-            return apply(new.function, new.arguments)
-        return _of_states(new, self.names) if isinstance(new, Scan) else new
-
-
-def _of_states(scan: Scan, names: Names) -> Term:
-    step, count = opened(scan, names), len(scan.states)
-    states = Lambda((step.index, *step.states), let(step.bindings, Tuple(step.outputs[:count])))
-    alone = replace(scan, step=states)
-    if scan.component < count:
-        return alone
-    output = let(step.bindings, step.outputs[scan.component])
-    own = names.indices(axes_of(output))
-    return Lambda((step.index, *own), apply(at_histories(output, alone, step, names), own))
-
-
 def _with_powers(term: Term) -> Term:
     """A term with what it multiplies by itself as powers."""
     done: dict[Term, Term] = {}
@@ -236,6 +258,8 @@ def _settled(term: Term) -> Term:
     match term:
         case Apply(function=Var(type=Space() as space)) if space.group:
             return _read_first(term, space)
+        case Lambda(body=Apply(function=Var() as tensor, arguments=at)) if at == term.parameters:
+            return tensor if axes_of(tensor) == tuple(var.type for var in term.parameters) else term
         case Delta():
             left, right = sorted((term.left, term.right), key=order_key)
             return Delta(left, right, term.domain)

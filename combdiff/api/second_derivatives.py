@@ -26,6 +26,7 @@ from combdiff.api.transforms import Wrt, cheapest, check_objective, gradient_of,
 from combdiff.differentiation import derived, fine_gradient, hessian_body, modes_of, space_of
 from combdiff.errors import ArgumentError, MemoryLimitError, UnsupportedError
 from combdiff.hessians import (
+    BlockSparsity,
     Coupled,
     Operator,
     PivotError,
@@ -179,10 +180,21 @@ class Hessian(Program):
         found = self.compressed().structure
         return found if isinstance(found, tuple) else (found,)
 
-    def sparsity(self) -> Sparsity | tuple[Sparsity, ...]:
-        """Which entries may differ from 0, known before any data; of a pair or of blocks a tuple of such patterns."""
-        found = tuple(map(Sparsity, self._structures))
-        return found if len(found) > 1 else found[0]
+    def sparsity(self) -> Sparsity | BlockSparsity:
+        """Which entries may differ from 0, known before any data; of a pair or of blocks a sequence of patterns."""
+        rows = {p.name: space_of(p).order for p in self.term.parameters if isinstance(p.type, Space)}
+        places = list(self._places())
+        pairs = zip(self._structures, places, strict=True)
+        found = tuple(Sparsity(structure, rows[row]) for structure, (row, _, _) in pairs)
+        return found[0] if len(found) == 1 and not self.several else BlockSparsity(found, tuple(places))
+
+    def _places(self) -> Iterable[tuple[str, str, str]]:
+        """The names of row and column of each structure, and which of a pair it is."""
+        seen: set[tuple[str, str]] = set()
+        for row, column in self._named_blocks():
+            pair = len(self._blocks()[row, column]) > 1
+            yield row, column, ("zz" if (row, column) in seen else "zz̄") if pair else ""
+            seen.add((row, column))
 
     def diag(self, /, *arguments: Any, **named: Any) -> Any:
         """The diagonal, shaped like the variable, as a Program that never forms the rest; with arrays, its value.

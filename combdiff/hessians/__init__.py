@@ -15,9 +15,10 @@ from combdiff.hessians.newton import Operator, PivotError
 from combdiff.hessians.orbit_unknowns import orbit_basis, transform
 from combdiff.hessians.real_systems import apart, assembled, packed, solved
 from combdiff.hessians.schur import Coupled
-from combdiff.hessians.sparsity import Sparsity
+from combdiff.hessians.sparsity import BlockSparsity, Sparsity
 
 __all__ = [
+    "BlockSparsity",
     "Coupled",
     "Operator",
     "PivotError",

@@ -202,19 +202,27 @@ def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weight
         return result if np.isfinite(result).all() else _plainly(array, kept, start, stride, wrap, weights, count)
     if width <= 7 and summed == weights.ndim == stride == 1 and dtype.kind == "f":
         return _short(array.reshape(-1, array.shape[kept]), start, wrap, weights, count).reshape(shape)
+    result = _by_blocks(array, kept, start, stride, wrap, weights, count)
+    return _plainly(array, kept, start, stride, wrap, weights, count) if result is None else result.reshape(shape)
+
+
+def _by_blocks(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
+    """_correlate, its windows multiplied by blocks; None where an element is infinite or nan."""
+    width, summed = len(weights), array.ndim - kept
     matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
     inner, outer = matrix.shape[1:]
     block = _block_size(width, inner, outer, stride, count)
     pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
-    total, band = _size(shape[:kept]) * pitch, _band(matrix, block, stride)
+    total, band = _size(array.shape[:kept]) * pitch, _band(matrix, block, stride)
+    dtype = np.result_type(array, weights)
     result = np.empty((-(-total // block), block * outer), dtype)
     with np.errstate(invalid="ignore"):
         for place, rows in blocks:
             np.matmul(rows, band, out=result[place])
     if not np.isfinite(np.vdot(result, result)):
-        return _plainly(array, kept, start, stride, wrap, weights, count)
-    result = result.reshape(-1)[: total * outer].reshape(*shape[:kept], pitch, outer)
-    return result[(slice(None),) * kept + (slice(count),)].reshape(shape)
+        return None
+    result = result.reshape(-1)[: total * outer].reshape(*array.shape[:kept], pitch, outer)
+    return result[(slice(None),) * kept + (slice(count),)]
 
 
 def _plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
@@ -222,11 +230,23 @@ def _plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights:
     width, summed = len(weights), array.ndim - kept
     matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
     inner, outer = matrix.shape[1:]
-    shape = (*array.shape[:kept], count, *weights.shape[summed:])
-    result = np.zeros((_size(shape[: kept + 1]), outer), np.result_type(array, weights))
-    for part, each in zip(_each_lag(array, kept, start, stride, wrap, width, count), matrix, strict=True):
-        result += part.reshape(-1, inner) @ each
-    return result.reshape(shape)
+    result = np.zeros((*array.shape[:kept], count, outer), np.result_type(array, weights))
+
+    def add(result: Any, array: Any, kept: Any) -> Any:
+        row = ((count - 1) * stride + width) * _size(array.shape[1:kept]) * inner
+        if kept > 1 and row > CHUNK:
+            for to, part in zip(result, array, strict=True):
+                add(to, part, kept - 1)
+            return
+        many = max(1, CHUNK // row)
+        for n in range(0, len(array), many):
+            to = result[n : n + many].reshape(-1, outer)
+            lags = _each_lag(array[n : n + many], kept, start, stride, wrap, width, count)
+            for part, each in zip(lags, matrix, strict=True):
+                to += part.reshape(-1, inner) @ each
+
+    add(result, array, kept)
+    return result.reshape(*array.shape[:kept], count, *weights.shape[summed:])
 
 
 def _exchanged(array: Any, kept: Any, start: Any, stride: Any, weights: Any, count: Any) -> Any:

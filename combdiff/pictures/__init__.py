@@ -8,7 +8,7 @@ as bars, truth values as blocks). A tensor network is one more print of a formul
 Invariant: nothing overlaps, texts are of one fixed width, and a picture takes the colour of the text around it.
 """
 
-from combdiff.pictures.charts import bars, blocks
+from combdiff.pictures.charts import bars, block_matrix, blocks
 from combdiff.pictures.drawing import OPEN, WIRE, Canvas, Picture, cut, width_of
 
-__all__ = ["OPEN", "WIRE", "Canvas", "Picture", "bars", "blocks", "cut", "width_of"]
+__all__ = ["OPEN", "WIRE", "Canvas", "Picture", "bars", "block_matrix", "blocks", "cut", "width_of"]

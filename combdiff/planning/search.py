@@ -109,7 +109,7 @@ def _renamed(
     return renamed[:-1], renamed[-1], tuple(extents[label] for label in found)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _cheapest(operands: tuple[frozenset[int], ...], output: frozenset[int], extents: tuple[int, ...]) -> Tree:
     """The cheapest tree of a small network."""
     return next(Exhaustive(Network(operands, output, dict(enumerate(extents)))).near_best())

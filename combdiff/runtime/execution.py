@@ -17,7 +17,7 @@ import importlib.util
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is qui
 MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
 REPEATS = 16  # of a randomised greedy search
 Bind = Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]]
+MOST_PREPARED = 256  # kinds of arguments that a program is prepared for; the oldest are prepared again
 TEMPERATURES = (0.3, 1.0, 3.0)  # of randomised greedy searches: how often they take what is not the best next step
 
 
@@ -126,7 +127,8 @@ class Runner:
         self.sizes = dict(sizes or {})
         self.library = library
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._functions: list[Callable[[Sequence[Any]], Any]] = []
+        self._functions: dict[int, Callable[[Sequence[Any]], Any]] = {}
+        self._counted = count()
         positions = {p.name: n for n, p in enumerate(program.parameters)}
         held = [one for one in accesses if isinstance(one, Lookup)]
         self._lookups = [([positions[p.name] for p in one.program.parameters], one) for one in held]
@@ -136,7 +138,7 @@ class Runner:
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The value at arrays, numbers and callables given in the order of the parameters."""
-        call = self._functions[self.number(*arguments)]
+        call = self._functions.get(self.number(*arguments)) or self._prepared(arguments)
         try:
             return call(arguments)
         except MemoryLimitError:
@@ -167,9 +169,16 @@ class Runner:
         number = self._numbers.get(signature)
         if number is None:
             function = self._prepared(arguments)
-            number = self._numbers[signature] = len(self._functions)
-            self._functions.append(function)
+            self._drop_oldest()
+            number = next(self._counted)
+            self._functions[number] = function
+            self._numbers[signature] = number
         return number
+
+    def _drop_oldest(self) -> None:
+        for signature, number in list(self._numbers.items())[: max(0, len(self._numbers) + 1 - MOST_PREPARED)]:
+            self._numbers.pop(signature, None)  # another thread may have been here
+            self._functions.pop(number, None)
 
     # torch.compile asks once, at arguments like those to come, instead of tracing through the planner.
     number._dynamo_marked_constant = True  # type: ignore[attr-defined]
@@ -299,7 +308,7 @@ def run(
     return _runner(program, tuple(sizes.items()) if sizes else (), accesses)(arguments)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple[Access | Lookup, ...]) -> Runner:
     return Runner(program, dict(sizes), accesses)
 
@@ -378,7 +387,7 @@ def cost_table(
     return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 @working("planning")
 def _plan(
     program: Lambda,
@@ -425,7 +434,7 @@ def _within(request: _PlanRequest) -> Plan:
     return fitted(specialise(whole, backend, fuses=False, even=request.even), limit, copies, peak(planned))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 @working("compiling")
 def _compiled(request: _PlanRequest) -> Callable[..., Any]:
     """The function that the source of the program at these sizes defines."""

@@ -26,7 +26,7 @@ from combdiff.simplification.egraph.provenance import Event, Found, Solved, is_r
 from combdiff.simplification.laws.loading import BUILT_IN, load
 from combdiff.simplification.normal_form.forms import CanonicalForm, form_of
 
-MOST_FORMS, MOST_BODIES = 512, 32  # that are kept; those used least recently are dropped
+MOST_FORMS, MOST_BODIES = 256, 32  # that are kept; those used least recently are dropped
 
 Simplify = Callable[[Term, tuple[str, ...], Known], Term]
 _Value = TypeVar("_Value")

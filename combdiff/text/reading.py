@@ -310,6 +310,7 @@ class Denotation:
     element: Element
     whole: Callable[[], Term] | None = None
     row: bool = False  # a vector that was transposed
+    square: Element | None = None  # of a norm: what stands under its root
 
 
 Element = Callable[[tuple[Term, ...]], Term]
@@ -835,11 +836,11 @@ class _PrintReader:
         if len(body.cells) != (2 if kind == "F" else 1):
             raise self.source.error("‖ ‖ is the norm of a vector, ‖ ‖_F of a matrix", doc)
 
-        def element(_: tuple[Term, ...]) -> Term:
+        def square(_: tuple[Term, ...]) -> Term:
             at = tuple(self.fresh(Var("i", self.domain(cell, doc))) for cell in body.cells)
-            return function("sqrt", total(at, power_of(function("abs", body.element(at)), Number(2))))
+            return total(at, power_of(function("abs", body.element(at)), Number(2)))
 
-        return Denotation((), element)
+        return Denotation((), lambda at: function("sqrt", square(at)), square=square)
 
     def _of_matrices(self, doc: Doc, name: str, body: Denotation) -> Denotation | None:
         """Functions that only matrix notation has: tr, diag, sum, norms, constant vectors and matrices."""
@@ -868,9 +869,11 @@ class _PrintReader:
     def _power(self, doc: Superscript, scope: Scope) -> Denotation:
         """A power of a number, or a whole power of a matrix: A² is A·A, A^-1 the inverse."""
         base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
-        if not base.cells:
-            return self.elementwise(doc, raised, [base, exponent], scalars=True)
         number = exponent.element(())
+        if base.square and number is Number(2):
+            return Denotation((), base.square)
+        if not base.cells:
+            return self.elementwise(doc, power_of, [base, exponent], scalars=True)
         times = number.real if isinstance(number, Number) and not number.imag else None
         if len(base.cells) == 2 and times == -1:
             return self._matrix_function(doc, "inv", base)
@@ -1387,12 +1390,6 @@ def _at(value: Denotation, space: Space, point: tuple[Term, ...]) -> Term:
 
 def _negated(term: Term) -> Term:
     return negate(term)
-
-
-def raised(base: Term, exponent: Term) -> Term:
-    """base ** exponent; of a root, such as a norm, the square is what stands under it."""
-    root = isinstance(base, Primitive) and base.name == "sqrt" and exponent is Number(2)
-    return base.children[0] if root else power_of(base, exponent)
 
 
 def inverse(term: Term) -> Term:

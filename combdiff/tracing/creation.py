@@ -71,7 +71,11 @@ def _size_of(value: Value) -> Size:
     coefficients, offset = affine_parts(affine([]) if form is None else form)
     whole = all(isinstance(number, int) for number in (offset, *(factor for _, factor in coefficients)))
     if form is None or not whole or not all(isinstance(var.type, Whole) for var, _ in coefficients):
-        raise UnsupportedError(f"{value!r} is used as a size", hint="give the name of an axis, or a number")
+        raise UnsupportedError(
+            f"{value!r} is used as a size, but is no sum of sizes with whole factors, such as 2 * x.shape[0] - 1",
+            hint="give the name of an axis or a number; axes whose product would be a size are declared with numbers, "
+            "or stay apart, as in x.sum(axis=(0, 1)) or np.einsum",
+        )
     return size_of_parts({var.name: int(factor) for var, factor in coefficients}, int(offset))
 
 

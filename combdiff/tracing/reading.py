@@ -227,9 +227,23 @@ def _refuse_other_entries(entry: object, where: str) -> None:
     if isinstance(entry, TracedValue) and not isinstance(entry, Index):
         raise IndexingError(
             f"{where} is read with a {entry.kind}, but an index is an expression of the indices of a lambda",
-            hint="write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
+            hint=_hint_for_rounded(entry)
+            or "write cd.sum(lambda i: x[i]) or cd.tensor(lambda i: x[i]); indices in an array are a parameter, "
             "x[idx[i]] with idx: cd.Space(…, dtype=int)",
         )
+
+
+def _hint_for_rounded(entry: TracedValue) -> str:
+    """What to write where integers of arrays are divided, or else made real, on the way to an index; or nothing."""
+    term = getattr(entry, "term", None)
+    spaces = {var.name: var.type for var in term.free if isinstance(var.type, Space)} if isinstance(term, Term) else {}
+    if not spaces or not all(space.dtype is int for space in spaces.values()):
+        return ""
+    return (
+        "integers of an array are added and multiplied within an index; what else is done with them, such as "
+        f"{min(spaces)}[i] // 2, NumPy computes before, and it is a parameter: "
+        "x[idx[i]] with idx: cd.Space(…, dtype=int)"
+    )
 
 
 def _note_bare_use(entry: object, domain: Domain, where: str) -> None:

@@ -215,6 +215,10 @@ def concatenate(tensors: Sequence[Term], axis: int, what: str) -> Term:
     sizes = [lengths((axes_of(tensor)[axis], 1), what=what).size for tensor in tensors]
     whole = size_sum(*((size, 1) for size in sizes))
     indices = current(what).fresh_indices((*first[:axis], Range(whole), *first[axis + 1 :]))
+    if set(sizes) == {1} and len(sizes) > 1:  # as `stack`: δ's, which sums meet
+        at = enumerate(tensors)
+        chosen = [mul(delta(indices[axis], affine([], n)), moved(t, axis, affine([]), indices)) for n, t in at]
+        return tabulate(indices, add(*chosen))
     pieces, start = [], Range(0).size
     for tensor, size in zip(tensors, sizes, strict=True):
         form, after = affine([(indices[axis], 1), (size_form(start), -1)]), size_sum((start, 1), (size, 1))

@@ -132,7 +132,9 @@ class Value(NumpyAware):
         return super().__iter__()
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {describe(self.term)}: {self.space!r}>"
+        shown = describe(self.term)
+        kind = self.kind if shown.startswith(("a number", "a tensor of")) else f"{self.kind} {shown}"
+        return f"<{kind}: {self.space!r}>"
 
     def live(self) -> Term:
         """The term, after checking that the value may be used now."""

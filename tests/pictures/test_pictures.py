@@ -149,3 +149,44 @@ def test_zeros_as_blocks(tmp_path: Path) -> None:
     picture.save(str(tmp_path / "zeros.svg"))
     assert ElementTree.fromstring((tmp_path / "zeros.svg").read_text(encoding="utf-8")).find(f"{SVG}rect") is not None
     assert "the first 80 of 100 × 100" in str(blocks(np.eye(100, dtype=bool), 1, "eye"))
+
+
+def assert_blocks_stand_apart(picture: Picture, count: int) -> None:
+    """Cells lie in one block each; blocks and names overlap nothing."""
+    rectangles, texts, _ = shapes(picture)
+    frames = [one for one in rectangles if not any(one is not other and inside(one, other) for other in rectangles)]
+    assert len(frames) == count
+    assert not [pair for pair in combinations([*frames, *texts], 2) if overlap(*pair)]
+
+
+def test_zeros_of_several_variables() -> None:
+    """One picture of all blocks; what lies below the diagonal mirrors what lies above."""
+
+    @cd.program
+    def fit(U: cd.Space("m", "k"), b: cd.Space("m"), s: cd.Space()):
+        return cd.sum(lambda i, j: b[i] * U[i, j] ** 2) + s * cd.sum(lambda i: b[i] ** 2)
+
+    sparsity = cd.hessian(fit, wrt=("U", "b", "s")).sparsity()
+    assert [str(part).split(" unless ")[-1] for part in sparsity] == [
+        "i = k and j = l",
+        "i = k",
+        "H_Us[i,j] = 0",
+        "i = j",
+        "H_bs[i] has no zeros that are known",
+        "H_ss[] = 0",
+    ]
+    m, k = 3, 2
+    picture = sparsity.picture(m=m, k=k)
+    assert_blocks_stand_apart(picture, 9)
+    filled = m * k + 2 * m * k + m + 2 * m
+    assert len(shapes(picture)[0]) == 9 + filled
+    assert len(shapes(sparsity[1].picture(m=m, k=k))[0]) == 1 + m * k  # of U, of two axes, by b, of one
+    assert "at most 26 rows and columns of a block" in str(sparsity.picture(m=9))
+
+
+def test_zeros_of_a_complex_variable() -> None:
+    form = cd.read("z complex (n)\nsum(abs(z).^4)")
+    picture = cd.hessian(form, wrt="z").sparsity().picture(n=3)
+    assert_blocks_stand_apart(picture, 2)
+    assert len(shapes(picture)[0]) == 2 * (1 + 3)
+    assert all(name in str(picture) for name in ("z zz̄", "z zz"))

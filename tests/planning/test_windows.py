@@ -109,3 +109,35 @@ def test_reads_around_cycles_roll() -> None:
         for x, p, q in at if n else ():
             expected *= x[p % x.shape[0], q % x.shape[1]]
         np.testing.assert_allclose(f(u, v, w), expected)
+
+
+@cd.program
+def filtered(A: cd.Space("n", "m", "c"), w: cd.Space("k", "l", "c"), v: cd.Space("p", "q")):
+    return cd.sum(lambda i, j, a, b, c: A[i + a, j + b, c] * w[a, b, c] * v[i, j])
+
+
+def test_of_a_kernel_and_a_plane_that_it_slides_over_the_plane_is_read_in_windows() -> None:
+    """Also its gradient by the plane, in which the kernel is 0 nearly everywhere; and where they change their parts."""
+    gradients = {name: cd.grad(filtered, wrt=name) for name in "Awv"}
+    for n, m, k, h, p, q in (
+        (9, 8, 2, 2, 8, 7),
+        (9, 9, 8, 7, 2, 3),
+        (9, 9, 2, 8, 8, 2),
+        (4, 1, 1, 1, 4, 1),
+        (5, 6, 2, 6, 1, 1),
+    ):
+        rng = np.random.default_rng(0)
+        A, w, v = (rng.standard_normal(shape) for shape in ((n, m, 2), (k, h, 2), (p, q)))
+        expected = np.zeros_like(A), np.zeros_like(w), np.zeros_like(v)
+        for i, j, a, b in itertools.product(range(p), range(q), range(k), range(h)):
+            if i + a < n and j + b < m:
+                expected[0][i + a, j + b] += w[a, b] * v[i, j]
+                expected[1][a, b] += A[i + a, j + b] * v[i, j]
+                expected[2][i, j] += A[i + a, j + b] @ w[a, b]
+        for gradient, array in zip(gradients.values(), expected, strict=True):
+            np.testing.assert_allclose(gradient(A, w, v), array, atol=1e-12)
+        np.testing.assert_allclose(on("jax", gradients["A"])(A, w, v), expected[0], rtol=1e-4, atol=1e-5)
+    for kernel, plane in ((3, 298), (298, 3)):
+        cost = gradients["A"].cost(n=300, m=300, c=2, k=kernel, l=kernel, p=plane, q=plane)
+        assert cost.flops <= 1.1 * 2 * 9 * 300**2
+        assert cost.peak_bytes <= 12 * 8 * 300**2 + 10**7

@@ -429,6 +429,16 @@ def test_declared_equations_are_the_symmetry() -> None:
         cd.read("s (), x (n)\ns + x")
 
 
+def test_the_square_of_a_root_is_read_as_it_is_written() -> None:
+    """Only that of a norm is what stands under its root."""
+    root = cd.read("x ↦ sqrt(x)²")
+    assert str(root) == "x ↦ sqrt(x)²"
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(root(-1.0))
+    assert str(cd.read("norm2(x)^2 + 2*‖x‖²")) == "x ↦ 3 Σ_i x[i]²"
+    assert str(cd.read("norm2(x)^3")) == "x ↦ sqrt(Σ_i x[i]²)³"
+
+
 def test_a_power_of_a_matrix_is_a_product() -> None:
     A = np.array([[2.0, 1.0, 0.5], [0.0, 1.5, -1.0], [1.0, 0.0, 3.0]])
     for text, expected in {

@@ -61,8 +61,36 @@ def test_recurrences_and_searches_are_read(program: cd.Program, kind: str) -> No
     given = {p: {**ARRAYS, **OTHERS.get(program.name, {})}[p.name] for p in found.parameters}
     for width in (20, 100):
         again = assert_reads_back(found.term, given, {"n": 3, "T": 4}, width)
-    if kind == "program" or (kind == "gradient" and program.name not in ("loops_in_loops", "stiff")):
-        assert again == found
+    assert again == found
+
+
+def test_programs_differ_by_what_their_steps_are() -> None:
+    """A line of its own, or not, is one program; another step, start or length is another."""
+    steps = "(a, u) ↦\n  x[0] = {0}\n  {1}x[t + 1] = {2}\n  {3}Σ_t {4}"
+    named = ("a", "r[t] = 1 / (1 + x[t]²)\n  ", "x[t] r[t] + u[t]", "", "(u[t] x[t + 1] + r[t])")
+    alone = ("a", "", "x[t] / (1 + x[t]²) + u[t]", "", "(u[t] x[t + 1] + 1 / (1 + x[t]²))")
+    again = ("a", "", "x[t] / (1 + x[t]²) + u[t]", "", "(u[t] (x[t] / (1 + x[t]²) + u[t]) + 1 / (1 + x[t]²))")
+    spaces = {"a": Number, "u": cd.Space("T")}
+    one, *same = (cd.read(steps.format(*parts), spaces) for parts in (named, alone, again))
+    assert same == [one, one]
+    for place, other in [
+        (0, "2 a"),
+        (2, "x[t] r[t] - u[t]"),
+        (2, "x[t] r[t]² + u[t]"),
+        (2, "x[t] + r[t] + u[t]"),
+        (4, "(u[t] x[t] + r[t])"),
+    ]:
+        parts = (*named[:place], other, *named[place + 1 :])
+        assert cd.read(steps.format(*parts), spaces) != one, other
+
+
+def test_solutions_under_indices_have_names_or_not() -> None:
+    spaces = {"x": cd.Space("n"), "y": cd.Space("n")}
+    named = "(x, y) ↦\n  r[i] = root(t ↦ t + t³ - x[i], {0})\n  Σ_i y[i] r[i]²"
+    alone = "(x, y) ↦ Σ_i y[i] root(t ↦ t + t³ - x[i], {0})²"
+    assert cd.read(named.format("y[i]"), spaces) == cd.read(alone.format("y[i]"), spaces)
+    assert cd.read(named.format("y[i]"), spaces) != cd.read(alone.format("x[i]"), spaces)
+    assert cd.read(alone.format("0"), spaces) != cd.read(alone.replace("t³", "t⁵").format("0"), spaces)
 
 
 def test_a_recurrence_is_typed() -> None:

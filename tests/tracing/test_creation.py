@@ -92,6 +92,7 @@ def test_what_is_counted_compares_as_indices_do() -> None:
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a value": (lambda x: cd.zeros(x[0]), "is used as a size"),
+    "a product of sizes": (lambda x: x.reshape(x.shape[0] ** 2), "is no sum of sizes with whole factors"),
     "half": (lambda x: cd.eye(2.5), "2.5 is no size of an axis"),
     "less than nothing": (lambda x: cd.ones(-1), "a tensor with -1 elements"),
     "steps": (lambda x: cd.arange(0, x.shape[0], 2), "arange with steps of 2"),

@@ -197,6 +197,16 @@ def traced_number_as_an_index(x: Vector, a: Number):
 
 @case(
     IndexingError,
+    f"axis 0 of x {NUMBER}",
+    "integers of an array are added and multiplied within an index; what else is done with them, such as idx[i] // 2, "
+    "NumPy computes before, and it is a parameter: x[idx[i]] with idx: cd.Space(…, dtype=int)",
+)
+def half_of_an_integer_of_an_array(x: Vector, idx: Space("M", dtype=int)):
+    return cd.sum_(lambda i, j: x[(idx[i] + j) // 2], j=2)  # here
+
+
+@case(
+    IndexingError,
     "an index that is divided with a rest is compared, i % 2 with 1",
     "compare the index with multiples: (2 * j <= i) & (i < 2 * j + 2) for i // 2 == j; i % 2 == 1",
 )

@@ -557,3 +557,17 @@ def test_slogdet_has_numpys_names_and_copies_are_the_tensor() -> None:
 
     A = np.random.default_rng(0).normal(size=(3, 3))
     np.testing.assert_allclose(f(A), np.prod(np.linalg.slogdet(A)) + A.sum())
+
+
+def test_numbers_side_by_side_are_picked_out_by_sums() -> None:
+    """A matrix of numbers is made of δ's: what is multiplied by it has no sums over ranges of one."""
+
+    @cd.program
+    def turned(a: cd.Space(), x: cd.Space(2), y: cd.Space(2)):
+        return x @ np.block([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) @ y
+
+    gradient = cd.grad(turned, "a")
+    assert str(gradient) == ("(a, x, y) ↦ cos(a) (x[1] y[0] - x[0] y[1]) - sin(a) (x[0] y[0] + x[1] y[1])")
+    x, y = np.array([1.0, 2.0]), np.array([3.0, -1.0])
+    assert gradient(0.0, x, y) == pytest.approx(x[1] * y[0] - x[0] * y[1])
+    cd.testing.check_grad(turned, "a", a=0.3, x=x, y=y)

@@ -3,10 +3,13 @@
     Σ_k x[i + k]²·w[k]                 u = x·x once for each element of x, then windows of u
     Σ_{k,j} v[d − k, j]·t[d − k, j]    u[z] = Σ_j v[z, j]·t[z, j], then u[d − k] summed over k
     Σ_i r[i]·X[i, j − 1]               u[z] = Σ_i r[i]·X[i, z], then u[j − 1], with zeros beside it
+    Σ_i w[d − i]·y[i], w short         Σ_z w[z]·y[d − z], with zeros beside y
 
 A window has each element of its tensor as often as it is wide, so that a product of windows is that much dearer than
 the window of a product; and an index that only these factors have is summed over before. What one factor alone is read
 along, beyond the ends of its axis, the product is read along: zeros are laid around the result, not around the factor.
+Of a long array and a short one that slides along it (a kernel, in the gradient of a convolution) the long one is read
+in windows: nothing is multiplied where the short one has ended.
 
 Invariant: the value of the product is unchanged: factors that read 0 outside of their axes make a product that does.
 """
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from math import prod
 from typing import NamedTuple
 
@@ -24,6 +28,8 @@ from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.operations import Position, Read
 from combdiff.planning.views import domain_of
 from combdiff.polyhedra import Linear
+
+SHORT = 2  # times what slides fits into what it slides along, from where on the latter is read in windows
 
 
 class _Window(NamedTuple):
@@ -37,7 +43,7 @@ class _Window(NamedTuple):
 
 def product(graph: Graph, values: Sequence[LabelledStep], kept: Iterable[Var]) -> LabelledStep:
     """Σ of the product of values over all labels but those kept; windows that are the same are of one product."""
-    values, kept = list(values), frozenset(kept)
+    values, kept = _in_windows(graph, values, frozenset(kept)), frozenset(kept)
     while found := _shared(graph, values):
         window, members = found
         whole = _whole(values, window)
@@ -54,9 +60,46 @@ def product(graph: Graph, values: Sequence[LabelledStep], kept: Iterable[Var]) -
     return graph.product(values, kept)
 
 
+def _in_windows(graph: Graph, values: Sequence[LabelledStep], kept: frozenset[Var]) -> list[LabelledStep]:
+    """The values with short ones that slide along others read whole, and the others in windows of their length."""
+    values = list(values)
+    while found := _sliding(graph, values, kept):
+        n, axis, window, summed = found
+        whole = _whole(values, window)
+        step = dict(window.steps)[summed]
+        turned = [(whole, step), *((label, -step * size) for label, size in window.steps if label is not summed)]
+        other = _Window(tuple(turned), window.start.scale(-step), False, domain_of(summed))
+        values = [
+            _unslid(graph, value, axis, window, whole)
+            if m == n
+            else _slid(graph, value, other, summed)
+            if summed in value.labels
+            else value
+            for m, value in enumerate(values)
+        ]
+    return values
+
+
+def _sliding(
+    graph: Graph, values: Sequence[LabelledStep], kept: frozenset[Var]
+) -> tuple[int, int, _Window, Var] | None:
+    """A value of which a short axis slides along a long label that others have: its number, the axis, the label."""
+    for n, value in enumerate(values):
+        for axis, window in _windows(graph, value, 2):
+            for summed, size in window.steps if not window.wrap else ():
+                others = [v.labels for m, v in enumerate(values) if m != n and summed in v.labels]
+                rest = {label for label, _ in window.steps} - {summed}
+                apart = all(rest.isdisjoint(labels) for labels in others)
+                short, many = (extent(domain, graph.sizes) for domain in (window.domain, domain_of(summed)))
+                if summed not in kept and abs(size) == 1 and others and apart and many >= max(1, SHORT * short):
+                    return n, axis, window, summed
+    return None
+
+
 def _whole(values: Sequence[LabelledStep], window: _Window) -> Var:
     """A label that no value has, along the whole of what a window is read from."""
-    return Var(f"#z{sum(x.name.startswith('#z') for v in values for x in v.labels)}", window.domain)
+    taken = {label.name for value in values for label in value.labels}
+    return Var(next(name for n in count() if (name := f"#z{n}") not in taken), window.domain)
 
 
 def _padded(graph: Graph, values: Sequence[LabelledStep], kept: frozenset[Var]) -> tuple[int, int, _Window] | None:
@@ -130,7 +173,8 @@ def _slid(graph: Graph, value: LabelledStep, window: _Window, whole: Var) -> Lab
     positions, source = bare, value.step
     if isinstance(step.operation, Read) and sum(bool(p.steps[at]) for p in step.operation.positions) == 1:
         (place,) = (p for p in step.operation.positions if p.steps[at])
-        if place.along() == at and not place.wrap:
+        axis = graph.steps[step.operands[0]].axes[step.operation.positions.index(place)]
+        if place.along() == at and not place.wrap and extent_form(axis) == extent_form(window.domain):
             positions, source = step.operation.positions, step.operands[0]
     new = [label for label, _ in window.steps]
     labels = (*value.labels[:at], *new, *value.labels[at + 1 :])

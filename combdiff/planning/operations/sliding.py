@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step, is_whole
 from combdiff.planning.operations.windows import Sliding
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
@@ -61,6 +61,8 @@ class Correlate(Operation):
             lags=self.lags,
             plain=len(left) == self.kept + 1 and len(right) == after,
             mixed=at.operands[0].kind is not at.operands[1].kind,
+            real=at.step.kind is float,
+            scattered=self.left != tuple(range(len(left))) or not is_whole(at.operands[0]),
         )
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:

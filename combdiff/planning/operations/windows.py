@@ -20,7 +20,8 @@ class Sliding:
 
     For `lags`, `count` elements of each row are summed over and there are `width` results; `outer` counts the elements
     of the other operand for each element of a window. `plain` says that inner and outer axes there are none. `mixed`
-    says that the element types of the operands differ.
+    says that the element types of the operands differ, `real` that the result is of real numbers,
+    `scattered` that the elements of the array do not lie in order in memory.
     """
 
     rows: int
@@ -34,6 +35,8 @@ class Sliding:
     lags: bool
     plain: bool
     mixed: bool
+    real: bool
+    scattered: bool
 
     @property
     def flops(self) -> int:
@@ -49,10 +52,13 @@ class Sliding:
             many = other.width * self.stride * self.rows * self.inner
             return 2 * many + other.elements + 2 * other.results + self._plainly()
         if other:
-            return other.elements + self.rows * self.size * self.inner + self._plainly()
+            return max(other.elements + self.rows * self.size * self.inner + self.results, self._row_by_row())
         if not all((self.rows, self.size, self.inner, self.width, self.count, self.outer)):
             return 0
-        return max(self._few(), self._blocks()) + self._plainly()
+        if self.lags:
+            return max(self._few(), self._blocks()) + self._plainly()
+        few = self.plain and self.width <= 7 and self.stride == 1 and self.real
+        return self._short() if few else max(self._blocks(), self._row_by_row())
 
     @property
     def results(self) -> int:
@@ -66,14 +72,14 @@ class Sliding:
         if not self.lags and self.width > self.size:
             return Sliding(
                 *(self.outer, self.width, self.inner, self.size, self.count, self.rows, self.stride),
-                *(False, False, False, self.mixed),
+                *(False, False, False, self.mixed, self.real, True),
             )
         if self.lags and (self.size + 2 * self.stride) * 2 < self.count * self.stride:
             many, turns = -(-self.size // self.stride) + 1, -(-self.width // self.stride)
             outer = self.stride * self.inner
             return Sliding(
                 *(self.outer, self.count, self.rows, many, turns, outer, 1),
-                *(False, False, False, self.mixed),
+                *(False, False, False, self.mixed, self.real, True),
             )
         return None
 
@@ -83,10 +89,22 @@ class Sliding:
         return (self.count - 1) * self.stride + self.width
 
     def _few(self) -> int:
-        """What windows of a few elements take, which `np.correlate` or `np.einsum` multiplies."""
-        if not self.plain or self.width > (11 if self.lags else 7):
+        """What lags that are few take, which `np.correlate` or `np.einsum` multiplies."""
+        if not self.plain or self.width > 11:
             return 0
         return self.rows * (self.size + 3 * self._span) + self.results
+
+    def _short(self) -> int:
+        """What `np.correlate` takes of windows of a few elements: rows laid end to end, and their results."""
+        rows = self.rows if self._span == self.size else min(self.rows, max(1, CHUNK // 2 // self._span))
+        laid = self.scattered * self.rows * self.size + self.mixed * rows * self._span
+        return laid + 2 * rows * self._span
+
+    def _row_by_row(self) -> int:
+        """What is taken where an element is infinite: each lag of some rows by itself."""
+        row = self._span * self.inner
+        rows = min(self.rows, max(1, CHUNK // row))
+        return rows * (row + self.count * (self.inner * (1 + self.mixed) + self.outer))
 
     def _blocks(self) -> int:
         """What blocks of windows take: a band or sums along its diagonals, the windows, and results laid out."""
@@ -107,7 +125,7 @@ class Sliding:
         return windows + laid + band * (1 + self.mixed) + self.width * self.inner * self.outer
 
     def _plainly(self) -> int:
-        """What is taken beside where an element is infinite: each lag by itself."""
+        """What lags take beside where an element is infinite: each by itself."""
         stretched = self.rows * self._span * self.inner
         lag = self.rows * self.count * self.inner * (1 + self.mixed)
-        return stretched + lag + self.results + (self.rows * self.count * self.outer if self.lags else 0)
+        return stretched + lag + self.results + self.rows * self.count * self.outer

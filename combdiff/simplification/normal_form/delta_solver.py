@@ -388,7 +388,7 @@ def _on_the_real_line(condition: Indicator | Unequal) -> bool:
     return any(isinstance(v.type, Real) for v in condition.free)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _pruned(
     bounds: tuple[Linear, ...], apart: tuple[Linear, ...], premises: tuple[Linear, ...]
 ) -> tuple[tuple[Linear, ...], tuple[Linear, ...]] | None:

@@ -190,7 +190,7 @@ def _sized(indices: Iterable[Var], sizes: Mapping[object, int]) -> frozenset[Var
     return frozenset(found)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def _price(factors: tuple[frozenset[Var], ...], summed: frozenset[Var], sizes: Sizes) -> float:
     """The work of a network; kept, as the same networks are priced for each candidate and again after each binding."""
     known: Mapping[object, int] = dict(sizes)

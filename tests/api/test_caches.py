@@ -1,0 +1,96 @@
+"""What is kept of programs that are over is bounded: caches have a size, and nothing else holds on to a program."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir.terms import _interned
+from combdiff.runtime import execution
+from combdiff.simplification import memory
+
+MOST_BLOCKS = 250_000  # of Python's memory, of some 140 bytes each, in all caches that are full
+Matrix, Vector = cd.Space("n", "n"), cd.Space("n")
+
+
+def derive(number: int) -> None:
+    """Derive, print and run a program that no other number gives."""
+    first, second = ((np.sin, np.exp), (np.tanh, np.cos), (np.exp, np.tanh))[number % 3]
+
+    @cd.program
+    def f(A: Matrix, x: Vector):
+        y = first((number + 2) * x)
+        if number % 2:
+            return np.sum(second(A @ y) * x) + number * (x @ x)
+        return np.log(np.sum(np.exp(y))) + np.sum((A @ x - y) ** 2)
+
+    gradient = cd.grad(f, wrt="x")
+    assert str(gradient)
+    gradient(np.eye(2), np.ones(2))
+
+
+def caches() -> Iterator[tuple[str, int, int | None, Callable[[], None]]]:
+    """Each cache of combdiff: its name, how many values it holds and may hold, and what empties it."""
+    for one in gc.get_objects():
+        if isinstance(one, functools._lru_cache_wrapper) and str(one.__module__).startswith("combdiff."):
+            info = one.cache_info()
+            yield f"{one.__module__}.{one.__qualname__}", info.currsize, info.maxsize, one.cache_clear
+    for name, kept in vars(memory).items():
+        if isinstance(kept, memory._Memory):
+            yield name, len(kept._values), kept.most, kept.clear
+
+
+def blocks() -> int:
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
+def emptied() -> tuple[int, int]:
+    """Blocks and terms that are left where all caches are emptied."""
+    for *_, clear in list(caches()):
+        clear()
+    blocks()  # what is freed frees more
+    return blocks(), len(_interned)
+
+
+@pytest.mark.thorough
+def test_what_derivations_leave_is_bounded() -> None:
+    for number in range(6):
+        derive(number)
+    before = emptied()
+    for number in range(6, 24):
+        derive(number)
+    full, grown = 0.0, []
+    for name, held, most, clear in sorted(caches(), key=lambda one: -one[1]):
+        there = blocks()
+        clear()
+        if held >= 18:  # one for each program
+            full += (there - blocks()) / held * (most or 0)
+            grown += [name] if most is None else []
+    after = emptied()
+    assert not grown
+    assert full <= MOST_BLOCKS
+    assert after[0] - before[0] <= 18 * 60
+    assert after[1] - before[1] <= 18 * 4
+
+
+def test_of_the_shapes_that_a_program_was_called_with_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "MOST_PREPARED", 3)
+
+    @cd.program
+    def f(x: Vector):
+        return x @ x
+
+    for _ in range(2):
+        for size in range(1, 7):
+            assert f(np.ones(size)) == size
+            assert f(np.ones(1)) == 1
+    runner: Any = f._runner
+    assert len(runner._functions) == len(runner._numbers) == 3
