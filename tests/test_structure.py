@@ -17,6 +17,7 @@ import combdiff
 PACKAGE = Path(combdiff.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION_LINES = 60
+REPEATED_LINES = 5
 
 # The floors of the house, from the ground up: a room imports rooms of lower floors alone. Rooms that stand on one line
 # are independent of each other.
@@ -150,6 +151,27 @@ def test_a_function_fits_on_a_page() -> None:
         if (length := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES
     ]
     assert not long
+
+
+def runs(name: str) -> Iterator[tuple[str, int]]:
+    """All runs of so many lines in the functions of a module, told without indentation, and where each begins."""
+    lines = NAMES[name].read_text(encoding="utf-8").splitlines()
+    for node in nodes()[name]:
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            inside = range(body[0].lineno - 1, node.end_lineno or 0) if body else ()
+            told = [n for n in inside if re.search(r"\w", lines[n]) and lines[n].strip()[0] != "#"]
+            for start in range(len(told) - REPEATED_LINES + 1):
+                run = told[start : start + REPEATED_LINES]
+                yield "\n".join(lines[n].strip() for n in run), run[0] + 1
+
+
+def test_no_five_lines_of_a_function_stand_twice() -> None:
+    places: dict[str, set[str]] = {}
+    for name in NAMES:
+        for run, line in runs(name):
+            places.setdefault(run, set()).add(f"{name}:{line}")
+    assert not [where for where in places.values() if len(where) > 1]
 
 
 def undocumented(body: list[ast.stmt], prefix: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ Invariant: nothing is differentiated here; `derive` is `program.jacobian` of wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from combdiff.api.programs import Program, finished
 from combdiff.api.transforms import jacobian, simplify
@@ -168,14 +169,13 @@ def _derivative(source: str, program: Program, names: tuple[Wrt, ...]) -> Progra
         )
     declared = {p.name for p in program.parameters}
     known = tuple(name.name for name in names if name.name in declared)
+    title = f"{_kind(program, known)}_{program.name}"
     if not known:
         zero = _zero(program.term.body)
         body: Term = Tuple((zero,) * len(names)) if len(names) > 1 else zero
-        return Program(
-            Lambda(program.term.parameters, body), f"jacobian_{program.name}", program.location, is_derivative=True
-        )
+        return Program(Lambda(program.term.parameters, body), title, program.location, is_derivative=True)
     points = known if len(names) > 1 else known[0]
-    found = _simplified(jacobian(program, points, _mode(program, known), simplify=False))
+    found = replace(_simplified(jacobian(program, points, _mode(program, known), simplify=False)), name=title)
     if len(known) == len(names):
         return found
     bindings, blocks = split(found.term.body)
@@ -185,6 +185,13 @@ def _derivative(source: str, program: Program, names: tuple[Wrt, ...]) -> Progra
     return Program(
         Lambda(found.term.parameters, let(bindings, Tuple(items))), found.name, found.location, is_derivative=True
     )
+
+
+def _kind(program: Program, wrt: tuple[str, ...]) -> str:
+    """What a derivative is called: of a real number by real tensors a gradient."""
+    spaces = [type_of(program.term.body), *(p.type for p in program.parameters if p.name in wrt)]
+    real = all(isinstance(space, Space) and space.dtype is not complex for space in spaces)
+    return "grad" if real and not getattr(spaces[0], "order", 1) else "jacobian"
 
 
 def _mode(program: Program, wrt: tuple[str, ...]) -> str:

@@ -49,6 +49,8 @@ from combdiff.ir import (
     axes_of,
     bind_heavy,
     canonical_names,
+    conj,
+    dtype_of,
     exact,
     free_indices,
     inline_all,
@@ -58,7 +60,6 @@ from combdiff.ir import (
     opened,
     put_back,
     split,
-    squared_modulus,
     substitute,
     subterms,
     tidy,
@@ -214,10 +215,8 @@ def _power(term: Term) -> Term:
         case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))):
             found = mul(*(_raised(factor, exponent) for factor in factors))
             return _powers(found) if isinstance(found, Mul) else found
-        case Primitive(name="real", arguments=(Sum() as sum_,)) if squared_modulus(Primitive("real", (sum_.body,))):
-            return total(sum_.indices, _power(Primitive("real", (sum_.body,))))
-        case Primitive() if (argument := squared_modulus(term)) is not None:
-            return Primitive("power", (Primitive("abs", (argument,)), Number(2)))
+        case Primitive(name="real", arguments=(argument,)) if dtype_of(argument) is not complex:
+            return argument
     return term
 
 
@@ -232,7 +231,7 @@ def _raised(base: Term, exponent: int) -> Term:
 
 
 def _powers(term: Mul) -> Term:
-    """A product in which each base stands once above and once below the bar."""
+    """A product in which each base stands once above and once below the bar; z* z is |z|²."""
     exponents: Counter[tuple[Term, bool]] = Counter()
     for factor in term.factors:
         match factor:
@@ -240,9 +239,15 @@ def _powers(term: Mul) -> Term:
                 exponents[base, exponent < 0] += exponent
             case _:
                 exponents[factor, False] += 1
+    for base, under in list(exponents):
+        met = (exponents[base, under], exponents.get((conj(base), under), 0))
+        if conj(base) is not base and (pairs := max(met) if under else min(met)):
+            exponents[Primitive("abs", (base.body if isinstance(base, Conj) else base,)), under] += 2 * pairs
+            exponents[base, under] -= pairs
+            exponents[conj(base), under] -= pairs
     if len(exponents) == len(term.factors):
         return term
-    return mul(*(b if n == 1 else Primitive("power", (b, Number(n))) for (b, _), n in exponents.items()))
+    return mul(*(b if n == 1 else Primitive("power", (b, Number(n))) for (b, _), n in exponents.items() if n))
 
 
 def _normal(term: Term) -> Term:

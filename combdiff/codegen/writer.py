@@ -351,7 +351,7 @@ class _SourceWriter:
             indent += "    " * bool(inside and self.dialect.guard)
             if isinstance(step.operation, Collect):
                 assert loop is not None
-                yield from (indent + line for line in self._collected(n, step.operation, loop))
+                yield from (indent + line for line in self._collected(n, step.operation))
             elif isinstance(step.operation, Iteration):
                 yield from (indent + line for line in self._iteration_lines(n, step.operation))
             elif isinstance(step.operation, Sweep | SweepBack):
@@ -409,7 +409,7 @@ class _SourceWriter:
             if isinstance(step.operation, Collect) and step.operation.axis is None:
                 yield name, self._comment(step), step.operation.pairwise
 
-    def _collected(self, n: int, collect: Collect, loop: Loop) -> Iterator[str]:
+    def _collected(self, n: int, collect: Collect) -> Iterator[str]:
         """A block added, or put in its place; the first one makes the array for all."""
         name, part = self.names[n], self.words.operand(self.plan.steps[n].operands[0])
         if collect.axis is None:

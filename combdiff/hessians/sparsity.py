@@ -31,6 +31,9 @@ class Sparsity:
     structure: Structure
     rows: int
 
+    def __repr__(self) -> str:
+        return f"<Sparsity {self}>"
+
     def __str__(self) -> str:
         letters = self.structure.letters
         left = f"{self.structure.name}[{','.join(letters)}]"
@@ -106,6 +109,9 @@ class BlockSparsity:
 
     def __getitem__(self, number: int) -> Sparsity:
         return self.parts[number]
+
+    def __repr__(self) -> str:
+        return f"<BlockSparsity {', '.join(map(str, self.parts))}>"
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.parts))

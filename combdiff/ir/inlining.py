@@ -211,7 +211,8 @@ def put_back(term: Term, replacement: Mapping[Var, Term], matrices: Mapping[Var,
 
     Where `matrices` is given, matrix functions stay functions of variables, those that it has in place of theirs.
     """
-    inside = {v: t for v, t in replacement.items() if v in term.free}
+    fewer = term.free if len(term.free) < len(replacement) else replacement
+    inside = {v: replacement[v] for v in fewer if v in replacement and v in term.free}
     return _Reducer(inside, matrices).run(term) if inside else term
 
 

@@ -40,14 +40,16 @@ def readable(program: Lambda, letters: Mapping[object, list[str]]) -> Lambda:
     bindings, result = split(program.body)
     scope: dict[Var, Var] = {}
     given: dict[str, str] = {}  # for the names that bindings had, the names they have now
+    last: dict[str, int] = {}
     for var, _ in bindings:
         base = var.name.split(".")[0]
-        scope[var] = Var(_numbered(_stem(base, given), visible), var.type)
+        scope[var] = Var(_numbered(_stem(base, given), visible, last), var.type)
         visible.add(scope[var].name)
         given.setdefault(base, scope[var].name)
     renaming = _PlainNaming(letters)
-    values = [(scope[var], renaming.run(value, scope, frozenset(visible))) for var, value in bindings]
-    return Lambda(program.parameters, let(values, renaming.run(result, scope, frozenset(visible))))
+    around = frozenset(visible)
+    values = [(scope[var], renaming.run(value, scope, around)) for var, value in bindings]
+    return Lambda(program.parameters, let(values, renaming.run(result, scope, around)))
 
 
 def _stem(base: str, given: Mapping[str, str]) -> str:
@@ -57,9 +59,14 @@ def _stem(base: str, given: Mapping[str, str]) -> str:
     return "t" if base[:1] == "t" and base[1:].isdigit() else base
 
 
-def _numbered(base: str, taken: set[str]) -> str:
-    """base, or base2, base3, …, whichever is not taken."""
-    return next(name for name in (base, *(f"{base}{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+def _numbered(base: str, taken: set[str], last: dict[str, int]) -> str:
+    """base, or base2, base3, …, whichever is not taken; `last` has the number of each base that was given out last."""
+    name, number = base, last.get(base, 1)
+    while name in taken:
+        number += 1
+        name = f"{base}{number}"
+    last[base] = number
+    return name
 
 
 class _PlainNaming:
@@ -71,7 +78,8 @@ class _PlainNaming:
         """The term with the renaming of scope applied; `visible` are the names in use around it."""
         if isinstance(term, Var):
             return scope.get(term, term)
-        inner = {v: new for v, new in scope.items() if v in term.free}
+        fewer = term.free if len(term.free) < len(scope) else scope
+        inner = {v: scope[v] for v in fewer if v in scope and v in term.free}
         key = (term, frozenset(inner.items()), visible)
         if key not in self.done:
             self.done[key] = self._node(term, inner, visible)
@@ -99,9 +107,9 @@ class _PlainNaming:
         return let(bindings, self.run(term.body, scope, visible))
 
     def _chosen(self, bound: Iterable[Var], visible: frozenset[str]) -> Iterator[Var]:
-        taken = set(visible)
+        taken: set[str] = set()
         for var in bound:
-            name = next(name for name in self._candidates(var) if name not in taken)
+            name = next(name for name in self._candidates(var) if name not in visible and name not in taken)
             taken.add(name)
             yield Var(name, var.type)
 

@@ -7,12 +7,14 @@ Invariant: substituting never lets a binder catch a variable that was free in wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.domains import Cyclic, Domain
 from combdiff.ir.indices import delta
 from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, let, mul, total
+
+MOST_LEVELS = 50  # of a term that are gone down by calls
 
 
 def subterms(term: Term) -> Iterator[Term]:
@@ -95,11 +97,18 @@ def substitute(term: Term, replacement: Mapping[Var, Term]) -> Term:
     return _Substitution().run(term, dict(replacement))
 
 
+def substituting(replacement: Mapping[Var, Term]) -> Callable[[Term], Term]:
+    """`substitute` by one replacement for several terms: what they share is visited once."""
+    within, replaced = _Substitution(), dict(replacement)
+    return lambda term: within.run(term, replaced)
+
+
 class _Substitution:
-    """Memoised per replacement, so that shared subterms are visited once."""
+    """Memoised per replacement, so that shared subterms are visited once; so deep a term begins with its leaves."""
 
     def __init__(self) -> None:
         self.done: dict[tuple[Term, frozenset[tuple[Var, Term]]], Term] = {}
+        self.depth = 0
 
     def run(self, term: Term, replacement: dict[Var, Term]) -> Term:
         active = _active(replacement, term.free)
@@ -109,7 +118,12 @@ class _Substitution:
             return active[term]
         key = (term, frozenset(active.items()))
         if key not in self.done:
+            self.depth += 1
+            if self.depth % MOST_LEVELS == 0:
+                for part in subterms(term):
+                    self.run(part, active)
             self.done[key] = self._node(term, active)
+            self.depth -= 1
         return self.done[key]
 
     def _node(self, term: Term, active: dict[Var, Term]) -> Term:

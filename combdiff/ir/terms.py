@@ -100,13 +100,17 @@ class Term(metaclass=_Interning):
     @cached_property
     def free(self) -> frozenset[Var]:
         """The variables that occur free."""
+        return _from_the_leaves(self, "free", lambda term: term._free())
+
+    def _free(self) -> frozenset[Var]:
+        """The same, of those of the children."""
         inside = frozenset().union(*(child.free for child in self.children))
         return inside - frozenset(self.bound)
 
     @cached_property
     def levels(self) -> int:
         """How many variables are bound in one another, at most."""
-        return len(self.bound) + max((child.levels for child in self.children), default=0)
+        return _from_the_leaves(self, "levels", lambda term: len(term.bound) + _most(term.children))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -187,8 +191,7 @@ class Var(Term):
     name: str
     type: Type
 
-    @cached_property
-    def free(self) -> frozenset[Var]:
+    def _free(self) -> frozenset[Var]:
         return frozenset({self})
 
     def __repr__(self) -> str:
@@ -347,8 +350,7 @@ class Let(Term):
     def bound(self) -> tuple[Var, ...]:
         return tuple(var for var, _ in self.bindings)
 
-    @cached_property
-    def free(self) -> frozenset[Var]:
+    def _free(self) -> frozenset[Var]:
         inside = self.body.free
         for var, value in reversed(self.bindings):
             inside = (inside - {var}) | value.free
@@ -388,6 +390,39 @@ def remembered(function: Callable[[Any], Result]) -> Callable[[Any], Result]:
         return value
 
     return remembering
+
+
+def composed(function: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    """A remembered function whose value for a term is made of its values for the term's children.
+
+    It is asked from the leaves up, so that the steps of a loop, one in another, fill no stack of calls.
+    """
+    key = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def composing(term: Any) -> Result:
+        known = term.__dict__
+        return known[key] if key in known else _from_the_leaves(term, key, function)
+
+    return composing
+
+
+def _from_the_leaves(term: Term, key: str, function: Callable[[Any], Result]) -> Result:
+    """The value of a function for a term, which is kept under a key with it and with each of its parts."""
+    path = [term]
+    while path:
+        node = path[-1]
+        if key in node.__dict__:  # below two others, or twice below one
+            path.pop()
+        elif below := [child for child in node.children if key not in child.__dict__]:
+            path.extend(below)
+        else:
+            node.__dict__[key] = function(path.pop())
+    return term.__dict__[key]  # type: ignore[no-any-return]
+
+
+def _most(children: Iterable[Term]) -> int:
+    return max((child.levels for child in children), default=0)
 
 
 # --- construction --------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from combdiff.ir.terms import (
     Tuple,
     Type,
     Var,
-    remembered,
+    composed,
 )
 
 Inferred = Type | tuple["Inferred", ...]
@@ -55,7 +55,7 @@ def join(*dtypes: type) -> type:
     return complex if complex in dtypes else float if float in dtypes else int
 
 
-@remembered
+@composed
 def type_of(term: Term) -> Inferred:
     """The type of a term: a domain for an index, a Space for a tensor or number, a Function for a map, a tuple.
 

@@ -229,11 +229,6 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
     return da.where(is_one, 1, da.ldexp(sizes.dtype.type(1), exponent))
 
 
-def _rescaled(array: Any, scale: Any) -> Any:
-    """array / scale."""
-    return array / scale
-
-
 def _part(array: Any, slices: Any) -> Any:
     """An array with zeros beside the slices of it."""
     result = da.zeros_like(array)

@@ -100,11 +100,6 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
     return torch.where(is_one, 1, torch.ldexp(torch.ones_like(largest), exponent))
 
 
-def _rescaled(array: Any, scale: Any) -> Any:
-    """array / scale."""
-    return array / scale
-
-
 def _part(array: Any, slices: Any) -> Any:
     """An array with zeros beside the slices of it."""
     result = torch.zeros_like(array)

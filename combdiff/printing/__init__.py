@@ -41,7 +41,6 @@ from combdiff.printing.documents import (
     Rounded,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
 )
@@ -80,7 +79,6 @@ __all__ = [
     "Rounded",
     "Sheet",
     "Signed",
-    "Starred",
     "Subscripted",
     "Superscript",
     "combinator_text",

@@ -31,7 +31,7 @@ from combdiff.printing.documents import (
     Superscript,
     compared,
 )
-from combdiff.printing.signs import with_sign
+from combdiff.printing.signs import added, with_sign
 from combdiff.records import dataclass
 
 MARKS = {(False, False): "", (True, True): "†", (True, False): "ᵀ", (False, True): "*"}
@@ -306,9 +306,7 @@ def total(values: Sequence[Chain]) -> Chain:
     """A sum of chains of one order, a positive one first: a number if there is one."""
     numbers = [signed_document(value) for value in values if _is_number(value)]
     others = [signed_document(value) for value in values if not _is_number(value)]
-    ordered = [*(n for n in numbers if not n[0]), *others, *(n for n in numbers if n[0])]
-    first = next((n for n, (negative, _) in enumerate(ordered) if not negative), 0)
-    doc = Signed((ordered[first], *ordered[:first], *ordered[first + 1 :]))
+    doc = added((*(n for n in numbers if not n[0]), *others, *(n for n in numbers if n[0])))
     is_complex, order = any(value.complex for value in values), values[0].order
     return of_atom(Atom(doc, order, is_complex, _symmetries_of_sum(values) if order == 2 else ()))
 

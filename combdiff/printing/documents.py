@@ -1,7 +1,7 @@
 """Formulas as documents: what is written where, before it is decided with which signs.
 
     4·Σ_{i} conj(C[p, i])·x[i]
-    = Product((Literal(4), BigSum((Name("i"),), (), Product((Starred(Access(C, (p, i))), Access(x, (i,)))))))
+    = Product((Literal(4), BigSum((Name("i"),), (), Product((Marked(Access(C, (p, i)), "*"), Access(x, (i,)))))))
 
 A document says "a fraction of these two", not where the bar goes or whether parentheses are needed: the renderers
 decide that, because a built-up fraction in LaTeX needs none where the slash of plain text does.
@@ -87,13 +87,6 @@ class Superscript(Doc):
 
     base: Doc
     exponent: Doc
-
-
-@dataclass(frozen=True)
-class Starred(Doc):
-    """A complex conjugate."""
-
-    body: Doc
 
 
 @dataclass(frozen=True)
@@ -198,15 +191,8 @@ class Derivative(Doc):
 
 
 @dataclass(frozen=True)
-class Transposed(Doc):
-    """The adjoint of a linear map: `Dᵀ`."""
-
-    map: Doc
-
-
-@dataclass(frozen=True)
 class Marked(Doc):
-    """A matrix or vector with a sign behind it: ᵀ, *, †, ⁻¹, ⁻ᵀ or ⁻†."""
+    """What has a sign behind it: *, or of a matrix or a map ᵀ, †, ⁻¹, ⁻ᵀ or ⁻†."""
 
     body: Doc
     sign: str

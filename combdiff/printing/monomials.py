@@ -14,6 +14,7 @@ from combdiff.ir import (
     MINUS_ONE,
     ONE,
     Apply,
+    Conj,
     Function,
     Mul,
     Number,
@@ -22,6 +23,7 @@ from combdiff.ir import (
     Sum,
     Term,
     Var,
+    conj,
     mul,
     squared_modulus,
     tidy,
@@ -51,6 +53,23 @@ def monomial(term: Term) -> Monomial:
         side = below if under else above
         side[base] = side.get(base, 0) + exponent
     return Monomial(coefficient, above, below)
+
+
+def with_moduli(found: Monomial) -> Monomial:
+    """A product in which what stands beside its conjugate is a modulus: z² z* is |z|² z."""
+    return Monomial(found.coefficient, _with_moduli(found.above), _with_moduli(found.below))
+
+
+def _with_moduli(factors: Factors) -> Factors:
+    paired: Factors = {}
+    for base, exponent in factors.items():
+        pairs = 0 if conj(base) is base else min(exponent, factors.get(conj(base), 0))
+        if pairs:
+            modulus = Primitive("abs", (base.body if isinstance(base, Conj) else base,))
+            paired[modulus] = 2 * pairs + factors.get(modulus, 0)
+        if exponent > pairs:
+            paired.setdefault(base, exponent - pairs)
+    return paired
 
 
 def _parts(term: Term) -> tuple[Number, list[Term]]:
@@ -104,9 +123,9 @@ def _inverse_parts(term: Primitive) -> tuple[Number, list[Term]]:
 
 
 def _exponent(term: Term) -> tuple[Term, int, bool]:
-    """A factor as a base, a positive whole exponent, and whether it stands below the bar; Re(z* z) as |z|²."""
+    """A factor as a base, a positive whole exponent, and whether it stands below the bar; z* z as |z|²."""
     base, exponent, under = _power(term)
-    argument = squared_modulus(base)
+    argument = squared_modulus(Primitive("real", (base,)) if isinstance(base, Mul) else base)
     return (base, exponent, under) if argument is None else (Primitive("abs", (argument,)), 2 * exponent, under)
 
 

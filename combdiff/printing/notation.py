@@ -60,27 +60,26 @@ from combdiff.printing.documents import (
     Juxtaposition,
     Kronecker,
     Literal,
+    Marked,
     Name,
     Projected,
     ResultRow,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
-    Transposed,
     compared,
 )
 from combdiff.printing.folds import FoldSign, with_folds
 from combdiff.printing.indirect import read_directly
 from combdiff.printing.inferred_domains import InferredDomains, ranging, size_of
-from combdiff.printing.monomials import Monomial, monomial
+from combdiff.printing.monomials import Monomial, monomial, with_moduli
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
 from combdiff.printing.projectors import Projection, with_projectors
 from combdiff.printing.recurrences import AtStep
-from combdiff.printing.signs import with_sign
+from combdiff.printing.signs import added, with_sign
 
 
 def sheet(term: Term) -> Sheet:
@@ -203,7 +202,7 @@ class Layout:
     def _signed(self, term: Term, scope: Scope) -> tuple[bool, Doc]:
         """Whether a minus stands before a term, and the rest."""
         if isinstance(term, Number | Mul | Sum | Primitive | Pullback | Apply):
-            return self._product(monomial(term), scope)
+            return self._product(with_moduli(monomial(term)), scope)
         return False, self._single(term, scope)
 
     def _single(self, term: Term, scope: Scope) -> Doc:
@@ -224,7 +223,7 @@ class Layout:
             case Add():
                 return self._add(term, scope)
             case Conj():
-                return Starred(self.doc(term.body, scope))
+                return Marked(self.doc(term.body, scope), "*")
             case Delta():
                 return Kronecker(*self._indices(term.children, scope))
             case Indicator() | Unequal():
@@ -258,9 +257,7 @@ class Layout:
             is_number = isinstance(part, Number)
             (numbers if is_number else others).append(self._signed(part, scope))
         before = [n for n in numbers if not n[0] and not index]
-        ordered = [*before, *others, *(n for n in numbers if n not in before)]
-        first = next((n for n, (negative, _) in enumerate(ordered) if not negative), 0)
-        return Signed((ordered[first], *ordered[:first], *ordered[first + 1 :]))
+        return added((*before, *others, *(n for n in numbers if n not in before)))
 
     def _product(self, parts: Monomial, scope: Scope) -> tuple[bool, Doc]:
         above, below = self._side(parts.above, scope), self._side(parts.below, scope)
@@ -360,11 +357,11 @@ class Layout:
         map_ = self.doc(term.function, scope)
         type_ = term.function.type if isinstance(term.function, Var) else None
         if isinstance(type_, Map) and type_.linear:
-            return Subscripted(Transposed(map_), cotangent, True)
+            return Subscripted(Marked(map_, "ᵀ"), cotangent, True)
         sign = _derivative_sign(type_, len(term.arguments), term.cotangent)
         position = term.position + 1 if len(term.arguments) > 1 else 0
         derivative = Subscripted(Derivative(map_, sign, position), arguments, True)
-        return derivative if term.cotangent is ONE else Subscripted(Transposed(derivative), cotangent, True)
+        return derivative if term.cotangent is ONE else Subscripted(Marked(derivative, "ᵀ"), cotangent, True)
 
     def _implicit(self, term: Implicit, scope: Scope) -> Doc:
         """`root(x ↦ …, a)` and `argmin(x ↦ …, a)`, searched from a; `solve(k ↦ …, b)`."""
@@ -408,8 +405,8 @@ def _flat(term: Add) -> Iterable[Term]:
 
 
 def _rank(base: Term, exponent: int) -> int:
-    """Where a factor stands: δ's, conditions and numbers with a name (1), other factors, sums in parentheses, Σ's."""
-    if isinstance(base, Delta | Var):
+    """Where a factor stands: numbers, δ's, conditions and numbers with a name (1), others, sums in parentheses, Σ's."""
+    if isinstance(base, Number | Delta | Var):
         return int(isinstance(base, Var))
     if isinstance(base, Sum | Projection | FoldSign):
         return 4 if exponent == 1 else 3

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from math import isfinite, pi
 
 from combdiff.ir import Scalar, Term
 from combdiff.printing.documents import (
@@ -41,7 +40,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import TERM, Level, Product, Renderer
+from combdiff.printing.rendering import TERM, Level, Product, Renderer, half_turns
 
 LINE = 100  # characters
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -199,15 +198,16 @@ class _PlainText(Renderer):
         return name
 
     def real(self, value: Scalar) -> str:
-        if value == pi:
-            return "π"
+        if turns := half_turns(value):
+            return "π" if turns == 1 else f"{turns}π"
         return repr(value) if isinstance(value, float) else str(value)
 
     def imaginary(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
             return f"{self.imaginary(value.numerator)}/{value.denominator}"
-        space = " " * (not isfinite(value))  # inf i
-        return self.unit if value == 1 else f"{self.real(value)}{space}{self.unit}"
+        shown = self.real(value)
+        space = "" if shown[-1].isdigit() else " "  # inf i, π i
+        return self.unit if value == 1 else f"{shown}{space}{self.unit}"
 
     def scaled(self, doc: Scaled) -> str:
         name = self.render(doc.name)
@@ -219,7 +219,7 @@ class _PlainText(Renderer):
 
     def access(self, doc: Subscripted) -> str:
         inner = (", " if doc.round else ",").join(map(self.render, doc.arguments))
-        map_ = self.bracket(doc.map, Level.ATOM)
+        map_ = self.bracket(doc.map, Level.POWER if doc.round else Level.ATOM)
         return f"{map_}({inner})" if doc.round else f"{map_}[{inner}]"
 
     def function(self, doc: FunctionCall) -> str:

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from fractions import Fraction
+from math import pi
 
 from combdiff.ir import Scalar
 from combdiff.printing.documents import (
@@ -43,11 +44,11 @@ from combdiff.printing.documents import (
     Scaled,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
-    Transposed,
 )
+
+MOST_HALF_TURNS = 64  # of a number that is shown as a multiple of π
 
 
 class Level(IntEnum):
@@ -66,6 +67,12 @@ TERM = Level.BIG
 
 
 Product = Juxtaposition | MatrixProduct | ElementProduct
+
+
+def half_turns(value: Scalar) -> int:
+    """k of a number that is k π; 0 of others."""
+    k = round(value / pi) if isinstance(value, float) and 0 < value <= MOST_HALF_TURNS * pi else 0
+    return k if k * pi == value else 0
 
 
 class Renderer(ABC):
@@ -99,7 +106,7 @@ class Renderer(ABC):
                 return self.element_power(doc)
             case Norm():
                 return self.norm(doc)
-            case Marked() | Starred() | Transposed() | Derivative():
+            case Marked() | Derivative():
                 return self.marked(doc)
             case BigSum():
                 return self.big_sum(doc)
@@ -132,7 +139,7 @@ class Renderer(ABC):
                 return self.quotient_level
             case Scaled() | Modulo() | MatrixProduct() | ElementProduct():
                 return Level.PRODUCT
-            case Superscript() | Starred() | ElementPower() | Marked():
+            case Superscript() | ElementPower() | Marked():
                 return Level.POWER
             case BigSum() | Projected():
                 return Level.BIG
@@ -155,7 +162,7 @@ class Renderer(ABC):
         """How tightly a number holds together."""
         if doc.real and doc.imag:
             return Level.SUM
-        if doc.imag not in (0, 1) or isinstance(doc.real, Fraction):
+        if doc.imag not in (0, 1) or isinstance(doc.real, Fraction) or half_turns(doc.real) > 1:
             return self.quotient_level if isinstance(doc.real, Fraction) else Level.PRODUCT
         return Level.ATOM
 
@@ -282,13 +289,11 @@ class Renderer(ABC):
     def norm(self, doc: Norm) -> str:
         """A norm."""
 
-    def marked(self, doc: Marked | Starred | Transposed | Derivative) -> str:
+    def marked(self, doc: Marked | Derivative) -> str:
         """A conjugate, a transpose, an adjoint, an inverse or a derivative."""
         if isinstance(doc, Derivative):
             return self.derivative(doc, self.bracket(doc.map, Level.ATOM))
-        if isinstance(doc, Transposed):
-            return self.bracket(doc.map, Level.ATOM) + self.mark("ᵀ")
-        return self.bracket(doc.body, Level.ATOM) + self.mark(doc.sign if isinstance(doc, Marked) else "*")
+        return self.bracket(doc.body, Level.ATOM) + self.mark(doc.sign)
 
     @abstractmethod
     def mark(self, sign: str) -> str:

@@ -3,11 +3,14 @@
     -2 (a - b)   =   2 (b - a)
     -Σ_i x[i] (y[i] - 1)   =   Σ_i x[i] (1 - y[i])
     -(a + b)   =   -a - b
+    -2 (a - b) - c   =   2 (b - a) - c
 
 Invariant: the formula that is given back is the negative of the one that was given, and no longer.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from combdiff.printing.documents import BigSum, Division, Doc, Juxtaposition, MatrixProduct, Signed
 
@@ -17,8 +20,18 @@ def with_sign(negative: bool, doc: Doc) -> Doc:
     if not negative:
         return doc
     if isinstance(doc, Signed) and not any(minus for minus, _ in doc.terms):
-        return Signed(tuple((True, term) for _, term in doc.terms))
+        return added((True, term) for _, term in doc.terms)
     return negated(doc) or Signed(((True, doc),))
+
+
+def added(terms: Iterable[tuple[bool, Doc]]) -> Signed:
+    """A sum of formulas with their signs: a positive one first, made so by turning differences where there is none."""
+    ordered = list(terms)
+    if all(negative for negative, _ in ordered):
+        turned = [(term, negated(term)) for _, term in ordered]
+        ordered = [(other is None, other or term) for term, other in turned]
+    first = next((n for n, (negative, _) in enumerate(ordered) if not negative), 0)
+    return Signed((ordered[first], *ordered[:first], *ordered[first + 1 :]))
 
 
 def negated(doc: Doc) -> Doc | None:

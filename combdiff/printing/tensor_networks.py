@@ -23,12 +23,12 @@ from combdiff.printing.documents import (
     Juxtaposition,
     Kronecker,
     Literal,
+    Marked,
     Name,
     Ranging,
     ResultRow,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
 )
@@ -157,8 +157,8 @@ class _NetworkReader:
         inner, mark = doc, ""
         if isinstance(doc, Superscript) and isinstance(doc.exponent, Literal):
             inner, mark = doc.base, shown(Superscript(Name(""), doc.exponent))
-        if isinstance(inner, Starred):
-            inner, mark = inner.body, "*" + mark
+        if isinstance(inner, Marked):
+            mark, inner = inner.sign + mark, inner.body
         if isinstance(inner, Subscripted) and isinstance(inner.map, Name) and not inner.round:
             name = inner.map.name
             orbits = _orbits(self.spaces.get(name), len(inner.arguments))

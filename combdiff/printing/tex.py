@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from math import pi
 
 from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term
 from combdiff.printing.documents import (
@@ -38,7 +37,7 @@ from combdiff.printing.documents import (
 )
 from combdiff.printing.matrix import matrix_sheet
 from combdiff.printing.notation import sheet
-from combdiff.printing.rendering import Level, Product, Renderer
+from combdiff.printing.rendering import Level, Product, Renderer, half_turns
 from combdiff.records import dataclass
 
 _FOLDED = {
@@ -124,15 +123,12 @@ class _Latex(Renderer):
             return BOLD[name]
         if name.endswith("_bar") and len(name) > len("_bar"):
             return rf"\bar{{{self.name(name.removesuffix('_bar'))}}}"
-        stem = name.rstrip("0123456789")
-        number = name[len(stem) :]
-        stem = stem.removesuffix("_") if number else stem
-        letter = _letter(stem)
-        if letter:
-            return f"{letter}_{{{number}}}" if number else letter
+        if letter := _with_number(name):
+            return _subscripted(*letter)
         head, _, below = name.partition("_")
         if head and below and not below.startswith("_"):
-            return f"{self.name(head)}_{{{','.join(_word(part) for part in below.split('_'))}}}"
+            base, *number = _with_number(head) or (BOLD.get(head) or _word(head),)
+            return _subscripted(base, *number, *map(_word, below.split("_")))
         return _word(name)
 
     def beside(self, shown: Sequence[str]) -> str:
@@ -150,8 +146,8 @@ class _Latex(Renderer):
     def real(self, value: Scalar) -> str:
         if isinstance(value, Fraction):
             return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
-        if value == pi:
-            return r"\pi"
+        if turns := half_turns(value):
+            return r"\pi" if turns == 1 else rf"{turns} \pi"
         mantissa, _, exponent = repr(value).replace("inf", r"\infty").replace("nan", r"\mathrm{nan}").partition("e")
         if not exponent:
             return mantissa
@@ -174,7 +170,7 @@ class _Latex(Renderer):
         return f"{doc.coefficient} {name}"
 
     def access(self, doc: Subscripted) -> str:
-        map_ = self.bracket(doc.map, Level.ATOM)
+        map_ = self.bracket(doc.map, Level.POWER if doc.round else Level.ATOM)
         if doc.round:
             return map_ + self.enclosed(", ".join(map(self.render, doc.arguments)))
         map_ = self.enclosed(map_) if "^" in map_ else map_
@@ -194,7 +190,7 @@ class _Latex(Renderer):
 
     def power(self, doc: Superscript) -> str:
         exponent = self.render(doc.exponent)
-        if isinstance(doc.exponent, Literal) and not doc.exponent.imag:
+        if isinstance(doc.exponent, Literal) and isinstance(doc.exponent.real, Fraction) and not doc.exponent.imag:
             exponent = str(doc.exponent.real)  # 1/2 on one line
         return f"{self.bracket(doc.base, Level.ATOM)}^{{{exponent}}}"
 
@@ -248,6 +244,18 @@ def _is_word(left: str, right: str) -> bool:
 def _word(name: str) -> str:
     """A name of several letters, upright; a letter as it is."""
     return _letter(name) or rf"\mathrm{{{name}}}".replace("_", r"\_")
+
+
+def _with_number(name: str) -> tuple[str, ...]:
+    """A letter, and the number behind it if there is one: x0, x_0; empty for other names."""
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :]
+    letter = _letter(stem.removesuffix("_") if number else stem)
+    return tuple(filter(None, (letter, number))) if letter else ()
+
+
+def _subscripted(base: str, *below: str) -> str:
+    return f"{base}_{{{','.join(below)}}}" if below else base
 
 
 def _letter(name: str) -> str:

@@ -1,6 +1,7 @@
 """Sums that vanish by what their names stand for.
 
     z̄[i,j] = p[i,j] (Σ_k y[i,k]) / (Σ_k p[i,k]) − y[i,j]   in   … Σ_j z̄[i,j] …     →     … 0 …
+    t[i] = x[i] − (Σ_j x[j])/n,  z̄[i] = g[i]/r − c t[i]   in   … Σ_i z̄[i] …     →     … Σ_i g[i]/r …
 
 The laws see a definition by its name alone, where it is used. What a softmax or a variance does not depend on (a number
 that is added to all of its arguments) has such a Σ for its derivative. A Σ that is not 0 shows it at a random point
@@ -25,9 +26,11 @@ from combdiff.ir import (
     items_of,
     joined,
     let,
+    mul,
     put_back,
     split,
     subterms,
+    total,
     values_of,
 )
 from combdiff.simplification.egraph.extraction import symbols
@@ -40,13 +43,39 @@ def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     """A let program with 0 for every Σ over definitions that `settled` finds to be 0 where they are written out."""
     definitions = dict(split(body)[0])
     nodes = dict.fromkeys(node for value in values_of(body) for node in subterms(value) if isinstance(node, Sum))
-    sums = {node: leading for node in nodes if (leading := _leading_to_sums(node.body, definitions))}
+    added = {node: _by_terms(node, definitions) for node in nodes}
+    every = dict.fromkeys(each for node in nodes for each in (node, *added[node]))
+    sums = {node: leading for node in every if (leading := _leading_to_sums(node.body, definitions))}
     zeros: dict[Term, Term] = {}
     for node in seeming_zero(list(sums), definitions):
         written = put_back(node, _opened(sums[node], definitions))
         if _elements(settled(over_its_indices(written))) is ZERO:
             zeros[node] = ZERO
+    for node in nodes:
+        left = [each for each in added[node] if each not in zeros]
+        if node not in zeros and len(left) == 1 < len(added[node]):
+            zeros[node] = left[0]
     return _with(body, zeros) if zeros else body
+
+
+def _by_terms(node: Sum, definitions: Mapping[Var, Term]) -> tuple[Sum, ...]:
+    """A Σ over a definition that is a sum, as Σ's over its terms."""
+    reads = [factor.function for factor in factors_of(node.body) if isinstance(factor, Apply)]
+    sums = [var for var in reads if isinstance(var, Var) and isinstance(_inner(definitions.get(var)), Add)]
+    written = put_back(node, {sums[0]: definitions[sums[0]]}) if len(sums) == 1 else node
+    assert isinstance(written, Sum)
+    factors = factors_of(written.body)
+    whole = next((factor for factor in factors if isinstance(factor, Add)), None) if written is not node else None
+    if whole is None:
+        return ()
+    others = [factor for factor in factors if factor is not whole]
+    each = [total(written.indices, mul(*others, term)) for term in whole.terms]
+    found = tuple(sum_ for sum_ in each if isinstance(sum_, Sum))
+    return found if len(found) == len(each) else ()
+
+
+def _inner(value: Term | None) -> Term | None:
+    return value.body if isinstance(value, Lambda) else None
 
 
 def _opened(leading: set[Var], definitions: Mapping[Var, Term]) -> dict[Var, Term]:

@@ -163,7 +163,7 @@ class _Stabilising(Rewriting):
         self._positive: set[Var] = set()
         self._fractions: dict[Term, _Fraction | None] = {}
         self._settled: dict[Term, frozenset[Term] | None] = {}
-        self._weights = frozenset(self._named_weights(self.scope, program))
+        self._weights = frozenset(self._named_weights(program))
 
     # --- what kind a term is
 
@@ -285,7 +285,7 @@ class _Stabilising(Rewriting):
 
     # --- weights of sums of exponentials
 
-    def _named_weights(self, scope: Mapping[Var, Term], program: Lambda) -> set[Term]:
+    def _named_weights(self, program: Lambda) -> set[Term]:
         """The tensors that are weights of exponentials in a sum under a logarithm, a quotient or a root."""
         found: set[Term] = set()
         seen: set[Term] = set()

@@ -45,7 +45,6 @@ from combdiff.printing import (
     Rounded,
     Sheet,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
 )
@@ -83,9 +82,8 @@ statement: expression | expression "=" expression -> definition
 ?postfix: atom
     | postfix _CALL arguments ")" -> call
     | postfix _ELEMENT arguments "]" -> element
-    | postfix STAR -> starred
+    | postfix (STAR | MARK) -> marked
     | postfix UP -> powered
-    | postfix MARK -> marked
     | postfix _OVER NUMBER -> divided
 arguments: (expression ("," expression)*)?
 ?atom: NUMBER -> number
@@ -175,7 +173,6 @@ OPERAND = {"NAME", "NUMBER", "LPAR"}
 GO_ON = {"STAR", "UP", "MARK", "_OVER", "_CALL", "_ELEMENT", "ELEMENTS", "INTEGRAL", "SIGMA", "DERIVATIVE", "_BAR"}
 GO_ON |= {"AVERAGE", "_NORM", "LSQB", "_FLOOR", "_CEILING"}
 SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠"}
-MARKS = {"'": "ᵀ"}
 
 
 D = TypeVar("D", bound=Doc)
@@ -501,11 +498,8 @@ class _FormulaBuilder:
     def _powered(self, base: Doc, up: Token) -> Doc:
         return Superscript(base, Literal(int(up.translate(DIGITS))))
 
-    def _starred(self, body: Doc, _: Token) -> Doc:
-        return Starred(body)
-
     def _marked(self, body: Doc, mark: Token) -> Doc:
-        return Derivative(body, "'") if mark == "'" else Marked(body, MARKS.get(str(mark), str(mark)))
+        return Derivative(body, "'") if mark == "'" else Marked(body, str(mark))
 
     def _divided(self, body: Doc, number: Token) -> Doc:
         divisor = int(number)

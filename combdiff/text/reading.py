@@ -101,7 +101,6 @@ from combdiff.printing import (
     ResultRow,
     Rounded,
     Signed,
-    Starred,
     Subscripted,
     Superscript,
     size_names,
@@ -669,12 +668,12 @@ class _PrintReader:
                 return self.elementwise(doc, power_of, sides, scalars=True)
             case Norm():
                 return self._norm(doc, self.value(doc.body, scope))
+            case Marked(body, "*"):
+                return self.elementwise(doc, conj, [self.value(body, scope)])
             case Marked():
                 return self._marked(doc, self.value(doc.body, scope), doc.sign)
             case Derivative(body, "'"):
                 return self._marked(doc, self.value(body, scope), "ᵀ")
-            case Starred():
-                return self.elementwise(doc, conj, [self.value(doc.body, scope)])
             case FunctionCall():
                 return self._function(doc, doc.name, doc.arguments, scope)
             case Subscripted():

@@ -15,7 +15,7 @@ raises TraceError.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, FrameType
@@ -47,7 +47,6 @@ from combdiff.ir import (
     Var,
     Whole,
     base_name,
-    substitute,
 )
 from combdiff.records import dataclass
 
@@ -97,10 +96,9 @@ class Trace:
         if found and (term not in self.locals or found[0] < self.locals[term][0]):
             self.locals[term] = found
 
-    def closes(self, placeholders: Mapping[Var, Term]) -> None:
+    def closes(self, named: Callable[[Term], Term]) -> None:
         """Says in what has a name, too, which variables the indices of a lambda are that is done."""
-        names = list(self.locals.items())
-        self.locals = {substitute(term, placeholders): name for term, name in names}
+        self.locals = {named(term): name for term, name in self.locals.items()}
 
     @contextmanager
     def lambda_running(self, names: Iterable[str], domains: Mapping[str, Domain]) -> Iterator[list[Binder]]:

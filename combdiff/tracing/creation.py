@@ -107,8 +107,8 @@ def _only_known(name: str, dtype: Any, order: str = "C", device: object = None) 
         raise TypeMismatchError(
             f"{name} of {shown(dtype)}, which is no type of elements", hint="leave it out"
         ) from None
-    if kind not in "biuf":
-        raise UnsupportedError(f"{name} of {shown(dtype)}", hint="multiply by 1j for complex numbers")
+    if kind not in "biufc":
+        raise UnsupportedError(f"{name} of {shown(dtype)}", hint="leave it out: programs are of numbers")
 
 
 # --- public --------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from combdiff.ir import (
     is_complex,
     mul,
     show_index,
-    substitute,
+    substituting,
     subterms,
     total,
 )
@@ -145,8 +145,8 @@ def abstracted(caller: str, body: Any, domains: dict[str, Any]) -> tuple[tuple[V
         inner = lift(_result(caller, body(*(Index(binder.placeholder, trace) for binder in binders))))
         variables = tuple(binder.variable(f"{caller}(lambda {', '.join(names)}: …") for binder in binders)
     placeholders = (binder.placeholder for binder in binders)
-    named = dict(zip(placeholders, variables, strict=True))
-    term = substitute(inner, named)
+    named = substituting(dict(zip(placeholders, variables, strict=True)))
+    term = named(inner)
     trace.closes(named)
     if any(isinstance(variable.type, Cyclic) for variable in variables):
         _check_cycles(term)

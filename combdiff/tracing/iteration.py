@@ -71,14 +71,19 @@ def scan(step: Step, init: object, xs: object = None, length: int | str | None =
     names = _names(step, starts)
     states = tuple(_state(name, start, trace) for name, start in zip(names, starts, strict=True))
     try:
-        slices = iter([wrap(_slice(tensor, index, trace)) for tensor in inputs])
-        given = step(_like(init, iter([wrap(state) for state in states])), _like(xs, slices))
-        after, out = _pair(given)
-        following = tuple(lift(leaf) for leaf in _leaves(after))
+        while True:  # again where a step makes complex what begins real: then that state is complex
+            slices = iter([wrap(_slice(tensor, index, trace)) for tensor in inputs])
+            given = step(_like(init, iter([wrap(state) for state in states])), _like(xs, slices))
+            after, out = _pair(given)
+            following = tuple(lift(leaf) for leaf in _leaves(after))
+            _check_carry(init, after, states, following)
+            taken, states = states, tuple(map(_as_given, states, following))
+            if taken == states:
+                break
+            trace.stepped.update({*taken} - {*states})
         outputs = tuple(expanded(lift(leaf)) for leaf in _leaves(out))
     finally:
         trace.stepped.update((index, *states))
-    _check_carry(init, after, states, following)
     iteration = _TracedLoop(trace, index, states, tuple(map(expanded, following)), starts, outputs)
     last = iter([wrap(term) for term in iteration.last()])
     return _like(init, last), _like(out, iter([wrap(term) for term in iteration.collected()]))
@@ -216,6 +221,12 @@ def _state(name: str, start: Term, trace: Trace) -> Var:
     return trace.names.fresh(Var(name, Space(*axes_of(start), dtype=join(space.dtype, float))))
 
 
+def _as_given(state: Var, following: Term) -> Var:
+    """The variable of a state, of complex numbers where those of the next state are."""
+    space = wrap(state).space
+    return Var(state.name, Space(*space.axes, dtype=join(space.dtype, wrap(following).space.dtype)))
+
+
 def _slice(tensor: Term, index: Var, trace: Trace) -> Term:
     own = trace.fresh_indices(axes_of(tensor)[1:])
     return lambda_(own, element(tensor, (index, *own)))
@@ -239,11 +250,11 @@ def _check_carry(init: object, after: object, states: tuple[Var, ...], following
         )
     for state, term in zip(states, following, strict=True):
         taken, found = wrap(state).space, wrap(term).space
-        if taken.axes != found.axes or (found.dtype is complex and taken.dtype is not complex):
+        if taken.axes != found.axes:
             raise TypeMismatchError(
                 f"the step of cd.scan takes a carry that is {show_space(taken)}, "
                 f"but gives one that is {show_space(found)}",
-                hint="begin with a carry of the type that the steps give; a real tensor is complex as x + 0j",
+                hint="begin with a carry of the axes that the steps give",
             )
 
 

@@ -74,8 +74,8 @@ def trace_function(function: Callable[..., object]) -> Traced:
         except RecursionError as error:
             line = next(line for frame, line in walk_tb(error.__traceback__) if frame.f_code is code)
             raise TraceError(
-                f"{function.__name__} meets Python's limit of recursion: an expression in it is nested too deeply",
-                hint="write a sum of many terms as a cd.sum or outside of the lambda, a loop as a cd.scan",
+                f"{function.__name__} meets Python's limit of recursion",
+                hint="end what calls itself; write a loop of thousands of steps as a cd.scan",
                 location=Location(code.co_filename, line),
             ) from None
         inner, returned = returned_function(returned, parameters, trace)

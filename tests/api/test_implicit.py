@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import message
 
 import combdiff as cd
 from combdiff.ir.interpreter import evaluate
@@ -255,14 +256,6 @@ def test_how_roots_look() -> None:
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------
-
-
-def message(error: type[cd.CombdiffError], action: Callable[[], Any]) -> str:
-    """The message of the error that an action raises, which names this file."""
-    with pytest.raises(error) as raised:
-        action()
-    assert f"{__file__}:" in str(raised.value)
-    return f"{raised.value.message} — {raised.value.hint}"
 
 
 @cd.program

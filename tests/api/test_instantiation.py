@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import message
 
 import combdiff as cd
 
@@ -235,10 +236,7 @@ WRONG: dict[str, tuple[type[cd.CombdiffError], Callable[[], Any], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_cannot_take_the_place_of_a_map(name: str) -> None:
     error, action, expected = WRONG[name]
-    with pytest.raises(error) as raised:
-        action()
-    assert f"{__file__}:" in str(raised.value)
-    assert raised.value.message.startswith(expected)
+    assert message(error, action).startswith(expected)
 
 
 # --- tuples --------------------------------------------------------------------------------------------------------

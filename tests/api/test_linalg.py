@@ -474,7 +474,7 @@ def test_values_and_gradients_by_every_route(program: cd.Program) -> None:
         cd.testing.check_grad(program, parameter.name, **arrays)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_second_derivatives(program: cd.Program) -> None:
     """The Hessian-vector product, raw and simplified, against central differences of the gradient."""

@@ -324,6 +324,7 @@ def test_check_grad_refuses_a_gradient_that_leaves_the_space() -> None:
     np.testing.assert_array_equal(symmetrize(values["A"], Sym), values["A"])
 
 
+@pytest.mark.thorough
 def test_derivatives_of_derivatives_and_other_conventions_are_projected_too() -> None:
     values = arrays(Herm)
 

@@ -186,7 +186,7 @@ def test_jacobians_of_several_results(mode: str) -> None:
     assert str(jacobian(pair, "x")) == "(A, x) ↦ ((a, d) ↦ A[a,d] cos(x[d]), d ↦ exp(x[d]) (1 + x[d]))"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 def test_named_maps_and_equations_of_complex_numbers(mode: str) -> None:
     """What is linear in the unit by a law of its own: a named map, and the solution of an equation."""

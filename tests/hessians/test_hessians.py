@@ -310,6 +310,7 @@ def test_blocks_in_every_mode(mode: str) -> None:
     np.testing.assert_allclose(result["V", "U"], expected.transpose(2, 3, 0, 1), atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_system_of_several_variables() -> None:
     arrays = (symmetric(3), normal(3), normal(3))
     H = hessian(several, ("u", "v"))
@@ -355,7 +356,7 @@ def wirtinger(arrays: tuple[Any, ...], row: str, column: str) -> tuple[Any, Any]
     return direct, mirrored.conj()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_complex_hessians_are_pairs(mode: str) -> None:
     arrays = complex_arrays()
@@ -366,7 +367,7 @@ def test_complex_hessians_are_pairs(mode: str) -> None:
     np.testing.assert_allclose(found[1], found[1].T, atol=1e-10)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_blocks_of_complex_and_real_variables(mode: str) -> None:
     arrays = complex_arrays()

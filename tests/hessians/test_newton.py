@@ -166,6 +166,7 @@ NOTHING: dict[str, tuple[Any, cd.Space, tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NOTHING)
 def test_a_system_without_unknowns_has_a_solution(name: str) -> None:
     """Of axes of length 0, and in a Space that holds zeros alone."""

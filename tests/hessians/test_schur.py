@@ -122,7 +122,7 @@ def test_coupled_variables_are_eliminated(name: str) -> None:
     np.testing.assert_allclose(packed(solution), expected, rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_the_dense_system_has_the_same_solution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     f, wrt, arrays = CASES[name]

@@ -52,7 +52,7 @@ def network(W: cd.Space("h", "n"), b: cd.Space("h"), v: cd.Space("h"), X: cd.Spa
         (
             gross_pitaevskii,
             "z",
-            "(T, V, g, z) ↦ ((a, d) ↦ T[d,a] + δ(a, d) (V[d] + 2 g z[d] z[d]*), (a, d) ↦ δ(a, d) g (z[d]*)²)",
+            "(T, V, g, z) ↦ ((a, d) ↦ T[d,a] + δ(a, d) (V[d] + 2 g |z[d]|²), (a, d) ↦ δ(a, d) g (z[d]*)²)",
         ),
         (
             cross_entropy,

@@ -94,6 +94,7 @@ def test_parts_are_placed_among_zeros(library: str, words: str) -> None:
         np.testing.assert_array_equal(np.asarray(placed(*given(xp, (part,)), slices, (9, 6))), expected)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("matrix", [MATRIX[:4], np.stack([MATRIX[:2, :2], np.ones((2, 2))])])
 def test_adjugates_on_jax_by_one_factorisation(matrix: Any) -> None:
     """The determinant times the inverse where no matrix of a stack is singular."""

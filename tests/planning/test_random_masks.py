@@ -128,9 +128,9 @@ def compare(seed: int, library: str = "numpy") -> None:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("first", range(0, 600, 40))
+@pytest.mark.parametrize("first", range(0, 600, 20))
 def test_masked_sums_of_products(first: int) -> None:
-    for seed in range(first, first + 40):
+    for seed in range(first, first + 20):
         compare(seed)
 
 

@@ -33,6 +33,7 @@ WRITTEN = [
     ("(lam_x, rate) ↦ lam_x rate", r"\mathrm{lam}_{x} \, \mathrm{rate}"),
     ("K_y ↦ Σ_{i,j} K_y[i,j]²", r"K_{y} \mapsto \sum_{i,j} {K_{y}}_{i,j}^{2}"),
     ("(sigma_noise, x_1_a) ↦ sigma_noise² x_1_a", r"\sigma_{\mathrm{noise}}^{2} x_{1,a}"),
+    ("(x0, x0_dot) ↦ x0 x0_dot", r"(x_{0}, x_{0,\mathrm{dot}}) \mapsto x_{0} x_{0,\mathrm{dot}}"),
     ("norm2(K_y*x - lam*x)^2", r"K_{y} x - \mathrm{lam} \, x"),
 ]
 

@@ -89,6 +89,7 @@ def test_energy_and_gradient_of_hartree_fock_share_the_density_and_the_fock_matr
     assert str(cd.grad(coulomb, wrt="C")) == "(J, C) ↦ (d, e) ↦ 4 Σ_{p,q,r,i} C[p,e] C[q,i] C[r,i]* J[d,p,r,q]"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("program", "wrt", "tensor", "times"),
     [

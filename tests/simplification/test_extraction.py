@@ -85,6 +85,7 @@ def written(extractor: Extractor, name: str, payload: Any, parts: tuple[Term, ..
     return add(*parts)
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("steps", [0, 1, 2])
 @pytest.mark.parametrize("term", TERMS, ids=str)
 def test_no_term_of_a_small_e_graph_is_cheaper(term: Term, steps: int) -> None:

@@ -130,3 +130,26 @@ def test_what_vanishes_through_two_definitions() -> None:
     arrays = {"x": RANDOM.normal(size=5), "y": RANDOM.normal(size=5)}
     cd.testing.check_grad(correlation, "x", **arrays)
     assert gradient(**arrays).sum() == pytest.approx(0, abs=1e-12)
+
+
+@cd.program
+def layer_norm(x: cd.Space("n"), g: cd.Space("n")):
+    t = x - x.mean()
+    return (g * t / np.sqrt((t * t).mean() + 1e-5)).sum()
+
+
+@cd.program
+def batch_norm(x: cd.Space("n", "m"), w: cd.Space("m"), y: cd.Space("n", "m")):
+    t = x - x.mean(axis=0)
+    return ((w * t / np.sqrt((t * t).mean(axis=0) + 1e-5) - y) ** 2).sum()
+
+
+@pytest.mark.parametrize("program", [layer_norm, pytest.param(batch_norm, marks=pytest.mark.thorough)])
+def test_of_a_sum_over_a_definition_the_terms_that_vanish_are_left_out(program: cd.Program) -> None:
+    """A cotangent whose mean is subtracted has a part along t, and Σ_i t[i] is 0: no name for it is needed."""
+    gradient = cd.grad(program, wrt="x")
+    assert "t_bar" not in str(gradient)
+    shapes = {"n": 5, "m": 3}
+    spaces = {parameter.name: parameter.type.axes for parameter in program.parameters}
+    arrays = {name: RANDOM.normal(size=[shapes[str(axis.size)] for axis in axes]) for name, axes in spaces.items()}
+    assert cd.testing.check_grad(program, "x", **arrays) < 1e-6

@@ -142,6 +142,7 @@ def test_products_with_the_jacobian_of_softmax() -> None:
         finite(forward(x, k), softmax_jacobian(x) @ k)
 
 
+@pytest.mark.sample(1)
 @SIMPLIFIED
 def test_softmax_cross_entropy(simplified: bool) -> None:
     gradient = cd.grad(cross_entropy, "x", simplify=simplified)
@@ -153,6 +154,7 @@ def test_softmax_cross_entropy(simplified: bool) -> None:
         finite(hessian(x, y), softmax_jacobian(x))
 
 
+@pytest.mark.sample(1)
 @SIMPLIFIED
 def test_logistic_loss(simplified: bool) -> None:
     gradient, hessian = (derive(logistic_loss, "w", simplify=simplified) for derive in (cd.grad, cd.hessian))
@@ -221,6 +223,7 @@ def test_programs_without_quotients_of_exponentials_are_left_alone() -> None:
     assert stable(softmax.term) is not softmax.term
 
 
+@pytest.mark.thorough
 def test_deltas_that_no_index_solves_stay() -> None:
     Ring = cd.Space(cd.Cyclic(3))
 

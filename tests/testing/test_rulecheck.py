@@ -69,7 +69,7 @@ FALSE = [
 ]
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("law", FALSE)
 def test_a_false_law_is_found(law: str, rule_file: Any) -> None:
     path = rule_file(law[:-1] + ' :name "the false law")')
@@ -94,7 +94,7 @@ TRUE = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("law", TRUE)
 def test_a_true_law_holds(law: str, rule_file: Any) -> None:
     found = cd.testing.check_rules(rule_file(law))

@@ -219,6 +219,7 @@ def check_prints(program: cd.Program, arrays: dict[str, np.ndarray]) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CHOICES)
 def test_comparisons_of_values_read_back(name: str) -> None:
     form = CHOICES[name]
@@ -409,7 +410,7 @@ def test_messages(shown: str, message: str) -> None:
     [
         ("log(1 + exp(-x))", "x ↦ i ↦ log(1 + exp(-x[i]))"),
         ("sum(log(vector(1) + exp(x)))", "x ↦ Σ_i log(1 + exp(x[i]))"),
-        ("z complex (n)\nsum(conj(z) .* z)", "z ↦ Σ_i z[i]* z[i]"),
+        ("z complex (n)\nsum(conj(z) .* z)", "z ↦ Σ_i |z[i]|²"),
         ("[x >= 0] .* x", "x ↦ i ↦ [x[i] ≥ 0] x[i]"),
         ("x ↦ Σ_i [0 < x[i] <= 1] x[i]", "x ↦ Σ_i [x[i] > 0, x[i] ≤ 1] x[i]"),
         ("sum([A != B])", "(A, B) ↦ Σ_{i,j} [A[i,j] ≠ B[i,j]]"),
@@ -456,3 +457,22 @@ def test_a_power_of_a_matrix_is_a_product() -> None:
         cd.read("x (n); x^2")
     with pytest.raises(cd.CombdiffError):
         cd.read("A (n, m); A^2")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "latex"),
+    [
+        ("2 π x", "2π x", r"2 \pi x"),
+        ("x / (2 π)", "x / (2π)", r"\frac{x}{2 \pi}"),
+        ("1 / (x · 2 π)", "1 / (2π x)", r"\frac{1}{2 \pi x}"),
+        ("exp(-2 π i x)", "exp(-2π i x)", r"\exp(-2 \pi \mathrm{i} x)"),
+        ("x^(4 π) (2 π)²", "(2π)² x^(4π)", r"(2 \pi)^{2} x^{4 \pi}"),
+        ("x - π i", "x - π i", r"x - \pi \mathrm{i}"),
+        ("x + 3.2 π", "10.053096491487338 + x", "10.053096491487338 + x"),
+    ],
+)
+def test_multiples_of_pi_are_read_and_printed(text: str, shown: str, latex: str) -> None:
+    found = cd.read(f"x ()\n{text}")
+    assert str(found) == f"x ↦ {shown}"
+    assert found.latex() == rf"x \mapsto {latex}"
+    assert cd.read(str(found), {"x": cd.Space()}) == found

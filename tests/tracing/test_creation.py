@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "less than nothing": (lambda x: cd.ones(-1), "a tensor with -1 elements"),
     "steps": (lambda x: cd.arange(0, x.shape[0], 2), "arange with steps of 2"),
     "half a step": (lambda x: cd.arange(0, 3, 0.5), "an offset or step of arange is 0.5"),
-    "complex": (lambda x: cd.ones(3, dtype=complex), "full of <class 'complex'>"),
+    "texts": (lambda x: cd.ones(3, dtype=str), "full of <class 'str'>"),
     "order": (lambda x: cd.zeros(3, order="F"), "full in the order 'F'"),
     "NumPy alone": (lambda x: np.eye(x.shape[0]), "a whole number is made of the size n, which is only named"),
     "counted by NumPy": (lambda x: np.arange(x.shape[0]), "an array is made of the size n"),

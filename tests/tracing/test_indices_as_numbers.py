@@ -119,6 +119,7 @@ SIZED = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SIZED)
 def test_sizes_are_whole_numbers_of_index_expressions(name: str) -> None:
     """In what an axis is read at, and in conditions, which guard what they multiply."""

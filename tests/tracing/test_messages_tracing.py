@@ -830,11 +830,14 @@ def symmetry_in_a_called_program(A: Square, R: Function(Vector)):
 
 @case(
     TraceError,
-    "nested_too_deeply meets Python's limit of recursion: an expression in it is nested too deeply",
-    "write a sum of many terms as a cd.sum or outside of the lambda, a loop as a cd.scan",
+    "calls_itself meets Python's limit of recursion",
+    "end what calls itself; write a loop of thousands of steps as a cd.scan",
 )
-def nested_too_deeply(x: Vector):
-    return cd.sum_(lambda i: sum(cd.sin(k * x[i]) for k in range(1, 400)))  # here
+def calls_itself(x: Vector):
+    def again(n):
+        return cd.sin(x[n]) + again(n)
+
+    return cd.sum_(lambda i: again(i))  # here
 
 
 # --- the cases -----------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ PLACES: dict[str, tuple[Callable[[Any, Any], Any], list[float], list[float], lis
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "arrays.md").read_text("utf-8")
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", PLACES)
 def test_the_derivative_is_the_stated_one(name: str) -> None:
     function, point, ours, jax_s = PLACES[name]

@@ -106,6 +106,6 @@ class Rescale(Operation):
         return at.elements
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """A kernel."""
+        """A quotient, which NumPy spares where the scale is 1 throughout."""
         array, scale = words.aligned(operands, self.patterns, len(step.axes))
-        return f"_rescaled({array}, {scale})"
+        return f"_rescaled({array}, {scale})" if words.dialect.native else f"{array} / {scale}"

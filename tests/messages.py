@@ -1,0 +1,19 @@
+"""What an error says to whom it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import combdiff as cd
+
+
+def message(error: type[cd.CombdiffError], action: Callable[[], Any]) -> str:
+    """What is wrong and what mends it, of the error that an action raises, which names the action's file."""
+    with pytest.raises(error) as raised:
+        action()
+    assert f"{action.__code__.co_filename}:" in str(raised.value)
+    hint = f" — {raised.value.hint}" if raised.value.hint else ""
+    return f"{raised.value.message}{hint}"
