@@ -11,6 +11,7 @@ import linecache
 import opcode
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.util import find_spec
@@ -165,6 +166,18 @@ class MemoryLimitError(CombdiffError, MemoryError):
 
 class UnsupportedError(CombdiffError):
     """Something combdiff does not do; raised rather than answered wrongly."""
+
+
+@contextmanager
+def refusing_depth() -> Iterator[None]:
+    """What is done inside is refused by name where it meets formulas that Python's stack does not hold."""
+    try:
+        yield
+    except RecursionError:
+        raise UnsupportedError(
+            "an expression is nested too deeply: Python's limit of recursion was met",
+            hint="write a loop of many steps as a cd.scan, or a sum of many terms as a cd.sum",
+        ) from None
 
 
 class RuleError(CombdiffError):

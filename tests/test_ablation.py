@@ -27,7 +27,7 @@ from combdiff.ir import ONE, Lambda, Term, Var, add, average, function, inline_a
 from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning import passes as passes_room
-from combdiff.planning.lowering import lower, mask_elimination
+from combdiff.planning.lowering import joining, lower, mask_elimination
 from combdiff.planning.operations import Pattern, Step
 from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
@@ -657,6 +657,10 @@ def convolved(x: cd.Space("m"), w: cd.Space("k")):
     return cd.sum(lambda i: cd.sum(lambda j: x[i + j] * w[j]) ** 2, i=cd.Range("m-k+1"))
 
 
+def filtered(x: cd.Space("m", "m"), w: cd.Space("n", "n"), v: cd.Space("d", "d")):
+    return cd.sum(lambda i, j, a, b: x[i + a, j + b] * w[a, b] * v[i, j])
+
+
 def squares(x: cd.Space("m"), w: cd.Space("k")):
     return cd.tensor(lambda i: cd.sum(lambda j: x[i + j] ** 2 * w[j]), i=cd.Range("m-k+1"))
 
@@ -745,6 +749,7 @@ def unmoved(space: cd.Space, order: Iterable[int]) -> tuple[Any, ...]:
 EXTENTS = {"n": 50, "m": 400, "k": 30, "d": 10, "p": 45}
 LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callable[[Plan], int]]] = {
     "δ's solved before planning": (planning, "without_deltas", lambda term, names: term, raw_gradient, form, flops),
+    "windows of what a kernel slides over": (joining, "_sliding", never, gradient, filtered, flops),
     "factors read at the same places": (
         lower,
         "joined",

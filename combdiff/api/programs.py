@@ -25,7 +25,7 @@ from combdiff.api.explanation import Explanation, explanation
 from combdiff.api.instantiation import instantiated, resolved
 from combdiff.api.sameness import signature
 from combdiff.api.signatures import Documentation, SignatureOf
-from combdiff.errors import ArgumentError, Location, UnsupportedError
+from combdiff.errors import ArgumentError, Location, UnsupportedError, refusing_depth
 from combdiff.ir import (
     Function,
     Lambda,
@@ -367,6 +367,7 @@ def program(definition: Callable[..., Any]) -> Program:
     return replace(made, fixed=traced.constants, docstring=inspect.getdoc(definition) or "", steps=traced.steps)
 
 
+@refusing_depth()
 def finished(
     written: Lambda,
     name: str,

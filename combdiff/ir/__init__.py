@@ -112,7 +112,7 @@ from combdiff.ir.primitives import (
 )
 from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
-from combdiff.ir.reductions import REDUCTIONS
+from combdiff.ir.reductions import REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Rewriter
@@ -277,6 +277,7 @@ __all__ = [
     "is_index",
     "is_light_primitive",
     "is_linear",
+    "is_mark",
     "is_matrix_function",
     "is_primary",
     "is_reduced",

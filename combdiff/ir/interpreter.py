@@ -88,6 +88,8 @@ _MATRIX_FUNCTIONS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "amin": lambda arrays: np.min(arrays, (-2, -1)),
     "amax_ties": lambda arrays: (arrays == np.max(arrays, (-2, -1), keepdims=True)).sum((-2, -1)) * 1.0,
     "amin_ties": lambda arrays: (arrays == np.min(arrays, (-2, -1), keepdims=True)).sum((-2, -1)) * 1.0,
+    "amax_marks": lambda arrays: (arrays == np.max(arrays, (-2, -1), keepdims=True)) * 1,
+    "amin_marks": lambda arrays: (arrays == np.min(arrays, (-2, -1), keepdims=True)) * 1,
     "signdet": lambda matrices: np.linalg.slogdet(matrices)[0],
     **{name: for_numpy(name) for name in ("eigvalsh", "eigvecsh", "svdvals", "svd_left", "svd_right", "expm", "sqrtm")},
     **{name: partial(for_numpy(name), name="matrix") for name in ("cholesky", "qr_r")},

@@ -1,9 +1,12 @@
 """Rows of the table of matrix functions for reductions: largest and smallest elements, products, and orders.
 
-    amax        ∂/∂X[k, m] = [X[k, m] = amax(X)] / (how many are)
+    amax        ∂/∂X[k, m] = [X[k, m] = amax(X)] / (how many are), where amax_marks(X)[k, m] is 1
     prod        ∂/∂X[k, m] = prod_others(X)[k, m], the product of all the other elements
     cumprod     ∂(Π_{c ≤ j} X[i, c])/∂X[i, m] = [m ≤ j] prod_others(c ↦ X[i, c] if c ≤ j else 1)[m]
     argsort, argmax, argmin     whole numbers, whose derivative is 0
+
+Which elements are the largest is a matrix of whole numbers, 1 for these and 0: so no element is computed once more, in
+another order, and differs in the last digit from what it is compared with.
 
 The product of the others is no quotient by X[k, m], so that derivatives of every order are right where elements are 0.
 
@@ -20,27 +23,33 @@ from combdiff.ir.domains import Range
 from combdiff.ir.indices import Affine, affine, delta, indicator, unequal
 from combdiff.ir.matrix_functions import MATRIX_TABLE, MatrixRow, Point, element
 from combdiff.ir.relations import relation
-from combdiff.ir.terms import MINUS_ONE, ZERO, Lambda, Primitive, Term, add, mul
+from combdiff.ir.terms import MINUS_ONE, ONE, ZERO, Lambda, Primitive, Term, add, mul
 
 Out = tuple[Term, ...]
 _FIRST = Affine((), 0)
 
 
-def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow]:
-    """The largest or smallest element, and how many are equal to it: those have equal shares of the derivative."""
-    ties = f"{name}_ties"
+def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow, MatrixRow]:
+    """The largest or smallest element, how many are equal to it, and which: these share the derivative equally."""
+    ties, marks = f"{name}_ties", f"{name}_marks"
 
     def share(at: Point, _: Out, k: Term, m: Term) -> Term:
-        here = relation("equal", element(at.matrix, (*at.stack, k, m)), at(name))
-        return mul(here, Primitive("power", (at(ties), MINUS_ONE)))
+        return mul(relation("equal", at(marks, k, m), ONE), Primitive("power", (at(ties), MINUS_ONE)))
 
     found = f"{{np}}.{name}({{0}}, (-2, -1))"
-    count = f"({{0}} == {found}[..., None, None]).sum((-2, -1), dtype={{0}}.dtype)"
+    equal = f"({{0}} == {found}[..., None, None])"
+    count = f"{equal}.sum((-2, -1), dtype={{0}}.dtype)"
     latex, cost, counted = rf"\{name[1:]}", Fraction(0), r"\operatorname{ties}"
     return (
         MatrixRow(name, found, latex, share, "no ties", cost, "", False, real_only=True, real_valued=True),
         MatrixRow(ties, count, counted, _zero, "no ties", cost, "", False, real_only=True, real_valued=True),
+        replace(_order(marks, f"{equal} * 1", "rc"), natural=True),
     )
+
+
+def is_mark(term: Term) -> bool:
+    """Whether a term says which elements of a matrix are the largest, or the smallest."""
+    return isinstance(term, Primitive) and term.name in ("amax_marks", "amin_marks")
 
 
 def _zero(*_: object) -> Term:

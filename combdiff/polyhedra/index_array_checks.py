@@ -47,6 +47,7 @@ from combdiff.ir import (
     mul,
     show_index,
     size_form,
+    substitute,
     subterms,
     type_of,
 )
@@ -138,6 +139,8 @@ def _shown(term: Term) -> str:
             return show_index(term)
         case Coordinate():
             return show_index(term.form)
+        case Apply(Lambda() as tensor):
+            return _shown(substitute(tensor.body, dict(zip(tensor.parameters, term.arguments, strict=True))))
         case Apply():
             return f"{describe(term.function)}[{', '.join(map(_shown, term.arguments))}]"
         case Add():

@@ -4,6 +4,7 @@
     prod_others(t)[k]                                     is written      Π_{j≠k} x[j]
     cumprod(t)[k]                                         is written      Π_{j=0}^{k} x[j]
     amax_ties(t)                                          is written      maxima_j x[j]      how many are the largest
+    [amax_marks(t)[k] = 1]                                is written      [x[k] = max_j x[j]]
 
 Such a function is one of a matrix, whose second axis may have one index, and of a stack of them: of a tensor that is
 bound for it. A tensor that is bound for nothing else is written where it is read, if it is short or read once.
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import (
+    ONE,
     Affine,
     Apply,
     Domain,
@@ -28,12 +30,14 @@ from combdiff.ir import (
     Primitive,
     PrintedNumber,
     Range,
+    Relation,
     Space,
     Sum,
     Term,
     Var,
     affine,
     axes_of,
+    is_mark,
     lambda_,
     let,
     substitute,
@@ -48,6 +52,8 @@ FOLDS: Mapping[str, tuple[str, str]] = {
     "amin": ("min", ""),
     "amax_ties": ("maxima", ""),
     "amin_ties": ("minima", ""),
+    "amax_marks": ("max", "marks"),
+    "amin_marks": ("min", "marks"),
     "prod": ("Π", ""),
     "prod_others": ("Π", "others"),
     "cumprod": ("Π", "running"),
@@ -118,6 +124,8 @@ class _FoldWriter:
 
     def _node(self, node: Term, children: tuple[Term, ...]) -> Term:
         match node:
+            case Relation(arguments=(Apply(function=mark), _)) if is_mark(mark):
+                return children[0] if isinstance(children[0], Relation | Number) else node.with_children(children)
             case Apply() if _is_fold(node.function):
                 return self._fold(node.function, children[1:]) or node.with_children((node.function, *children[1:]))
             case Apply(function=Var() as var) if var in self.narrow:
@@ -148,16 +156,23 @@ class _FoldWriter:
         axes = axes_of(tensor)
         stack, own = places[: len(axes) - 2], places[len(axes) - 2 :]
         long = [n for n, axis in enumerate(axes[-2:]) if axis != Range(1)]
-        if own and len(long) != 1:
+        sign, part = FOLDS[function.name]
+        if (own and len(long) != 1 and part != "marks") or (not own and part):
             return None
         indices = tuple(self.names.fresh(Var("j", axes[len(axes) - 2 + n])) for n in long)
         body = self._element(tensor, (*stack, *indices))
         if body is None:
             return None
+        if not indices:  # one number is the only one that is largest, and there are no others
+            return body if function.name in ("amax", "amin", "prod", "cumprod") else ONE
+        if part == "marks":
+            marked = self._element(tensor, (*stack, *(own[n] for n in long)))
+            if marked is None:
+                return None
+            return Relation("equal", (marked, FoldSign(sign, indices, body)))
         place = own[long[0]] if own else None
-        sign, part = FOLDS[function.name]
         apart, last = (place if part == each else None for each in ("others", "running"))
-        return FoldSign(sign, indices, body, apart, last) if indices else body
+        return FoldSign(sign, indices, body, apart, last)
 
     def _element(self, tensor: Term, indices: Sequence[Term]) -> Term | None:
         """The element of a tensor at indices for its axes, those of one index left out among the last two."""

@@ -23,6 +23,8 @@ from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 
 PERMUTED = 1 << 12  # elements of an array from which a copy in another order of axes is noticed
 
+_LEAST_INTEGER = np.dtype(np.int32)
+
 Converter = Callable[[Any], Any]
 
 
@@ -236,11 +238,12 @@ def _converter(
 
 def _taken(var: Var, given: Given, width: np.dtype[Any], library: Library) -> np.dtype[Any]:
     """The element type that a tensor is taken in."""
-    space, dtype = var.type, given.dtype
+    space, dtype = var.type, given.dtype.newbyteorder("=")
     assert isinstance(space, Space)
     weak = given.what == "number" or (library.name != "numpy" and given.library is not library)
     if space.dtype is int:
-        dtype = np.dtype(int) if dtype.kind == "b" else dtype
+        # in few bits, products of integers wrap around, and functions of them are of low precision
+        dtype = dtype if dtype.kind == "i" and dtype.itemsize >= _LEAST_INTEGER.itemsize else np.dtype(int)
     elif dtype.kind not in "fc" or weak:
         # Python numbers do not widen float32; NumPy's arrays of integers do.
         dtype = width if weak or library.name != "numpy" else np.dtype(float)

@@ -25,7 +25,15 @@ import numpy as np
 from combdiff.codegen import source as plan_source
 from combdiff.codegen import step_names
 from combdiff.dialects import dialect
-from combdiff.errors import ArgumentError, ConvergenceError, MemoryLimitError, SingularError, UnsupportedError, shown
+from combdiff.errors import (
+    ArgumentError,
+    ConvergenceError,
+    MemoryLimitError,
+    SingularError,
+    UnsupportedError,
+    refusing_depth,
+    shown,
+)
 from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in, without_scipy
 from combdiff.planning import (
     CostTable,
@@ -183,6 +191,7 @@ class Runner:
     # torch.compile asks once, at arguments like those to come, instead of tracing through the planner.
     number._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
+    @refusing_depth()
     def _prepared(self, arguments: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         prepared = prepare(self.program.parameters, arguments, self.sizes, self.library)
         for positions, lookup in self._lookups:
@@ -388,6 +397,7 @@ def cost_table(
 
 
 @lru_cache(maxsize=128)
+@refusing_depth()
 @working("planning")
 def _plan(
     program: Lambda,
@@ -468,5 +478,11 @@ def _refusing_singular(compiled: Callable[..., Any], singular: type[Exception]) 
             kind = "a positive definite" if "positive" in str(error) else "an invertible"
             hint = f"the value or derivative at these arrays does not exist; give {kind} matrix"
             raise SingularError(str(error), hint=hint) from None
+        except TypeError as error:  # NumPy's, for elements of 16 and of 128 bits
+            if "unsupported in linalg" not in str(error):
+                raise
+            raise ArgumentError(
+                f"functions of matrices are not computed for these arrays: {error}", hint="give float64 or float32"
+            ) from None
 
     return call

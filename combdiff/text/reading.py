@@ -17,7 +17,7 @@ from dataclasses import field
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property, reduce
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise, permutations, product
 from math import inf, nan, pi
 from typing import Any
 
@@ -51,6 +51,7 @@ from combdiff.ir import (
     add,
     affine,
     apply,
+    canonical_names,
     conj,
     delta,
     divide,
@@ -70,6 +71,7 @@ from combdiff.ir import (
     size_parts,
     size_sum,
     substitute,
+    subterms,
     total,
     type_of,
     unequal,
@@ -868,11 +870,11 @@ class _PrintReader:
     def _power(self, doc: Superscript, scope: Scope) -> Denotation:
         """A power of a number, or a whole power of a matrix: A² is A·A, A^-1 the inverse."""
         base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
-        number = exponent.element(())
-        if base.square and number is Number(2):
+        if base.square and doc.exponent == Literal(2):
             return Denotation((), base.square)
         if not base.cells:
             return self.elementwise(doc, power_of, [base, exponent], scalars=True)
+        number = exponent.element(())
         times = number.real if isinstance(number, Number) and not number.imag else None
         if len(base.cells) == 2 and times == -1:
             return self._matrix_function(doc, "inv", base)
@@ -1348,7 +1350,7 @@ class _PrintReader:
             strict, mirrored = RELATIONS[STRICT[sign]]
             name = OPPOSITES[strict]
         values = [self.value(side, scope) for side in (reversed(sides) if mirrored else sides)]
-        return self.elementwise(doc, lambda *pair: relation(name, *pair), values, scalars=True)
+        return self.elementwise(doc, lambda *pair: _related(name, *pair), values, scalars=True)
 
     @cached_property
     def compared(self) -> set[tuple[Doc, str, Doc]]:
@@ -1371,6 +1373,29 @@ def _like(name: str) -> str:
     }
     near = known.get(name) or " or ".join(f"{found}(…)" for found in get_close_matches(name, sorted(CALLED), 2, 0.7))
     return f"write {near}" if near else "its name stands alone for a tensor; elements are read as x[i]"
+
+
+def _related(name: str, left: Term, right: Term) -> Term:
+    """Two numbers compared; `x[k] = max_j x[j]` is the mark of one of the largest elements."""
+    if name == "equal" and isinstance(right, Primitive) and right.name in ("amax", "amin"):
+        (matrix,) = right.arguments
+        place = _place_in(matrix, left) if isinstance(matrix, Lambda) else None
+        if place is not None:
+            return relation(name, Apply(Primitive(f"{right.name}_marks", (matrix,)), place), ONE)
+    return relation(name, left, right)
+
+
+def _place_in(matrix: Lambda, element: Term) -> tuple[Term, ...] | None:
+    """The indices at which a matrix has an element, found among those that are read in it; None where none are."""
+    reads = [index for part in subterms(element) if isinstance(part, Apply) for index in part.arguments]
+    first = affine([], 0)
+    tried = [[first] if v.type == Range(1) else list(dict.fromkeys(reads)) for v in matrix.parameters]
+    wanted = canonical_names(element)
+    for place in product(*tried):
+        found = substitute(matrix.body, dict(zip(matrix.parameters, place, strict=True)))
+        if canonical_names(found) == wanted:
+            return place
+    return None
 
 
 def _number(make: Callable[[], Term]) -> Denotation:

@@ -68,6 +68,7 @@ class Trace:
         self.stepped: set[Var] = set()  # indices and states of the steps of scans that are done
         self.places: dict[str, Location] = {}  # where each element is first read, by what a message calls it
         self.constants: dict[Var, Array] = {}
+        self._sources: dict[Var, tuple[Array, int]] = {}  # what each constant is made of
         self.locals: dict[Term, tuple[int, str]] = {}  # what the user calls a value, and in how deep a function
         self.rests: dict[Var, Term] = {}  # of indices divided, each with the condition that determines it
 
@@ -78,13 +79,18 @@ class Trace:
         """New index variables for whole-tensor operations."""
         return self.names.indices(domains, letters="ijklmnpq")
 
-    def constant(self, array: Array) -> Var:
-        """The variable that stands for an array of the surrounding scope, under the name that it has there."""
-        for variable, known in self.constants.items():
-            if known is array:
+    def constant(self, array: Array, *, of: tuple[Array, int] | None = None, name: str = "") -> Var:
+        """The variable that stands for an array of the surrounding scope, under the name that it has there.
+
+        `of` says for an array made here which one it is made of, and which of several: it is not made twice.
+        """
+        source = of or (array, 0)
+        for variable, (known, which) in self._sources.items():
+            if known is source[0] and which == source[1]:
                 return variable
         space = Space(*array.shape, dtype=_element_type(array))
-        variable = self.names.parameter(Var(name_of_value(array) or "c", space))
+        variable = self.names.parameter(Var(name or name_of_value(source[0]) or "c", space))
+        self._sources[variable] = source
         self.constants[variable] = array
         return variable
 

@@ -23,6 +23,7 @@ from combdiff.ir import Primitive, Term, axes_of, delta, describe, mul, total
 from combdiff.tracing.context import current
 from combdiff.tracing.functions import is_traced
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays, python_number
+from combdiff.tracing.reading import constant_indices
 from combdiff.tracing.reductions import along_rows
 from combdiff.tracing.values import Value, lift, wrap
 
@@ -63,15 +64,18 @@ def _along(a: Any, axis: Any, what: str) -> tuple[Term, int]:
 
 def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Value:
     term = lift(arr)
-    chosen = lift(np.asarray(indices) if isinstance(indices, list | tuple) else indices)
+    given = np.asarray(indices) if isinstance(indices, list | tuple) else indices
+    if axis is None:
+        term, axis = rearranging.reshaped(term, [-1]), 0
+    place = rearranging.axis_of(term, axis, "take_along_axis")
+    known = isinstance(given, np.ndarray) and given.dtype.kind in "iu"
+    chosen = constant_indices(given, axes_of(term)[place]) if known else lift(given)
     if (kind := wrap(chosen).space.dtype) is not int:
         raise IndexingError(
             f"np.take_along_axis takes whole numbers as indices, but {describe(chosen)} is {kind.__name__}",
             hint="declare the indices as cd.Space(…, dtype=int)",
         )
-    if axis is None:
-        term, axis = rearranging.reshaped(term, [-1]), 0
-    return _taken(term, chosen, rearranging.axis_of(term, axis, "take_along_axis"))
+    return _taken(term, chosen, place)
 
 
 def _taken(tensor: Term, chosen: Term, place: int) -> Value:

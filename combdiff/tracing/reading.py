@@ -25,6 +25,7 @@ from combdiff.ir import (
     Term,
     Var,
     access_name,
+    add,
     affine,
     affine_parts,
     axes_of,
@@ -33,12 +34,13 @@ from combdiff.ir import (
     mul,
     show_index,
     size_form,
+    size_of_axis,
     total,
     type_of,
 )
 from combdiff.ir import delta as delta_term
 from combdiff.tracing.arrays import aligned, broadcast, element
-from combdiff.tracing.context import TracedValue, check_live, current, show_domain
+from combdiff.tracing.context import Array, TracedValue, check_live, current, show_domain
 from combdiff.tracing.indices import Index, as_index, binders_of, index_term, is_whole, with_rests
 from combdiff.tracing.rearranging import expanded_dims, sliced
 
@@ -58,7 +60,7 @@ def read(tensor: Term, key: object) -> Term:
 
 def _new_axes(given: Sequence[object], tensor: Term, order: int) -> list[int]:
     """Where in the result the new axes of a key stand."""
-    if any(_looked_up(entry) is not None for entry in given if entry is not None):
+    if any(_held(entry) is not None or integer_value(entry) is not None for entry in given):
         raise UnsupportedError(
             f"{describe(tensor)} is read with None beside an array of indices",
             hint="add the axis afterwards: x[idx][:, None]",
@@ -84,7 +86,7 @@ def _read_axes(tensor: Term, entries: Sequence[object]) -> Term:
         if isinstance(entry, slice)
     }
     fresh = dict(zip(kept, current("an element").fresh_indices(axis for axis, _, _ in kept.values()), strict=True))
-    looked_up = {axis: value for axis, entry in enumerate(entries) if (value := _looked_up(entry)) is not None}
+    looked_up = {n: value for n, entry in enumerate(entries) if (value := _looked_up(entry, axes[n])) is not None}
     values, batch = _broadcast(list(looked_up.values()))
     found = {axis: _stand_in(tensor, axis) for axis in looked_up}
     forms = {axis: affine([(fresh[axis], step), (start, 1)]) for axis, (_, step, start) in kept.items()}
@@ -112,15 +114,21 @@ def _kept(domain: Domain, entry: slice, where: str) -> tuple[Domain, int, Term]:
     return (domain, 1, affine([])) if _is_full(entry) else sliced(domain, entry, where)
 
 
-def _looked_up(entry: object) -> Term | None:
+def _looked_up(entry: object, axis: Domain) -> Term | None:
     """The integers that an entry of a key holds: an array or list of them, or what is made of integer parameters."""
+    array = _held(entry)
+    return integer_value(entry) if array is None else constant_indices(array, axis)
+
+
+def _held(entry: object) -> Array | None:
+    """An entry of a key that is an array of whole numbers, or a list of such."""
     if isinstance(entry, list):
         try:
             entry = np.asarray(entry, dtype=None if entry else int)
         except ValueError:
             raise IndexingError(f"a tensor is read with {shown(entry)}", hint="all rows have one length") from None
     if not isinstance(entry, np.ndarray) or not entry.ndim:
-        return integer_value(entry)
+        return None
     if entry.dtype.kind == "b" and entry.ndim == 1:
         entry = np.flatnonzero(entry)  # a mask that is known
     if entry.dtype.kind not in "iu":
@@ -128,7 +136,24 @@ def _looked_up(entry: object) -> Term | None:
             f"a tensor is read with an array of {entry.dtype}",
             hint="arrays of indices hold whole numbers; in place of a mask multiply by zeros and ones, or use cd.where",
         )
-    return current("an array of indices").constant(entry)
+    return entry
+
+
+def constant_indices(array: Array, axis: Domain) -> Term:
+    """An array of the surrounding scope as indices of an axis; on a Range its negative ones count from the end.
+
+    What is counted is known where the size is a number. Else it is `c[i] + n·back[i]`, with 1 where c is negative.
+    """
+    trace = current("an array of indices")
+    negative = array < 0
+    if not isinstance(axis, Range) or not negative.any():
+        return trace.constant(array)
+    if isinstance(axis.size, int):
+        counted = np.where(negative & (array >= -axis.size), array + axis.size, array)
+        return trace.constant(counted, of=(array, axis.size))
+    held, back = trace.constant(array), trace.constant(negative.astype(int), of=(array, -1), name="back")
+    indices = trace.fresh_indices(axes_of(held))
+    return lambda_(indices, add(element(held, indices), mul(size_of_axis(axis), element(back, indices))))
 
 
 def _broadcast(values: Sequence[Term]) -> tuple[Sequence[Term], tuple[Var, ...]]:

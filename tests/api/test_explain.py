@@ -114,6 +114,7 @@ def test_what_value_and_gradient_share_is_explained() -> None:
     assert found[-1] == "what the results have in common computed once"
 
 
+@pytest.mark.thorough
 def test_the_symmetry_of_a_binding_is_told_by_its_name() -> None:
     Even = cd.Space(cd.Symmetric("B"), symmetry=["w[b] = w[-b]"])
 

@@ -149,6 +149,7 @@ def check_packed(objective: interop.Objective, *others: Any) -> None:
         np.testing.assert_allclose(objective.hessp(x, e, *others), slope, atol=1e-5 * max(1, np.abs(slope).max()))
 
 
+@pytest.mark.thorough
 def test_packed_derivatives() -> None:
     check_packed(interop.scipy_objective(coulomb, "C", J=J, C=C))
     w, z = RNG.uniform(1, 2, 4), cplx(4)

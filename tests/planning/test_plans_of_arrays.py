@@ -99,6 +99,7 @@ def test_other_libraries_decompose_as_numpy_does(backend: str) -> None:
     np.testing.assert_allclose(both(library.asarray(A)), both(A), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_tensor_that_is_only_summed_over_is_not_made() -> None:
     @cd.program
     def components(X: X):

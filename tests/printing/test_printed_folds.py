@@ -49,6 +49,13 @@ def test_gradients_of_folds_have_no_axes_of_one_index() -> None:
     spread = cd.grad(program_of(CASES[5][0], V), "x")
     assert "<1" not in str(spread)
     assert r"\max_{j}" in largest.latex()
+    pairs = cd.grad(program_of(lambda x: cd.max(lambda i, j: x[i] * x[j + 1], j=2), cd.Space(3)), "x")
+    for gradient, space in ((largest, M), (pairs, cd.Space(3))):
+        assert cd.read(str(gradient), {"x": space}) == gradient
+    one = cd.grad(program_of(lambda x: x[:1].max() * x.sum(), V), "x")
+    x = np.array([2.0, 3.0, 4.0])
+    np.testing.assert_allclose(cd.read(str(one), {"x": V})(x), [11.0, 2.0, 2.0])
+    np.testing.assert_allclose(one(x), [11.0, 2.0, 2.0])
     assert r"\prod_{j \neq d}" in cd.grad(program_of(lambda x: np.prod(x), V), "x").latex()
 
 

@@ -288,3 +288,38 @@ def test_powers_of_sizes_are_as_those_of_arrays(library: str) -> None:
     ]:
         found = on(library, f)(*converted(library, [np.ones(n)]))
         np.testing.assert_allclose([float(back(one)) for one in found], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "u8", "i4", ">i8", ">i4"])
+def test_integers_of_few_bits_count_like_others(kind: str) -> None:
+    """NumPy's products of 8 bits wrap around, and its exponential of them has 16."""
+
+    @cd.program
+    def f(k: cd.Space("n", dtype=int), x: cd.Space("n")):  # type: ignore[valid-type, no-untyped-def]
+        return k * k - 3, cd.exp(k), k.sum() * x
+
+    k, x = np.array([1, 100, 0]), np.array([1.0, 2.0, 3.0])
+    for found, expected in zip(f(k.astype(kind), x), (k * k - 3, np.exp(k), k.sum() * x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_arrays_of_the_other_byte_order_are_turned() -> None:
+    @cd.program
+    def f(x: cd.Space("n")):  # type: ignore[valid-type, no-untyped-def]
+        return x[::-1], np.sort(x), x.max()
+
+    x = np.array([1.0, 3.0, 2.0])
+    for found, expected in zip(f(x.astype(">f8")), (x[::-1], np.sort(x), 3.0), strict=True):
+        assert found.dtype.isnative
+        np.testing.assert_array_equal(found, expected)
+    assert cd.pushforward(f)(x.astype(">f8"), x)[2] == 3.0
+
+
+@pytest.mark.parametrize("kind", ["float16", "longdouble"])
+def test_functions_of_matrices_name_the_element_types_that_they_take(kind: str) -> None:
+    @cd.program
+    def f(A: cd.Space("n", "n")):  # type: ignore[valid-type, no-untyped-def]
+        return cd.inv(A)
+
+    with pytest.raises(ArgumentError, match="float64 or float32"):
+        f(np.eye(2).astype(kind))

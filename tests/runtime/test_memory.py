@@ -162,6 +162,7 @@ def test_what_is_read_along_two_indices_is_made_for_each() -> None:
             np.testing.assert_allclose(found, expected)
 
 
+@pytest.mark.thorough
 def test_a_small_array_that_is_made_in_blocks_is_not_read_whole_beside_them() -> None:
     """The sums of a table's rows are needed along both indices of what is made of them."""
 
@@ -256,6 +257,7 @@ def test_windows_of_images_take_what_is_promised(name: str) -> None:
     promised(cd.grad(channels, wrt=name), *arrays, **sizes)
 
 
+@pytest.mark.thorough
 def test_reads_around_cycles_and_copies_of_results_take_what_is_promised() -> None:
     x, y, A = RNG.normal(size=(301, 40)), RNG.normal(size=(301, 40)), RNG.normal(size=(90, 90))
     for f in (around, cd.grad(around), cd.grad(around, wrt="y")):
@@ -302,6 +304,7 @@ def test_no_order_of_axes_in_memory_is_copied_where_a_view_is_what_is_read() -> 
         np.testing.assert_allclose(turned, G)
 
 
+@pytest.mark.thorough
 def test_orders_in_memory_mean_the_same() -> None:
     A, w = RNG.normal(size=(9, 21, 30)), RNG.normal(size=(500, 9, 30))
     at = RNG.integers(0, 9, size=(500, 9))

@@ -177,6 +177,7 @@ def commutator(
     return cd.real(cd.exp(y.conj() @ y) + z.conj() @ y)
 
 
+@pytest.mark.thorough
 def test_later_networks_read_what_has_a_name() -> None:
     assert str(cd.grad(rayleigh, "x")).splitlines()[1:] == [
         "  t = Σ_j x[j]²",
@@ -244,6 +245,7 @@ def neighbours(Y: cd.Space("n", 2), P: cd.Space("n", "n")):
     return -cd.sum(lambda i, j: P[i, j] * cd.log(q[i, j] / total))
 
 
+@pytest.mark.thorough
 def test_quotients_of_quotients_cancel() -> None:
     first, second = text(cd.grad(neighbours, "Y").term, 200).splitlines()[1:3]
     assert first == "  t[i,j] = 1 + Σ_d (Y[i,d] - Y[j,d])²"

@@ -94,6 +94,7 @@ def sharpe(w: cd.Space(4), returns: cd.Space(30, 4)):
     return earned.mean() / earned.std(ddof=1)
 
 
+@pytest.mark.thorough
 def test_substitutions_are_held_to_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Definitions that read one another at many indices: one step used to make 800 000 rows of 1000."""
     most = 0

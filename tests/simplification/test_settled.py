@@ -54,6 +54,7 @@ def test_saturation_finds_nothing_cheaper_for_a_settled_term() -> None:
     assert not any(cheaper[term] for term in settled)
 
 
+@pytest.mark.thorough
 def test_a_law_that_is_left_out_finds_no_match() -> None:
     """All laws are applied to each term, and those that fire are among those that were to be reached."""
     every = sum(len(law_names(file.commands)) for file in load())

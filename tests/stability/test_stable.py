@@ -324,6 +324,7 @@ def test_a_sigmoid_is_one_exponential_and_as_exact_as_it_gets() -> None:
     assert sigmoid.source().count("exp(") == 1
 
 
+@pytest.mark.thorough
 def test_steps_with_sigmoids_are_run_once() -> None:
     """What is outside of a scan and what its steps hold are made stable alike: one loop forward, one back."""
 

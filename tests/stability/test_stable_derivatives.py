@@ -270,6 +270,7 @@ def test_messages_about_plain_arrays_and_arguments_in_the_wrong_place() -> None:
     assert "test_stable_derivatives.py" in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_chains_of_logarithms_of_sums_are_put_together_in_few_tries() -> None:
     """The forward algorithm of a chain of states: its Hessian-vector product took 37 000 tries, and 40 seconds."""
 

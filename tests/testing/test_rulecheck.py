@@ -110,6 +110,7 @@ def test_mistakes_and_claims_are_found(rule_file: Any) -> None:
     assert [verdict.name for verdict in found if verdict.status != "false"] == []
 
 
+@pytest.mark.thorough
 def test_what_is_true_is_not_refused(rule_file: Any) -> None:
     found = cd.testing.check_rules(rule_file(mutants([], TRUE_ONES)))
     assert len(found) == len(TRUE_ONES)

@@ -438,6 +438,12 @@ def test_the_square_of_a_root_is_read_as_it_is_written() -> None:
         assert np.isnan(root(-1.0))
     assert str(cd.read("norm2(x)^2 + 2*‖x‖²")) == "x ↦ 3 Σ_i x[i]²"
     assert str(cd.read("norm2(x)^3")) == "x ↦ sqrt(Σ_i x[i]²)³"
+    assert str(cd.read("norm2(x)^sum(y)")) == "(x, y) ↦ sqrt(Σ_i x[i]²)^(Σ_i y[i])"
+
+
+def test_an_exponent_reads_elements() -> None:
+    for shown in ("x ↦ i ↦ 2^x[i]", "(x, y) ↦ i ↦ x[i]^(1 + y[i])"):
+        assert str(cd.read(shown)) == shown
 
 
 def test_a_power_of_a_matrix_is_a_product() -> None:

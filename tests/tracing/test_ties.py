@@ -54,3 +54,55 @@ def test_the_guide_states_them() -> None:
 def _written(numbers: list[float]) -> str:
     names = {"0.5": "½", "inf": "∞", "nan": "no number"}
     return ", ".join(names.get(f"{number:g}", f"{number:g}") for number in numbers)
+
+
+M = cd.Space("n", "n")
+MATRIX = cd.Space("n", "n", symmetry=["S[i,j] = S[j,i]"])
+OF_ROWS: list[Callable[[Any], Any]] = [
+    lambda S: (S.max(axis=0) ** 2).sum(),
+    lambda S: ((S - S.max(axis=0)) ** 2).sum(),
+    lambda S: ((S @ S).min(axis=0) * S.max(axis=1)).sum(),
+]
+
+
+@pytest.mark.parametrize("simplify", [False, True])
+@pytest.mark.parametrize("function", OF_ROWS)
+def test_what_is_largest_does_not_hang_on_the_last_digit_of_a_symmetric_matrix(
+    function: Callable[[Any], Any], simplify: bool
+) -> None:
+    """np.linalg.inv, say, gives matrices that are symmetric but for rounding: no element may be read at its mirror
+    image and compared with the largest of a row."""
+
+    def f(S):  # type: ignore[no-untyped-def]
+        return function(S)
+
+    f.__annotations__ = {"S": MATRIX}
+    gradient = cd.grad(cd.program(f), simplify=simplify)
+    exact = np.random.default_rng(0).normal(size=(4, 4))
+    exact += exact.T
+    rounded = np.where(np.triu(np.ones((4, 4)), 1) > 0, np.nextafter(exact, np.inf), exact)
+    np.testing.assert_allclose(gradient(rounded), gradient(exact), rtol=1e-9, atol=1e-12)
+    cd.testing.check_grad(cd.program(f), "S", S=exact)
+
+
+def test_ties_are_decided_on_the_numbers_that_were_compared() -> None:
+    """A derivative may compute the product that is compared in another order, and its last digit differs."""
+
+    @cd.program
+    def f(x: M, y: M, z: M):  # type: ignore[valid-type, no-untyped-def]
+        n = x.shape[0]
+
+        def largest(i, j):  # type: ignore[no-untyped-def]
+            def part(k, m):  # type: ignore[no-untyped-def]
+                product = x[i, m] ** 2 * y[n - 1 - j, m] ** 2 * cd.exp(z[i, n - 1 - j] / 3)
+                return cd.delta(k, m) * cd.where(i <= m + 2, product, 0)
+
+            return cd.max(part, k="n", m="n")
+
+        rows = cd.tensor(largest, i="n", j="n")
+        return cd.sum(lambda i: cd.where(i + 1 < n, rows[i, i + 1], 0), i="n")
+
+    rng = np.random.default_rng(11)
+    arrays = {name: rng.normal(size=(4, 4)) for name in "xyz"}
+    for name in "xy":
+        cd.testing.check_grad(f, name, **arrays)

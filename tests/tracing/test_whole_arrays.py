@@ -27,7 +27,9 @@ OF_A_MATRIX: dict[str, Callable[[Any], Any]] = {
     "x[1:1]": lambda A: A[1:1],
     "x[:, idx]": lambda A: A[:, IDX],
     "x[[0, 1, 1], idx]": lambda A: A[[0, 1, 1], IDX],
+    "x[:, [-1, 0]]": lambda A: A[:, [-1, 0]] + A[[-1, -2], [-3, 2]],
     "take": lambda A: np.take(A, IDX, axis=1),
+    "take from the end": lambda A: np.take(A, IDX - 3, axis=1) + np.take_along_axis(A, IDX[None] - 3, axis=1),
     "reshape 3, 2": lambda A: A.reshape(3, 2),
     "reshape -1": lambda A: A.reshape(-1),
     "reshape 2, 1, 3": lambda A: np.reshape(A, (2, 1, 3)),
@@ -234,3 +236,27 @@ def test_a_roll_round_a_cycle() -> None:
     x = np.random.default_rng(0).normal(size=5)
     np.testing.assert_allclose(angles(x), -np.cos(x - np.roll(x, 1)).sum() + np.sin(2 * np.roll(x, -2) - x).sum())
     assert cd.testing.check_routes(angles, x=x) < 1e-6
+
+
+def test_negative_constant_indices_count_from_the_end_of_axes_of_any_size() -> None:
+    places = np.array([-1, 0, -2])
+
+    @cd.program
+    def f(x: cd.Space("n"), A: cd.Space(3, "n")):
+        return (x[places] ** 2 * np.take_along_axis(A, places[:, None], axis=1)[:, 0]).sum() + x[[-1]] @ x[[0]]
+
+    rng = np.random.default_rng(0)
+    for n in (2, 4, 5):
+        x, A = rng.normal(size=n), rng.normal(size=(3, n))
+        expected = (x[places] ** 2 * A[[0, 1, 2], places]).sum() + x[-1] * x[0]
+        assert f(x, A) == pytest.approx(expected)
+        cd.testing.check_grad(f, "x", x=x, A=A)
+    with pytest.raises(cd.IndexingError, match=r"places\[i\] \+ n\*back\[i\] = -1 \(for i = 2\)"):
+        f(np.ones(1), np.ones((3, 1)))
+
+    @cd.program
+    def too_far(x: cd.Space(2)):
+        return x[[0, -3]]
+
+    with pytest.raises(cd.IndexingError, match=r"c\[1\] = -3, but it has the indices 0 … 1"):
+        too_far(np.ones(2))

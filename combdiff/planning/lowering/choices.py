@@ -9,11 +9,11 @@ Invariant: what is not chosen has no part in the result, not even where it is in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from math import prod
 
-from combdiff.ir import Relation, Term, extent
+from combdiff.ir import Relation, Term, Var, extent
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.operations import Arrange, ElementwiseStep, Read
@@ -25,6 +25,12 @@ Lower = Callable[[Term], LabelledStep]
 def compared(term: Relation, graph: Graph, value: Lower) -> LabelledStep:
     """A relation as numbers 0 and 1."""
     return _step(graph, "truth", int, _step(graph, term.name, int, *map(value, term.arguments)))
+
+
+def equal_at(graph: Graph, one: LabelledStep, other: LabelledStep, places: Mapping[Var, Term]) -> LabelledStep:
+    """Whether two arrays have the same number, at places for some of their labels, as numbers 0 and 1."""
+    equal = _step(graph, "equal", int, one, other)
+    return _step(graph, "truth", int, graph.read(equal, [places.get(label, label) for label in equal.labels]))
 
 
 def choose_inside(graph: Graph, product: Product) -> list[LabelledStep]:

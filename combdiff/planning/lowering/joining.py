@@ -87,13 +87,20 @@ def _sliding(
     for n, value in enumerate(values):
         for axis, window in _windows(graph, value, 2):
             for summed, size in window.steps if not window.wrap else ():
-                others = [v.labels for m, v in enumerate(values) if m != n and summed in v.labels]
+                others = [v for m, v in enumerate(values) if m != n and summed in v.labels]
                 rest = {label for label, _ in window.steps} - {summed}
-                apart = all(rest.isdisjoint(labels) for labels in others)
+                apart = all(rest.isdisjoint(v.labels) and _is_alone(graph, v, summed) for v in others)
                 short, many = (extent(domain, graph.sizes) for domain in (window.domain, domain_of(summed)))
                 if summed not in kept and abs(size) == 1 and others and apart and many >= max(1, SHORT * short):
                     return n, axis, window, summed
     return None
+
+
+def _is_alone(graph: Graph, value: LabelledStep, label: Var) -> bool:
+    """Whether no axis is read along a label and others: a window of a window is as large as both together."""
+    step, at = graph.steps[value.step], value.labels.index(label)
+    positions = step.operation.positions if isinstance(step.operation, Read) else ()
+    return all(sum(map(bool, position.steps)) == 1 for position in positions if position.steps[at])
 
 
 def _whole(values: Sequence[LabelledStep], window: _Window) -> Var:

@@ -57,8 +57,10 @@ from combdiff.ir import (
     Tuple,
     Unequal,
     Var,
+    affine,
     apply,
     canonical_names,
+    is_mark,
     is_matrix_function,
     join,
     number,
@@ -67,7 +69,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.planning.extents import extent_form
-from combdiff.planning.lowering.choices import choose_inside, chosen, compared
+from combdiff.planning.lowering.choices import choose_inside, chosen, compared, equal_at
 from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
@@ -100,6 +102,7 @@ from combdiff.planning.views import domain_of, exchanges
 from combdiff.simplification import on_diagonals
 
 _TWO = Number(2)
+NESTED = 30  # sums in products in sums, from where on the inner ones are lowered first: each takes some ten frames
 
 
 class Lowering:
@@ -186,6 +189,19 @@ class Lowering:
         space = type_of(term)
         assert isinstance(space, Space)
         return self.graph.labelled(MatrixFunctionStep(term.name), (operand,), (*outer, *axes), space.dtype), axes
+
+    def _marked(self, term: Apply) -> LabelledStep:
+        """Whether an element is the largest or smallest: compared with that in the array in which that was found."""
+        assert isinstance(term.function, Primitive)
+        array, own = self.tensor(term.function.arguments[0])
+        outer = tuple(label for label in array.labels if label not in own)
+        stack = (*outer, *own[:-2])
+        operand = self.graph.arrange(array, (*outer, *own))
+        extreme = MatrixFunctionStep(term.function.name.removesuffix("_marks"))
+        found = self.graph.labelled(extreme, (operand,), stack, self.graph.kind(array))
+        first = {label: affine([], 0) for label in own[-2:] if label.type == Range(1)}
+        narrow = self.graph.read(operand, [first.get(label, label) for label in operand.labels])
+        return equal_at(self.graph, narrow, found, dict(zip(own, term.arguments, strict=True)))
 
     def _source(
         self, operation: Parameter | NamedCall, operands: tuple[int, ...], name: str, type_: object
@@ -285,8 +301,21 @@ class Lowering:
     def factored(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
         """A scalar term as a number times an array."""
         if term not in self._factored:
+            for inner in self._deep_sums(term):
+                self._factored[inner] = self._scalar(inner)
             self._factored[term] = self._scalar(term)
         return self._factored[term]
+
+    def _deep_sums(self, term: Term) -> list[Term]:
+        """The sums in products in sums of a term that are nested beyond what Python's stack is for, innermost first."""
+        found, layer = list[Term](), [term]
+        depth = 0
+        while layer and isinstance(term, Add | Mul):
+            inside = dict.fromkeys(part for node in layer if isinstance(node, Add | Mul) for part in node.children)
+            layer = [part for part in inside if part not in self._factored]
+            found += [part for part in layer if isinstance(part, Add)]
+            depth += 1
+        return list(dict.fromkeys(reversed(found))) if depth > NESTED else []
 
     def _scalar(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
         match term:
@@ -313,6 +342,8 @@ class Lowering:
                 return UNIT, magnitude(term, self.graph, self.value)
             case Rescaled():
                 return UNIT, rescaled(term, self.graph, self.value)
+            case Relation(arguments=(Apply() as mark, _)) if is_mark(mark.function):
+                return UNIT, self._marked(mark)
             case Relation():
                 return UNIT, compared(term, self.graph, self.value)
             case Primitive() if not is_matrix_function(term):

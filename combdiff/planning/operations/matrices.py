@@ -26,7 +26,7 @@ HELD: dict[str, tuple[float, int, float]] = {
     **dict.fromkeys(("amax", "amin", "cumprod", "argsort"), (0, 0, 0)),
     "prod": (1, 0, 0),
     **dict.fromkeys(("argmax", "argmin"), (1, 0, 0)),
-    **dict.fromkeys(("amax_ties", "amin_ties"), (0.125, 1, 0)),  # truth values of one byte
+    **dict.fromkeys(("amax_ties", "amin_ties", "amax_marks", "amin_marks"), (0.125, 1, 0)),  # truth values of one byte
     "inv": (0, 1, 2),
     "eigvalsh": (2, 2, 0),
     "eigvecsh": (1, 1, 3),
@@ -40,6 +40,7 @@ HELD: dict[str, tuple[float, int, float]] = {
 
 MIRRORED = 64  # rows of a product of a matrix with itself that are mirrored at a time
 
+MARKS = ("amax_marks", "amin_marks")
 FOLDS = ("amax", "amin", "amax_ties", "amin_ties", "prod")  # a number of each matrix, whatever its axes are
 
 
@@ -79,10 +80,12 @@ class MatrixFunctionStep(Operation):
         return self.name
 
     def labels(self, step: Step) -> Labels | None:
-        """Those of the stack, of what folds a matrix; a decomposition of LAPACK's is no element-wise step."""
+        """Those of the stack, of what folds or marks a matrix; a decomposition of LAPACK's is no element-wise step."""
+        stack = tuple(range(len(step.axes)))
+        if self.name in MARKS:
+            return Labels((stack,), stack, frozenset(stack[-2:]))
         if self.name not in FOLDS:
             return None
-        stack = tuple(range(len(step.axes)))
         return Labels(((*stack, len(stack), len(stack) + 1),), stack, frozenset((len(stack), len(stack) + 1)))
 
     def flops(self, at: Occurrence) -> int:

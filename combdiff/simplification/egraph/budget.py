@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import fields, replace
 from typing import Any
 
-from combdiff.errors import ArgumentError, BudgetWarning, shown, user_location
+from combdiff.errors import ArgumentError, BudgetWarning, refusing_depth, shown, user_location
 from combdiff.records import dataclass
 
 MOST_NAMED = 5  # tensors that a warning names
@@ -92,11 +92,12 @@ def one_warning() -> Iterator[None]:
     """One warning for all budgets met inside the outermost of such blocks, what a call of the user does.
 
     It says which tensors were left as they are, by their names in the derivative as it is before simplification.
+    Raises UnsupportedError where formulas are nested too deeply.
     """
     if _stops.get() is not None:
         yield
         return
-    with gathered() as stops:
+    with gathered() as stops, refusing_depth():
         yield
     if stops:
         place = user_location()
