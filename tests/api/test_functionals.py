@@ -114,7 +114,7 @@ SHOWN: dict[str, tuple[Callable[[], cd.Program], str]] = {
     "Newton's law, moved": (lambda: cd.hvp(motion(LINE), "r"), "(m, k, D, r, r_dot) ↦ m Dᵀ(D(r_dot)) - k r_dot"),
     "Fourier and back": (lambda: cd.simplify(back_and_forth), "f ↦ y ↦ f(y)"),
     "Parseval": (lambda: cd.grad(power), "f ↦ d ↦ 2 f(d)"),
-    "Fourier without 2π": (lambda: cd.simplify(unscaled), f"g ↦ w ↦ {2 * np.pi} g(w)"),
+    "Fourier without 2π": (lambda: cd.simplify(unscaled), "g ↦ w ↦ 2π g(w)"),
     "position": (lambda: cd.grad(position), "f ↦ d ↦ 2 f(d) d"),
 }
 
