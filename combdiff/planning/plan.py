@@ -93,7 +93,8 @@ class Plan:
     of the systems that solvers evaluate, of what iterations do at each step, and of blocks of them, by their names;
     `loops` the steps that are done block by block, in order. `orders` tell of
     parameters in which order of their axes an array comes, where it is another than theirs. `writes_over` says that the
-    library writes results over operands that nothing reads any more.
+    library writes results over operands that nothing reads any more, `even` that the arguments are of one width: all
+    float32 and complex64, say, and not float64 beside them.
     """
 
     parameters: tuple[Var, ...]
@@ -106,6 +107,7 @@ class Plan:
     loops: tuple[Loop, ...] = ()
     orders: Mapping[str, Pattern] = field(default_factory=dict)
     writes_over: bool = False
+    even: bool = False
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:
@@ -186,10 +188,13 @@ class Plan:
 
     @cached_property
     def widths(self) -> tuple[frozenset[str], ...]:
-        """Of each step, the arguments whose element types decide how wide its own is."""
+        """Of each step, the arguments whose element types decide how wide its own is; those of one width are one."""
         found: list[frozenset[str]] = []
+        own: frozenset[str]
         for n, step in enumerate(self.steps):
             match step.operation:
+                case Parameter() | IndexCondition() | IndexEquals() | Arrange() if self.even:
+                    own = frozenset()
                 case Parameter(name=name):
                     own = frozenset([name])
                 case NamedCall() | SolveEquation() | PartialResult():
@@ -288,6 +293,10 @@ class NewPlan:
         """The number of a new step, whose operands are new ones."""
         self.steps.append(step)
         return len(self.steps) - 1
+
+    def shared(self, step: Step) -> int:
+        """The number of a new step, or of an equal one that is there."""
+        return self.steps.index(step) if step in self.steps else self.add(step)
 
     def moved(self, step: Step) -> Step:
         """An old step that reads the new ones."""

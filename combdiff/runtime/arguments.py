@@ -51,6 +51,7 @@ class Prepared:
     library: Library
     sizes: dict[str, int]
     converters: tuple[Converter | None, ...]
+    even: bool  # whether all tensors are taken in element types of one width
 
 
 def key(value: Any) -> object:
@@ -161,7 +162,8 @@ def prepare(
     converters = [
         _converter(var, one, width, library, device, sizes) for var, one in zip(parameters, given, strict=True)
     ]
-    return Prepared(library, sizes, tuple(converters))
+    taken = {np.finfo(np.result_type(_taken(var, one, width, library), np.float16)).dtype for var, one in tensors}
+    return Prepared(library, sizes, tuple(converters), len(taken) < 2)
 
 
 def _common_library(tensors: Sequence[tuple[Var, Given]], wanted: Library | None) -> Library:
@@ -219,17 +221,7 @@ def _converter(
     if isinstance(space, Function):
         return lambda value: _NamedMap(var.name, space, value, sizes, library, width)
     assert isinstance(space, Space)
-    dtype = given.dtype.newbyteorder("=")
-    weak = given.what == "number" or (library.name != "numpy" and given.library is not library)
-    if space.dtype is int:
-        # in few bits, products of integers wrap around, and functions of them are of low precision
-        dtype = dtype if dtype.kind == "i" and dtype.itemsize >= _LEAST_INTEGER.itemsize else np.dtype(int)
-    elif dtype.kind not in "fc" or weak:
-        # Python numbers do not widen float32; NumPy's arrays of integers do.
-        dtype = width if weak or library.name != "numpy" else np.dtype(float)
-    if space.dtype is complex and dtype.kind != "c":
-        dtype = np.result_type(dtype, np.complex64)
-    dtype = library.result_type(dtype, width)
+    dtype = _taken(var, given, width, library)
     ready = given.library is library and given.exact_type and dtype == given.dtype
     if ready and (space.order or library.name != "numpy"):
         return None
@@ -242,6 +234,22 @@ def _converter(
             raise ArgumentError(f"{shown(value)} was given for {var.name}, which {dtype} does not hold") from None
 
     return convert
+
+
+def _taken(var: Var, given: Given, width: np.dtype[Any], library: Library) -> np.dtype[Any]:
+    """The element type that a tensor is taken in."""
+    space, dtype = var.type, given.dtype.newbyteorder("=")
+    assert isinstance(space, Space)
+    weak = given.what == "number" or (library.name != "numpy" and given.library is not library)
+    if space.dtype is int:
+        # in few bits, products of integers wrap around, and functions of them are of low precision
+        dtype = dtype if dtype.kind == "i" and dtype.itemsize >= _LEAST_INTEGER.itemsize else np.dtype(int)
+    elif dtype.kind not in "fc" or weak:
+        # Python numbers do not widen float32; NumPy's arrays of integers do.
+        dtype = width if weak or library.name != "numpy" else np.dtype(float)
+    if space.dtype is complex and dtype.kind != "c":
+        dtype = np.result_type(dtype, np.complex64)
+    return library.result_type(dtype, width)
 
 
 def _check_sort(var: Var, given: Given) -> None:

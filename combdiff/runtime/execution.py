@@ -208,7 +208,8 @@ class Runner:
         sizes = tuple(prepared.sizes.items())
         copies = sum(map(bytes_written_out, arguments))
         name, limit = prepared.library.name, self.memory_limit
-        function = _compiled(_PlanRequest(self.program, sizes, self.real, name, limit, tuple(orders.items()), copies))
+        ordered, even = tuple(orders.items()), prepared.even
+        function = _compiled(_PlanRequest(self.program, sizes, self.real, name, limit, ordered, copies, even))
         if orders:
             function = _in_order(function, [orders.get(name) for name in names])
         if self.library is not None:
@@ -388,7 +389,7 @@ def cost_table(
     """
     known = checked_sizes(program, name, sizes)
     if memory_limit is None:
-        planned = specialise(plan(program, known, real=real), "numpy")
+        planned = specialise(plan(program, known, real=real), "numpy", even=True)
         return table(planned, step_names(planned, name), sizes)
     every = tuple(_with_typical(program, known).items())
     planned = _within(_PlanRequest(program, every, real, limit=parse_limit(memory_limit)))
@@ -414,7 +415,7 @@ class _PlanRequest:
     """What is to be planned: a program at some sizes, for a backend, within a memory limit.
 
     `real` says that results are no integers; `orders` are those of the axes of arguments in memory, by name, and
-    `copies` the bytes of copies that BLAS may make of arguments.
+    `copies` the bytes of copies that BLAS may make of arguments. `even` says that these are of one width.
     """
 
     program: Lambda
@@ -424,13 +425,14 @@ class _PlanRequest:
     limit: int | None = None
     orders: tuple[tuple[str, tuple[int, ...]], ...] = ()
     copies: int = 0
+    even: bool = True
 
 
 def _within(request: _PlanRequest) -> Plan:
     """The plan, in blocks where it must be to keep to the memory limit."""
     backend, limit, copies = request.backend, request.limit, request.copies
     whole = _plan(request.program, request.sizes, request.orders, real=request.real)
-    planned = specialise(whole, backend)
+    planned = specialise(whole, backend, even=request.even)
     if limit is None or peak(planned) + copies <= limit:
         return planned
     if not dialect(backend).in_place:
@@ -439,7 +441,7 @@ def _within(request: _PlanRequest) -> Plan:
             "so it runs nothing in blocks",
             hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
         )
-    return fitted(specialise(whole, backend, fuses=False), limit, copies, peak(planned))
+    return fitted(specialise(whole, backend, fuses=False, even=request.even), limit, copies, peak(planned))
 
 
 @lru_cache(maxsize=128)

@@ -45,3 +45,20 @@ def test_a_batch_comes_first() -> None:
     source = batched.source()
     made = re.search(r"(\w+) = np.tanh\(\w+\)  # \(k, (d, n|n, d)\)", source)
     assert made, source
+
+
+@cd.program
+def squared_lengths(x: cd.Space("n", "d"), mu: cd.Space("k", "d"), L: cd.Space("k", "d", "d")):
+    far = cd.tensor(lambda i, k, a: x[i, a] - mu[k, a])
+    seen = cd.tensor(lambda i, k, b: cd.sum(lambda a: L[k, b, a] * far[i, k, a]))
+    return cd.tensor(lambda i, k: cd.sum(lambda b: seen[i, k, b] ** 2))
+
+
+def test_a_product_is_made_with_its_long_axis_last() -> None:
+    """Sums over its short one go along rows then; with few elements there, it is the other way round."""
+    r = np.random.default_rng(0)
+    for n, d, shape in ((1000, 3, "(k, d, n)"), (3, 1000, "(k, n, d)")):
+        assert f"{shape} batched matrix-matrix" in squared_lengths.source(n=n, d=d, k=2)
+        x, mu, L = r.normal(size=(4, d)), r.normal(size=(2, d)), r.normal(size=(2, d, d))
+        wanted = ((np.einsum("kba,ika->ikb", L, x[:, None] - mu)) ** 2).sum(-1)
+        np.testing.assert_allclose(squared_lengths(x, mu, L), wanted)

@@ -99,3 +99,39 @@ def test_factored_derivatives_agree_with_raw_ones(program: Any, wrt: str, shapes
     np.testing.assert_allclose(
         hessian(program, wrt)(**arrays), cd.hessian(program, wrt, simplify=False)(**arrays), atol=1e-12
     )
+
+
+@cd.program
+def diagonal_and_triangle(e: cd.Space("k", "d"), L: cd.Space("k", "d", "d"), F: cd.Space("n", "k", "d")):
+    lower = np.tril(L, -1)
+    return cd.tensor(lambda k, a, i: e[k, a] * F[i, k, a] + cd.sum(lambda b: lower[k, a, b] * F[i, k, b]))
+
+
+def test_what_is_multiplied_element_by_element_is_a_diagonal_of_the_matrix_beside() -> None:
+    """One product of matrices; what is infinite beside the triangle has no share in it."""
+    k, d, n = 2, 3, 5
+    e, L, F = RNG.normal(size=(k, d)), RNG.normal(size=(k, d, d)), RNG.normal(size=(n, k, d))
+    F[0, :, 2] = np.inf
+    Q = np.tril(L, -1) + e[:, :, None] * np.eye(d)
+    wanted = np.stack([(Q[:, a, : a + 1] * F[:, :, : a + 1]).sum(-1) for a in range(d)], -1)
+    np.testing.assert_allclose(diagonal_and_triangle(e, L, F), wanted.transpose(1, 2, 0))
+    cost = diagonal_and_triangle.cost(k=k, d=d, n=1000)
+    assert cost.flops < k * d * d * 1000 + k * d * 1000
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (-1, 0), (0, -2), (-1, 1)])
+def test_sums_of_triangles_are_multiplied_within_them(first: int, second: int) -> None:
+    """What stands beside all of them has no share, even if it is infinite."""
+
+    @cd.program
+    def both(A: cd.Space("n", "n"), B: cd.Space("n", "n"), X: cd.Space("n", "m")):
+        return np.tril(A, first) @ X - 2 * (np.tril(B, second) @ X)
+
+    A, B, X = RNG.normal(size=(4, 4)), RNG.normal(size=(4, 4)), RNG.normal(size=(4, 6))
+    finite = np.tril(A, first) @ X - 2 * (np.tril(B, second) @ X)
+    X[2, 1] = np.inf
+    seen = [i + max(first, second) >= 2 for i in range(4)]
+    found = both(A, B, X)
+    np.testing.assert_array_equal(np.isfinite(found[:, 1]), np.logical_not(seen))
+    np.testing.assert_allclose(found[~np.array(seen)], finite[~np.array(seen)])
+    np.testing.assert_allclose(found[:, 2:], finite[:, 2:])

@@ -7,7 +7,8 @@
     [i ≥ j]·x[i]·y[j]                the product kept where i ≥ j
 
 An operand that has some of the indices of a bound is kept where there are others with which the bound holds: what
-stands elsewhere is in no term of the sum.
+stands elsewhere is in no term of the sum. It stays as it is where another one has all of them, and keeps those that it
+lacks: the product of the two is done within the bound, and other products of it are those that others need, too.
 
 Invariant: the value of the product is unchanged; no bound that is left out is needed; no array of 0 and 1 is made: what
 a δ of two indices multiplies is written along a diagonal.
@@ -74,9 +75,11 @@ def apply_masks(graph: Graph, product: Product, names: Names) -> None:
     product.masks = [condition for condition in product.masks if condition not in inner]
     for condition in inner:
         _host(graph, product, condition)
-    for n, value in enumerate(product.operands):
-        whole = [condition for condition in inner if set(mask(condition)[0]) <= set(value.labels)]
-        rest = [condition for condition in inner if condition not in whole and _meets(condition, value)]
+    held = [[c for c in inner if set(mask(c)[0]) <= set(value.labels)] for value in product.operands]
+    bounds = {c for whole in held for c in whole if isinstance(c, Indicator) and not c.modulus}
+    for n, (value, whole) in enumerate(zip(product.operands, held, strict=True)):
+        met = {c for c in bounds if c.free.isdisjoint(set(product.summed).difference(value.labels))}
+        rest = any(c not in whole and c not in met and _meets(c, value) for c in inner)
         product.operands[n] = keep(graph, value, [*whole, *(_projected(inner, value) if rest else ())])
 
 

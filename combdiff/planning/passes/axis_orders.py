@@ -5,7 +5,8 @@
 
 Which of its axes comes first is free for an array of sums, products and functions of elements. Those that are made from
 one another have one order, so that all of them are read as they lie; it is the one with which products of matrices copy
-least, and long axes are last, as NumPy does one of them at a time.
+least, and long axes are last, as NumPy does one of them at a time. A product of matrices may be the transposed one of
+the transposed matrices: A·B or (Bᵀ·Aᵀ)ᵀ.
 
 Invariant: results keep their axes; an array in another order that something else reads is viewed in the old one.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import permutations
+from math import inf
 
 from combdiff.planning.operations import (
     Arrange,
@@ -29,7 +31,7 @@ from combdiff.planning.operations import (
     Scale,
     Step,
 )
-from combdiff.planning.plan import Plan, patterns_of, rewritten, with_patterns
+from combdiff.planning.plan import NewPlan, Plan, patterns_of, rewritten, step_by_step, with_patterns
 from combdiff.records import dataclass
 
 START = 16  # elements that are done in the time in which NumPy begins an inner loop
@@ -50,12 +52,35 @@ class _AxisGroup:
 
 def in_good_order(plan: Plan) -> Plan:
     """The plan with an order of axes for each group of steps that are made element by element."""
+    plan = _through_views(plan)
     orders: dict[int, Pattern] = {}
     for group in _groups(plan):
         best = min(_candidates(plan, group), key=lambda order: _price(plan, group, order))
         orders |= {n: tuple(map(labels.index, best)) for n, labels in group.members.items()}
     orders = {n: order for n, order in orders.items() if order != tuple(range(len(order)))}
     return _reordered(plan, orders) if orders else plan
+
+
+def _through_views(plan: Plan) -> Plan:
+    """The plan in which what reads axes by their labels does so where they lie, and no product is transposed alone."""
+
+    def rewrite(new: NewPlan, old: Step) -> int:
+        step, patterns = new.moved(old), patterns_of(old)
+        if isinstance(old.operation, Arrange) and plan.is_read_once(old.operands[0]):
+            below = step.operands[0]
+            turned = _turned(new.steps[below])
+            if turned and _turned_order(new.steps[below], turned) == old.operation.order:
+                new.steps[below] = turned
+                return below
+        operands = list(step.operands)
+        for place, pattern in enumerate(patterns):
+            view = new.steps[operands[place]]
+            if isinstance(view.operation, Arrange) and None not in view.operation.order:
+                operands[place] = view.operands[0]
+                patterns[place] = tuple(pattern[view.operation.order.index(axis)] for axis in range(len(pattern)))
+        return new.add(replace(with_patterns(step, patterns) if patterns else step, operands=tuple(operands)))
+
+    return step_by_step(plan, rewrite)
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
@@ -86,9 +111,43 @@ def _is_free(plan: Plan, of: Mapping[int, _AxisGroup], n: int) -> bool:
             return step.operands[0] in of
         case Combine() | ElementwiseStep():
             return step.fresh
-        case Contract(in_place=""):
-            return step.operation.kernel in ("multiply", "outer", "einsum")
-    return False
+        case Contract(in_place="") if step.operation.kernel in ("multiply", "outer", "einsum"):
+            return True
+    return _turned(step) is not None
+
+
+def _turned(step: Step) -> Step | None:
+    """A product of two matrices, or of stacks of them, as the transposed one of the transposed; None for others."""
+    product = _product_of(step)
+    if product is None or product.in_place or product.kernel not in ("matrix-matrix", "batched matrix-matrix"):
+        return None
+    if product.out != (*product.batch, *product.left_only, *product.right_only):
+        return None
+    out = (*product.batch, *product.right_only, *product.left_only)
+    step = replace(step, operands=step.operands[::-1], axes=tuple(step.axes[product.out.index(n)] for n in out))
+    match step.operation:
+        case MaskedContract(patterns=(left, right), hosts=hosts) as masked:
+            swapped = tuple((1, 0, 2)[host] for host in hosts)
+            return replace(step, operation=replace(masked, patterns=(right, left), out=out, hosts=swapped))
+    return replace(step, operation=Contract(product.right, product.left, out))
+
+
+def _product_of(step: Step) -> Contract | None:
+    """The product of two operands that a step is, conditions beside."""
+    match step.operation:
+        case MaskedContract(patterns=(left, right), out=out):
+            return Contract(left, right, out)
+        case Contract() as product:
+            return product
+    return None
+
+
+def _turned_order(step: Step, turned: Step) -> Pattern:
+    """The axes of a product of matrices along those of the transposed one."""
+    old, new = _product_of(step), _product_of(turned)
+    assert old is not None
+    assert new is not None
+    return tuple(map(old.out.index, new.out))
 
 
 def _aligned(step: Step) -> Iterator[tuple[int, Pattern]]:
@@ -113,25 +172,25 @@ def _candidates(plan: Plan, group: _AxisGroup) -> list[Pattern]:
         return list(dict.fromkeys((first, *permutations(first))))
     found = [first]
     for n, labels in group.members.items():
+        if turned := _turned(plan.steps[n]):
+            found.append(tuple(labels[axis] for axis in _turned_order(plan.steps[n], turned)))
         for product, pattern in _products(plan, n):
+            if product.kernel == "einsum":
+                continue
             names = dict(zip(pattern, labels, strict=True))
             found += [tuple(map(names.__getitem__, order)) for order in _in_place(product, pattern)]
     return list(dict.fromkeys(found))
 
 
 def _products(plan: Plan, n: int) -> Iterator[tuple[Contract, Pattern]]:
-    """The products of matrices that read a step, and the labels along its axes there."""
+    """The products with sums that read a step, and the labels along its axes there."""
     for reader, place in plan.readers[n]:
         step = plan.steps[reader]
-        match step.operation:
-            case MaskedContract(patterns=(left, right), out=out):
-                product = Contract(left, right, out)
-            case Contract(in_place="") as product if product.summed:
-                pass
-            case _:
-                continue
+        product = _product_of(step)
+        if product is None or product.in_place or not (product.summed or isinstance(step.operation, MaskedContract)):
+            continue
         for pattern in patterns_of(step)[place : place + 1]:  # of arrays of positions there is none
-            if len(set(pattern)) == len(pattern) and product.kernel != "einsum":
+            if len(set(pattern)) == len(pattern):
                 yield product, pattern
 
 
@@ -157,7 +216,12 @@ def _price_of(plan: Plan, n: int, labels: Pattern, order: Pattern) -> float:
         elif whole and pattern != axes and not _follows(plan, m):
             price += many
     for product, pattern in _products(plan, n):
-        price += 0 if tuple(pattern[axis] for axis in axes) in _in_place(product, pattern) else COPY * many
+        if product.kernel == "einsum":
+            price += many * START / max(1, plan.shape(n)[axes[-1]])
+        elif tuple(pattern[axis] for axis in axes) not in _in_place(product, pattern):
+            price += COPY * many
+    if moved and (turned := _turned(step)) and axes != _turned_order(step, turned):
+        return inf
     return price + COPY * many * (moved and (n in plan.results or _is_read_otherwise(plan, n, axes)))
 
 
@@ -237,6 +301,8 @@ def _made_in(step: Step, order: Pattern | None) -> Step:
     """A step with its own axes in another order."""
     if order is None:
         return step
+    if turned := _turned(step):
+        return turned
     step = replace(step, axes=tuple(step.axes[axis] for axis in order))
     match step.operation:
         case Combine(patterns=patterns) | ElementwiseStep(patterns=patterns):

@@ -1,9 +1,11 @@
 """Sums of products with a common factor: the factor multiplies the sum of the others.
 
     A·B + 2·A·C     becomes     A·(B + 2·C)        one matrix product instead of two
+    e·A + B·A       becomes     (diag e + B)·A     for each row of A a number, and a matrix
 
 Contractions that one sum alone uses are compared by the axes they give to the sum and those of the common operand, so
-that neither the names of indices nor the order of operands and axes matters.
+that neither the names of indices nor the order of operands and axes matters. One that is element by element along an
+axis over which another sums is a product with a diagonal matrix.
 
 Invariant: a factored plan never costs more operations.
 """
@@ -13,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.ir import Domain, join
+from combdiff.ir import join
 from combdiff.planning.extents import elements
-from combdiff.planning.operations import UNIT, Arrange, Combine, Contract, Pattern, SizeFactor, Step
+from combdiff.planning.operations import UNIT, Arrange, Combine, Contract, DiagonalEmbed, SizeFactor, Step
+from combdiff.planning.passes.masked_products import along_labels, in_either, kept_where, on_diagonal
 from combdiff.planning.plan import NewPlan, Plan, flops, step_by_step
 from combdiff.records import dataclass
 
@@ -28,10 +31,12 @@ class _Part:
     """One product of a sum: the common operand, the other one, and their labels in terms of the sum and the common."""
 
     position: int
+    place: int  # of the other operand in the product
     common: int
     other: int
     common_labels: tuple[Label, ...]
     other_labels: tuple[Label, ...]
+    diagonal: Step | None = None  # the other operand along a diagonal, where it is taken so
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -59,9 +64,12 @@ def _factored_once(plan: Plan) -> Plan:
 def _best(plan: Plan, step: Step) -> list[_Part]:
     """The products of a sum with the common factor that saves most; none where nothing is saved."""
     groups: dict[object, list[_Part]] = {}
-    for part in _parts(plan, step):
+    parts = list(_parts(plan, step))
+    for part in parts:
         groups.setdefault(part.key, []).append(part)
-    found = [group for group in groups.values() if len({part.position for part in group}) == len(group) > 1]
+    whole = [*groups.values(), *_with_diagonals(plan, step, list(groups.values()), parts)]
+    found = [group for group in whole if len({part.position for part in group}) == len(group) > 1]
+    found = [group for group in found if _is_kept_as_one(plan.steps, group)]
     priced = [(_saved(plan.steps, step, group, plan.sizes), -n) for n, group in enumerate(found)]
     best = max(priced, default=(0, 0))
     return found[-best[1]] if best[0] > 0 else []
@@ -69,11 +77,55 @@ def _best(plan: Plan, step: Step) -> list[_Part]:
 
 def _saved(steps: Sequence[Step], step: Step, group: Sequence[_Part], sizes: Mapping[str, int]) -> int:
     """Operations that factoring saves."""
-    product = steps[step.operands[group[0].position]]
-    each = flops(product, [steps[m] for m in product.operands], sizes)
+    products = [steps[step.operands[part.position]] for part in group]
+    each = [flops(product, [steps[m] for m in product.operands], sizes) for product in products]
     size = elements(step.axes, sizes)
     other = elements(steps[group[0].other].axes, sizes)
-    return (len(group) - 1) * each + len(group) * (size - other)
+    return sum(each[1:]) + len(group) * (size - other)
+
+
+def _is_kept_as_one(steps: Sequence[Step], group: Sequence[_Part]) -> bool:
+    """Whether the sum of the others is not 0 at just the places that one condition tells, or the common operand is read
+    everywhere: what it holds elsewhere, perhaps infinite, has no share in the products."""
+    labels, kept = group[0].other_labels, []
+    for part in group:
+        pattern = tuple(map(labels.index, part.other_labels))
+        own = kept_where(steps[part.other]) if part.diagonal is None else on_diagonal(part.diagonal)
+        kept.append([along_labels(condition, pattern, len(labels)) for condition in own])
+    return not all(kept) or bool(in_either(kept))
+
+
+def _with_diagonals(
+    plan: Plan, step: Step, groups: Sequence[Sequence[_Part]], parts: Sequence[_Part]
+) -> Iterator[list[_Part]]:
+    """Groups of products that sum over an axis of the common operand, with those that are diagonal along it."""
+    for group in groups:
+        found = {part.position: part for part in group}
+        for part in parts:
+            if part.position not in found and (one := _along_diagonal(plan, step, part, group[0])):
+                found[part.position] = one
+        if len(found) > len(group):
+            yield list(found.values())
+
+
+def _along_diagonal(plan: Plan, step: Step, part: _Part, product: _Part) -> _Part | None:
+    """A part whose other operand is written along a diagonal, so that it has the labels of a product; None if it has
+    not."""
+    if part.common != product.common:
+        return None
+    pairs = zip(product.common_labels, part.common_labels, strict=True)
+    moved = [(summed, own) for summed, own in pairs if summed != own]
+    if len(moved) != 1 or moved[0][0][0] != "sum" or moved[0][1][0] != "out":
+        return None
+    (summed, own) = moved[0]
+    if set(product.other_labels) != {*part.other_labels, summed, own} or own not in part.other_labels:
+        return None
+    axes = plan.steps[product.other].axes
+    if axes[product.other_labels.index(own)] != axes[product.other_labels.index(summed)]:
+        return None
+    along = tuple(part.other_labels.index(own if label == summed else label) for label in product.other_labels)
+    diagonal = Step(DiagonalEmbed(along), (part.other,), axes, plan.steps[part.other].kind)
+    return replace(part, common_labels=product.common_labels, other_labels=product.other_labels, diagonal=diagonal)
 
 
 def _parts(plan: Plan, step: Step) -> Iterator[_Part]:
@@ -89,17 +141,24 @@ def _parts(plan: Plan, step: Step) -> Iterator[_Part]:
                 names: dict[int, Label] = {label: ("out", pattern[n]) for n, label in enumerate(op.out)}
                 names |= {label: ("sum", n) for n, label in enumerate(first) if label not in names}
                 labels = tuple(names[x] for x in first), tuple(names[x] for x in second)
-                yield _Part(position, product.operands[common], product.operands[other], *labels)
+                yield _Part(position, other, product.operands[common], product.operands[other], *labels)
 
 
 def _emit_factored(new: NewPlan, step: Step, group: Sequence[_Part]) -> int:
     """The sum of the other factors, its product with the common one, and what else the sum adds; the last step."""
     assert isinstance(step.operation, Combine)
     factors = [step.operation.factors[part.position] for part in group]
-    labels, steps, moved = group[0].other_labels, new.old.steps, new.moved(step)
-    inner = new.add(_sum_of_others(steps, group, factors, new.number))
-    product = new.add(_product(steps, step, group[0], new.number[group[0].common], inner, new.steps[inner].kind))
-    order = _order(group[0], labels)
+    steps, moved = new.old.steps, new.moved(step)
+    others = [
+        new.number[part.other] if part.diagonal is None else new.shared(new.moved(part.diagonal)) for part in group
+    ]
+    inner = new.shared(_sum_of_others(steps, group, factors, others))
+    whole = group[0]
+    old = steps[step.operands[whole.position]]
+    pair = [new.number[whole.common]] * 2
+    pair[whole.place] = inner
+    product = new.add(replace(old, operands=tuple(pair), kind=join(*(new.steps[m].kind for m in pair))))
+    order = step.operation.patterns[whole.position]
     grouped = {part.position for part in group}
     rest = [n for n in range(len(step.operands)) if n not in grouped]
     if rest:
@@ -114,29 +173,11 @@ def _emit_factored(new: NewPlan, step: Step, group: Sequence[_Part]) -> int:
 
 
 def _sum_of_others(
-    steps: Sequence[Step], group: Sequence[_Part], factors: Sequence[SizeFactor], number: Sequence[int]
+    steps: Sequence[Step], group: Sequence[_Part], factors: Sequence[SizeFactor], others: Sequence[int]
 ) -> Step:
     labels = group[0].other_labels
     patterns = tuple(tuple(labels.index(label) for label in part.other_labels) for part in group)
     numbers = [factor.number for factor in factors]
     kinds = [complex if z.imag else int if isinstance(z.real, int) else float for z in numbers]
     kind = join(*(steps[part.other].kind for part in group), *kinds)
-    operands = tuple(number[part.other] for part in group)
-    return Step(Combine(tuple(factors), patterns), operands, steps[group[0].other].axes, kind)
-
-
-def _product(steps: Sequence[Step], step: Step, part: _Part, common: int, inner: int, kind: type) -> Step:
-    """The common operand times the sum of the others, its axes in the natural order of a contraction."""
-    labels = tuple(dict.fromkeys((*part.common_labels, *part.other_labels)))
-    left, right = (tuple(labels.index(x) for x in group) for group in (part.common_labels, part.other_labels))
-    out = tuple(labels.index(("out", axis)) for axis in _order(part, part.other_labels))
-    axes: tuple[Domain, ...] = tuple(step.axes[labels[x][1]] for x in out)
-    return Step(Contract(left, right, out), (common, inner), axes, join(steps[part.common].kind, kind))
-
-
-def _order(part: _Part, others: Sequence[Label]) -> Pattern:
-    """The axes of the sum in the order of the product: those of both operands, then of the first, then the second."""
-    first = [axis for kind, axis in part.common_labels if kind == "out"]
-    second = [axis for kind, axis in others if kind == "out"]
-    both = [axis for axis in first if axis in second]
-    return tuple(both + [axis for axis in first if axis not in both] + [axis for axis in second if axis not in both])
+    return Step(Combine(tuple(factors), patterns), tuple(others), steps[group[0].other].axes, kind)

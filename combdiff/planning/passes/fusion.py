@@ -45,6 +45,10 @@ from combdiff.records import dataclass
 LEAST = 1 << 16  # elements of arrays that are worth a loop
 BLOCK = 1 << 14  # elements of a block: a few of them fit a second-level cache, and malloc gives none back to the system
 BOXES = 8  # times as many elements of a block where conditions are met box by box, which takes some time in each block
+RUN, SPILLED = (
+    1 << 7,
+    1 << 17,
+)  # elements of a block along the last axis, which NumPy goes through at once; of all of it
 SAVED = 2  # arrays that a loop must save at least
 _ELEMENTWISE = (Combine, ElementwiseStep, Scale, ConjugateElements, Mask)
 _FOLLOWING = (Arrange, Reduce, MatrixFunctionStep)
@@ -274,7 +278,15 @@ class _Chains:
         steps = [self.steps[n] for n in group.labels]
         small = any(step.kind is complex or _multiplies(step) for step in steps)
         block = BLOCK * (BOXES if any(map(_in_boxes, steps)) else 1)
-        return Region(group.domain, group.labels, max(1, block // (row * (2 if small else 1))), pairwise=True)
+        rows = max(1, block // (row * (2 if small else 1)))
+        if any(self._runs_last(n) for n in group.labels):
+            rows = max(rows, min(RUN, SPILLED // row))
+        return Region(group.domain, group.labels, rows, pairwise=True)
+
+    def _runs_last(self, n: int) -> bool:
+        """Whether a step makes an array of several axes with the lane along the last one."""
+        many = len(self.steps[n].axes)
+        return many > 1 and self._result_axis(n) == many - 1
 
 
 def _in_boxes(step: Step) -> bool:

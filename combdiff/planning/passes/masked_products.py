@@ -3,7 +3,7 @@
     T = keep(A, j ≤ i);  y = T @ x      becomes     y = the product of A and x within j ≤ i
 
 No array with zeros is made, and no element beside the conditions is multiplied. What is zero wherever a condition fails
-passes that on to what is made of it.
+passes that on to what is made of it; a sum of a triangle without its diagonal and of a diagonal is a triangle.
 
 Invariant: a plan gives the same results with and without `within`.
 """
@@ -15,8 +15,10 @@ from dataclasses import replace
 
 from combdiff.planning.operations import (
     Arrange,
+    Combine,
     ConjugateElements,
     Contract,
+    DiagonalEmbed,
     IndexCondition,
     Mask,
     MaskedContract,
@@ -26,6 +28,7 @@ from combdiff.planning.operations import (
     Step,
 )
 from combdiff.planning.plan import NewPlan, Plan, step_by_step
+from combdiff.polyhedra import Linear
 
 Hosted = list[tuple[IndexCondition, int]]
 
@@ -37,7 +40,7 @@ def within(plan: Plan) -> Plan:
     def rewrite(new: NewPlan, old: Step) -> int:
         step, once = new.moved(old), bool(old.operands) and plan.is_read_once(old.operands[0])
         step = _product(new.steps, support, step) or (once and _kept(new.steps, step)) or step
-        support.append(_support(support, step))
+        support.append(_support(new.steps, support, step))
         return new.add(step)
 
     return step_by_step(plan, rewrite)
@@ -64,7 +67,7 @@ def _product(steps: Sequence[Step], support: Sequence[tuple[IndexCondition, ...]
     patterns, out = found
     count = 1 + max(label for pattern in patterns for label in pattern)
     hosted = [
-        (_along(condition, pattern, count), host)
+        (along_labels(condition, pattern, count), host)
         for host, (m, pattern) in enumerate(zip(step.operands, patterns, strict=True))
         for condition in support[m]
     ]
@@ -85,7 +88,7 @@ def _kept(steps: Sequence[Step], step: Step) -> Step | None:
     inner = below.operation
     hosted = list(zip(inner.conditions, inner.hosts, strict=True)) if isinstance(inner, MaskedContract) else []
     count = 1 + max(label for pattern in (*patterns, out) for label in pattern)
-    hosted += [(_along(condition, out, count), len(patterns)) for condition in step.operation.conditions]
+    hosted += [(along_labels(condition, out, count), len(patterns)) for condition in step.operation.conditions]
     return replace(step, operation=_within(patterns, out, hosted), operands=below.operands)
 
 
@@ -100,7 +103,7 @@ def _within(patterns: tuple[Pattern, ...], out: Pattern, hosted: Hosted) -> Mask
     return MaskedContract(patterns, out, tuple(condition for condition, _ in pairs), tuple(host for _, host in pairs))
 
 
-def _along(condition: IndexCondition, pattern: Pattern, count: int) -> IndexCondition:
+def along_labels(condition: IndexCondition, pattern: Pattern, count: int) -> IndexCondition:
     """A condition on the axes of an array as one on labels."""
     steps = [0] * count
     for label, step in zip(pattern, condition.steps, strict=True):
@@ -108,11 +111,13 @@ def _along(condition: IndexCondition, pattern: Pattern, count: int) -> IndexCond
     return replace(condition, steps=tuple(steps))
 
 
-def _support(support: Sequence[tuple[IndexCondition, ...]], step: Step) -> tuple[IndexCondition, ...]:
+def _support(
+    steps: Sequence[Step], support: Sequence[tuple[IndexCondition, ...]], step: Step
+) -> tuple[IndexCondition, ...]:
     """Conditions on the axes of a step beside which it is zero."""
     match step.operation:
-        case Mask(conditions=conditions) if _spare_work(conditions):
-            return conditions
+        case Mask():
+            return kept_where(step)
         case MaskedContract(out=out, conditions=conditions):
             whole = [c for c in conditions if all(label in out for label, size in enumerate(c.steps) if size)]
             return tuple(dict.fromkeys(replace(c, steps=tuple(c.steps[label] for label in out)) for c in whole))
@@ -121,4 +126,61 @@ def _support(support: Sequence[tuple[IndexCondition, ...]], step: Step) -> tuple
         case Arrange(order=order):
             inner = support[step.operands[0]]
             return tuple(replace(c, steps=tuple(0 if axis is None else c.steps[axis] for axis in order)) for c in inner)
+        case Combine(patterns=patterns):
+            rank = len(step.axes)
+            addends = [
+                [along_labels(c, pattern, rank) for c in support[m] or on_diagonal(steps[m])]
+                for m, pattern in zip(step.operands, patterns, strict=True)
+            ]
+            return in_either(addends)
     return ()
+
+
+def kept_where(step: Step) -> tuple[IndexCondition, ...]:
+    """The conditions of a mask, beside which a product with it is not taken."""
+    match step.operation:
+        case Mask(conditions=conditions) if _spare_work(conditions):
+            return conditions
+    return ()
+
+
+def on_diagonal(step: Step) -> tuple[IndexCondition, ...]:
+    """The conditions that a step lies along the diagonal of axes."""
+    if not isinstance(step.operation, DiagonalEmbed):
+        return ()
+    along = step.operation.along
+    pairs = [(along.index(axis), n) for n, axis in enumerate(along) if along.index(axis) < n]
+    forms = [tuple((n == first) - (n == second) for n in range(len(along))) for first, second in pairs]
+    return tuple(IndexCondition(form, Linear(), "== 0", Linear()) for form in forms)
+
+
+def in_either(addends: Sequence[Sequence[IndexCondition]]) -> tuple[IndexCondition, ...]:
+    """The conditions that hold just where those of one addend or another do; none where that is no list of them."""
+    common = [c for c in addends[0] if all(c in addend for addend in addends)]
+    rest = [[c for c in addend if c not in common] for addend in addends]
+    if not all(rest):
+        return tuple(common) if all(addends) else ()
+    joined = rest[0][0] if all(len(own) == 1 for own in rest) else None
+    for (other,) in rest[1:] if joined else ():
+        joined = joined and _either(joined, other)
+    return (*common, joined) if joined else ()
+
+
+def _either(one: IndexCondition, other: IndexCondition) -> IndexCondition | None:
+    """The bound that holds just where one or the other does: i > j or i = j, say; None where there is none."""
+    if one == other:
+        return one
+    if one.test == "== 0":
+        one, other = other, one
+    if one.test != ">= 0" or other.test not in (">= 0", "== 0"):
+        return None
+    if other.test == "== 0" and other.steps != one.steps:
+        other = replace(other, steps=tuple(-step for step in other.steps), start=Linear() - other.start)
+    apart = other.start - one.start  # other's form less one's
+    if other.steps != one.steps or apart.symbols:
+        return None
+    if other.test == ">= 0":
+        return other if apart.constant > 0 else one
+    if apart.constant > 1:
+        return None
+    return one if apart.constant <= 0 else replace(one, start=other.start)

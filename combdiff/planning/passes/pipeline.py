@@ -67,16 +67,21 @@ def rewritten_by(plan: Plan, passes: Sequence[Pass]) -> Plan:
     return plan
 
 
-def specialise(plan: Plan, backend: str, fuses: bool = True) -> Plan:
+def specialise(plan: Plan, backend: str, fuses: bool = True, even: bool = False) -> Plan:
     """The plan with what a backend alone does well; `fuses` tells whether chains go by blocks.
+
+    With `even` it is for arguments of one width.
 
     Equations are solved by NumPy where the backend has no solvers of its own.
     """
     used = dialect(backend)
     solver = backend if used.solves else "numpy"
     iterated = {step.operation.system for step in plan.steps if isinstance(step.operation, Iteration)}
-    inner = {system: specialise(one, backend if system in iterated else solver) for system, one in plan.inner.items()}
-    plan = replace(plan, inner=inner)
+    inner = {
+        system: specialise(one, backend if system in iterated else solver, even=even)
+        for system, one in plan.inner.items()
+    }
+    plan = replace(plan, inner=inner, even=even)
     if not plan.loops and used.native:
         plan = rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])
     return replace(plan, writes_over=used.writes_over)
