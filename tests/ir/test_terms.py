@@ -6,6 +6,7 @@ import gc
 import math
 import pickle
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,10 @@ def test_floats_fold_like_exact_numbers() -> None:
     assert mul(mul(Number(0.1), s), t) is Mul((Number(0.1), s, t))
     assert add(Number(0.1)) is Number(0.1)
     assert mul(Number(0), Number(0.1), s) is ZERO
+    assert mul(Number(3), Number(0.1)) is Number(0.3)
+    assert add(Number(0.1), Number(0.7)) is Number(0.8)
+    assert mul(Number(0.1), Number(0.123456789123456)) is Number(0.1 * 0.123456789123456)
+    assert mul(Number(1e200), Number(1e200)) is Number(inf)
 
 
 def test_conj_folds() -> None:

@@ -45,7 +45,7 @@ def one_network(value: Term) -> Term:
 
 def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
     """What a term costs, and its length; where a number stands in front of it a plan chooses what it multiplies."""
-    in_front = [f for f in factors_of(term) if indices and not isinstance(f, Number) and f.free.isdisjoint(indices)]
+    in_front = [f for f in factors_of(term) if not isinstance(f, Number) and f.free.isdisjoint(indices)]
     rest = mul(*(f for f in factors_of(term) if f not in in_front))
     return sum(cost(part)[0] for part in (rest, *in_front)), printed_length(term)
 
