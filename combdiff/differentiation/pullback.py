@@ -55,6 +55,7 @@ from combdiff.ir import (
     delta,
     function,
     is_complex,
+    join,
     lambda_,
     let,
     mul,
@@ -70,8 +71,8 @@ Result = tuple[str, int]  # of a scan: its kind and component
 
 
 def cotangent_space(type_: Space) -> Space:
-    """The space of cotangents: the same axes and element type without the symmetries."""
-    return Space(*type_.axes, dtype=type_.dtype)
+    """The space of cotangents: the same axes and element type, real for whole numbers, without the symmetries."""
+    return Space(*type_.axes, dtype=join(type_.dtype, float))
 
 
 class Pulling:

@@ -146,7 +146,8 @@ class Runner:
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The value at arrays, numbers and callables given in the order of the parameters."""
-        call = self._functions.get(self.number(*arguments)) or self._prepared(arguments)
+        number = self.number(*arguments)  # before the functions are looked at: torch.compile sees what is there then
+        call = self._functions.get(number) or self._prepared(arguments)
         try:
             return call(arguments)
         except MemoryLimitError:

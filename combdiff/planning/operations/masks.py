@@ -84,7 +84,7 @@ class PrefixSum(Operation):
     def workspace(self, at: Occurrence) -> int:
         """The sums, with 0 before them, made of those without; the bound, and the places that it makes."""
         (many,) = at.given
-        if self._takes_all_before(at.step, at.operands[0].axes):
+        if self._takes_all_beside(at.step, at.operands[0].axes):
             return 0
         row = many // max(1, at.shape_of(0)[self.axis])
         places = prod(at.shape[self.axis : self.axis + len(self.steps)]) * ITEM_BYTES[int]
@@ -92,17 +92,20 @@ class PrefixSum(Operation):
         return max(*before, (many + row) * at.item + 2 * places)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """The library's running sum, where each position takes all up to its own; a helper, given the bounds."""
-        if self._takes_all_before(step, words.axes[step.operands[0]]):
-            return f"{words.dialect.np}.cumsum({operands[0]}, {self.axis})"
+        """The library's running sum, where each position takes all up to its own, or from its own on; else a helper."""
+        if self._takes_all_beside(step, words.axes[step.operands[0]]):
+            np, axes = words.dialect.np, f"({self.axis},)"
+            if self.sign < 0:
+                return f"{np}.cumsum({operands[0]}, {self.axis})"
+            return f"{np}.flip({np}.cumsum({np}.flip({operands[0]}, {axes}), {self.axis}), {axes})"
         labels = step.axes[self.axis : self.axis + len(self.steps)]
         bound = words.grid(self.steps, self.start, labels, full=True)
         return f"_running({operands[0]}, {self.axis}, {self.sign}, {bound})"
 
-    def _takes_all_before(self, step: Step, summed: Sequence[Domain]) -> bool:
-        """Whether each position takes all of as many positions up to its own."""
+    def _takes_all_beside(self, step: Step, summed: Sequence[Domain]) -> bool:
+        """Whether each position takes all of as many positions up to its own, or all from its own on."""
         same = extent_form(step.axes[self.axis]) == extent_form(summed[self.axis]) if self.steps else False
-        return same and (self.sign, self.steps, self.start) == (-1, (1,), Linear())
+        return same and self.steps == (-self.sign,) and self.start == Linear()
 
 
 @dataclass(frozen=True)
