@@ -291,6 +291,10 @@ WRITTEN: dict[str, tuple[Any, list[str]]] = {
     "beside a diagonal": (lambda x, y, A: np.triu(A * A.T, 2), ["np.triu(", ", 2)"]),
     "of one operand": (lambda x, y, A: np.triu(A, 1) @ A, ["_masked_product(lambda a, b: a @ b"]),
     "running": (lambda x, y, A: np.cumsum(A, axis=1), ["np.cumsum(A, 1)"]),
+    "running from the end": (
+        lambda x, y, A: cd.tensor(lambda i: cd.sum(lambda j: cd.where(j >= i, x[j], 0)), i="n"),
+        ["np.flip(np.cumsum(np.flip(x, (0,)), 0), (0,))"],
+    ),
 }
 
 
