@@ -55,8 +55,10 @@ def in_good_order(plan: Plan) -> Plan:
     plan = _through_views(plan)
     orders: dict[int, Pattern] = {}
     for group in _groups(plan):
-        best = min(_candidates(plan, group), key=lambda order: _price(plan, group, order))
-        orders |= {n: tuple(map(labels.index, best)) for n, labels in group.members.items()}
+        prices = {order: _price(plan, group, order) for order in _candidates(plan, group)}
+        best = min(prices, key=lambda order: prices[order])
+        if prices[best] < inf:  # else no order is one in which all of its products of matrices can be made
+            orders |= {n: tuple(map(labels.index, best)) for n, labels in group.members.items()}
     orders = {n: order for n, order in orders.items() if order != tuple(range(len(order)))}
     return _reordered(plan, orders) if orders else plan
 
