@@ -49,7 +49,6 @@ from combdiff.ir import (
     axes_of,
     bind_heavy,
     canonical_names,
-    conj,
     dtype_of,
     exact,
     free_indices,
@@ -65,6 +64,7 @@ from combdiff.ir import (
     tidy,
     total,
     type_of,
+    with_moduli,
 )
 from combdiff.printing import text
 from combdiff.simplification import order_key
@@ -232,22 +232,18 @@ def _raised(base: Term, exponent: int) -> Term:
 
 def _powers(term: Mul) -> Term:
     """A product in which each base stands once above and once below the bar; z* z is |z|²."""
-    exponents: Counter[tuple[Term, bool]] = Counter()
+    above, below = Counter[Term](), Counter[Term]()
     for factor in term.factors:
         match factor:
             case Primitive(name="power", arguments=(base, Number(int() as exponent, 0))):
-                exponents[base, exponent < 0] += exponent
+                (below if exponent < 0 else above)[base] += abs(exponent)
             case _:
-                exponents[factor, False] += 1
-    for base, under in list(exponents):
-        met = (exponents[base, under], exponents.get((conj(base), under), 0))
-        if conj(base) is not base and (pairs := max(met) if under else min(met)):
-            exponents[Primitive("abs", (base.body if isinstance(base, Conj) else base,)), under] += 2 * pairs
-            exponents[base, under] -= pairs
-            exponents[conj(base), under] -= pairs
-    if len(exponents) == len(term.factors):
+                above[factor] += 1
+    sides = with_moduli(above), with_moduli(below)
+    if sides == (above, below) and len(above) + len(below) == len(term.factors):
         return term
-    return mul(*(b if n == 1 else Primitive("power", (b, Number(n))) for (b, _), n in exponents.items() if n))
+    powers = [(base, sign * n) for side, sign in zip(sides, (1, -1), strict=True) for base, n in side.items()]
+    return mul(*(base if n == 1 else Primitive("power", (base, Number(n))) for base, n in powers))
 
 
 def _normal(term: Term) -> Term:

@@ -92,7 +92,7 @@ from combdiff.ir.let_form import (
     whole_calls,
 )
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, is_primary, matrices_in
-from combdiff.ir.moduli import power_of, squared_modulus, with_real_moduli
+from combdiff.ir.moduli import power_of, squared_modulus, with_moduli, with_real_moduli
 from combdiff.ir.outputs import items_of, joined, values_of
 from combdiff.ir.primitives import (
     HALF,
@@ -341,6 +341,7 @@ __all__ = [
     "whole_calls",
     "whole_power",
     "whole_read",
+    "with_moduli",
     "with_real_moduli",
     "with_symbol",
     "without_scipy",

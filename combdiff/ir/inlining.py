@@ -18,7 +18,7 @@ from combdiff.ir.implicit import Implicit
 from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
 from combdiff.ir.rewriting import Rewriter
-from combdiff.ir.substitution import apply, subterms
+from combdiff.ir.substitution import active_in, apply, subterms
 from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, lambda_, let, remembered
 from combdiff.ir.types import is_domain, type_of
 
@@ -211,8 +211,7 @@ def put_back(term: Term, replacement: Mapping[Var, Term], matrices: Mapping[Var,
 
     Where `matrices` is given, matrix functions stay functions of variables, those that it has in place of theirs.
     """
-    fewer = term.free if len(term.free) < len(replacement) else replacement
-    inside = {v: replacement[v] for v in fewer if v in replacement and v in term.free}
+    inside = active_in(term, replacement)
     return _Reducer(inside, matrices).run(term) if inside else term
 
 

@@ -11,6 +11,8 @@ Invariant: the value is unchanged, and of real type.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from combdiff.ir.primitives import function, power, whole
 from combdiff.ir.substitution import apply
 from combdiff.ir.terms import Add, Apply, Conj, Lambda, Mul, Number, Primitive, Sum, Term, conj, mul
@@ -26,6 +28,19 @@ def power_of(base: Term, exponent: Term) -> Term:
     if dtype_of(argument) is not complex:
         return power(argument, exponent)
     return power(function("real", mul(conj(argument), argument)), Number(number // 2))
+
+
+def with_moduli(exponents: Mapping[Term, int]) -> dict[Term, int]:
+    """Factors with their exponents, in which what stands beside its conjugate is a modulus: z² z* is |z|² z."""
+    paired: dict[Term, int] = {}
+    for base, exponent in exponents.items():
+        pairs = 0 if conj(base) is base else min(exponent, exponents.get(conj(base), 0))
+        if pairs:
+            modulus = Primitive("abs", (base.body if isinstance(base, Conj) else base,))
+            paired[modulus] = 2 * pairs + exponents.get(modulus, 0)
+        if exponent > pairs:
+            paired.setdefault(base, exponent - pairs)
+    return paired
 
 
 def _inside(term: Term) -> Term | None:

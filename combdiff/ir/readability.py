@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from combdiff.ir.domains import Whole
 from combdiff.ir.let_form import split
-from combdiff.ir.substitution import subterms
+from combdiff.ir.substitution import active_in, subterms
 from combdiff.ir.terms import Lambda, Let, Sum, Term, Var, let
 from combdiff.ir.types import is_domain
 
@@ -78,8 +78,7 @@ class _PlainNaming:
         """The term with the renaming of scope applied; `visible` are the names in use around it."""
         if isinstance(term, Var):
             return scope.get(term, term)
-        fewer = term.free if len(term.free) < len(scope) else scope
-        inner = {v: scope[v] for v in fewer if v in scope and v in term.free}
+        inner = active_in(term, scope)
         key = (term, frozenset(inner.items()), visible)
         if key not in self.done:
             self.done[key] = self._node(term, inner, visible)

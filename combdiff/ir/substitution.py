@@ -8,6 +8,7 @@ Invariant: substituting never lets a binder catch a variable that was free in wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.domains import Cyclic, Domain
@@ -15,6 +16,8 @@ from combdiff.ir.indices import delta
 from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, let, mul, total
 
 MOST_LEVELS = 50  # of a term that are gone down by calls
+
+New = TypeVar("New", bound=Term)
 
 
 def subterms(term: Term) -> Iterator[Term]:
@@ -111,7 +114,7 @@ class _Substitution:
         self.depth = 0
 
     def run(self, term: Term, replacement: dict[Var, Term]) -> Term:
-        active = _active(replacement, term.free)
+        active = active_in(term, replacement)
         if not active:
             return term
         if isinstance(term, Var):
@@ -164,8 +167,9 @@ class _Substitution:
         return let(bindings, self.run(term.body, scope))
 
 
-def _active(replacement: Mapping[Var, Term], free: frozenset[Var]) -> dict[Var, Term]:
-    """What of a replacement changes a term with these free variables: looked up from the side that has fewer."""
+def active_in(term: Term, replacement: Mapping[Var, New]) -> dict[Var, New]:
+    """What of a replacement changes a term: looked up from the side that has fewer, its free variables or these."""
+    free = term.free
     if len(free) < len(replacement):
         return {v: replacement[v] for v in free if v in replacement and replacement[v] is not v}
     return {v: t for v, t in replacement.items() if v in free and t is not v}

@@ -14,7 +14,6 @@ from combdiff.ir import (
     MINUS_ONE,
     ONE,
     Apply,
-    Conj,
     Function,
     Mul,
     Number,
@@ -23,10 +22,10 @@ from combdiff.ir import (
     Sum,
     Term,
     Var,
-    conj,
     mul,
     squared_modulus,
     tidy,
+    with_moduli,
 )
 from combdiff.records import dataclass
 
@@ -42,6 +41,10 @@ class Monomial:
     above: Factors
     below: Factors
 
+    def with_moduli(self) -> Monomial:
+        """The same, with |z|² for z* z."""
+        return Monomial(self.coefficient, with_moduli(self.above), with_moduli(self.below))
+
 
 def monomial(term: Term) -> Monomial:
     """Any scalar term as a product."""
@@ -53,23 +56,6 @@ def monomial(term: Term) -> Monomial:
         side = below if under else above
         side[base] = side.get(base, 0) + exponent
     return Monomial(coefficient, above, below)
-
-
-def with_moduli(found: Monomial) -> Monomial:
-    """A product in which what stands beside its conjugate is a modulus: z² z* is |z|² z."""
-    return Monomial(found.coefficient, _with_moduli(found.above), _with_moduli(found.below))
-
-
-def _with_moduli(factors: Factors) -> Factors:
-    paired: Factors = {}
-    for base, exponent in factors.items():
-        pairs = 0 if conj(base) is base else min(exponent, factors.get(conj(base), 0))
-        if pairs:
-            modulus = Primitive("abs", (base.body if isinstance(base, Conj) else base,))
-            paired[modulus] = 2 * pairs + factors.get(modulus, 0)
-        if exponent > pairs:
-            paired.setdefault(base, exponent - pairs)
-    return paired
 
 
 def _parts(term: Term) -> tuple[Number, list[Term]]:

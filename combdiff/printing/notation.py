@@ -73,7 +73,7 @@ from combdiff.printing.documents import (
 from combdiff.printing.folds import FoldSign, with_folds
 from combdiff.printing.indirect import read_directly
 from combdiff.printing.inferred_domains import InferredDomains, ranging, size_of
-from combdiff.printing.monomials import Monomial, monomial, with_moduli
+from combdiff.printing.monomials import Monomial, monomial
 from combdiff.printing.naming import Scope, base_name
 from combdiff.printing.outline import Outline, outline, postorder
 from combdiff.printing.pointfree import whole
@@ -202,7 +202,7 @@ class Layout:
     def _signed(self, term: Term, scope: Scope) -> tuple[bool, Doc]:
         """Whether a minus stands before a term, and the rest."""
         if isinstance(term, Number | Mul | Sum | Primitive | Pullback | Apply):
-            return self._product(with_moduli(monomial(term)), scope)
+            return self._product(monomial(term).with_moduli(), scope)
         return False, self._single(term, scope)
 
     def _single(self, term: Term, scope: Scope) -> Doc:

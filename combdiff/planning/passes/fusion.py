@@ -45,10 +45,8 @@ from combdiff.records import dataclass
 LEAST = 1 << 16  # elements of arrays that are worth a loop
 BLOCK = 1 << 14  # elements of a block: a few of them fit a second-level cache, and malloc gives none back to the system
 BOXES = 8  # times as many elements of a block where conditions are met box by box, which takes some time in each block
-RUN, SPILLED = (
-    1 << 7,
-    1 << 17,
-)  # elements of a block along the last axis, which NumPy goes through at once; of all of it
+RUN = 1 << 7  # elements of a block along its last axis, where NumPy goes through that axis at once
+SPILLED = 1 << 17  # elements of a block that is made wider for that, at most
 SAVED = 2  # arrays that a loop must save at least
 _ELEMENTWISE = (Combine, ElementwiseStep, Scale, ConjugateElements, Mask)
 _FOLLOWING = (Arrange, Reduce, MatrixFunctionStep)
