@@ -36,6 +36,22 @@ def test_how_they_read() -> None:
     assert [var.type.dtype for var, _ in bindings] == [complex, float, float]
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_definition_is_the_conjugate_that_reads_plainly(grouped: bool) -> None:
+    """(z† H) z and z† (H z) have one gradient: H z is what is named, not (z† H)*."""
+
+    @cd.program
+    def quotient(z: Vector, H: Hermitian):
+        upper = z.conj() @ (H @ z) if grouped else z.conj() @ H @ z
+        return cd.real(upper) / cd.real(z.conj() @ z)
+
+    assert str(cd.grad(quotient)).splitlines()[1:] == [
+        "  t = Σ_i |z[i]|²",
+        "  d ↦ 2 (Σ_i H[d,i] z[i] - z[d] Re(Σ_i z[i]* Σ_j H[i,j] z[j]) / t) / t",
+    ]
+    assert cd.grad(quotient).matrix().splitlines()[-1] == "2·(H·z - Re(z†·H·z)·z / t) / t"
+
+
 @cache
 def derived(transform: Callable[..., Any], program: cd.Program, simplify: bool) -> Any:
     """A derivative by z, derived once for arrays of every size."""

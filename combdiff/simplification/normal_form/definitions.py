@@ -3,6 +3,7 @@
     let t = tanh(z) in 1 − t²                     →   1 − tanh(z)²
     let u[i] = Σ_j Q[i,j] y[j] in Σ_i B[i,d] u[i]   →   Σ_{i,j} B[i,d] Q[i,j] y[j]
     let t = exp(z) in t/(1 + t)                   →   1/(1 + exp(−z)), by a law, in classes that see through names
+    let u[i] = Σ_j H[i,j]* z[j]* in u[d]* + …       →   let u[i] = Σ_j H[i,j] z[j] in u[d] + …
 
 Sharing binds what occurs twice in the graph of a program; less is printed twice, since a square is written once.
 The length is that of the print: a definition counts its name, its indices and the sign =, where it stands.
@@ -17,17 +18,25 @@ from typing import Protocol
 
 from combdiff.ir import (
     Apply,
+    Conj,
     Implicit,
     Lambda,
     Mul,
+    Primitive,
+    Rewriter,
     Term,
     Tuple,
     Var,
+    apply,
     bind_heavy,
+    conj,
+    dtype_of,
+    function,
     is_call,
     is_field,
     items_of,
     joined,
+    lambda_,
     let,
     matrices_in,
     put_back,
@@ -85,6 +94,8 @@ def without_short_definitions(body: Term, classes: Callable[[], LetForms]) -> Te
     for var, value in reversed(bindings):
         if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
             continue
+        if var in dict(split(body)[0]):
+            better(_conjugated(body, var))
         if var not in dict(split(body)[0]) or better((*_without(body, var), *readings(left_out | {var}))):
             left_out |= {var}
     return body
@@ -119,6 +130,44 @@ def _without(body: Term, var: Var) -> Iterator[Term]:
     before = {*values_of(body)}
     yield written
     yield _with_values(written, lambda value: value if value in before else factored(one_network(value)))
+
+
+def _conjugated(body: Term, var: Var) -> Iterator[Term]:
+    """The program with the conjugate of a complex definition under its name, and Re z for Re z* where shorter."""
+    bindings, result = split(body)
+    value = dict(bindings)[var]
+    inside = value.body if isinstance(value, Lambda) else value
+    if dtype_of(inside) is not complex:
+        return
+    parameters = value.parameters if isinstance(value, Lambda) else ()
+    replacement = {var: lambda_(parameters, conj(apply(var, parameters) if parameters else var))}
+    plainly = _PlainReal(var)
+
+    def used(term: Term) -> Term:
+        return plainly.run(put_back(term, replacement)) if var in term.free else term
+
+    conjugate = one_network(lambda_(parameters, conj(inside)))
+    changed = [(bound, conjugate if bound is var else used(value)) for bound, value in bindings]
+    yield let(changed, joined(result, map(used, items_of(result))))
+
+
+class _PlainReal(Rewriter):
+    """Writes Re z for Re z* where that is shorter, or has the conjugate of a name less."""
+
+    def __init__(self, var: Var) -> None:
+        super().__init__()
+        self.var = var
+
+    def node(self, term: Term) -> Term:
+        """The term with its real parts those that are easier to read."""
+        new = self.inside(term)
+        if isinstance(new, Primitive) and new.name == "real":
+            return min((new, function("real", one_network(conj(new.arguments[0])))), key=self._price)
+        return new
+
+    def _price(self, term: Term) -> tuple[int, int]:
+        starred = [part for part in subterms(term) if isinstance(part, Conj) and self.var in part.free]
+        return length(term), len(starred)
 
 
 def _with_values(body: Term, changed: Callable[[Term], Term]) -> Term:
