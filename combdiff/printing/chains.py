@@ -332,9 +332,9 @@ def broadcast(value: Chain, have: tuple[object, ...], want: tuple[object, ...]) 
     if len(have) == 2:
         return value.transposed
     if not have:
-        single = value if not value.factors else scaled(of_number(ONE), ONE, ((as_atom(value), 1),))
         ones = of_atom(ONES) if len(want) == 1 else outer(of_atom(ONES), of_atom(ONES))
-        return scaled(ones, single.number, single.scalars)
+        single = ((as_atom(value.bare), 1),) if value.factors else ()
+        return scaled(ones, value.number, (*value.scalars, *single))
     pair = (value.bare, of_atom(ONES)) if have[0] == want[0] else (of_atom(ONES), value.bare)
     return scaled(outer(*pair), value.number, value.scalars)
 

@@ -270,7 +270,7 @@ def as_domain(given: object, name: str) -> Domain:
     except SpaceError:
         raise IndexingError(
             f"the index {name} was given the domain {shown(given)}",
-            hint=f'give a size or a domain, such as {name}=5, {name}="N" or {name}=cd.Cyclic("N")',
+            hint=f'give a size or a domain: {name}=5, {name}="N", {name}=x.shape[0] or {name}=cd.Cyclic("N")',
         ) from None
 
 

@@ -25,14 +25,10 @@ from combdiff.ir import (
     Real,
     Size,
     Symmetric,
-    Whole,
     affine,
-    affine_parts,
     delta,
-    index_form,
     size_form,
     size_of_axis,
-    size_of_parts,
     size_sum,
 )
 from combdiff.tracing.arrays import tabulate
@@ -40,7 +36,7 @@ from combdiff.tracing.context import current
 from combdiff.tracing.functions import flag, whole_number
 from combdiff.tracing.numpy_protocol import HANDLERS
 from combdiff.tracing.rearranging import broadcasted
-from combdiff.tracing.values import Value, lift, traced, wrap
+from combdiff.tracing.values import Value, as_size, lift, traced, wrap
 
 
 def shape_of(shape: Any) -> list[Domain | int]:
@@ -55,7 +51,7 @@ def _axis(size: Any) -> Domain | int:
     if isinstance(size, str):
         return Range(size)
     if isinstance(size, Value):
-        found = _size_of(size)
+        found = as_size(size)
         return found if isinstance(found, int) else Range(found)
     try:
         return operator.index(size)
@@ -63,20 +59,6 @@ def _axis(size: Any) -> Domain | int:
         raise TypeMismatchError(
             f"{shown(size)} is no size of an axis", hint="sizes are whole numbers or names"
         ) from None
-
-
-def _size_of(value: Value) -> Size:
-    """The size that a number of the program is. Raises UnsupportedError for one that depends on values or indices."""
-    form = index_form(value.live())
-    coefficients, offset = affine_parts(affine([]) if form is None else form)
-    whole = all(isinstance(number, int) for number in (offset, *(factor for _, factor in coefficients)))
-    if form is None or not whole or not all(isinstance(var.type, Whole) for var, _ in coefficients):
-        raise UnsupportedError(
-            f"{value!r} is used as a size, but is no sum of sizes with whole factors, such as 2 * x.shape[0] - 1",
-            hint="give the name of an axis or a number; axes whose product would be a size are declared with numbers, "
-            "or stay apart, as in x.sum(axis=(0, 1)) or np.einsum",
-        )
-    return size_of_parts({var.name: int(factor) for var, factor in coefficients}, int(offset))
 
 
 def _domains(shape: Any) -> list[Domain]:

@@ -47,7 +47,7 @@ from combdiff.tracing.context import TracedValue, as_domain, current, show_domai
 from combdiff.tracing.indices import Index, equality, index_term
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.reading import hit, integer_value
-from combdiff.tracing.values import Value, combined, lift, traced, wrap
+from combdiff.tracing.values import Value, as_size, combined, lift, traced, wrap
 
 
 def is_traced(value: object) -> bool:
@@ -140,7 +140,8 @@ def abstracted(caller: str, body: Any, domains: dict[str, Any]) -> tuple[tuple[V
             f"{caller} is given the domain of {unknown[0]}, but the indices of its lambda are {', '.join(names)}",
             hint=f"name one of the indices: {names[0]}=…",
         )
-    given = {name: as_domain(domain, name) for name, domain in domains.items()}
+    sizes = {name: as_size(domain) if isinstance(domain, Value) else domain for name, domain in domains.items()}
+    given = {name: as_domain(domain, name) for name, domain in sizes.items()}
     with trace.lambda_running(names, given) as binders:
         inner = lift(_result(caller, body(*(Index(binder.placeholder, trace) for binder in binders))))
         variables = tuple(binder.variable(f"{caller}(lambda {', '.join(names)}: …") for binder in binders)

@@ -45,7 +45,7 @@ from combdiff.tracing.arrays import element, expanded
 from combdiff.tracing.context import Trace, as_domain, current, show_domain, show_space
 from combdiff.tracing.indices import Condition
 from combdiff.tracing.truths import Truth, where
-from combdiff.tracing.values import Value, lift, wrap
+from combdiff.tracing.values import Value, as_size, lift, wrap
 
 Step = Callable[[Any, Any], object]
 
@@ -169,9 +169,11 @@ def _form(value: object) -> str:
 # --- what is asked of the parts ------------------------------------------------------------------------------------
 
 
-def _steps(inputs: tuple[Term, ...], length: int | str | None) -> Range:
+def _steps(inputs: tuple[Term, ...], length: int | str | Value | None) -> Range:
     """The numbers of the steps. Raises TypeMismatchError where they are not told, or told differently."""
     told: Range | None = None
+    if isinstance(length, Value):
+        length = as_size(length)
     if length is not None:
         if isinstance(length, bool) or not isinstance(length, int | str) or (isinstance(length, int) and length < 0):
             raise TypeMismatchError(

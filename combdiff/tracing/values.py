@@ -29,6 +29,7 @@ from combdiff.ir import (
     Lambda,
     Number,
     Range,
+    Size,
     Space,
     Term,
     Var,
@@ -42,12 +43,14 @@ from combdiff.ir import (
     divide,
     extent,
     function,
+    index_form,
     is_complex,
     join,
     mul,
     negate,
     power_of,
     size_of_axis,
+    size_of_parts,
     tidy,
     total,
     type_of,
@@ -368,6 +371,20 @@ def wrap(term: Term) -> Scalar | Tensor:
     """The traced value of a number or tensor term."""
     kind = Tensor if axes_of(term) else Scalar
     return kind(term, current("a traced value"))
+
+
+def as_size(value: Value) -> Size:
+    """The size that a number of the program is. Raises UnsupportedError for one that depends on values or indices."""
+    form = index_form(value.live())
+    coefficients, offset = affine_parts(affine([]) if form is None else form)
+    whole = all(isinstance(number, int) for number in (offset, *(factor for _, factor in coefficients)))
+    if form is None or not whole or not all(isinstance(var.type, Whole) for var, _ in coefficients):
+        raise UnsupportedError(
+            f"{value!r} is used as a size, but is no sum of sizes with whole factors, such as 2 * x.shape[0] - 1",
+            hint="give the name of an axis or a number; axes whose product would be a size are declared with numbers, "
+            "or stay apart, as in x.sum(axis=(0, 1)) or np.einsum",
+        )
+    return size_of_parts({var.name: int(factor) for var, factor in coefficients}, int(offset))
 
 
 def traced(value: object) -> Value:

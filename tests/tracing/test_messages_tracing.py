@@ -110,7 +110,7 @@ def unknown_domain_of_a_tensor(x: Vector):
 @case(
     IndexingError,
     "the index k was given the domain 2.5",
-    'give a size or a domain, such as k=5, k="N" or k=cd.Cyclic("N")',
+    'give a size or a domain: k=5, k="N", k=x.shape[0] or k=cd.Cyclic("N")',
 )
 def domain_that_is_none(x: Vector):
     return cd.sum_(lambda k: x[2 * k], k=2.5)  # here

@@ -137,3 +137,30 @@ def test_an_index_that_is_only_shifted_round_a_cycle() -> None:
         @cd.program
         def g(x: cd.Space("n")):
             return cd.sum(lambda i: x[i + 1])
+
+
+@cd.program
+def neighbours(x: cd.Space("n")):
+    return cd.sum(lambda i: x[i] * x[i + 1], i=x.shape[0] - 1)
+
+
+@cd.program
+def powers(x: cd.Space("n")):
+    return cd.scan(lambda carry, _: (carry * x, None), x, length=x.shape[0])[0]
+
+
+def test_a_size_of_the_program_is_a_range() -> None:
+    """i=x.shape[0] − 1 says what i="n - 1" says, and length=x.shape[0] what length="n" says."""
+    x = np.array([0.5, 2.0, 3.0])
+    assert str(neighbours) == "x ↦ Σ_{i<n - 1} x[i] x[i + 1]"
+    assert neighbours(x) == 7
+    np.testing.assert_allclose(powers(x), x**4)
+
+
+@pytest.mark.parametrize("size", [lambda x: x[0], lambda x: x, lambda x: x.shape[0] ** 2])
+def test_a_value_is_no_range(size: Callable[[Any], Any]) -> None:
+    def program(x: cd.Space("n")):  # type: ignore[no-untyped-def, valid-type]
+        return cd.sum(lambda i: x[0], i=size(x))
+
+    with pytest.raises(cd.UnsupportedError, match="used as a size, but is no sum of sizes"):
+        cd.program(program)

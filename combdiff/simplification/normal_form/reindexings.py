@@ -2,26 +2,30 @@
 
     Σ_k u[k + 2] v[k − 1]    k := k − 2  →  Σ_k u[k] v[k − 3]        k := k + 1  →  Σ_k u[k + 3] v[k]
                              and the two with k := −k
+    Σ_i x[n − 1 − i] y[n − 1 − i]                    i := n − 1 − i  →  Σ_i x[i] y[i]
 
-A Symmetric index may be negated. Indices that count modulo one cycle may be changed by any unimodular integer matrix
-and any shift. So the forms that read axes of that cycle can be made plain, as many at once as are independent: bare
-indices where their matrix is unimodular, otherwise its Hermite normal form, as in Σ_k u[2k] v[2k + 1]. Every choice
-of such forms gives one changed sum; of these the plainest are given.
+A Symmetric index may be negated, and one that counts from 0 on may count down. Indices that count modulo one cycle
+may be changed by any unimodular integer matrix and any shift. So the forms that read axes of that cycle can be made
+plain, as many at once as are independent: bare indices where their matrix is unimodular, otherwise its Hermite normal
+form, as in Σ_k u[2k] v[2k + 1]. Every choice of such forms gives one changed sum; of these the plainest are given.
 
 Invariant: sums that are equal up to such changes give equal sets of changed sums, up to names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations, islice, permutations, product
 from math import prod
 
 from combdiff.ir import (
     Affine,
     Apply,
+    Coordinate,
     Cyclic,
     Delta,
+    Indicator,
+    Range,
     Space,
     Sum,
     Symmetric,
@@ -31,6 +35,7 @@ from combdiff.ir import (
     affine,
     affine_parts,
     counts_modulo,
+    size_form,
     substitute,
     subterms,
     type_of,
@@ -44,7 +49,7 @@ Change = dict[Var, Term]
 
 def moves(term: Sum) -> Iterator[Sum]:
     """The plainest of the sums that a change of summation indices makes of one; itself where there is no change."""
-    around = [index for index in term.indices if isinstance(index.type, Symmetric)]
+    around = [index for index in term.indices if _may_count_down(index, term.body)]
     cycles: dict[Cyclic, list[Var]] = {}
     for index in term.indices:
         if isinstance(index.type, Cyclic) and counts_modulo(index, term.body):
@@ -57,10 +62,32 @@ def moves(term: Sum) -> Iterator[Sum]:
     return (Sum(term.indices, body) for body in islice(plainest, MOST_MOVES))
 
 
+def mirrored(index: Var) -> Term | None:
+    """The index counted from the last to the first of its domain; None where that has no ends that are known."""
+    match index.type:
+        case Symmetric():
+            return affine([(index, -1)])
+        case Range(size):
+            return affine([(size_form(size), 1), (index, -1)], -1)
+    return None
+
+
+def _may_count_down(index: Var, body: Term) -> bool:
+    """Whether a sum may become plainer, or be another's equal, with an index counted from the last to the first."""
+    if not isinstance(index.type, Range):
+        return isinstance(index.type, Symmetric)
+    is_bare = all(index not in node.children for node in subterms(body) if isinstance(node, Affine))
+    return not is_bare and _weight(substitute(body, _mirror([index]))) <= _weight(body)
+
+
+def _mirror(indices: Iterable[Var]) -> Change:
+    return {index: mirror for index in indices if (mirror := mirrored(index))}
+
+
 def _reflections(indices: list[Var]) -> Iterator[Change]:
-    """Every choice of indices that are negated."""
+    """Every choice of indices that are counted from the last to the first."""
     for signs in product((1, -1), repeat=len(indices)):
-        yield {index: affine([(index, -1)]) for index, sign in zip(indices, signs, strict=True) if sign < 0}
+        yield _mirror(index for index, sign in zip(indices, signs, strict=True) if sign < 0)
 
 
 def _changes(body: Term, cycle: Cyclic, indices: list[Var]) -> Iterator[Change]:
@@ -123,7 +150,7 @@ def _coefficients(form: Term, indices: list[Var]) -> tuple[int, ...]:
 def _weight(term: Term) -> int:
     """How much there is in the index forms of a term, each as often as it is written: symmetries do not change it."""
     forms = term.arguments if isinstance(term, Apply) else ()
-    forms = term.children if isinstance(term, Delta | Unequal) else forms
+    forms = term.children if isinstance(term, Coordinate | Delta | Indicator | Unequal) else forms
     own = sum(_size(form) for form in forms if isinstance(form, Affine))
     return own + sum(_weight(child) for child in term.children if not isinstance(child, Affine))
 
