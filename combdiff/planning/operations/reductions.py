@@ -106,6 +106,7 @@ class Rescale(Operation):
         return at.elements
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """A quotient, which NumPy spares where the scale is 1 throughout."""
+        """A quotient, which NumPy spares where an array of scales is 1 throughout."""
         array, scale = words.aligned(operands, self.patterns, len(step.axes))
-        return f"_rescaled({array}, {scale})" if words.dialect.native else f"{array} / {scale}"
+        looks = words.dialect.native and step.operands[1] not in words.constants
+        return f"_rescaled({array}, {scale})" if looks else f"{array} / {scale}"
