@@ -11,7 +11,7 @@ Invariant: every operation has the value it says, whatever the sizes; a chain is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -42,13 +42,16 @@ PREFERRED = list(MARKS)
 class Atom:
     """A number, vector or matrix (order 0, 1, 2) that is written as one document.
 
-    `symmetry` lists the ways (transposed, conjugated, sign) in which a matrix is itself again.
+    `symmetry` lists the ways (transposed, conjugated, sign) in which a matrix is itself again. `marks` are those in the
+    document; `turned` is the transpose written by the transposes of its parts, with its marks, where it has such parts.
     """
 
     doc: Doc
     order: int
     complex: bool = False
     symmetry: tuple[tuple[bool, bool, int], ...] = ()
+    marks: int = 0
+    turned: tuple[Doc, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class Factor:
         if self.mark in ("ᵀ", "†") and isinstance(self.atom.doc, Marked) and self.atom.doc.sign == "⁻¹":
             return Marked(self.atom.doc.body, f"⁻{self.mark}")
         return Marked(self.atom.doc, self.mark) if self.mark else self.atom.doc
+
+    @property
+    def marks(self) -> int:
+        """How many marks it is written with; a conjugate that is not transposed counts twice."""
+        return len(self.mark) + (self.mark == "*") + self.atom.marks
 
 
 ONES = Atom(Name("𝟏"), 1)
@@ -117,8 +125,8 @@ class Chain:
 
     @property
     def marks(self) -> int:
-        """How many marks it is written with; a conjugate that is not transposed counts twice."""
-        return sum(len(f.mark) + (f.mark == "*") for f in self.factors)
+        """How many marks it is written with."""
+        return sum(factor.marks for factor in self.factors)
 
 
 def _conjugated_scalar(atom: Atom) -> Atom:
@@ -141,7 +149,12 @@ def _simplest(factor: Factor) -> tuple[Factor, int]:
     atom, own = factor.atom, (factor.transposed and factor.atom.order > 0, factor.conjugated and factor.atom.complex)
     ways = [(own[0] ^ t, (own[1] ^ c) and atom.complex, sign) for t, c, sign in ((False, False, 1), *atom.symmetry)]
     transposed, conjugated, sign = min(ways, key=lambda way: PREFERRED.index(way[:2]))
-    return Factor(atom, transposed, conjugated), sign
+    found = Factor(atom, transposed, conjugated)
+    if not transposed or atom.turned is None:
+        return found, sign
+    doc, marks = atom.turned
+    turned = Factor(replace(atom, doc=doc, marks=marks, turned=(atom.doc, atom.marks)), conjugated=conjugated)
+    return min(found, turned, key=lambda way: way.marks), sign
 
 
 def _times(*numbers: Number) -> Number:
@@ -168,7 +181,24 @@ def as_atom(value: Chain) -> Atom:
         return value.factors[0].atom
     if value.number is ONE and not value.factors and len(value.scalars) == 1 and value.scalars[0][1] == 1:
         return value.scalars[0][0]
-    return Atom(document(value), value.order, value.complex)
+    return Atom(document(value), value.order, value.complex, marks=value.marks)
+
+
+def either_way(
+    values: Sequence[Chain],
+    write: Callable[[Sequence[Chain]], Doc],
+    is_complex: bool,
+    symmetry: tuple[tuple[bool, bool, int], ...] = (),
+) -> Chain:
+    """One document made of chains of one shape: of matrices or of their transposes, whichever takes fewer marks."""
+    order = values[0].order
+    if order < 2:
+        return of_atom(Atom(write(values), order, is_complex))
+    turned = [value.transposed for value in values]
+    (doc, marks), other = ((write(way), sum(value.marks for value in way)) for way in (values, turned))
+    has_signs = any(one.number != two.number for one, two in zip(values, turned, strict=True))  # −A = Aᵀ in a product
+    atom = Atom(doc, order, is_complex, symmetry, marks, None if has_signs else other)
+    return of_atom(atom).transposed.transposed
 
 
 def symmetries(space: Space) -> tuple[tuple[bool, bool, int], ...]:
@@ -207,7 +237,7 @@ def dot(left: Chain, right: Chain) -> Chain:
     if left.conjugated == right:
         return _squared_norm(left if left.marks <= right.marks else right, "")
     ways = [replace(times(one.transposed, other), order=0) for one, other in ((left, right), (right, left))]
-    return min(ways, key=lambda way: way.marks)
+    return min(ways, key=lambda way: (way.marks, len(way.factors) > 2 and way.factors[0].atom is ONES))
 
 
 def trace(first: Chain, *more: Chain) -> Chain:
@@ -246,18 +276,21 @@ def elementwise(values: Sequence[Chain]) -> Chain:
     """`u ⊙ v`: the product element by element of chains of one shape; equal ones become powers."""
     if len(values) == 1:
         return values[0]
+    number = _times(*(value.number for value in values))
+    bare = [value.bare for value in values]
+    return scaled(either_way(bare, _element_product, any(value.complex for value in values)), number, ())
+
+
+def _element_product(values: Sequence[Chain]) -> Doc:
     exponents: dict[Doc, int | Fraction] = {}
     for value in values:
-        base, exponent = _element_power(document(value.bare))
+        base, exponent = _element_power(document(value))
         exponents[base] = exponents.get(base, 0) + exponent
-    number = _times(*(value.number for value in values))
     above = tuple(_raised(base, exponent) for base, exponent in exponents.items() if exponent > 0)
     below = tuple(_raised(base, -exponent) for base, exponent in exponents.items() if exponent < 0)
-    order, is_complex = values[0].order, any(value.complex for value in values)
     if not above:
         below, above = (), tuple(_raised(base, exponent) for base, exponent in exponents.items())
-    doc = above[0] if len(above) == 1 and not below else ElementProduct(above, below)
-    return scaled(of_atom(Atom(doc, order, is_complex)), number, ())
+    return above[0] if len(above) == 1 and not below else ElementProduct(above, below)
 
 
 def _element_power(doc: Doc) -> tuple[Doc, int | Fraction]:
@@ -282,16 +315,19 @@ def exponent_document(exponent: Number) -> Doc:
 def power(base: Chain, exponent: Doc, is_complex: bool) -> Chain:
     """A power of every element."""
     kind = ElementPower if base.order else Superscript
-    return of_atom(Atom(kind(document(base), exponent), base.order, is_complex))
+    return either_way([base], lambda values: kind(document(values[0]), exponent), is_complex)
 
 
-def image(name: str, arguments: Sequence[Chain], order: int, is_complex: bool) -> Chain:
+def image(name: str, arguments: Sequence[Chain], is_complex: bool) -> Chain:
     """A function of every element; the root of `‖x‖²` is `‖x‖`, a comparison `[x > 0]`."""
     if name == "sqrt" and (norm := _norm(arguments[0])) is not None:
         return of_atom(norm)
-    docs = tuple(map(document, arguments))
-    shown = compared(docs[0], SIGNS[name], docs[1]) if name in SIGNS else FunctionCall(name, docs)
-    return of_atom(Atom(shown, order, is_complex))
+
+    def written(values: Sequence[Chain]) -> Doc:
+        docs = tuple(map(document, values))
+        return compared(docs[0], SIGNS[name], docs[1]) if name in SIGNS else FunctionCall(name, docs)
+
+    return either_way(arguments, written, is_complex)
 
 
 def _norm(value: Chain) -> Atom | None:
@@ -304,11 +340,14 @@ def _norm(value: Chain) -> Atom | None:
 
 def total(values: Sequence[Chain]) -> Chain:
     """A sum of chains of one order, a positive one first: a number if there is one."""
+    is_complex = any(value.complex for value in values)
+    return either_way(values, _sum, is_complex, _symmetries_of_sum(values) if values[0].order == 2 else ())
+
+
+def _sum(values: Sequence[Chain]) -> Doc:
     numbers = [signed_document(value) for value in values if _is_number(value)]
     others = [signed_document(value) for value in values if not _is_number(value)]
-    doc = added((*(n for n in numbers if not n[0]), *others, *(n for n in numbers if n[0])))
-    is_complex, order = any(value.complex for value in values), values[0].order
-    return of_atom(Atom(doc, order, is_complex, _symmetries_of_sum(values) if order == 2 else ()))
+    return added((*(n for n in numbers if not n[0]), *others, *(n for n in numbers if n[0])))
 
 
 def _symmetries_of_sum(values: Sequence[Chain]) -> tuple[tuple[bool, bool, int], ...]:
@@ -352,7 +391,8 @@ def signed_document(value: Chain) -> tuple[bool, Doc]:
     negative, number = _unsigned(value.number)
     above: list[Doc] = [_scalar(atom, exponent) for atom, exponent in value.scalars if exponent > 0]
     below = [_scalar(atom, -exponent) for atom, exponent in value.scalars if exponent < 0]
-    above += [factor.doc for factor in value.factors]
+    is_alone = len(value.factors) == 1 and not value.scalars and number == Literal(1)
+    above += [_alone(factor).doc if is_alone else factor.doc for factor in value.factors]
     if number == Literal(0):
         above = []
     if number != Literal(1) or not above:
@@ -361,6 +401,14 @@ def signed_document(value: Chain) -> tuple[bool, Doc]:
     if not below:
         return negative, top
     return negative, Division(top, below[0] if len(below) == 1 else MatrixProduct(tuple(below)))
+
+
+def _alone(factor: Factor) -> Factor:
+    """A factor that stands alone: there the transpose of a sum takes parentheses, which a sum of transposes spares."""
+    atom = factor.atom
+    if not (factor.transposed and isinstance(atom.doc, Signed) and atom.turned and atom.turned[1] <= factor.marks + 2):
+        return factor
+    return Factor(replace(atom, doc=atom.turned[0]), conjugated=factor.conjugated)
 
 
 def _scalar(atom: Atom, exponent: int) -> Doc:

@@ -140,9 +140,7 @@ class Contraction:
             elif first.plain and second.plain:
                 self.edges.append((other, other, times(first, second.transposed)))
             else:
-                ways = elementwise([first, second]), elementwise([first.transposed, second.transposed]).transposed
-                matrix = ways[0] if first.marks + second.marks < 2 else ways[1]
-                self.place(times(matrix, of_atom(ONES)), (other,))
+                self.place(times(elementwise([first, second]), of_atom(ONES)), (other,))
             return True
         return False
 

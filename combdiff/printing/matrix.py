@@ -250,7 +250,7 @@ class _Notation:
             own = _in_order(exponent, indices)
             shown = self.value(exponent, indices if own else ())
             return power(self.value(base, indices), document(shown), is_complex)
-        return image(term.name, [self.value(a, indices) for a in term.arguments], len(indices), is_complex)
+        return image(term.name, [self.value(a, indices) for a in term.arguments], is_complex)
 
     def _access(self, term: Apply, indices: Indices) -> Chain:
         """An element of a vector or matrix, or of a matrix function of one; `A[i,i]` is of its diagonal."""

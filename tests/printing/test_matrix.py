@@ -391,3 +391,42 @@ def test_the_inverse_of_a_symmetric_definition_has_no_transpose() -> None:
         return x @ cd.inv(L @ L.T) @ x
 
     assert "⁻ᵀ" not in cd.grad(quadratic, wrt="L").matrix()
+
+
+Mixed = cd.Space("n", "n", dtype=complex)
+
+
+@cd.program
+def dissipation(r: Mixed, L: Mixed):
+    D = L @ r @ L.conj().T - (L.conj().T @ L @ r + r @ L.conj().T @ L) / 2
+    return np.sum(np.abs(D) ** 2)
+
+
+@cd.program
+def divergence(W: cd.Space("n", "k"), H: cd.Space("k", "m"), V: cd.Space("n", "m")):
+    return np.sum(V * np.log(V / (W @ H)) - V + W @ H)
+
+
+@cd.program
+def crossed(A: cd.Space("n", "n"), B: cd.Space("n", "n"), x: cd.Space("n")):
+    return (A.T + B.T) @ x
+
+
+@cd.program
+def centred(x: cd.Space("n")):
+    return x - x.mean()
+
+
+@pytest.mark.parametrize(
+    ("derived", "expected"),
+    [
+        (lambda: grad(dissipation, "r"), "2·L†·D·L - D·t - t·D"),
+        (lambda: grad(divergence, "W"), "(𝟏·𝟏ᵀ - V ⊘ (W·H))·Hᵀ"),
+        (lambda: grad(divergence, "H"), "Wᵀ·(𝟏·𝟏ᵀ - V ⊘ (W·H))"),
+        (lambda: crossed, "(A + B)ᵀ·x"),
+        (lambda: centred, "x - (𝟏ᵀ·x)·𝟏 / n"),
+    ],
+)
+def test_sums_and_functions_stand_the_way_that_takes_fewer_marks(derived: Callable[[], Program], expected: str) -> None:
+    """f(B·Aᵀ)ᵀ is f(A·Bᵀ) for a function of each element, and (Aᵀ·Bᵀ + …)ᵀ is B·A + …; numbers stand before 𝟏."""
+    assert derived().matrix().splitlines()[-1] == expected
