@@ -82,7 +82,7 @@ def test_what_conditions_of_data_choose_goes_by_blocks_too() -> None:
         return cd.scan(lambda x, v: (np.where(x > v, np.tanh(a * x), 0.5 * x - v), None), x0, u)[0]
 
     f, arguments = cd.grad(leaky, "a"), (0.8, 1.2, rng.normal(size=400))
-    np.testing.assert_allclose(f.compile(memory_limit=f.cost(T=400).peak_bytes // 2)(*arguments), f(*arguments))
+    np.testing.assert_allclose(f.compile(memory_limit=f.cost(T=400).peak_bytes // 3)(*arguments), f(*arguments))
 
 
 def test_values_need_no_states_but_those_of_a_block() -> None:
