@@ -235,9 +235,6 @@ def shifted(x: Vector, a: Vector, A: Even):
     return ((x - a) @ A @ (x - a)) ** 2
 
 
-ORBITALS = cd.read("C (n, m), S symmetric (n, n), E symmetric (m, m), h symmetric (n, n)\ntr(Cᵀ·h·C) - tr(E·(Cᵀ·S·C))")
-
-
 def fourth_power(x: Matrix):
     return cd.trace(x @ x @ x @ x)
 
@@ -305,7 +302,6 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "common parts of results": (derivation, "bind_common", lambda body: body, coulomb),
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
-    "signs turned": (saturation, "_turned", lambda term: term, ORBITALS),
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
@@ -318,7 +314,7 @@ def shown(case: Any) -> str:
     if case is shares:
         return str(cd.hessian(cd.program(case), "x").compressed())
     transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
-    return cd.grad(ORBITALS, "C").matrix() if case is ORBITALS else str(transform(cd.program(case), "x"))
+    return str(transform(cd.program(case), "x"))
 
 
 shown_whole = cache(shown)  # with every step
