@@ -156,7 +156,7 @@ def plain(case: Drawn) -> Drawn:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("first", range(0, 160, 10))
 def test_what_no_condition_reads_has_no_share(first: int) -> None:
-    """An entry that is infinite or nan leaves finite what it does not reach by the reference, which reads what it may."""
+    """An infinite entry, or nan, leaves finite what it does not reach in the reference, which reads what it may."""
     for seed in range(first, first + 10):
         case, rng = plain(Drawn(seed)), np.random.default_rng(seed)
         program = case.program()
