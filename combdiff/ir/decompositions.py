@@ -29,7 +29,7 @@ from fractions import Fraction
 
 from combdiff.ir.indices import Coordinate, affine, delta, unequal
 from combdiff.ir.matrix_functions import HALF, MATRIX_TABLE, MatrixRow, Partial, Point
-from combdiff.ir.primitives import divide, function
+from combdiff.ir.primitives import divide, function, named_operator
 from combdiff.ir.terms import MINUS_ONE, Number, Term, add, conj, mul, negate
 
 Out = tuple[Term, ...]
@@ -314,7 +314,7 @@ PRIMARY = tuple(
     MatrixRow(
         name,
         f"_{name}({{np}}, {{0}})",
-        rf"\operatorname{{{name}}}",
+        named_operator(name),
         _by_block,
         domain,
         cost,

@@ -176,9 +176,18 @@ def whole(term: Term) -> int | None:
     return None
 
 
+COMMANDS = frozenset(["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan"])
+
+
 def _row(name: str, partial: Derivative, domain: str, parity: int = 0) -> Row:
     """A holomorphic function of one argument."""
-    return Row(name, name, rf"\{name}", (partial,), domain, parity=parity)
+    return Row(name, name, named_operator(name), (partial,), domain, parity=parity)
+
+
+def named_operator(name: str) -> str:
+    """How LaTeX writes a function by its name: by a command where LaTeX has one."""
+    shown = name.replace("_", r"\_")
+    return rf"\{name}" if name in COMMANDS else rf"\operatorname{{{shown}}}"
 
 
 def _over(name: str, *arguments: Term) -> Term:
@@ -333,7 +342,7 @@ def _is_larger(one: Term, other: Term) -> Term:
 
 def _step_function(name: str) -> Row:
     """A function of real numbers that is constant between jumps."""
-    return Row(name, name, rf"\operatorname{{{name}}}", (zero,), "x is not whole", real_only=True)
+    return Row(name, name, named_operator(name), (zero,), "x is not whole", real_only=True)
 
 
 _ROWS += (

@@ -22,6 +22,7 @@ from fractions import Fraction
 from combdiff.ir.domains import Range
 from combdiff.ir.indices import Affine, affine, delta, indicator, unequal
 from combdiff.ir.matrix_functions import MATRIX_TABLE, MatrixRow, Point, element
+from combdiff.ir.primitives import named_operator
 from combdiff.ir.relations import relation
 from combdiff.ir.terms import MINUS_ONE, ONE, ZERO, Lambda, Primitive, Term, add, mul
 
@@ -90,7 +91,7 @@ def _row(name: str, text: str, latex: str, partial: Callable[..., Term], result:
 
 def _order(name: str, text: str, result: str) -> MatrixRow:
     """Whole numbers that say where elements are."""
-    row = _row(name, text, rf"\operatorname{{{name}}}", _zero, result)
+    row = _row(name, text, named_operator(name), _zero, result)
     return replace(row, domain="no ties", natural=False, real_only=True, real_valued=True, whole=True)
 
 

@@ -351,6 +351,7 @@ class _PrintReader:
     limits: list[tuple[Cell, list[Linear], list[Linear], list[Cell]]] = field(default_factory=list)
     """Of an index that a Σ limits its least and greatest values, and what it runs over if it is never negative."""
     shown_sizes: dict[str, str] = field(default_factory=dict)  # of those that parameters have the names of
+    unwritten: list[Cell] = field(default_factory=list)  # of the axes of 𝟏 and 𝐈
     iterations: list[Recurrence] = field(default_factory=list)
     states: dict[str, NamedTensor] = field(default_factory=dict)
     ends: list[tuple[Cell, Size]] = field(default_factory=list)
@@ -594,12 +595,22 @@ class _PrintReader:
             found = next((domain for one in lower for other in upper if (domain := _between(one, other))), None)
             if cell.domain is None and found is not None:
                 cell.join(Cell(found))
+        self._settle_unwritten()
         self._settle_steps()
         names = iter([*(s for s in SIZES if s not in self.taken), *(f"n{k}" for k in range(2, 1000))])
         for symbol in self.parameters.values():
             for cell in (symbol.cells or ()) if isinstance(symbol, NamedTensor) else ():
                 if cell.domain is None:
                     cell.join(Cell(Range(next(names))))
+
+    def _settle_unwritten(self) -> None:
+        """Give 𝟏 and 𝐈 that stand beside nothing the one size that parameters have, where they have one."""
+        tensors = [symbol for symbol in self.parameters.values() if isinstance(symbol, NamedTensor)]
+        domains = {cell.domain for tensor in tensors for cell in tensor.cells or ()}
+        if len(domains) == 1 and None not in domains:
+            for cell in self.unwritten:
+                if cell.domain is None:
+                    cell.join(Cell(*domains))
 
     def _settle_steps(self) -> None:
         """Give states whose number of steps nothing else tells the one at which they, or all others, are read."""
@@ -761,14 +772,19 @@ class _PrintReader:
         if doc.name in ("i", "ⅈ"):
             return _number(lambda: Number(0, 1))
         if doc.name == "𝟏":
-            return Denotation((Cell(),), lambda _: ONE)
+            return Denotation((self._unwritten(),), lambda _: ONE)
         if doc.name in ("𝐈", "eye"):
-            return Denotation((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
+            return Denotation((axis := self._unwritten(), axis), lambda at: delta(at[0], at[1]))
         if doc.name in _CONSTANTS:
             return _number(lambda: Number(_CONSTANTS[doc.name]))
         if self.source.sheet.groups:
             raise self.source.error(f"{doc.name} is not declared", doc, "name it before ↦, or bind it in a Σ")
         return self.tensor(self._found(doc.name), self._order(doc.name))
+
+    def _unwritten(self) -> Cell:
+        """The axis of 𝟏 or 𝐈, whose size is never written."""
+        self.unwritten.append(cell := Cell())
+        return cell
 
     def _order(self, name: str) -> int:
         """The order of a whole tensor that nothing declares: A a matrix, x a vector, α and t1 in index notation not."""

@@ -327,6 +327,16 @@ def test_matrix_notation_as_it_is_typed(written: str, shown: str) -> None:
     assert cd.read(written).matrix() == shown
 
 
+def test_ones_and_the_identity_alone_have_the_size_of_the_parameters() -> None:
+    """`matrix()` writes the gradient of a sum and the Hessian of x·x / 2 so; of two sizes none is guessed."""
+    total, square = cd.read("sum(x)", {"x": Vector}), cd.read("x'*x / 2", {"x": Vector})
+    for derivative, shown in ((cd.grad(total), "𝟏"), (cd.hessian(square), "𝐈")):
+        assert derivative.matrix() == shown
+        assert cd.read(shown, {"x": Vector}) == derivative
+    with pytest.raises(cd.TextError, match="nothing tells the range of an index"):
+        cd.read("𝟏", {"X": cd.Space("m", "n")})
+
+
 @pytest.mark.parametrize("written", ["a*b", "a*b + c", "x*y*z"])
 def test_where_several_names_could_be_the_scalar_none_is_guessed(written: str) -> None:
     with pytest.raises(cd.TextError, match="a column stands before a vector or matrix"):
