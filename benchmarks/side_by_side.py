@@ -39,13 +39,17 @@ def agree(ours: Any, theirs: Any, error: float | None = None) -> None:
         np.testing.assert_allclose(one, expected, rtol=1e-8, atol=allowed)
 
 
-def medians(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The middle of the times of calls that alternate, in milliseconds."""
+def medians(calls: Mapping[str, Callable[[], Any]], repeats: int, cpu: bool = False) -> dict[str, float]:
+    """The middle of the times of calls that alternate, in milliseconds; with `cpu` of the process alone.
+
+    That is the same on a quiet machine, as there is one thread, and changes little where other programs run beside.
+    """
+    clock = time.process_time if cpu else time.perf_counter
     times: dict[str, list[float]] = {each: [] for each in calls}
     for _ in range(repeats):
         for each, call in calls.items():
             call()  # what ran before has left its data in the caches
-            begun = time.perf_counter()
+            begun = clock()
             call()
-            times[each].append(time.perf_counter() - begun)
+            times[each].append(clock() - begun)
     return {each: 1e3 * statistics.median(found) for each, found in times.items()}
