@@ -557,11 +557,20 @@ def test_programs_are_equal_up_to_bound_names() -> None:
         return cd.sum(lambda p, q: x[p] * A[p, q] * x[q])
 
     @cd.program
-    def transposed(A: Matrix, x: Vector):  # type: ignore[valid-type, no-untyped-def]
+    def summed_by_columns(A: Matrix, x: Vector):  # type: ignore[valid-type, no-untyped-def]
         return cd.sum(lambda p, q: x[p] * A[q, p] * x[q])
 
-    assert other == quadratic
-    assert hash(other) == hash(quadratic)
+    @cd.program
+    def transposed(A: Matrix, x: Vector):  # type: ignore[valid-type, no-untyped-def]
+        return cd.sum(lambda p, q: x[p] * A[q, p] * x[q] ** 2)
+
+    @cd.program
+    def squared(A: Matrix, x: Vector):  # type: ignore[valid-type, no-untyped-def]
+        return cd.sum(lambda p, q: x[p] * A[p, q] * x[q] ** 2)
+
+    assert other == summed_by_columns == quadratic
+    assert hash(other) == hash(summed_by_columns) == hash(quadratic)
+    assert transposed != squared
     assert transposed != quadratic
     assert cd.grad(other, wrt="x") == cd.grad(quadratic, wrt="x")
     assert quadratic != "quadratic"
