@@ -5,11 +5,12 @@ Importing it starts a script of this folder anew where the libraries have read a
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +50,13 @@ def medians(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, f
             call()
             times[each].append(time.perf_counter() - begun)
     return {each: 1e3 * statistics.median(found) for each, found in times.items()}
+
+
+def options(doc: str | None, names: Iterable[str], repeats: int, **flags: str) -> argparse.Namespace:
+    """What the command line of a benchmark says: names of its rows, how often each is timed, and flags."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help=", ".join(names))
+    parser.add_argument("--repeats", type=int, default=repeats)
+    for flag, told in flags.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=told)
+    return parser.parse_args()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import BACKENDS, converted, on
+from elements import at
 from measuring import laws_counted
 
 import combdiff as cd
@@ -127,10 +128,6 @@ SYM, HERM, SKEW = Var("S", S), Var("H", H), Var("K", K)
 POSITIVE, HERMITIAN = Var("P", S), Var("W", H)
 x = Var("x", V)
 s = Var("s", STACK)
-
-
-def at(tensor: Term, *indices: Term) -> Term:
-    return Apply(tensor, indices)
 
 
 def f(name: str, matrix: Term) -> Primitive:

@@ -127,23 +127,20 @@ def check(row: Row, position: int, values: tuple[complex, ...], dtype: type) -> 
     )
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_real_derivatives(name: str) -> None:
-    tried = [case for case in cases(float) if case[0].name == name]
-    assert len(tried) >= 2
+COMPLEX = [row.name for row in TABLE.values() if not row.real_only]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name", "least"), [(float, name, 2) for name in TABLE] + [(complex, name, 10) for name in COMPLEX]
+)
+def test_derivatives(dtype: type, name: str, least: int) -> None:
+    tried = [case for case in cases(dtype) if case[0].name == name]
+    assert len(tried) >= least
     for case in tried:
-        check(*case, float)
+        check(*case, dtype)
 
 
-@pytest.mark.parametrize("name", [row.name for row in TABLE.values() if not row.real_only])
-def test_complex_derivatives(name: str) -> None:
-    tried = [case for case in cases(complex) if case[0].name == name]
-    assert len(tried) >= 10
-    for case in tried:
-        check(*case, complex)
-
-
-@pytest.mark.parametrize("name", [row.name for row in TABLE.values() if not row.real_only])
+@pytest.mark.parametrize("name", COMPLEX)
 def test_mirror(name: str) -> None:
     """`mirror` says that h(z̄) = conj(h(z)), off the real line where branch cuts lie."""
     row = TABLE[name]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from elements import at
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from measuring import laws_counted
@@ -78,10 +79,6 @@ c, v = Var("c", Space(dtype=complex)), Var("v", Space(dtype=complex))
 R = Var("R", Function(Space("n"), result=Space("n")))
 HALF, UNIT = Number(Fraction(1, 2)), Number(0, 1)
 FREE = {d: 1, e: 2, k: 1, l: 2, b: 1}
-
-
-def at(tensor: Term, *indices: Term) -> Term:
-    return Apply(tensor, indices)
 
 
 def fn(name: str, *arguments: Term) -> Term:
