@@ -1,4 +1,4 @@
-"""Dataclasses that are quick to import: what depends on a class is compiled when it is first called, the rest is shared.
+"""Dataclasses that are quick to import: what depends on a class is compiled on its first call, the rest is shared.
 
     from combdiff.records import dataclass          in place of      from dataclasses import dataclass
 
