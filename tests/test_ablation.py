@@ -28,7 +28,7 @@ from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning import passes as passes_room
 from combdiff.planning.lowering import joining, lower, mask_elimination
-from combdiff.planning.operations import Pattern, Step
+from combdiff.planning.operations import Pattern, Read, Step
 from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, peak, rounds
@@ -529,6 +529,11 @@ def neighbours(x: Cycle, y: Cycle):
     return cd.tensor(lambda i: cd.sin(x[i + 1]) * cd.cos(x[i - 1]) + cd.exp(y[i]), i=RING)
 
 
+def beside_the_first(x: Vector, y: Vector):
+    t = cd.tensor(lambda i, j: cd.exp(x[i] * y[j]))
+    return cd.tensor(lambda i: cd.sum(lambda j: cd.sin(t[i, j] - t[i, 0])))
+
+
 def shifted_exp(x: Vector):
     return cd.exp(cd.sin(x) * 2) + 1
 
@@ -554,6 +559,11 @@ def not_twice(plan: Plan, seed: int, axis: int, small: int) -> Plan:
         return slicing._split(plan, seed, axis, small)
     except slicing._Twice:
         raise slicing._Refused from None
+
+
+def no_reads(step: Step, follows: Callable[[Step], bool] = fusion._follows) -> bool:
+    """In place of what follows in a loop, reads of some of an axis too."""
+    return not isinstance(step.operation, Read) and follows(step)
 
 
 def in_one(step: Step, kinds: Sequence[type], first: int) -> list[tuple[Step, Pattern]]:
@@ -584,6 +594,14 @@ PARTS_OF_PASSES: dict[str, tuple[Any, str, Any, Any, dict[str, int], Callable[[P
     "sums in pairs": (fusion, "in_pairs", in_one, several, LONG, peak),
     "members that are done later": (fusion._Chains, "_postpone", lambda self: None, neighbours, LONG, peak),
     "reads of each block": (fusion._Chains, "_take_in", lambda self: None, neighbours, LONG, peak),
+    "parts of members": (
+        fusion,
+        "_follows",
+        no_reads,
+        beside_the_first,
+        {"n": 1000},
+        peak,
+    ),
     "results over operands": (Plan, "_is_writable", lambda *_: False, shifted_exp, {"n": 10**5}, held),
     "blocks as large as they may be": (
         slicing,

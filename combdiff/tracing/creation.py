@@ -180,6 +180,16 @@ def linspace(
     return first + (last - first) * counted / (size - 1 if flag(endpoint, "endpoint") else size)
 
 
+def _logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Any:
+    """`num` numbers from base^start to base^stop, each by the same factor larger."""
+    return base ** linspace(start, stop, num, endpoint, dtype)
+
+
+def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None) -> Any:
+    """`num` numbers from start to stop, of one sign, each by the same factor larger."""
+    return start * (traced(stop) / start) ** linspace(0, 1, num, endpoint, dtype)
+
+
 def _tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Any:
     return HANDLERS[np.tril](ones([N, N if M is None else M], dtype), k)
 
@@ -193,6 +203,8 @@ HANDLERS.update(
         np.full: full,
         np.arange: arange,
         np.linspace: linspace,
+        np.logspace: _logspace,
+        np.geomspace: _geomspace,
         np.tri: _tri,
     }
 )

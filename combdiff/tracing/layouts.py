@@ -346,4 +346,6 @@ HANDLERS.update(
 )
 
 
+if hasattr(np, "astype"):
+    HANDLERS[np.astype] = _astype
 METHODS.update({"round": _round, "astype": _astype})

@@ -36,8 +36,24 @@ _REASONS: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (_BITS, "leave it out of the program"): (
         *("frexp", "spacing", "nextafter", "view", "tobytes", "may_share_memory", "shares_memory", "bitwise_count"),
-        *("result_type", "can_cast", "min_scalar_type", "common_type"),
+        *("result_type", "can_cast", "min_scalar_type", "common_type", "base", "ctypes", "data", "device", "flags"),
+        *("getfield", "isfortran", "itemsize", "nbytes", "strides", "to_device", "unpackbits"),
     ),
+    ("it works on the bits of whole numbers", _OUTSIDE): ("bitwise_xor", "left_shift", "right_shift"),
+    ("divisors are those of whole numbers, which have no derivative", _OUTSIDE): ("gcd", "lcm"),
+    ("dates are no numbers of a program", "count days or seconds outside, and pass the numbers"): (
+        *("busday_count", "busday_offset", "is_busday", "isnat", "datetime_as_string", "datetime_data"),
+    ),
+    ("an index is a letter, and no array of places", "cd.tensor(lambda i, j: …), with i // n and i % n"): (
+        *("unravel_index", "ravel_multi_index"),
+    ),
+    ("rows and columns are told apart by the axes of index arrays", "A[rows[:, None], columns]"): ("ix_",),
+    ("places in a triangle are those of a condition", "np.tril(A), np.triu(A), or A[np.tril_indices(3)]"): (
+        *("tril_indices_from", "triu_indices_from"),
+    ),
+    ("places on a diagonal have one index", "np.diag(A), or cd.tensor(lambda i: A[i, i])"): ("diag_indices_from",),
+    ("a plan finds the order of its products", "cd.einsum(…); f.cost() shows the order"): ("einsum_path",),
+    ("complex numbers have no order", "np.sort(z.real), np.sort(abs(z))"): ("sort_complex",),
     (_COUNT, _OUTSIDE): ("bincount", "histogram", "histogram2d", "histogramdd", "histogram_bin_edges", "lexsort"),
     (_COUNT, "np.where(x[:, None] >= edges, 1, 0).sum(1) counts the edges below; np.interp interpolates"): (
         *("digitize", "searchsorted"),
@@ -52,6 +68,7 @@ _REASONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("the quotient of polynomials is a recursion", "solve for its coefficients: np.linalg.lstsq"): ("polydiv",),
     ("it gives Python's numbers", "return the tensor, and ask the result"): (
         *("tolist", "item", "array2string", "array_repr", "array_str", "dump", "dumps", "tofile", "save", "savetxt"),
+        *("savez", "savez_compressed"),
     ),
     ("it reads a tensor as a row of numbers", "x.reshape(-1)[n]"): ("flat", "flatiter"),
     (_PLACE + ", and its size does not change", "np.resize(x, n)"): ("setflags", "byteswap", "fill", "setfield"),

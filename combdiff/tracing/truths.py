@@ -206,6 +206,10 @@ HANDLERS.update(
         np.isnan: lambda x: compared("not_equal", x, x),
         np.isfinite: lambda x: compared("less", abs(traced(x)), math.inf),
         np.isinf: lambda x: compared("equal", abs(traced(x)), math.inf),
+        np.isposinf: lambda x: compared("equal", x, math.inf),
+        np.isneginf: lambda x: compared("equal", x, -math.inf),
+        np.isreal: lambda x: compared("equal", traced(x).imag, 0),
+        np.iscomplex: lambda x: compared("not_equal", traced(x).imag, 0),
     }
 )
 

@@ -76,6 +76,15 @@ def test_a_hundred_thousand_steps_fit_in_300_kilobytes() -> None:
     np.testing.assert_allclose(found, f(*arguments), rtol=1e-8)
 
 
+def test_what_conditions_of_data_choose_goes_by_blocks_too() -> None:
+    @cd.program
+    def leaky(a: R, x0: R, u: Steps):
+        return cd.scan(lambda x, v: (np.where(x > v, np.tanh(a * x), 0.5 * x - v), None), x0, u)[0]
+
+    f, arguments = cd.grad(leaky, "a"), (0.8, 1.2, rng.normal(size=400))
+    np.testing.assert_allclose(f.compile(memory_limit=f.cost(T=400).peak_bytes // 3)(*arguments), f(*arguments))
+
+
 def test_values_need_no_states_but_those_of_a_block() -> None:
     arguments = ARGUMENTS["network"]
     table = network.cost(T=97, n=3, memory_limit=1500)

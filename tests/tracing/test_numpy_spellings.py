@@ -253,6 +253,10 @@ np.imag(x) + x
 np.inner(A, B)
 np.where(np.isfinite(x), x * x, y)
 np.where(np.isinf(x), x * x, y)
+np.where(np.isposinf(x), x * x, y)
+np.where(np.isneginf(x), x * x, y)
+np.where(np.isreal(x), x * x, y)
+np.where(np.iscomplex(x), x * x, y)
 np.where(np.isnan(x), x, y * x)
 np.where(np.isrealobj(x), x, y)
 np.where(np.iscomplexobj(x), x, y)
@@ -278,6 +282,9 @@ np.linalg.solve(S, C)
 np.linalg.solve(S, A[0])
 np.linalg.vecdot(A, B)
 np.linspace(0, 1, 5) * x
+np.logspace(x[0], 1, 3, base=2)
+np.geomspace(1 + x[0] ** 2, 3, 4, endpoint=False)
+np.astype(x, float) * y
 np.log(p)
 np.log10(p)
 np.log1p(p)
@@ -498,6 +505,31 @@ def test_what_numpy_takes_of_complex_numbers_is_taken(group: list[str]) -> None:
     if taken:
         turned = [[part * np.exp(0.4j) for part in _weights(spelling, COMPLEX)] for spelling in taken]
         _check_derivatives(taken, turned, COMPLEX)
+
+
+def test_each_function_that_is_not_taken_says_why_in_its_own_words() -> None:
+    """Those that NumPy hands over to the values they are called with; attributes of arrays, too."""
+    places = [getattr(module, name) for module in (np, np.linalg, np.fft) for name in dir(module)]
+    handed = [f for f in places if isinstance(f, np.ufunc) or hasattr(f, "_implementation")]
+    assert len(handed) > 300
+    assert [f.__name__ for f in handed if f not in HANDLERS and f not in REFUSED] == []
+    said = [str(error) for name in dir(np.ndarray) if not name.startswith("_") and (error := _refused(name))]
+    assert len(said) > 25
+    assert [text for text in said if "write it with cd functions" in text] == []
+
+
+def _refused(attribute: str) -> cd.UnsupportedError | None:
+    """What a program says that reads an attribute of a tensor; None where it has one."""
+
+    def f(x: cd.Space(3, 3)):
+        getattr(x, attribute)
+        return x
+
+    try:
+        cd.program(f)
+    except cd.UnsupportedError as error:
+        return error
+    return None
 
 
 def test_each_function_that_is_taken_is_spelled() -> None:

@@ -20,6 +20,7 @@ from combdiff.ir import Domain, Lambda, Range, Space, Var, extent
 from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import (
     Block,
+    ElementwiseStep,
     IndexCondition,
     Iteration,
     IterationResult,
@@ -158,8 +159,8 @@ class _ReplayedRegion:
         if isinstance(step.operation, IterationResult):
             return step.operands[0] in self.labels
         found = None if isinstance(step.operation, (Parameter, *COUNTING)) else lane(step, label)
-        if found is None or step.kind is int:
-            return False
+        if found is None or (step.kind is int and not isinstance(step.operation, ElementwiseStep)):
+            return False  # truth values go with the numbers that they are of, index arrays with none
         places = [(self.plan.steps[m], axis) for m, axis in zip(step.operands, found.operands, strict=True)]
         domains = [each.axes[axis] for each, axis in (*places, (step, found.result)) if axis is not None]
         return all(extent_form(domain) == extent_form(self.domain) for domain in domains)

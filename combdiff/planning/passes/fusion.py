@@ -49,7 +49,7 @@ RUN = 1 << 7  # elements of a block along its last axis, where NumPy goes throug
 SPILLED = 1 << 17  # elements of a block that is made wider for that, at most
 SAVED = 2  # arrays that a loop must save at least
 _ELEMENTWISE = (Combine, ElementwiseStep, Scale, ConjugateElements, Mask)
-_FOLLOWING = (Arrange, Reduce, MatrixFunctionStep)
+_FOLLOWING = (Arrange, Read, Reduce, MatrixFunctionStep)
 _FOLLOWING_KERNELS = ("dot", "einsum", "matrix-vector", "batched matrix-vector")
 
 
