@@ -401,7 +401,7 @@ def in_jax(name: str) -> Callable[..., Any]:
     return value_and_gradient
 
 
-def row(name: str, sizes: Mapping[str, int], repeats: int) -> str:
+def row(name: str, sizes: Mapping[str, int], repeats: int, cpu: bool) -> str:
     """The times of one program, after value and gradient are compared."""
     case = CASES[name]
     arrays = case.inputs(**sizes)
@@ -419,7 +419,7 @@ def row(name: str, sizes: Mapping[str, int], repeats: int) -> str:
         "on jax": lambda: jax.block_until_ready(compiled(**on_device)),
         "jax": lambda: jax.block_until_ready(theirs(**on_device)),
     }
-    middle = side_by_side.medians(calls, repeats)
+    middle = side_by_side.medians(calls, repeats, cpu)
     shown = ", ".join(f"{key}={value}" for key, value in sizes.items())
     times = "".join(f"{middle[each]:>9.3f}" for each in calls)
     ratios = "".join(f"{middle[each] / middle['jax']:>8.2f}" for each in ("ours", "on jax"))
@@ -431,7 +431,7 @@ def main() -> None:
     told = side_by_side.options(__doc__, CASES, 15, small="small sizes, where a call's own cost is what is seen")
     print(f"{'':<48}{'ours ms':>9}{'on jax':>9}{'jax.jit':>9}{'/ jax':>8}{'on jax':>8}  first call")
     for name in told.names or CASES:
-        print(row(name, CASES[name].small if told.small else CASES[name].usual, told.repeats), flush=True)
+        print(row(name, CASES[name].small if told.small else CASES[name].usual, told.repeats, told.cpu), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Evaluations of GradBench (github.com/gradbench/gradbench), stated anew: derivatives beside jax.jit and NumPy by hand.
 
-    python benchmarks/gradbench.py [NAME …] [--repeats N] [--large]
+    python benchmarks/gradbench.py [NAME …] [--repeats N] [--large] [--cpu]
 
     lse      log Σ exp x[i]: gradient
     llsq     ½ Σ_i (sign t[i] − Σ_j x[j] t[i]^j)²: gradient
@@ -588,7 +588,7 @@ EVALUATIONS = {
 # --- checking and timing ---------------------------------------------------------------------------------------------
 
 
-def row(name: str, sizes: Mapping[str, int], repeats: int) -> str:
+def row(name: str, sizes: Mapping[str, int], repeats: int, cpu: bool) -> str:
     """The times of one evaluation at some sizes, after the results are compared."""
     evaluation = EVALUATIONS[name]
     arguments = evaluation.inputs(**sizes)
@@ -612,7 +612,7 @@ def row(name: str, sizes: Mapping[str, int], repeats: int) -> str:
         by_hand = evaluation.by_hand(**sizes)
         side_by_side.agree(by_hand(*arguments), expected, evaluation.error)
         calls["hand"] = partial(by_hand, *arguments)
-    middle = side_by_side.medians(calls, repeats)
+    middle = side_by_side.medians(calls, repeats, cpu)
     shown = ", ".join(f"{key}={value}" for key, value in sizes.items())
     hand = f"{middle['hand']:>9.3f}" if "hand" in middle else " " * 9
     ratios = f"{middle['on jax'] / middle['jax']:>9.2f}{middle['ours'] / middle['jax']:>9.2f}" + (
@@ -630,7 +630,7 @@ def main() -> None:
     for name in told.names or EVALUATIONS:
         evaluation = EVALUATIONS[name]
         for sizes in evaluation.sizes + (evaluation.large if told.large else ()):
-            print(row(name, sizes, told.repeats), flush=True)
+            print(row(name, sizes, told.repeats, told.cpu), flush=True)
 
 
 if __name__ == "__main__":

@@ -40,23 +40,28 @@ def agree(ours: Any, theirs: Any, error: float | None = None) -> None:
         np.testing.assert_allclose(one, expected, rtol=1e-8, atol=allowed)
 
 
-def medians(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The middle of the times of calls that alternate, in milliseconds."""
+def medians(calls: Mapping[str, Callable[[], Any]], repeats: int, cpu: bool = False) -> dict[str, float]:
+    """The middle of the times of calls that alternate, in milliseconds; with `cpu` of the process alone.
+
+    That is the same on a quiet machine, as there is one thread, and changes little where other programs run beside.
+    """
+    clock = time.process_time if cpu else time.perf_counter
     times: dict[str, list[float]] = {each: [] for each in calls}
     for _ in range(repeats):
         for each, call in calls.items():
             call()  # what ran before has left its data in the caches
-            begun = time.perf_counter()
+            begun = clock()
             call()
-            times[each].append(time.perf_counter() - begun)
+            times[each].append(clock() - begun)
     return {each: 1e3 * statistics.median(found) for each, found in times.items()}
 
 
 def options(doc: str | None, names: Iterable[str], repeats: int, **flags: str) -> argparse.Namespace:
-    """What the command line of a benchmark says: names of its rows, how often each is timed, and flags."""
+    """What the command line of a benchmark says: names of its rows, how often each is timed, `--cpu` and other flags."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=", ".join(names))
     parser.add_argument("--repeats", type=int, default=repeats)
+    flags["cpu"] = "time of this process alone, where others run beside"
     for flag, told in flags.items():
         parser.add_argument(f"--{flag}", action="store_true", help=told)
     return parser.parse_args()

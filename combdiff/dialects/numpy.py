@@ -212,6 +212,15 @@ class NumPyDialect:
             return f"{(-1) ** (order + 1) * factorial(order)} * {self.special}.zeta({order + 1}, {texts[1]})"
         return f"{self.special}.{name}({', '.join(texts)})"
 
+    def modified_bessel(self, name: str, texts: Sequence[str]) -> str:
+        """`iv` or `ive` of a whole order of some size, by those of the orders 0 and 1; else nothing."""
+        if name not in ("iv", "ive") or not texts[0].isdigit() or not 1 < int(texts[0]) <= MOST_EXACT:
+            return ""
+        order, x = texts
+        own = [f"{self.special}.{each}{name[2:]}({x})" for each in ("i0", "i1")]
+        scale = f"{self.np}.exp(-abs({x}))" if name == "ive" else "1"
+        return f"_modified_bessel({self.np}, {order}, {x}, {', '.join(own)}, {scale})"
+
     def lacking(self, name: str) -> UnsupportedError:
         """The error for a special function that the library has not."""
         return UnsupportedError(
@@ -324,6 +333,8 @@ class JaxDialect(NumPyDialect):
         """JAX has the functions that it differentiates."""
         if name == "log_expit":
             return f"-jnp.logaddexp(0, -{texts[0]})"
+        if text := self.modified_bessel(name, texts):
+            return text
         if name not in _OF_JAX:
             raise self.lacking(name)
         return super().special_function(name, texts, numbers)

@@ -176,6 +176,8 @@ class TorchDialect(NumPyDialect):
 
     def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
         """PyTorch has some under names of its own."""
+        if text := self.modified_bessel(name, texts):
+            return text
         if name not in _SPECIAL:
             raise self.lacking(name)
         return _SPECIAL[name].format(*texts)

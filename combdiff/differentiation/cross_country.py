@@ -65,6 +65,9 @@ from combdiff.simplification import (
 )
 
 RESULT = "result"  # the name of the vertex that stands for the result of the program
+MOST_FACTORS = (
+    8  # over the same indices in a product, before they are one binding: a chain's would be as many as it has
+)
 
 Edge = tuple[Var, Var]  # from, to
 Bindings = list[tuple[Var, Term]]
@@ -268,8 +271,22 @@ class _JacobianGraph:
         return self.formed.bind(new) if heavy else new
 
     def _bound(self, term: Term) -> Term:
-        """The term with every Σ bound."""
-        return add(*(mul(*map(self._bound_factor, addend)) for addend in addends(term, self.names)))
+        """The term with every Σ bound, and all but a few factors over the same indices."""
+        return add(*(mul(*self._few(map(self._bound_factor, addend))) for addend in addends(term, self.names)))
+
+    def _few(self, factors: Iterable[Term]) -> Iterator[Term]:
+        """The factors of a product; those over the same indices are one binding where they are many.
+
+        Else the elementwise steps of a chain would each carry the factors of all that were eliminated before.
+        """
+        alike: dict[tuple[Var, ...], list[Term]] = {}
+        for factor in factors:
+            alike.setdefault(() if holds_delta(factor) else free_indices(factor), []).append(factor)
+        for indices, group in alike.items():
+            if indices and len(group) > MOST_FACTORS:
+                yield self.formed.bind(mul(*group))
+            else:
+                yield from group
 
     def _bound_factor(self, factor: Term) -> Term:
         return self.formed.bind(factor) if isinstance(factor, Sum) else factor

@@ -197,6 +197,23 @@ def _sinc_slope(xp: Any, order: Any, x: Any) -> Any:
     return 3.141592653589793**n * xp.where(near, series, slope)
 
 
+def _modified_bessel(xp: Any, order: Any, x: Any, zero: Any, one: Any, scale: Any) -> Any:
+    """The modified Bessel function of a whole order n > 1, times scale, of those of the orders 0 and 1, times scale.
+
+    Far from 0 by I(m + 1) = I(m − 1) − 2m/x I(m), elsewhere by its series, (x/2)ⁿ Σ_k (x/2)²ᵏ / (k! (n + k)!).
+    """
+    near = abs(x) < 10 + 2 * order**2
+    close, far = xp.where(near, x, 0 * x) / 2, xp.where(near, 1 + 0 * x, x)
+    for m in range(1, order):
+        zero, one = one, zero - 2 * m / far * one
+    series = 1 + 0 * close
+    for k in range(40 + 4 * order**2, 0, -1):
+        series = 1 + series * close**2 / (k * (order + k))
+    for k in range(1, order + 1):
+        series = series * close / k
+    return xp.where(near, series * scale, one)
+
+
 def _wrapped(xp: Any, array: Any, axis: Any, start: Any, total: Any) -> Any:
     """total elements along an axis from start on, the array again and again on either side of it; a view if it can."""
     size = array.shape[axis]

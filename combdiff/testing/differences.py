@@ -18,12 +18,18 @@ from combdiff.api import Program, grad
 from combdiff.ir import Space
 from combdiff.testing.arrays import MOST_ENTRIES, Array, broken_symmetry, check_arguments, largest, symmetrize
 
+ROUNDINGS = 8  # of a value, in computing it twice
 PROBES = 24  # directions tried where there are too many entries to move each
 
 
 def default_step(array: Array) -> float:
     """The step that balances rounding against truncation: ε^(1/3) times the largest entry (or 1, if larger)."""
     return float(np.finfo(float).eps ** (1 / 3)) * max(1.0, largest(array))
+
+
+def rounding(value: Any, step: float) -> float:
+    """What a slope by central differences may be off by alone because values are rounded: ε |f| / h, with room."""
+    return ROUNDINGS * float(np.finfo(float).eps) * largest(np.asarray(value)) / step
 
 
 def _slope(function: Callable[..., Any], arrays: Mapping[str, Any], name: str, move: Array) -> float:
@@ -101,7 +107,8 @@ def check_grad(
     entries is moved in 24 fixed random directions. Where the argument has symmetries all moves stay within its Space,
     in which the gradient has to lie. An error is relative to the size of the largest slope found
     (absolute where that is below 1); `step` is how far an entry is moved, by its size if none is given. Raises
-    AssertionError naming the entry where an error exceeds `tolerance`,
+    AssertionError naming the entry where an error exceeds `tolerance`, and what central differences lose to the
+    rounding of large values,
     and ArgumentError where the arrays do not have the declared shapes and symmetries.
     """
     arguments = check_arguments(f.parameters, arrays)
@@ -135,7 +142,8 @@ def _check_one(
         expected = _slope(f, arguments, name, h * unit) / h
         rows.append((place, expected, float(np.sum(np.real(np.conj(unit) * gradient)[unit != 0]))))
     scale = max([1.0, *(abs(expected) for _, expected, _ in rows)])
-    errors = [abs(found - expected) / scale for _, expected, found in rows]
+    lost = rounding(f(**arguments), h)
+    errors = [max(abs(found - expected) - lost, 0.0) / scale for _, expected, found in rows]  # NaN stays
     if not rows:
         return 0.0
     worst = int(np.argmax(errors))  # NaN counts as largest

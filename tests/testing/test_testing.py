@@ -321,6 +321,14 @@ class TestCheckGrad:
         empty.gradients["x"] = lambda x: np.ones_like(x)
         assert check_grad(empty, x=np.zeros(0)) == 0.0
 
+    def test_the_rounding_of_large_values_is_no_error(self) -> None:
+        f = ByHand((Var("x", Space("n")),), lambda x: 1e7 + np.sin(x).sum(), {})
+        f.gradients["x"] = lambda x: np.cos(x)
+        assert check_grad(f, x=np.array([0.3, 1.1])) == 0.0
+        f.gradients["x"] = lambda x: np.cos(x) + 0.1
+        with pytest.raises(AssertionError, match="is wrong at"):
+            check_grad(f, x=np.array([0.3, 1.1]))
+
     def test_integers_for_real_parameters_are_moved_as_reals(self) -> None:
         f = ByHand((Var("x", Space("n")),), lambda x: (x**2).sum(), {"x": lambda x: 2 * x})
         assert check_grad(f, x=[1, 2, 3]) < 1e-8

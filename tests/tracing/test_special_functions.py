@@ -95,13 +95,25 @@ def test_libraries(backend: str) -> None:
 def test_what_a_library_lacks_is_refused_by_name(backend: str) -> None:
     bessel = cd.program(second)
     with pytest.raises(
-        cd.UnsupportedError, match=rf"backend '{backend}' has no function iv\n  hint: call the .* NumPy"
+        cd.UnsupportedError, match=rf"backend '{backend}' has no function jv\n  hint: call the .* NumPy"
     ):
         bessel(convert(backend, X))
 
 
+@pytest.mark.parametrize("backend", ["jax", TORCH])
+def test_modified_bessel_functions_of_whole_orders_on_libraries_that_have_two(backend: str) -> None:
+    @cd.program
+    def f(x: V):
+        return np.stack([cd.iv(2, x), cd.ive(2, x), cd.iv(5, x), cd.ive(5, x), cd.iv(9, x) * 1e6])
+
+    x = np.array([0, 1e-3, -0.7, 3, -17.9, 18.1, 59.9, -60.1, 300])
+    with double_precision():
+        found = back(on(backend, f)(convert(backend, x)))
+    np.testing.assert_allclose(found, f(x), rtol=1e-12)
+
+
 def second(x: V):
-    return cd.iv(2, x)
+    return cd.jv(2, x)
 
 
 def test_float32_stays() -> None:
