@@ -57,7 +57,7 @@ def medians(calls: Mapping[str, Callable[[], Any]], repeats: int, cpu: bool = Fa
 
 
 def options(doc: str | None, names: Iterable[str], repeats: int, **flags: str) -> argparse.Namespace:
-    """What the command line of a benchmark says: names of its rows, how often each is timed, `--cpu` and other flags."""
+    """What a benchmark is told on the command line: names of rows, how often each is timed, `--cpu`, other flags."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=", ".join(names))
     parser.add_argument("--repeats", type=int, default=repeats)
