@@ -39,7 +39,7 @@ from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.laws.loading import RuleFile, load
 from combdiff.simplification.laws.syntax import Source, trusted
-from combdiff.simplification.normal_form import canonical, coefficients, common_factors, contraction
+from combdiff.simplification.normal_form import canonical, coefficients, common_factors, contraction, definitions
 from combdiff.stability import hypotenuses, magnitudes, stabilisation
 from combdiff.stability import steps as stability_steps
 from combdiff.stability.scaled_numbers import ScaledNumber
@@ -280,6 +280,10 @@ def quotient_rule(x: Vector, y: Vector):
     return cd.sum(lambda i: (y[i] * x[i] + 1) / (2 * x[i] + y[i]))
 
 
+def inverted(x: cd.Space("n", "n", symmetry=["x[i,j] = x[j,i]"]), y: Vector, z: Vector):
+    return (y - z) @ cd.inv(x) @ (y - z)
+
+
 def steps(x: Vector):
     for _ in range(4):
         x = x * (1 - x[0])
@@ -308,6 +312,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "signs turned": (saturation, "_turned", lambda term: term, ORBITALS),
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
+    "parts that a product holds twice": (definitions, "with_repeated_defined", lambda body: body, inverted),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
     "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
     "numbers out of linear calls": (pipeline, "_without_factor", lambda call: call, implicit),

@@ -359,9 +359,10 @@ class _SourceWriter:
             elif isinstance(step.operation, Decomposition):
                 yield indent + self._decomposition_line(n, step.operation)
             else:
-                text = self._expression(n)
+                first, *more = self._statements(n)
                 yield from (indent + line for line in self.index_arrays.lines())
-                yield f"{indent}{self.names[n]} = {text}  # {self._comment(step)}"
+                yield f"{indent}{first}  # {self._comment(step)}"
+                yield from (indent + line for line in more)
             if n + 1 < len(self.plan.steps) or loop:
                 dead = done.get(n, ()) if n not in heads else [m for m in done.get(n, ()) if m >= n]
                 yield from (indent + line for line in self._deleted(dead))
@@ -385,10 +386,14 @@ class _SourceWriter:
         if steps:
             yield f"del {', '.join(self.names[n] for n in steps)}"
 
-    def _expression(self, n: int) -> str:
+    def _statements(self, n: int) -> Sequence[str]:
         step = self.plan.steps[n]
-        text = step.operation.write(self.words, step, [self.words.operand(m) for m in step.operands])
-        return written_over(self.plan, self.words, n, text) if self.dialect.writes_over else text
+        operands = [self.words.operand(m) for m in step.operands]
+        if lines := step.operation.statements(self.words, step, operands, self.names[n]):
+            return lines
+        text = step.operation.write(self.words, step, operands)
+        text = written_over(self.plan, self.words, n, text) if self.dialect.writes_over else text
+        return (f"{self.names[n]} = {text}",)
 
     def _loop_lines(self, loop: Loop) -> Iterator[str]:
         """Sums that the loop adds up, and its head: at least one round, which tells the element types."""
@@ -559,8 +564,10 @@ class _SourceWriter:
         logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
         exponentials = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "exp"]
         found = {*filter(self._vanishes, logarithms), *filter(self._is_below, exponentials), *loops}
-        for n in sorted(feeding):
-            if isinstance(steps[n].operation, ElementwiseStep | Rescale) or not found.isdisjoint(steps[n].operands):
+        within = {n for n, step in enumerate(steps) if isinstance(step.operation, MaskedContract)}
+        for n in sorted(feeding | within):
+            computes = n in feeding and isinstance(steps[n].operation, ElementwiseStep | Rescale)
+            if computes or not found.isdisjoint(steps[n].operands):
                 found.add(n)
         return {n for n in found if not isinstance(steps[n].operation, Read | Arrange)}
 

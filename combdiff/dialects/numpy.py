@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import factorial
 
+from combdiff.dialects.fragments import tuple_text
 from combdiff.errors import UnsupportedError
 from combdiff.ir import MATRIX_TABLE, OWN, SCIPY, TABLE, Number
 from combdiff.kernels import texts
@@ -77,6 +78,7 @@ class NumPyDialect:
     steps_back = True  # slices may have negative steps
     mixes_kinds = True  # products take operands of different element types
     writes_over = True  # results may be written over operands, with out=
+    pads = False  # axes are padded, and cut, by one function
     indexes = True  # several axes can be read at arrays of indices
     boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
     fuses_sums = False  # elements are multiplied while they are summed, without an array of the products
@@ -125,6 +127,14 @@ class NumPyDialect:
     def empty_like(self, text: str, shape: str) -> str:
         """An array of that shape to be filled, with the element type of another."""
         return f"{self.np}.empty({shape}, {text}.dtype)"
+
+    def padded(self, text: str, edges: Sequence[tuple[int, int]]) -> str:
+        """An array with zeros before and after each axis, for the libraries that pad."""
+        raise NotImplementedError
+
+    def zeros_of(self, text: str, shape: str) -> str:
+        """Zeros of that shape, with the element type (and device) of another array."""
+        return f"{self.np}.zeros({shape}, {text}.dtype)"
 
     def arange(self, *bounds: str) -> str:
         """0, 1, … up to a size, or all from a start to a stop."""
@@ -310,6 +320,7 @@ class JaxDialect(NumPyDialect):
     in_place = False
     writes_over = False
     boxes = "text"
+    pads = True
     vectors_first = True
     iterates = "function"
     native = False
@@ -346,6 +357,11 @@ class JaxDialect(NumPyDialect):
     def state(self, text: str, dtype: str) -> str:
         """An array of the element type that the states keep."""
         return f"jnp.asarray({text}, {dtype})"
+
+    def padded(self, text: str, edges: Sequence[tuple[int, int]]) -> str:
+        """An array with zeros before and after each axis, or without so many elements where that is negative."""
+        around = tuple_text([f"({before}, {after}, 0)" for before, after in edges])
+        return f"jax.lax.pad({text}, jnp.zeros((), {text}.dtype), {around})"
 
     def number(self, text: str) -> str:
         """Inside jax.jit there are no Python numbers; JAX's weak types do not widen float32 either."""

@@ -97,6 +97,10 @@ class TorchDialect(NumPyDialect):
         """A tensor of that shape to be filled, with the element type and device of another."""
         return f"{text}.new_empty({shape})"
 
+    def zeros_of(self, text: str, shape: str) -> str:
+        """Zeros of that shape, with the element type and device of another."""
+        return f"{text}.new_zeros({shape})"
+
     def arange(self, *bounds: str) -> str:
         """0, 1, … up to a size, or all from a start to a stop."""
         return f"torch.arange({', '.join(bounds)}, device=device)"

@@ -189,6 +189,19 @@ def _short(rows: Any, start: Any, wrap: Any, weights: Any, count: Any) -> Any:
     return result
 
 
+def _slide(array: Any, start: Any, weights: Any, count: Any) -> Any:
+    """Σ array[start + i + k]·weights[k] over k for i < count, of two vectors; zeros outside of the array."""
+    if 0 in (len(weights), count):
+        return np.zeros(count, np.result_type(array, weights))
+    span = count + len(weights) - 1
+    if (start, span) != (0, len(array)):
+        low, high = max(0, -start), min(span, len(array) - start)
+        inside = array[low + start : max(low, high) + start]
+        array = np.zeros(span, array.dtype)
+        array[low : low + len(inside)] = inside
+    return np.convolve(array, weights[::-1], "valid")
+
+
 def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
     """Σ array[…, start + stride·i + k, …]·weights[k, …] over k and the axes after; i < count, after the kept axes."""
     if not kept:

@@ -132,11 +132,6 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
     return jnp.where(is_one, jnp.ones_like(largest), jnp.ldexp(jnp.ones_like(largest), exponent))
 
 
-def _part(array: Any, slices: Any) -> Any:
-    """An array with zeros beside the slices of it."""
-    return _placed(array[slices], slices, array.shape)
-
-
 @functools.partial(jax.jit, static_argnums=1)
 def _keep(array: Any, conditions: Any) -> Any:
     """An array at the positions at which conditions hold; zeros elsewhere. XLA fuses masks with what reads them."""

@@ -380,13 +380,6 @@ def _hypot(one: Any, other: Any) -> Any:
     return np.hypot(one, other)
 
 
-def _part(array: Any, slices: Any) -> Any:
-    """An array with zeros beside the slices of it."""
-    result = np.zeros_like(array)
-    result[slices] = array[slices]
-    return result
-
-
 def _placed(part: Any, slices: Any, shape: Any) -> Any:
     """Zeros of a shape, with a part at slices of it."""
     result = np.zeros(shape, part.dtype)

@@ -100,13 +100,6 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
     return torch.where(is_one, 1, torch.ldexp(torch.ones_like(largest), exponent))
 
 
-def _part(array: Any, slices: Any) -> Any:
-    """An array with zeros beside the slices of it."""
-    result = torch.zeros_like(array)
-    result[slices] = array[slices]
-    return result
-
-
 def _placed(part: Any, slices: Any, shape: Any) -> Any:
     """Zeros of a shape, with a part at slices of it."""
     result = part.new_zeros(shape)

@@ -172,7 +172,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
 def _written_out(body: Term, rules: tuple[str, ...]) -> Term:
     known = with_known_symmetries(body)
     with unrecorded():  # the laws that are tried on the way are no steps
-        found = without_short_definitions(known, lambda: ProgramClasses(known, rules, _of_matrices(known)))
+        found = without_short_definitions(known, lambda whole: ProgramClasses(whole, rules, _of_matrices(whole)))
     return body if found is known else without_known_symmetries(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
 from types import ModuleType
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from combdiff.kernels import for_numpy, numerics, texts
+from combdiff.kernels import bands, for_numpy, numerics, texts
 from combdiff.kernels import numpy as reference
 
 LIBRARIES = [
@@ -34,7 +35,6 @@ CASES: dict[str, tuple[Any, ...]] = {
     "_spread": (MATRIX, [0, 1, 0], (5, 4, 5)),
     "_keep": (MATRIX, BOUNDS),
     "_keep of no multiples": (MATRIX, (((1, 1), -2, -3), ((2, -1), 1, None), ((0, 1), 0, 0))),
-    "_part": (MATRIX, (slice(1, None), slice(None, 2))),
     "_magnitude": (MATRIX * 1e200, (0,), 2),
 }
 SPD = MATRIX.T @ MATRIX + np.eye(4)
@@ -92,6 +92,30 @@ def test_parts_are_placed_among_zeros(library: str, words: str) -> None:
         expected[slices] = part
         np.testing.assert_array_equal(reference._placed(part, slices, (9, 6)), expected)
         np.testing.assert_array_equal(np.asarray(placed(*given(xp, (part,)), slices, (9, 6))), expected)
+
+
+def test_parts_of_lazy_arrays() -> None:
+    part = kernels("dask")._part(*given(importlib.import_module("dask.array"), (MATRIX,)), (slice(1, None), slice(2)))
+    np.testing.assert_array_equal(
+        np.asarray(part), np.where((np.indices((5, 4))[0] > 0) & (np.arange(4) < 2), MATRIX, 0)
+    )
+
+
+@pytest.mark.parametrize("kind", [float, complex, np.float32])
+def test_a_vector_slides_along_another(kind: type) -> None:
+    """Of every length, with zeros where a window leaves the array; one helper for all, and the blocks agree."""
+    for length, width, count, start in itertools.product((0, 1, 2, 5), (0, 1, 3), (0, 1, 2, 6), (-4, -1, 0, 2)):
+        array, weights = (RNG.normal(size=n) + 1j * (kind is complex) for n in (length, width))
+        array, weights = (each if kind is complex else each.real.astype(kind) for each in (array, weights))
+        room = np.zeros(30, kind)
+        room[10 : 10 + length] = array
+        first = 10 + start
+        expected = np.array([room[first + i : first + i + width] @ weights for i in range(count)], kind)
+        found = bands._slide(array, start, weights, count)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        blocks = bands._correlate(array, 0, start, 1, 0, weights, count)
+        np.testing.assert_allclose(found, blocks, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.sample(1)

@@ -109,6 +109,19 @@ def test_a_program_with_one_result_stays_as_it_is() -> None:
     assert bind_common(body) is body
 
 
+def test_what_a_product_holds_twice_has_a_name() -> None:
+    @cd.program
+    def deviance(S: cd.Space("n", "n", symmetry=["S[i,j] = S[j,i]"]), x: cd.Space("n"), m: cd.Space("n")):
+        return cd.logdet(S) + (x - m) @ cd.inv(S) @ (x - m)
+
+    found = cd.grad(deviance, wrt="S")
+    assert found.matrix() == "t = S⁻¹·(m - x)\nS⁻¹ - t·tᵀ"
+    arrays = {"S": np.diag([2.0, 3.0, 4.0]) + 0.5, "x": np.array([1.0, -2.0, 0.5]), "m": np.array([0.3, 0.1, 0.2])}
+    expected = cd.grad(deviance, wrt="S", simplify=False)
+    np.testing.assert_allclose(found(**arrays), expected(**arrays), rtol=1e-12)
+    cd.testing.check_grad(deviance, wrt="S", **arrays)
+
+
 def test_what_would_cost_more_at_some_sizes_is_not_bound() -> None:
     @cd.program
     def error(T: cd.Space("m", "n"), U: cd.Space("m", "k"), V: cd.Space("n", "k")):

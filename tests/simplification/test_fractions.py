@@ -122,6 +122,29 @@ def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -
     cd.testing.check_grad(program, wrt="x", a=2.0, b=0.5, c=-0.4, d=1.5, x=0.3)
 
 
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        ("x^a log(x)", "x^(a - 1) (1 + a log(x))"),
+        ("d a^d / x^(d + 1)", "-d a^d x^(-2 - d) (1 + d)"),
+        ("a log(x / b) - (x / b)^a", "a (1 - (x / b)^a) / x"),
+        ("sqrt(x^a) x^b", "1/2 x^(b - 1) sqrt(x^a) (2 b + a)"),  # of a negative x, √(x²) is not x
+        ("x^(2 a) x^b", "x^(2 a + b - 1) (2 a + b)"),
+        ("x^(a / 2) / x^(b - a)", "1/2 x^(3/2 a - 1 - b) (3 a - 2 b)"),
+    ],
+)
+def test_powers_of_one_base_are_one(objective: str, expected: str) -> None:
+    program = cd.read(f"a (), b (), d (), x ()\n{objective}")
+    found = cd.grad(program, wrt="x")
+    assert str(found).rpartition("↦ ")[2] == expected
+    cd.testing.check_grad(program, wrt="x", a=2.5, b=0.5, d=1.5, x=0.3)
+
+
+def test_a_power_is_not_taken_apart_where_its_base_may_be_zero() -> None:
+    program = cd.read("a (), x ()\nx^a log(1 + x) + x^a")
+    assert float(cd.grad(program, wrt="x")(2.0, 0.0)) == 0.0  # x^a / x is 0/0
+
+
 def test_what_is_masked_is_divided_by_nothing_that_may_be_zero() -> None:
     s, y, i = Var("s", Space()), Var("y", Space()), Var("i", Range(3))
     divisor = function("power", s, Number(-1))

@@ -24,6 +24,7 @@ from combdiff.records import dataclass
 
 BOX_ELEMENTS = 1 << 14  # in a box that is masked, as long as there are few boxes
 BOX_BYTES = 11  # for each of them while its mask is made: a form, and truth values
+REST_BYTES = 20  # for a form and what it leaves when it is divided
 BOXES, BOX_OBJECT = 64, 512  # boxes that are kept for later calls, at most, and bytes of the interpreter's for each
 
 
@@ -121,15 +122,30 @@ class Mask(Operation):
     def workspace(self, at: Occurrence) -> int:
         """The conditions of a box, then what is kept of it."""
         masked, whole = _box(self.conditions, dict(enumerate(at.shape)))
-        return max(BOX_BYTES * masked, masked + (whole + 2 * min(BUFFER, whole)) * at.item) + _objects(at)
+        if len(self.conditions) == 1 and _is_triangle(self.conditions[0]):
+            return max(prod(at.shape[-2:]), BOX_BYTES * masked) + min(BUFFER, at.elements) * at.item
+        told = _truth_bytes(self.conditions, masked) * masked
+        return max(told, masked + (whole + 2 * min(BUFFER, whole)) * at.item) + _objects(at)
+
+    def statements(self, words: Words, step: Step, operands: Sequence[str], name: str) -> Sequence[str]:
+        """Zeros, and a slice written among them."""
+        slices = _sliced(words, self.conditions, step.axes) if words.dialect.in_place else None
+        if not slices:
+            return ()
+        place = ", ".join(slices)
+        return f"{name} = {words.dialect.np}.zeros_like({operands[0]})", f"{name}[{place}] = {operands[0]}[{place}]"
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """Zeros with a slice written among them, or with boxes in which the conditions hold."""
-        if slices := _sliced(words, self.conditions, len(step.axes)):
+        """A choice by truth values, or boxes in which the conditions hold."""
+        if words.dialect.boxes == "chunk" and (slices := _sliced(words, self.conditions, step.axes)):
             return f"_part({operands[0]}, {tuple_text(map(_call, slices))})"
-        if len(self.conditions) == 1 and _is_triangle(words, self.conditions[0], step.axes):
-            return _in_triangle(words, self.conditions[0], step.axes, operands[0])
+        if self._is_triangle(words) or _is_plain(words, self.conditions, step.axes):
+            return _kept(words, self.conditions, step.axes, operands[0])
         return f"_keep({operands[0]}, {_conditions(words, self.conditions)[0]})"
+
+    def _is_triangle(self, words: Words) -> bool:
+        """Whether it is a triangle of matrices, which libraries cut as quickly as boxes do."""
+        return len(self.conditions) == 1 and _is_triangle(self.conditions[0]) and words.dialect.boxes != "chunk"
 
 
 @dataclass(frozen=True)
@@ -167,26 +183,30 @@ class MaskedContract(Operation):
             for n in set(self.hosts)
         ]
         copied = (sum(kept) + 2 * min(BUFFER, sum(kept))) * at.item
-        is_halved = any(
+        few = prod(sizes[label] for label in _bound(self.conditions)) <= BOX_ELEMENTS or _hold_nearly(self.conditions)
+        is_halved = not few and any(
             len(label) > 1 and label & set(self.out) for label in (_bound([one]) for one in self.conditions)
         )
         part = at.elements // (2 if is_halved else 1)
-        return max(BOX_BYTES * masked, 2 * masked + copied) + part * at.item + _objects(at)
+        if few and max(at.given) <= BOX_ELEMENTS:  # all products before they are summed
+            part += max(at.given)
+        told = _truth_bytes(self.conditions, masked) * masked
+        return max(told, 2 * masked + copied) + part * at.item + _objects(at)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The product of slices where these are enough, else box by box."""
         if not words.dialect.mixes_kinds:
             pairs = zip(step.operands, operands, strict=True)
             operands = [words.as_kind(m, text, step.kind) for m, text in pairs]
-        if text := _sliced_product(words, self, operands, step) or _triangular_product(words, self, operands, step):
+        if text := _sliced_product(words, self, operands, step) or _plain_product(words, self, operands, step):
             return text
         return _box_product(words, self, operands, step)
 
 
-def _sliced(words: Words, conditions: Sequence[IndexCondition], count: int) -> list[str] | None:
-    """Slices along so many labels, where each condition is of one label, a bound or one place; None for others."""
-    lows: list[list[Linear | str]] = [[] for _ in range(count)]
-    highs: list[list[Linear | str]] = [[] for _ in range(count)]
+def _sliced(words: Words, conditions: Sequence[IndexCondition], domains: Sequence[Domain]) -> list[str] | None:
+    """Slices along labels, where each condition is of one label, a bound or one place; None for others."""
+    lows: list[list[Linear | str]] = [[] for _ in domains]
+    highs: list[list[Linear | str]] = [[] for _ in domains]
     for condition in dict.fromkeys(conditions):
         (label, *others) = [label for label, size in enumerate(condition.steps) if size] or (0, 0)
         step, start = condition.steps[label], condition.start
@@ -200,7 +220,10 @@ def _sliced(words: Words, conditions: Sequence[IndexCondition], count: int) -> l
             lows[label].append(start.scale(-1) if step == 1 else _floor(words, start, step, sign=-1))
         else:
             highs[label].append(start + 1 if step == -1 else _floor(words, start, -step, sign=1))
-    return [f"{_first(words, low)}:{_last(words, high)}" for low, high in zip(lows, highs, strict=True)]
+    return [
+        f"{_first(words, low)}:{_last(words, high, extent_form(domain))}"
+        for low, high, domain in zip(lows, highs, domains, strict=True)
+    ]
 
 
 def _floor(words: Words, start: Linear, divisor: int, *, sign: int) -> Linear | str:
@@ -216,8 +239,13 @@ def _first(words: Words, edges: Sequence[Linear | str]) -> str:
     return "" if set(texts) <= {"0"} else _most(texts, any(map(_is_natural, edges)))
 
 
-def _last(words: Words, edges: Sequence[Linear | str]) -> str:
-    """Where a slice ends: before the first of some positions, and not before 0; nothing where there are none."""
+def _last(words: Words, edges: Sequence[Linear | str], length: Linear) -> str:
+    """Where a slice ends: before the first of some positions, and not before 0; nothing where there are none.
+
+    What is as far from the end at all sizes is counted from there.
+    """
+    if len(edges) == 1 and not isinstance(edges[0], str) and edges[0].symbols and not (length - edges[0]).symbols:
+        return str(min(0, (edges[0] - length).constant) or "")
     texts = _positions(words, edges)
     first = f"min({', '.join(texts)})" if len(texts) > 1 else "".join(texts)
     return _most([first], all(map(_is_natural, edges)))
@@ -250,7 +278,7 @@ def _call(text: str) -> str:
 
 def _sliced_product(words: Words, op: MaskedContract, operands: Sequence[str], step: Step) -> str | None:
     """A product of slices, with zeros beside them; None where conditions are others."""
-    slices = _sliced(words, op.conditions, 1 + max(label for pattern in op.patterns for label in pattern))
+    slices = _sliced(words, op.conditions, list(_domains(words, op, step).values()))
     if slices is None:
         return None
     is_part = any(slices[label] != ":" for label in op.out)
@@ -267,61 +295,122 @@ def _sliced_product(words: Words, op: MaskedContract, operands: Sequence[str], s
     return f"_placed({product}, {places}, {words.shape(step.axes)})"
 
 
-def _is_triangle(words: Words, condition: IndexCondition, axes: Sequence[Domain]) -> bool:
-    """Whether a condition is one bound `i − j + c ≥ 0` of two axes of one small size.
+def _is_plain(words: Words, conditions: Sequence[IndexCondition], axes: Sequence[Domain]) -> bool:
+    """Whether conditions are written as truth values of all positions: where these are few, or they nearly all hold.
 
-    About half of the positions meet it at every size: to leave the others out is worth no boxes while it is small.
+    The others are cut into boxes, so that no work is done beside them.
     """
-    used = [label for label, size in enumerate(condition.steps) if size]
-    steps = sorted(condition.steps[label] for label in used)
-    if condition.test != ">= 0" or steps != [-1, 1] or condition.start.symbols or words.dialect.boxes == "chunk":
+    return words.dialect.boxes != "chunk" and _tells_all(conditions, axes, words.planned)
+
+
+def _tells_all(conditions: Sequence[IndexCondition], axes: Sequence[Domain], sizes: Mapping[str, int]) -> bool:
+    """Whether conditions are each of some axes, and of few positions at those sizes, or all of the kind i ≠ j."""
+    if not all(any(condition.steps) for condition in conditions):
         return False
-    form, *more = {extent_form(axes[label]) for label in used}
-    return not more and words.planned.keys() >= set(form.symbols) and form.evaluate(words.planned) ** 2 <= BOX_ELEMENTS
+    return _hold_nearly(conditions) or _are_few([axes[label] for label in _bound(conditions)], sizes)
 
 
-def _in_triangle(words: Words, condition: IndexCondition, axes: Sequence[Domain], text: str) -> str:
-    """An array where such a bound of its axes holds, 0 elsewhere."""
-    np, edge = words.dialect.np, condition.start.constant
-    if condition.steps[-2:] == (1, -1):
-        return f"{np}.tril({text}{f', {edge}' * bool(edge)})"
-    if condition.steps[-2:] == (-1, 1):
-        return f"{np}.triu({text}{f', {-edge}' * bool(edge)})"
-    return f"{np}.where({_triangle(words, condition, axes)}, {text}, 0)"
+def _are_few(axes: Sequence[Domain], sizes: Mapping[str, int]) -> bool:
+    """Whether an array of those axes is small."""
+    forms = [extent_form(axis) for axis in axes]
+    known = all(sizes.keys() >= set(form.symbols) for form in forms)
+    return known and prod(int(form.evaluate(sizes)) for form in forms) <= BOX_ELEMENTS
 
 
-def _triangle(words: Words, condition: IndexCondition, axes: Sequence[Domain]) -> str:
-    """Such a bound as an array of truth values."""
-    above, below = (tuple(max(0, sign * size) for size in condition.steps) for sign in (1, -1))
-    return f"{words.grid(above, condition.start, axes)} >= {words.grid(below, Linear(), axes)}"
+def _hold_nearly(conditions: Sequence[IndexCondition]) -> bool:
+    """Whether conditions fail at so few positions that no work is spared beside them."""
+    return all(condition.test == "!= 0" for condition in conditions)
 
 
-def _triangular_product(words: Words, op: MaskedContract, operands: Sequence[str], step: Step) -> str | None:
-    """A product of which operands, or the result, are triangles; None for others."""
-    patterns, axes = (*op.patterns, op.out), (*(words.axes[m] for m in step.operands), step.axes)
+def _kept(words: Words, conditions: Sequence[IndexCondition], axes: Sequence[Domain], text: str) -> str:
+    """An array where conditions on its axes hold, 0 elsewhere."""
+    rest = [condition for condition in conditions if not _is_triangle(condition)]
+    for condition in conditions:
+        text = _triangle(words, condition, text) if _is_triangle(condition) else text
+    return f"{words.dialect.np}.where({_truth(words, rest, axes)}, {text}, 0)" if rest else text
+
+
+def _is_triangle(condition: IndexCondition) -> bool:
+    """Whether a condition is a bound `i − j + c ≥ 0` of the last two axes."""
+    *others, row, column = (0, 0, *condition.steps)
+    return condition.test == ">= 0" and not any(others) and (row, column) in ((1, -1), (-1, 1))
+
+
+def _triangle(words: Words, condition: IndexCondition, text: str) -> str:
+    """The lower or upper triangles of the last two axes."""
+    lower = condition.steps[-2] == 1
+    edge = words.form(condition.start.scale(1 if lower else -1))
+    return f"{words.dialect.np}.{'tril' if lower else 'triu'}({text}{f', {edge}' if edge != '0' else ''})"
+
+
+def _truth(words: Words, conditions: Sequence[IndexCondition], axes: Sequence[Domain]) -> str:
+    """Where conditions on axes hold, as truth values that have those lengths, or 1."""
+    texts = [_comparison(words, condition, axes) for condition in conditions]
+    return texts[0] if len(texts) == 1 else " & ".join(f"({text})" for text in texts)
+
+
+def _comparison(words: Words, condition: IndexCondition, axes: Sequence[Domain]) -> str:
+    """One condition: i + c ≥ j, i ≠ j, or (i + j) % m == 0."""
+    if condition.test in ("divisible", "indivisible"):
+        form, modulus = words.grid(condition.steps, condition.start, axes), words.form(condition.modulus)
+        return f"({form}) % {parenthesised(modulus)} {'==' if condition.test == 'divisible' else '!='} 0"
+    left, right = (tuple(max(0, sign * size) for size in condition.steps) for sign in (1, -1))
+    start, zero = condition.start, Linear()
+    on_left = any(right) and not (any(left) and not start.symbols and start.constant < 0)
+    above = words.grid(left, start if on_left else zero, axes)
+    below = words.grid(right, zero if on_left else start.scale(-1), axes)
+    return f"{above} {condition.test.split()[0]} {below}"
+
+
+def _plain_product(words: Words, op: MaskedContract, operands: Sequence[str], step: Step) -> str | None:
+    """A product under conditions that are told as truth values; None where these would be too many.
+
+    Those on labels of the result are told of that. What others forbid is never multiplied by 0, as it may be infinite.
+    """
     domains = _domains(words, op, step)
     told = [
         (condition, host)
         for condition, host in zip(op.conditions, op.hosts, strict=True)
         if not any(_follows(condition, other, domains) for other in op.conditions)
     ]
-    bounds = {host: replace(c, steps=tuple(c.steps[label] for label in patterns[host])) for c, host in told}
-    if len(bounds) < len(told) or not all(_is_triangle(words, bound, axes[host]) for host, bound in bounds.items()):
+    every = [condition for condition, _ in told]
+    if not _is_plain(words, every, [domains[label] for label in range(len(op.conditions[0].steps))]):
         return None
-    of_result = bounds.pop(len(operands), None)
-    alike = {tuple(c for c, at in told if at == host) for host in range(len(operands))}
-    if len(alike) == 1 and bounds and of_result is None and _bound(op.conditions) <= set(op.out):
-        (bound,) = next(iter(alike))
-        of_result, bounds = replace(bound, steps=tuple(bound.steps[label] for label in op.out)), {}
-    if len(alike) == 1:
-        kept = [
-            _in_triangle(words, bounds[n], axes[n], text) if n in bounds else text for n, text in enumerate(operands)
-        ]
-        product = _product(words, op, step, kept)  # of what is zero at the same places
-    else:
-        masks = [_triangle(words, bounds[n], axes[n]) if n in bounds else "None" for n in range(len(operands))]
-        product = f"_masked_product({_box_function(words, op, step)}, {tuple_text(operands)}, {tuple_text(masks)})"
-    return _in_triangle(words, of_result, step.axes, product) if of_result else product
+    last = [condition for condition in every if _bound([condition]) <= set(op.out)]
+    inner = [pair for pair in told if pair[0] not in last]
+    product = (
+        _product_within(words, op, operands, step, domains, inner) if inner else _product(words, op, step, operands)
+    )
+    return _kept(words, _on_axes(last, op.out), step.axes, product) if last else product
+
+
+def _product_within(
+    words: Words,
+    op: MaskedContract,
+    operands: Sequence[str],
+    step: Step,
+    domains: Mapping[int, Domain],
+    told: Sequence[tuple[IndexCondition, int]],
+) -> str:
+    """A product summed where conditions of operands hold: of all its elements, where these are few."""
+    whole = max(op.patterns, key=len)
+    axes, conditions = [domains[label] for label in whole], [condition for condition, _ in told]
+    if set(whole) == domains.keys() and (len(operands) == 1 or _are_few(axes, words.planned)):
+        patterns = [tuple(map(whole.index, pattern)) for pattern in op.patterns]
+        elements = " * ".join(words.aligned(operands, patterns, len(whole)))
+        kept = _kept(words, _on_axes(conditions, whole), axes, elements)
+        return _total(words, replace(op, patterns=(whole,)), kept)
+    masks = []
+    for n, pattern in enumerate(op.patterns):
+        own = _on_axes([condition for condition, host in told if host == n], pattern)
+        masks.append(_truth(words, own, [domains[label] for label in pattern]) if own else "None")
+    return f"_masked_product({_box_function(words, op, step)}, {tuple_text(operands)}, {tuple_text(masks)})"
+
+
+def _on_axes(conditions: Sequence[IndexCondition], pattern: Pattern) -> list[IndexCondition]:
+    """Conditions on labels as ones on the axes that lie along a pattern, each once."""
+    moved = [replace(condition, steps=tuple(condition.steps[label] for label in pattern)) for condition in conditions]
+    return list(dict.fromkeys(moved))
 
 
 def _follows(bound: IndexCondition, other: IndexCondition, domains: Mapping[int, Domain]) -> bool:
@@ -361,7 +450,7 @@ def _total(words: Words, op: MaskedContract, text: str) -> str:
     """One operand summed over the labels that the result has not, its axes in the result's order."""
     (pattern,) = op.patterns
     axes = [str(n) for n, label in enumerate(pattern) if label not in op.out]
-    whole = f"{text}.sum({'' if len(axes) == len(pattern) else tuple_text(axes)})" if axes else text
+    whole = f"{text}.sum({'' if len(axes) == len(pattern) else tuple_text(axes, single=False)})" if axes else text
     left = [label for label in pattern if label in op.out]
     return words.dialect.transposed(whole, [left.index(label) for label in op.out])
 
@@ -432,8 +521,16 @@ def _box(conditions: Sequence[IndexCondition], sizes: Mapping[int, int]) -> tupl
     """The most positions of a masked box, of the labels that conditions are about, and of all."""
     bound = _bound(conditions)
     whole = prod(sizes[label] for label in bound)
-    masked = min(whole, max(BOX_ELEMENTS, 2 * whole // BOXES))
+    masked = whole if _hold_nearly(conditions) else min(whole, max(BOX_ELEMENTS, 2 * whole // BOXES))
     return masked, masked * prod(size for label, size in sizes.items() if label not in bound)
+
+
+def _truth_bytes(conditions: Sequence[IndexCondition], masked: int) -> int:
+    """Bytes for each position while so many truth values are made: a comparison of positions takes no form of them."""
+    if masked <= BOX_ELEMENTS and any(condition.test.endswith("divisible") for condition in conditions):
+        return REST_BYTES
+    apart = all(sorted(map(abs, one.steps))[-3:] in ([1], [1, 1], [0, 1, 1], [0, 0, 1]) for one in conditions)
+    return min(3, len(conditions)) if apart and all(sum(one.steps) == 0 for one in conditions) else BOX_BYTES
 
 
 def _objects(at: Occurrence) -> int:

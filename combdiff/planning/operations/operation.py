@@ -122,6 +122,13 @@ class Operation(ABC):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The expression that computes a step with this operation, from the texts of its operands."""
 
+    def statements(self, words: Words, step: Step, operands: Sequence[str], name: str) -> Sequence[str]:
+        """The lines that make a step of that name, where they are plainer than an expression; none where they are not.
+
+        Where zeros have something written among them, say.
+        """
+        return ()
+
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
         """The step as a call of one of NumPy's functions of elements, without the library's name; None if it is none.
 

@@ -94,6 +94,44 @@ class Read(View):
             return 0, 0
         return (min(size, longer) if places else longer), places
 
+    def statements(self, words: Words, step: Step, operands: Sequence[str], name: str) -> Sequence[str]:
+        """Zeros, and the elements that a shifted array has in them."""
+        source = words.axes[step.operands[0]]
+        shifts = self._shifts(step, source) if words.dialect.in_place else None
+        if shifts is None or self._shift() != tuple(range(len(step.axes))) or self._sliced(words, step):
+            return ()
+        edges = [_edges(low, spare) for low, spare in shifts]
+        inner, outer = (", ".join(pair[side] for pair in edges) for side in (0, 1))
+        zeros = words.dialect.zeros_of(operands[0], words.shape(step.axes))
+        part = operands[0] if set(outer) <= set(":, ") else f"{operands[0]}[{outer}]"
+        return f"{name} = {zeros}", f"{name}[{inner}] = {part}"
+
+    def _shifts(self, step: Step, source: Sequence[Domain]) -> list[tuple[int, int]] | None:
+        """Where each axis of the result begins in that of a shifted operand, and by how much it ends before that.
+
+        Both may be negative; None for other reads, and where sizes decide.
+        """
+        order = self._shift()
+        if order is None:
+            return None
+        found = []
+        for label, place, axis in zip(order, self.positions, source, strict=True):
+            spare = extent_form(axis) - place.start - extent_form(step.axes[label])
+            if place.start.symbols or spare.symbols:
+                return None
+            found.append((int(place.start.constant), int(spare.constant)))
+        return found
+
+    def _sliced(self, words: Words, step: Step) -> list[str] | None:
+        """Basic indexing for each axis, where that reads it along one label of its own; None where it does not."""
+        source = words.axes[step.operands[0]]
+        items = [
+            _slice(words, position, axis, step.axes) for position, axis in zip(self.positions, source, strict=True)
+        ]
+        labels = [n for position in self.positions for n, size in enumerate(position.steps) if size]
+        alone = sorted(labels) == list(range(len(step.axes)))
+        return [item for item in items if item is not None] if alone and None not in items else None
+
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """An einsum of a diagonal, slices, index arrays or, for what is none of these, a helper."""
         source, operand = words.axes[step.operands[0]], operands[0]
@@ -103,17 +141,17 @@ class Read(View):
         ):
             letters = "".join(LETTERS[label] for label in diagonal)
             return words.dialect.diagonal(f"{letters}->{LETTERS[: len(step.axes)]}", operand)
-        items = [
-            _slice(words, position, axis, step.axes) for position, axis in zip(self.positions, source, strict=True)
-        ]
         labels = [n for position in self.positions for n, size in enumerate(position.steps) if size]
-        if None not in items and sorted(labels) == list(range(len(step.axes))):
-            sliced = words.dialect.indexed(operand, [item or "" for item in items])
+        if items := self._sliced(words, step):
+            sliced = words.dialect.indexed(operand, items)
             return words.dialect.transposed(sliced, [labels.index(n) for n in range(len(labels))])
         if text := _split(words, self.positions, operand, source, step):
             return text
         if words.dialect.indexes and (text := wrapped_read(words, self.positions, operand, step)):
             return text
+        if words.dialect.pads and (shifts := self._shifts(step, source)):
+            padded = words.dialect.padded(operand, [(-low, -spare) for low, spare in shifts])
+            return words.dialect.transposed(padded, [labels.index(n) for n in range(len(labels))])
         if words.dialect.strided and (order := self._shift()) is not None:
             starts = tuple_text([words.form(position.start) for position in self.positions])
             shifted = f"_shifted({operand}, {starts}, {words.shape([step.axes[n] for n in order])})"
@@ -163,6 +201,16 @@ def _digits(words: Words, place: Position, axis: Domain, labels: Sequence[Domain
         return None
     first, last = ("" if form == bound else words.form(form) for form, bound in ((start, Linear()), (stop, length)))
     return f"{first}:{last}"
+
+
+def _edges(low: int, spare: int) -> tuple[str, str]:
+    """Slices of an axis of the result and of the operand: what they share, where the one begins and ends so.
+
+    They are of one length whatever the sizes are.
+    """
+    inner = f"{-low if low < 0 else ''}:{spare if spare < 0 else ''}"
+    outer = f"{low if low > 0 else ''}:{-spare if spare > 0 else ''}"
+    return inner, outer
 
 
 def _told(words: Words, position: Position, helper: str) -> str:

@@ -6,14 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
+from combdiff.planning.extents import extent_form
 from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step, is_whole
 from combdiff.planning.operations.windows import Sliding
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
+
+FEW_PRODUCTS = 1 << 16  # of elements, which NumPy's own convolution does as soon as products by blocks
+SHORT_WINDOWS = range(2, 8)  # elements of those that it slides along as quickly
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,9 @@ class Correlate(Operation):
         )
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """A helper, given the operands with their axes in order."""
+        """NumPy's own convolution, where that is as good; else a helper, given the axes in order."""
+        if text := _plain(words, self, step, operands):
+            return text
         orders = (self.left, self.right)
         array, other = (words.dialect.transposed(text, order) for text, order in zip(operands, orders, strict=True))
         short, long = ("[::-1]" if turned else "" for turned in self.turned)
@@ -78,6 +84,32 @@ class Correlate(Operation):
         else:
             text = f"_correlate({place}, {other}{short}, {extent}){long}"
         return words.dialect.transposed(text, self.out)
+
+
+def _plain(words: Words, op: Correlate, step: Step, operands: Sequence[str]) -> str | None:
+    """A product of two vectors with few elements or a short window, as NumPy has it; None for others."""
+    if max(len(words.axes[m]) for m in step.operands) > 1 or op.wrap or op.stride > 1:
+        return None
+    length, width, count = (extent_form(axes[0]) for axes in (*(words.axes[m] for m in step.operands), step.axes))
+    inner, outer = op.turned[::-1] if op.lags else op.turned
+    array, weights = operands
+    if op.start == Linear() and length == count + width - 1 and width in map(Linear().__add__, SHORT_WINDOWS):
+        weights = weights if inner else f"{weights}[::-1]"
+        text = (
+            f'np.convolve({array}, {weights}, "valid")[:{words.form(count)}]'  # without a window it has another length
+        )
+    elif _are_few((width, count), words.planned):
+        weights = f"{weights}[::-1]" if inner else weights
+        text = f"_slide({array}, {words.form(op.start)}, {weights}, {words.form(count)})"
+    else:
+        return None
+    return f"{text}[::-1]" if outer else text
+
+
+def _are_few(forms: Sequence[Linear], sizes: Mapping[str, int]) -> bool:
+    """Whether a product of lengths is small."""
+    known = all(sizes.keys() >= set(form.symbols) for form in forms)
+    return known and prod(int(form.evaluate(sizes)) for form in forms) <= FEW_PRODUCTS
 
 
 @dataclass(frozen=True)

@@ -137,11 +137,8 @@ def _support(
 
 
 def kept_where(step: Step) -> tuple[IndexCondition, ...]:
-    """The conditions of a mask, beside which a product with it is not taken."""
-    match step.operation:
-        case Mask(conditions=conditions) if _spare_work(conditions):
-            return conditions
-    return ()
+    """The conditions of a mask, beside which no product is taken with it: what stands there may be infinite."""
+    return step.operation.conditions if isinstance(step.operation, Mask) else ()
 
 
 def on_diagonal(step: Step) -> tuple[IndexCondition, ...]:

@@ -29,7 +29,9 @@ def factored(value: Term, *, joining: bool = True) -> Term:
     body = value.body if isinstance(value, Lambda) else value
     if not any(isinstance(part, Add) for part in subterms(body)):
         return value
-    found = canonical(normalise(over_one_denominator(_taken_out(body, joining)), Names(value)))
+    taken_out = _taken_out(body, joining)
+    taken_out = taken_out if taken_out is body else canonical(taken_out)  # equal Σ's are one base of a power then
+    found = canonical(normalise(over_one_denominator(taken_out), Names(value)))
     indices = frozenset(value.parameters if isinstance(value, Lambda) else ())
     if _weight(found, indices) >= _weight(body, indices):
         return value

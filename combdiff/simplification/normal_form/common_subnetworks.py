@@ -50,6 +50,7 @@ from combdiff.simplification.normal_form.subnetworks import (
     Sizes,
     Subnetwork,
     Use,
+    components,
     costs_nothing,
     domain_of,
     parts_of,
@@ -62,6 +63,7 @@ from combdiff.simplification.normal_form.symmetries import with_symmetries
 Group = list[tuple[int, Subnetwork]]  # parts of one signature, each with the number of its site
 MOST_ORDERS = 24  # exchanges of axes that are tried
 MOST_BINDINGS = 64
+MOST_OPEN = 3  # axes of what is bound as it stands several times in one network
 HEAVY = 3  # factors of a network from which on a tensor that is bound is bound in derivatives too
 
 
@@ -87,6 +89,18 @@ def read_bound(body: Term) -> Term:
     for number in range(len(split(body)[0])):
         body = search.reading(body, number)
     return body
+
+
+def bind_repeated(body: Term) -> Iterator[Term]:
+    """The program with a part of a network bound that stands in it several times, at indices of its own.
+
+    Σ_{i,j} A[d,i] x[i] A[e,j] x[j] is t[d] t[e] with t[d] = Σ_i A[d,i] x[i].
+    """
+    search, sites = _BindingSearch(body), list(values_of(body))
+    for number, site in enumerate(sites):
+        for node in _networks(site):
+            for common in search.repeated(number, node):
+                yield _bind(body, common, search.names)
 
 
 def bind_again(body: Term, origin: Term) -> Term:
@@ -316,21 +330,34 @@ class _BindingSearch:
         while len({apart[site] for site, _ in left}) > 1:
             first, part = left[0]
             whole = _is_bound(left[0], bindings)
-            variants = self._variants(part)
-            uses: list[Use] = []
-            rest: list[tuple[int, Subnetwork]] = []
-            for site, other in left[1:] if whole else left:
-                form, negative = self._form(other, tuple(range(len(other.open))), False)
-                if form not in variants:
-                    rest.append((site, other))
-                elif not whole or site > first:
-                    order, conjugated, minus = variants[form]
-                    uses.append(Use(site, other, order, conjugated, negative != minus))
-            left = rest
-            uses = list(_disjoint(uses))
+            found, left = self._uses(part, left[1:] if whole else left)
+            uses = list(_disjoint(use for use in found if not whole or use.site > first))
             if len({apart[use.site] for use in uses}) > (0 if whole else 1):
                 ahead = [i for i in arguments[first] if i in part.open]
                 yield Common(part, tuple(uses), first if whole else None).shown((*ahead, *part.open))
+
+    def repeated(self, site: int, node: Sum) -> Iterator[Common]:
+        """The parts of a network that share no index with the rest of it, where there are several alike."""
+        left = [(site, part) for part in components(node)]
+        while len(left) > 1:
+            part = left[0][1]
+            uses, left = self._uses(part, left)
+            if len(uses) > 1 and len(part.open) <= MOST_OPEN:
+                yield Common(part, tuple(uses))
+
+    def _uses(self, part: Subnetwork, group: Group) -> tuple[list[Use], Group]:
+        """Those of a group that are equal to a part up to exchange of axes, conjugation and sign; the others."""
+        variants = self._variants(part)
+        uses: list[Use] = []
+        rest: Group = []
+        for site, other in group:
+            form, negative = self._form(other, tuple(range(len(other.open))), False)
+            if form in variants:
+                order, conjugated, minus = variants[form]
+                uses.append(Use(site, other, order, conjugated, negative != minus))
+            else:
+                rest.append((site, other))
+        return uses, rest
 
     def _variants(self, part: Subnetwork) -> dict[Term, tuple[tuple[int, ...], bool, bool]]:
         """The forms of a part under exchanges of its axes and conjugation, with what each does."""

@@ -37,6 +37,7 @@ from combdiff.ir import (
 )
 from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.common_factors import factored, one_network
+from combdiff.simplification.normal_form.common_subnetworks import bind_repeated
 from combdiff.simplification.normal_form.lengths import length
 
 MOST_NAMES = 6  # of a program whose values are saturated together
@@ -53,17 +54,30 @@ class LetForms(Protocol):
         """The cheapest form without some of its definitions, None if there is none."""
 
 
-def without_short_definitions(body: Term, classes: Callable[[], LetForms]) -> Term:
+def with_repeated_defined(body: Term) -> Term:
+    """A let program with what its networks hold several times as definitions, where that is less work and shorter."""
+    bindings, result = split(body)
+    if len(bindings) > MOST_BINDINGS or length(body) > LONGEST or isinstance(result, Tuple):
+        return body
+    for candidate in bind_repeated(body):
+        shortest = min((candidate, _with_values(candidate, factored)), key=length)
+        if length(shortest) < length(body) and _price(shortest) < _price(body):
+            return with_repeated_defined(shortest)
+    return body
+
+
+def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -> Term:
     """A let program without the bindings that make it longer to read and spare no work.
 
     `classes` gives all forms of the program that the laws lead to, its definitions left out or not.
     """
+    body = with_repeated_defined(body)
     bindings, result = split(body)
     is_long = len(bindings) > MOST_BINDINGS or length(body) > LONGEST
     if not bindings or is_long or isinstance(result, Tuple):  # several results share what has a name
         return body
     in_classes = len(bindings) <= MOST_NAMES and length(body) <= LONGEST_IN_CLASSES and _degree(body) <= MOST_FACTORS
-    whole = classes() if in_classes else None
+    whole = classes(body) if in_classes else None
     price = _price(body)
     left_out: frozenset[Var] = frozenset()
 

@@ -4,6 +4,7 @@
     r/(c² (1 + r²/c²))                      →   r/(c² + r²)
     1/√(a² + x²) − x²/√(a² + x²)³           →   a²/√(a² + x²)³
     2 u/s − 2 v w/s²                        →   2 (u − v w/s)/s
+    n log(x) xⁿ⁻¹ + xⁿ/x                    →   xⁿ⁻¹ (n log(x) + 1)
 
 A sum over one denominator has a polynomial above it. It is multiplied out, as what cancels in it is seen only then.
 Nothing is done with sums that hold a condition: [x ≠ y]/(x − y) is 0 where x = y, and one over x − y would not be.
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from math import prod
+from math import floor, prod
 
 from combdiff.ir import (
     ONE,
@@ -57,7 +58,7 @@ def over_one_denominator(term: Term) -> Term:
     if isinstance(new, Add):
         return _shortest(new, _forms(new))
     if isinstance(new, Mul):
-        return _shortest(new, (*_opened(new), *_under_sums(new)))
+        return _shortest(new, (_gathered(new), *_opened(new), *_under_sums(new)))
     return new
 
 
@@ -89,7 +90,8 @@ def _forms(sum_: Add) -> Iterator[Term]:
         return
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
     exponents = {base: [powers.get(base, Fraction()) for _, powers in parts] for base in bases}
-    shared = {base: _common(each) for base, each in exponents.items()}
+    symbolic = {base.children[0] for base in bases if _is_symbolic_power(base)}
+    shared = {base: min(each) if base in symbolic else _common(each) for base, each in exponents.items()}
     if any(shared.values()):
         rest = add(*(mul(number, _product(_quotient(powers, shared))) for number, powers in parts))
         yield mul(_product(shared), *primitive(rest))
@@ -109,6 +111,12 @@ def _forms(sum_: Add) -> Iterator[Term]:
 def _common(exponents: Sequence[Fraction]) -> Fraction:
     """The power that all have: the one nearest to 0 of powers of one sign."""
     return max(exponents) if max(exponents) < 0 else max(min(exponents), Fraction())
+
+
+def _gathered(term: Mul) -> Term:
+    """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2)."""
+    number, powers = _powers(term)
+    return mul(number, _product(powers))
 
 
 def _opened(term: Mul) -> Iterator[Term]:
@@ -161,7 +169,7 @@ def _powers(product_: Term) -> Part:
 
 
 def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
-    """A factor that is no number as powers: √(x y)⁻² is (x y)⁻¹, which is x⁻¹ y⁻¹."""
+    """A factor that is no number as powers: √(x y)⁻² is (x y)⁻¹, which is x⁻¹ y⁻¹; x^(2 n − 1) is (xⁿ)² x⁻¹."""
     base, exponent = factor, Fraction(1)
     if isinstance(base, Primitive) and base.name == "power":
         inner, to = base.arguments
@@ -169,6 +177,16 @@ def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
             base, exponent = inner, Fraction(to.real)
     if isinstance(base, Primitive) and base.name == "sqrt":
         base, exponent = base.arguments[0], exponent * HALF
+    if _is_symbolic_power(base) and exponent.denominator == 1:
+        inner, to = base.children
+        for times, symbol in _whole_multiples(to):
+            yield from _exactly(inner if symbol is ONE else function("power", inner, symbol), times * exponent)
+        return
+    yield from _exactly(base, exponent)
+
+
+def _exactly(base: Term, exponent: Fraction) -> Iterator[tuple[Term, Fraction]]:
+    """A power, of each factor of its base where it is a whole one."""
     if isinstance(base, Mul) and exponent.denominator == 1 and not any(isinstance(f, Number) for f in base.factors):
         for inner in base.factors:
             for each, n in _power(inner):
@@ -177,9 +195,56 @@ def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
     yield base, exponent
 
 
+def _is_symbolic_power(base: Term) -> bool:
+    """Whether a term is a power whose exponent is no number."""
+    return isinstance(base, Primitive) and base.name == "power" and not isinstance(base.arguments[1], Number)
+
+
+def _whole_multiples(exponent: Term) -> Iterator[tuple[Fraction, Term]]:
+    """The terms of an exponent as whole numbers times the rest, and a number of any kind: √(xⁿ) is no x^(n/2)."""
+    if isinstance(exponent, Add):
+        for term in exponent.terms:
+            yield from _whole_multiples(term)
+        return
+    number, *others = _number_in_front(exponent)
+    if len(others) == 1 and isinstance(others[0], Add):
+        for term in others[0].terms:
+            yield from _whole_multiples(mul(number, term))
+    elif not number.exact or number.imag:
+        yield Fraction(1), exponent
+    elif not others or Fraction(number.real).denominator == 1:
+        yield Fraction(number.real), mul(*others)
+    else:
+        sign = -1 if number.real < 0 else 1
+        yield Fraction(sign), mul(Number(sign), exponent)
+
+
+def _number_in_front(product_: Term) -> tuple[Number, *tuple[Term, ...]]:
+    """A product as a number and its other factors."""
+    factors = factors_of(product_)
+    numbers = [factor for factor in factors if isinstance(factor, Number)]
+    return _number(mul(*numbers)), *(factor for factor in factors if factor not in numbers)
+
+
 def _product(powers: Powers) -> Term:
-    """The product of powers of bases."""
-    return mul(*(_raised(base, n) for base, n in powers.items() if n))
+    """The product of powers of bases, those of one base with symbols in the exponent as one.
+
+    They are never taken apart: xⁿ/x is not defined at 0, where xⁿ⁻¹ is.
+    """
+    symbolic: dict[Term, list[Term]] = {}
+    rest: Powers = {base: n for base, n in powers.items() if n.denominator != 1 or not _is_symbolic_power(base)}
+    for base, n in powers.items():
+        if base not in rest:
+            inner, symbol = base.children
+            symbolic.setdefault(inner, []).append(mul(Number(n.numerator), symbol))
+    joined = []
+    for inner, exponents in symbolic.items():
+        bases = dict(_exactly(inner, Fraction(1)))
+        n = min(rest.get(base, Fraction()) / m for base, m in bases.items())
+        n = n if len(bases) == 1 else Fraction(floor(n))
+        rest = _quotient(rest, {base: m * n for base, m in bases.items()})
+        joined.append(function("power", inner, add(*exponents, Number(tidy(n)))))
+    return mul(*joined, *(_raised(base, n) for base, n in rest.items() if n))
 
 
 def _raised(base: Term, n: Fraction) -> Term:

@@ -128,6 +128,20 @@ def parts_of(node: Sum) -> Iterator[Subnetwork]:
                 yield Subnetwork(node, positions, tuple(summed), tuple(left))
 
 
+def components(node: Sum) -> Iterator[Subnetwork]:
+    """The connected parts that a network falls into, those that sum over an index."""
+    factors = factors_of(node.body)
+    if any(isinstance(v.type, Real) for v in index_variables(node.body)):
+        return
+    for group in connected(node.indices, factors):
+        summed, own = group.indices, group.factors
+        if summed and not any(isinstance(factor, Guard) for factor in own):
+            positions = tuple(n for n, factor in enumerate(factors) if not factor.free.isdisjoint(summed))
+            others = {v for factor in own for v in index_variables(factor)}.difference(summed)
+            left = sorted(others, key=lambda v: (repr(v.type), v.name))
+            yield Subnetwork(node, positions, summed, tuple(left))
+
+
 def domain_of(index: Var) -> Domain:
     """The domain of an index."""
     assert isinstance(index.type, Domain)
