@@ -28,6 +28,7 @@ from combdiff.ir.terms import MINUS_ONE, ONE, ZERO, Lambda, Primitive, Term, add
 
 Out = tuple[Term, ...]
 _FIRST = Affine((), 0)
+MARKS = ("amax_marks", "amin_marks")
 
 
 def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow, MatrixRow]:
@@ -50,7 +51,7 @@ def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow, MatrixRow]:
 
 def is_mark(term: Term) -> bool:
     """Whether a term says which elements of a matrix are the largest, or the smallest."""
-    return isinstance(term, Primitive) and term.name in ("amax_marks", "amin_marks")
+    return isinstance(term, Primitive) and term.name in MARKS
 
 
 def _zero(*_: object) -> Term:
