@@ -10,7 +10,6 @@ are medians in milliseconds and our times as multiples of JAX's.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -429,12 +428,7 @@ def row(name: str, sizes: Mapping[str, int], repeats: int, cpu: bool) -> str:
 
 def main() -> None:
     """Print a row for each program."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help=", ".join(CASES))
-    parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--small", action="store_true", help="small sizes, where a call's own cost is what is seen")
-    parser.add_argument("--cpu", action="store_true", help="time of this process alone, where others run beside")
-    told = parser.parse_args()
+    told = side_by_side.options(__doc__, CASES, 15, small="small sizes, where a call's own cost is what is seen")
     print(f"{'':<48}{'ours ms':>9}{'on jax':>9}{'jax.jit':>9}{'/ jax':>8}{'on jax':>8}  first call")
     for name in told.names or CASES:
         print(row(name, CASES[name].small if told.small else CASES[name].usual, told.repeats, told.cpu), flush=True)

@@ -25,7 +25,6 @@ descends by steps along the gradient that are doubled and halved, as GradBench's
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -625,12 +624,7 @@ def row(name: str, sizes: Mapping[str, int], repeats: int, cpu: bool) -> str:
 
 def main() -> None:
     """Print a row for each evaluation and size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help=", ".join(EVALUATIONS))
-    parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--large", action="store_true", help="larger sizes as well")
-    parser.add_argument("--cpu", action="store_true", help="time of this process alone, where others run beside")
-    told = parser.parse_args()
+    told = side_by_side.options(__doc__, EVALUATIONS, 15, large="larger sizes as well")
     heads = ("NumPy ms", "on JAX", "jax.jit", "hand", "JAX/jax", "Np/jax", "Np/hand", "first", "compiled")
     print(f"{'':<45}{''.join(f'{head:>9}' for head in heads)}")
     for name in told.names or EVALUATIONS:

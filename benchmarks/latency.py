@@ -258,12 +258,12 @@ def logistic(r, x):
     return x
 
 
-def pendulum(xp: Any) -> Callable[[Any, Any], Any]:
+def pendulum(xp: Any, steps: int = STEPS) -> Callable[[Any, Any], Any]:
     """Semi-implicit Euler steps from the speed v, with the functions of a library."""
 
     def last(v, h):
         angle = 0.3
-        for _ in range(STEPS):
+        for _ in range(steps):
             v = v - h * xp.sin(angle)
             angle = angle + h * v
         return angle**2

@@ -28,6 +28,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,15 @@ import numpy as np
 import combdiff as cd
 from combdiff.pictures import Picture, bars
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+from wannier import localisation as spread
+
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(0)
 LONGEST = 6.0  # of the ratios that are drawn
 DRAWN = (", N = 24", ", Nk = 64", ", n = 20")  # one size of each problem
 JAX, TORCH = (importlib.util.find_spec(name) is not None for name in ("jax", "torch"))
 
-K, B = cd.Cyclic("K"), cd.Symmetric("B")
 Integrals = cd.Space(
     "N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"]
 )
@@ -56,16 +59,6 @@ def coulomb(J: Integrals, C: cd.Space("N", "Ne", dtype=complex)):
 @cd.program
 def exchange(J: Integrals, C: cd.Space("N", "Ne", dtype=complex)):
     return cd.sum(lambda i, j, p, q, r, s: cd.conj(C[p, i]) * C[q, j] * cd.conj(C[r, j]) * C[s, i] * J[p, q, r, s])
-
-
-@cd.program
-def spread(
-    w: cd.Space(B, symmetry=["w[b] = w[-b]"]),
-    S: cd.Space("N", "N", K, K, dtype=complex, symmetry=["S[p,q,k,l] = conj(S[q,p,l,k])"]),
-    U: cd.Space("N", "n", K, dtype=complex),
-):
-    rho = cd.tensor(lambda n, b: cd.sum(lambda k, p, q: cd.conj(U[p, n, k]) * S[p, q, k, k + b] * U[q, n, k + b]), b=B)
-    return cd.sum(lambda n, b: w[b] * cd.conj(rho[n, b]) * rho[n, b])
 
 
 @cd.program

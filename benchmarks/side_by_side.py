@@ -5,11 +5,12 @@ Importing it starts a script of this folder anew where the libraries have read a
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +54,14 @@ def medians(calls: Mapping[str, Callable[[], Any]], repeats: int, cpu: bool = Fa
             call()
             times[each].append(clock() - begun)
     return {each: 1e3 * statistics.median(found) for each, found in times.items()}
+
+
+def options(doc: str | None, names: Iterable[str], repeats: int, **flags: str) -> argparse.Namespace:
+    """What a benchmark is told on the command line: names of rows, how often each is timed, `--cpu`, other flags."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help=", ".join(names))
+    parser.add_argument("--repeats", type=int, default=repeats)
+    flags["cpu"] = "time of this process alone, where others run beside"
+    for flag, told in flags.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=told)
+    return parser.parse_args()

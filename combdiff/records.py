@@ -1,4 +1,4 @@
-"""Dataclasses whose methods are compiled when they are first called, and those that all may share not at all.
+"""Dataclasses that are quick to import: what depends on a class is compiled on its first call, the rest is shared.
 
     from combdiff.records import dataclass          in place of      from dataclasses import dataclass
 

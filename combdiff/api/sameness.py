@@ -5,7 +5,8 @@
 A Σ or function may stand where it is used or have a line of its own: printing, reading and simplification each choose
 by their own measure. So every such part is bound, named after what it is, and the result printed in these names.
 
-Numbers are multiplied out of sums, so that 2 (a - b) and -2 (b - a) are one.
+Numbers are multiplied out of sums, so that 2 (a - b) and -2 (b - a) are one. A Σ of a Σ that has a name is one Σ, and
+an axis of length 1 is read at 0.
 
 Invariant: programs of the same parameters and signature have the same value.
 """
@@ -13,17 +14,19 @@ Invariant: programs of the same parameters and signature have the same value.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
-from itertools import permutations
-from math import inf
+from itertools import groupby, permutations, product
+from math import factorial, inf, prod
 
 from combdiff.ir import (
     AFTER,
     BEFORE,
     MINUS_ONE,
     ONE,
+    Action,
     Add,
     Affine,
     Apply,
@@ -36,6 +39,7 @@ from combdiff.ir import (
     Names,
     Number,
     Primitive,
+    Range,
     Rewriter,
     Scan,
     Space,
@@ -44,6 +48,7 @@ from combdiff.ir import (
     Tuple,
     Var,
     add,
+    affine,
     apply,
     at_step,
     axes_of,
@@ -70,23 +75,28 @@ from combdiff.printing import text
 from combdiff.simplification import order_key
 
 DIGITS = 16  # of a hash, for a name
-MOST_ORDERED = 4  # axes of a tensor of which every order is tried
+ROUNDS = 2  # in which indices are told apart by how those beside them occur
+MOST_ORDERS = 24  # of indices that occur alike, of which each is tried
 MOST_ADDED = 32  # members of a sum that is opened where it stands in another
 MOST_WRITTEN = 48  # elements in what is written where it is used
+SINGLE = Range(1)
 
 
 def signature(term: Lambda) -> str:
     """What programs of the same parameters have in common where they are the same: the result in names of its parts."""
-    return text(_normal(Lambda(term.parameters, _in_parts(term.body, 0))))
+    return text(_normal(Lambda(term.parameters, _in_parts(term.body, 0, {}))))
 
 
-def _in_parts(body: Term, depth: int) -> Term:
-    """The result of a program in names of its parts; the program is the step or equation of so many others."""
-    within = _Within(depth)
+def _in_parts(body: Term, depth: int, sums: dict[Var, Term]) -> Term:
+    """The result of a program in names of its parts; the program is the step or equation of so many others.
+
+    `sums` tells what the names of Σ stand for.
+    """
+    within = _Within(depth, sums)
     bindings, result = split(bind_heavy(_with_powers(body)))
     names: dict[Var, Term] = {}
     for var, value in bindings:
-        names[var] = _named(_normal(within.run(put_back(value, names))))
+        names[var] = within.named(put_back(value, names))
     return _normal(within.run(put_back(result, names)))
 
 
@@ -97,12 +107,22 @@ class _Within(Rewriter):
     steps of a scan give is computed from the states of all of them.
     """
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, sums: dict[Var, Term]) -> None:
         super().__init__()
         self.depth = depth
+        self.sums = sums
+
+    def named(self, value: Term) -> Term:
+        """A value in names of its parts, with a name of its own."""
+        return self._own(self.run(value))
+
+    def _own(self, value: Term) -> Term:
+        return _named(_normal(value), self.sums)
 
     def node(self, term: Term) -> Term:
         match term:
+            case Sum():
+                return self._joined(total(term.indices, self.run(term.body)))
             case Scan(kind=kind):
                 return self._given(term) if kind == AFTER else self._states(term)
             case Implicit():
@@ -110,25 +130,37 @@ class _Within(Rewriter):
         new = self.inside(term)
         return apply(new.function, new.arguments) if isinstance(new, Apply) else new
 
+    def _joined(self, term: Term) -> Term:
+        """A Σ of the elements of a Σ that has a name is one."""
+        if not isinstance(term, Sum):
+            return term
+        number, rest = _number_and_rest(term.body)
+        match rest:
+            case Apply(function=Var() as name) | (Var() as name) if name in self.sums:
+                inner = self.sums[name]
+                found = apply(inner, rest.arguments) if isinstance(rest, Apply) else inner
+                return mul(number, self._joined(total(term.indices, found)))
+        return term
+
     def _program(self, step: Term) -> Lambda:
         assert isinstance(step, Lambda)
         own = tuple(Var(f"°{self.depth}.{n}", var.type) for n, var in enumerate(step.parameters))
         body = substitute(step.body, dict(zip(step.parameters, own, strict=True)))
-        return Lambda(own, _in_parts(body, self.depth + 1))
+        return Lambda(own, _in_parts(body, self.depth + 1, self.sums))
 
     def _solution(self, term: Implicit) -> Term:
         outer = free_indices(term)
         if not outer:
             return term
         own = Names(term).indices(axes_of(term))
-        return lambda_(own, apply(_named(_normal(Lambda((*outer, *own), apply(term, own)))), (*outer, *own)))
+        return lambda_(own, apply(self._own(Lambda((*outer, *own), apply(term, own))), (*outer, *own)))
 
     def _states(self, scan: Scan) -> Term:
         """The states that the steps begin with, or the last, of a scan that gives nothing else."""
         step, count = opened(scan, Names(scan)), len(scan.states)
         states = Lambda((step.index, *step.states), let(step.bindings, Tuple(step.outputs[:count])))
         starts = tuple(map(self.run, scan.starts))
-        return _named(_normal(replace(scan, step=self._program(states), starts=starts)))
+        return self._own(replace(scan, step=self._program(states), starts=starts))
 
     def _given(self, scan: Scan) -> Term:
         names = Names(scan)
@@ -137,25 +169,27 @@ class _Within(Rewriter):
         output = inline_all(let(step.bindings, step.outputs[scan.component]))
         own = names.indices(axes_of(output))
         known = {x: at_step(stack, step.index, x, names) for x, stack in stacks.items()}
-        return _in_parts(Lambda((step.index, *own), apply(put_back(output, known), own)), self.depth)
+        return _in_parts(Lambda((step.index, *own), apply(put_back(output, known), own)), self.depth, self.sums)
 
 
-def _named(value: Term) -> Term:
+def _named(value: Term, sums: dict[Var, Term]) -> Term:
     """A value, its number before a name that equal ones share; sums and products of elements stay as they are.
 
     A quotient or product that has a name in one print may stand in the sum that reads it in another.
     """
-    own, body = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
+    given, body = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
+    own = tuple(var for var in given if var.type != SINGLE)
     number, rest = _number_and_rest(body)
     if _elements(rest) <= MOST_WRITTEN or (isinstance(rest, Add) and len(rest.terms) <= MOST_ADDED):
         return value
     factor, own, bare, equations = _in_best_order(own, rest)
     space = type_of(bare)
     assert isinstance(space, Space)
-    code = sha256(text(bare).encode()).hexdigest()[:DIGITS]
-    name = Var(f"h{code}", Space(*space.axes, dtype=space.dtype, symmetry=equations))
+    name = Var(f"h{_code(text(bare))}", Space(*space.axes, dtype=space.dtype, symmetry=equations))
+    if isinstance(bare.body if isinstance(bare, Lambda) else bare, Sum):
+        sums[name] = bare
     named = mul(number, factor, Apply(name, own) if own else name)
-    return lambda_(value.parameters, named) if isinstance(value, Lambda) else named
+    return lambda_(given, named) if isinstance(value, Lambda) else named
 
 
 def _elements(term: Term) -> float:
@@ -177,7 +211,7 @@ def _in_best_order(own: tuple[Var, ...], body: Term) -> tuple[Number, tuple[Var,
 
     It is symmetric, or antisymmetric, where several orders make the same tensor.
     """
-    orders = list(permutations(own) if len(own) <= MOST_ORDERED else [own])
+    orders = _orders(own, body)
     found = [_tensor_and_number(_normal(lambda_(order, body))) for order in orders]
     shown = [text(tensor) for tensor, _ in found]
     best = shown.index(min(shown))
@@ -193,6 +227,84 @@ def _in_best_order(own: tuple[Var, ...], body: Term) -> tuple[Number, tuple[Var,
     return number, first, tensor, equations
 
 
+def _number_and_sum(term: Sum) -> tuple[Number, Term]:
+    number, rest = _number_and_rest(term.body)
+    return number, total(term.indices, rest)
+
+
+def _sum_in_best_order(number: Number, term: Term) -> Term:
+    """A number times a Σ with its indices in the order in which it comes first."""
+    if not isinstance(term, Sum) or len(term.indices) < 2:
+        return mul(number, term)
+    orders = _orders(term.indices, term.body)
+    found = [(ONE, term) if order == term.indices else _number_and_sum(_reordered(term, order)) for order in orders]
+    sign, best = min(found, key=lambda each: text(each[1])) if len(found) > 1 else found[0]
+    return mul(number, sign, best)
+
+
+def _reordered(term: Sum, order: tuple[Var, ...]) -> Sum:
+    """A Σ over its indices in another order, named by their places as `canonical_names` does."""
+    new = tuple(Var(old.name, var.type) for old, var in zip(term.indices, order, strict=True))
+    return Sum(new, _all_settled(substitute(term.body, dict(zip(order, new, strict=True)))))
+
+
+def _orders(variables: tuple[Var, ...], body: Term) -> list[tuple[Var, ...]]:
+    """Orders of variables that no name decides: by how they occur, those that occur alike in every order.
+
+    Σ_{i,j} A[i,j] x[j]   →   (i, j)          Σ_{i,j} x[i] x[j] A[i,j] A[j,i]   →   (i, j), (j, i)
+    """
+    if len(variables) < 2:
+        return [variables]
+    seen = {var: repr(var.type) for var in variables}
+    for _ in range(ROUNDS):
+        seen = {var: _occurrence(body, {**seen, var: f"*{seen[var]}"}) for var in variables}
+    alike = [list(group) for _, group in groupby(sorted(variables, key=seen.__getitem__), key=seen.__getitem__)]
+    if prod(factorial(len(group)) for group in alike) > MOST_ORDERS:
+        return [tuple(var for group in alike for var in group)]
+    every = product(*(permutations(group) for group in alike))
+    return [tuple(var for group in groups for var in group) for groups in every]
+
+
+def _occurrence(body: Term, shown: dict[Var, str]) -> str:
+    """What a term is but for the order of factors and members, the names of some variables, and exact factors."""
+    found: dict[Term, str] = {}
+    for node in subterms(body):
+        match node:
+            case Var():
+                found[node] = shown.get(node, node.name)
+            case Number():
+                found[node] = "number" if node.exact else f"{node.real} {node.imag}"
+            case Affine():
+                terms = sorted(f"{factor} {shown.get(var, var.name)}" for var, factor in node.coefficients)
+                found[node] = _code(*terms, str(node.offset))
+            case Mul():
+                factors = sorted(found[part] for part in node.factors if not (isinstance(part, Number) and part.exact))
+                found[node] = _code("Mul", *factors) if len(factors) > 1 else "".join(factors)
+            case Primitive(name="power", arguments=(base, Number() as exponent)):
+                found[node] = _code("power", found[base], f"{exponent.real} {exponent.imag}")
+            case _:
+                name = str(getattr(node, "name", ""))
+                found[node] = _code(
+                    type(node).__name__, name, *_in_first_order(node, [found[c] for c in node.children])
+                )
+    return found[body]
+
+
+def _in_first_order(node: Term, parts: list[str]) -> Iterable[str]:
+    """The parts of a node in an order that no name decides: members, the indices of a symmetric tensor."""
+    match node:
+        case Add() | Delta():
+            return sorted(parts)
+        case Apply(function=Var(type=Space() as space)) if space.group:
+            function, *at = parts
+            return function, *min(tuple(at[n] for n in action.axes) for action in _plain(space))
+    return parts
+
+
+def _code(*parts: str) -> str:
+    return sha256(" ".join(parts).encode()).hexdigest()[:DIGITS]
+
+
 def _tensor_and_number(tensor: Term) -> tuple[Term, Number]:
     """A tensor without the number before its elements, and that."""
     own, body = (tensor.parameters, tensor.body) if isinstance(tensor, Lambda) else ((), tensor)
@@ -201,12 +313,27 @@ def _tensor_and_number(tensor: Term) -> tuple[Term, Number]:
 
 
 def _with_powers(term: Term) -> Term:
-    """A term with what it multiplies by itself as powers."""
+    """A term with what it multiplies by itself as powers, and the index of an axis of length 1 as 0."""
     done: dict[Term, Term] = {}
     for node in subterms(term):
-        new = node.with_children(tuple(done[child] for child in node.children))
+        new = _at_zero(node.with_children(tuple(done[child] for child in node.children)))
         done[node] = _powers(new) if isinstance(new, Mul) else _power(new)
     return done[term]
+
+
+def _at_zero(term: Term) -> Term:
+    """A Σ or function whose indices of one value are 0; a function still takes them."""
+    if not isinstance(term, Sum | Lambda):
+        return term
+    single = {var: affine([], 0) for var in term.bound if var.type == SINGLE}
+    if not single:
+        return term
+    body = substitute(term.body, single)
+    return (
+        total((v for v in term.indices if v not in single), body)
+        if isinstance(term, Sum)
+        else Lambda(term.parameters, body)
+    )
 
 
 def _power(term: Term) -> Term:
@@ -248,7 +375,10 @@ def _powers(term: Mul) -> Term:
 
 def _normal(term: Term) -> Term:
     """A term with canonical names and orders, exact numbers before products and sums."""
-    term = canonical_names(term)
+    return _all_settled(canonical_names(term))
+
+
+def _all_settled(term: Term) -> Term:
     done: dict[Term, Term] = {}
     for node in subterms(term):
         done[node] = _settled(node.with_children(tuple(done[child] for child in node.children)))
@@ -274,8 +404,7 @@ def _settled(term: Term) -> Term:
         case Primitive(name="power", arguments=(Primitive(name="power") as base, Number(int() as exponent, 0))):
             return _raised(base, exponent)
         case Sum():
-            number, rest = _number_and_rest(term.body)
-            return mul(number, total(term.indices, rest))
+            return _sum_in_best_order(*_number_and_sum(term))
         case Primitive(name="power", arguments=(base, Number(int() as exponent, 0))):
             number, rest = _number_and_rest(base)
             if number is MINUS_ONE:
@@ -293,10 +422,14 @@ def _settled(term: Term) -> Term:
 
 def _read_first(read: Apply, space: Space) -> Term:
     """An element of a symmetric tensor where it stands first."""
-    plain = [action for action in space.group if not action.conjugate and not any(action.negated)]
-    images = [(tuple(read.arguments[n] for n in action.axes), action.sign) for action in plain]
+    images = [(tuple(read.arguments[n] for n in action.axes), action.sign) for action in _plain(space)]
     arguments, sign = min(images, key=lambda image: (*map(order_key, image[0]), -image[1]))
     return mul(Number(sign), Apply(read.function, arguments))
+
+
+def _plain(space: Space) -> list[Action]:
+    """The exchanges of axes that leave a tensor as it is, but for its sign."""
+    return [action for action in space.group if not action.conjugate and not any(action.negated)]
 
 
 def _sum(term: Add) -> Term:

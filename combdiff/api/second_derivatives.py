@@ -215,7 +215,7 @@ class Hessian(Program):
             indices = names.indices(axes[: len(axes) // 2])
             found.append(lambda_(indices, apply(part, (*indices, *indices))))
         value = found[0] if len(found) == 1 else Tuple(tuple(found))
-        term = derived(self.term, self.term.parameters, let(bindings, value), True, ())
+        term = derived(self.term, Lambda(self.term.parameters, let(bindings, value)), ())
         return Program(term, f"diag_{self.name}", self.location, self.fixed, self.accesses, is_derivative=True)
 
     # --- products and systems

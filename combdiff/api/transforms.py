@@ -132,9 +132,8 @@ def gradient_of(
     if with_value:
         result = Tuple((_real_value(value), result))
     kind = "value_and_grad" if with_value else "grad"
-    return _derived(
-        f, f.term.parameters, let((*bindings, *backward), result), kind, simplified, rules, with_value, in_spaces
-    )
+    raw = Lambda(f.term.parameters, let((*bindings, *backward), result))
+    return _derived(f, raw, kind, simplified, rules, paired=with_value, written_out=in_spaces)
 
 
 @one_warning()
@@ -149,10 +148,8 @@ def pullback(f: Program, wrt: Wrt = None, *, simplify: bool = True, rules: Itera
     """
     points = points_of(f, wrt)
     term = as_field(f.term, f.inner) if f.inner else f.term
-    parameters, body = pulled_back(term, points, names_several(wrt))
-    return _derived(
-        replace(f, term=term, inner=(), steps=None), parameters, body, "pullback", simplify, rule_paths(rules)
-    )
+    raw = Lambda(*pulled_back(term, points, names_several(wrt)))
+    return _derived(replace(f, term=term, inner=(), steps=None), raw, "pullback", simplify, rule_paths(rules))
 
 
 @one_warning()
@@ -186,7 +183,7 @@ def _pushed(
     body = let((*split(f.term.body)[0], *forward), result)
     outer = [p for p in f.term.parameters if p.name not in f.inner]
     parameters = (*outer, *tangents.values(), *f.term.parameters[len(outer) :])
-    return _derived(f, parameters, body, "pushforward", simplified, rules)
+    return _derived(f, Lambda(parameters, body), "pushforward", simplified, rules)
 
 
 @one_warning()
@@ -237,7 +234,7 @@ def cheapest(
     bodies = list(dict.fromkeys(bodies))
     for body in _promising(bodies) if simplified and len(bodies) > 1 else bodies:
         with gathered() as stops:
-            term = derived(f.term, f.term.parameters, body, simplified, rules)
+            term = derived(f.term, Lambda(f.term.parameters, body), rules if simplified else None)
         if term not in found:
             found[term], raw[term] = stops, body
     costs = {term: _total_cost(term) for term in found} if len(found) > 1 else dict.fromkeys(found, 0)
@@ -298,20 +295,12 @@ def reduced(f: Program, simplified: bool, rules: tuple[str, ...]) -> Program:
     return replace(f, term=Lambda(f.term.parameters, reduced_body), steps=None)
 
 
-def _derived(
-    f: Program,
-    parameters: tuple[Var, ...],
-    body: Term,
-    kind: str,
-    simplified: bool,
-    rules: tuple[str, ...],
-    with_value: bool = False,
-    written_out: bool = True,
-) -> Program:
-    term = derived(f.term, parameters, body, simplified, rules, with_value, written_out)
-    raw = body if simplified else None
+def _derived(f: Program, raw: Lambda, kind: str, simplified: bool, rules: tuple[str, ...], **how: bool) -> Program:
+    """The program of a raw derivative of f; `how` it is to be simplified `derived` says."""
+    term = derived(f.term, raw, rules if simplified else None, **how)
+    made_of = raw.body if simplified else None
     name = f"{kind}_{f.name}"
-    return Program(term, name, f.location, f.fixed, f.accesses, raw, rules, f.inner, is_derivative=True)
+    return Program(term, name, f.location, f.fixed, f.accesses, made_of, rules, f.inner, is_derivative=True)
 
 
 def _total_cost(term: Lambda) -> int:

@@ -122,8 +122,8 @@ class TorchDialect(NumPyDialect):
         return f"{text}.to({dtype})"
 
     def scalar(self, text: str, dtype: str) -> str:
-        """A tensor without axes."""
-        return f"torch.tensor({text}, dtype={dtype}, device=device)"
+        """A tensor without axes, of a number or of a truth value that is a tensor."""
+        return f"torch.as_tensor({text}, dtype={dtype}, device=device)"
 
     def copy(self, text: str) -> str:
         """A result that shares no memory."""

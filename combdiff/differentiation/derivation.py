@@ -38,23 +38,19 @@ from combdiff.simplification import bind_again, bind_common, checked, simplify_b
 
 
 def derived(
-    origin: Lambda,
-    parameters: tuple[Var, ...],
-    body: Term,
-    simplified: bool,
-    rules: tuple[str, ...],
-    with_value: bool = False,
-    written_out: bool = True,
+    origin: Lambda, raw: Lambda, rules: tuple[str, ...] | None, *, paired: bool = False, written_out: bool = True
 ) -> Lambda:
-    """The closed term of a derivative of `origin`: simplified, or only brought to let normal form.
+    """The closed term of a raw derivative of `origin`: simplified, or without `rules` only brought to let normal form.
 
-    `with_value` says that the body is the pair of a value and its derivative; what they have in common is bound.
+    `paired` says that the body is the pair of a value and its derivative; what they have in common is bound.
     `written_out` says that it is for a reader, not to be differentiated again (see `simplify_body`).
     """
-    normal = simplify_body(body, rules, written_out) if simplified else share(body)
-    if simplified:
-        normal = checked(normal, bind_common(normal) if with_value else bind_again(normal, origin.body))
-    return readable(Lambda(parameters, normal), letters_of(origin))
+    if rules is None:
+        normal = share(raw.body)
+    else:
+        simple = simplify_body(raw.body, rules, written_out)
+        normal = checked(simple, bind_common(simple) if paired else bind_again(simple, origin.body))
+    return readable(Lambda(raw.parameters, normal), letters_of(origin))
 
 
 def pulled_back(origin: Lambda, points: tuple[Var, ...], tupled: bool) -> tuple[tuple[Var, ...], Term]:

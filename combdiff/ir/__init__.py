@@ -103,6 +103,7 @@ from combdiff.ir.primitives import (
     divide,
     function,
     is_entire,
+    named_operator,
     parity,
     power,
     register,
@@ -112,7 +113,7 @@ from combdiff.ir.primitives import (
 )
 from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
-from combdiff.ir.reductions import REDUCTIONS, is_mark
+from combdiff.ir.reductions import MARKS, REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Rewriter
@@ -163,6 +164,7 @@ __all__ = [
     "DECOMPOSITIONS",
     "HALF",
     "LAST",
+    "MARKS",
     "MATRIX_TABLE",
     "MINUS_ONE",
     "MOST_INDICES",
@@ -292,6 +294,7 @@ __all__ = [
     "mean_of",
     "moved_indices",
     "mul",
+    "named_operator",
     "names_in",
     "negate",
     "number",

@@ -26,10 +26,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from combdiff.ir.indices import Coordinate, affine, delta, unequal
 from combdiff.ir.matrix_functions import HALF, MATRIX_TABLE, MatrixRow, Partial, Point
-from combdiff.ir.primitives import divide, function
+from combdiff.ir.primitives import divide, function, named_operator
 from combdiff.ir.terms import MINUS_ONE, Number, Term, add, conj, mul, negate
 
 Out = tuple[Term, ...]
@@ -200,6 +201,26 @@ def _pinv_conjugate(at: Point, out: Out, k: Term, m: Term) -> Term:
 _EIGH = tuple(("_eigh({np}, {0})", place) for place in range(2))
 _SVD = tuple(("_svd({np}, {0})", place) for place in range(3))
 
+
+def _rectangular(
+    name: str, numpy: str, partials: tuple[Partial, Partial], domain: str, cost: Fraction, **more: Any
+) -> MatrixRow:
+    """A function of a matrix of any shape by its partials by X and X̄; the one by a real X is their sum."""
+    told: dict[str, Any] = {"latex": rf"\operatorname{{{name}}}".replace("_", r"\_"), "real_partial": _sum(*partials)}
+    partial, conjugate = partials
+    return MatrixRow(
+        name,
+        numpy,
+        partial=partial,
+        conjugate_partial=conjugate,
+        domain=domain,
+        cost=cost,
+        square=False,
+        natural=False,
+        **(told | more),
+    )
+
+
 DECOMPOSITIONS = (
     MatrixRow(
         "cholesky",
@@ -235,73 +256,46 @@ DECOMPOSITIONS = (
         partial=_eigenvector,
         hermitian=True,
     ),
-    MatrixRow(
+    _rectangular(
         "svdvals",
         "_svdvals({np}, {0})",
-        r"\operatorname{svdvals}",
-        partial=_half(_singular_value),
-        conjugate_partial=_half(_conjugated(_singular_value)),
+        (_half(_singular_value), _half(_conjugated(_singular_value))),
+        "distinct singular values",
+        Fraction(8, 3),
         real_partial=_singular_value,
-        domain="distinct singular values",
-        cost=Fraction(8, 3),
         result="c",
-        square=False,
         joint=_SVD[1],
-        natural=False,
         real_valued=True,
     ),
-    MatrixRow(
+    _rectangular(
         "svd_left",
         "_svd_left({np}, {0})",
-        r"\operatorname{svd\_left}",
-        partial=_sum(_left_within, _left_beyond, _phase),
-        conjugate_partial=_sum(_left_conjugate_within, _phase_conjugate),
+        (_sum(_left_within, _left_beyond, _phase), _sum(_left_conjugate_within, _phase_conjugate)),
+        "distinct singular values",
+        Fraction(14),
         real_partial=_sum(_left_within, _left_conjugate_within, _left_beyond),
-        domain="distinct singular values",
-        cost=Fraction(14),
-        square=False,
         joint=_SVD[0],
-        natural=False,
     ),
-    MatrixRow(
+    _rectangular(
         "svd_right",
         "_svd_right({np}, {0})",
-        r"\operatorname{svd\_right}",
-        partial=_right,
-        conjugate_partial=_right_conjugate,
-        real_partial=_sum(_right, _right_conjugate),
-        domain="distinct singular values",
-        cost=Fraction(14),
+        (_right, _right_conjugate),
+        "distinct singular values",
+        Fraction(14),
         result="cc",
-        square=False,
         joint=_SVD[2],
-        natural=False,
     ),
-    MatrixRow(
-        "qr_r",
-        '_qr_r({np}, {0}, "{0}")',
-        r"\operatorname{qr\_r}",
-        partial=_qr,
-        conjugate_partial=_qr_conjugate,
-        real_partial=_sum(_qr, _qr_conjugate),
-        domain="independent columns",
-        cost=Fraction(2),
-        result="cc",
-        square=False,
-        natural=False,
+    _rectangular(
+        "qr_r", '_qr_r({np}, {0}, "{0}")', (_qr, _qr_conjugate), "independent columns", Fraction(2), result="cc"
     ),
-    MatrixRow(
+    _rectangular(
         "pinv",
         "{np}.linalg.pinv({0})",
-        r"{}^{+}",
-        partial=_pinv,
-        conjugate_partial=_pinv_conjugate,
-        real_partial=_sum(_pinv, _pinv_conjugate),
-        domain="constant rank",
-        cost=Fraction(16),
+        (_pinv, _pinv_conjugate),
+        "constant rank",
+        Fraction(16),
+        latex=r"{}^{+}",
         result="cr",
-        square=False,
-        natural=False,
     ),
 )
 
@@ -314,7 +308,7 @@ PRIMARY = tuple(
     MatrixRow(
         name,
         f"_{name}({{np}}, {{0}})",
-        rf"\operatorname{{{name}}}",
+        named_operator(name),
         _by_block,
         domain,
         cost,

@@ -176,9 +176,18 @@ def whole(term: Term) -> int | None:
     return None
 
 
+COMMANDS = frozenset(["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan"])
+
+
 def _row(name: str, partial: Derivative, domain: str, parity: int = 0) -> Row:
     """A holomorphic function of one argument."""
-    return Row(name, name, rf"\{name}", (partial,), domain, parity=parity)
+    return Row(name, name, named_operator(name), (partial,), domain, parity=parity)
+
+
+def named_operator(name: str) -> str:
+    """How LaTeX writes a function by its name: by a command where LaTeX has one."""
+    shown = name.replace("_", r"\_")
+    return rf"\{name}" if name in COMMANDS else rf"\operatorname{{{shown}}}"
 
 
 def _over(name: str, *arguments: Term) -> Term:
@@ -187,6 +196,25 @@ def _over(name: str, *arguments: Term) -> Term:
 
 def _one_less_square(z: Term) -> Term:
     return add(ONE, negate(square(z)))
+
+
+def _mirrored(partial: Derivative) -> tuple[Derivative, Derivative]:
+    """The derivatives of a symmetric function of two arguments, by the one of its first."""
+    return partial, lambda x, y: partial(y, x)
+
+
+def _share(one: Term, both: tuple[Term, Term]) -> Term:
+    """exp(one) / (exp(x) + exp(y)), which is at most 1, of one of both x and y: by their logaddexp as it stands."""
+    return function("exp", add(one, negate(function("logaddexp", *both))))
+
+
+def _is_larger(one: Term, other: Term) -> Term:
+    """1 where one number is larger than the other and ½ where they are equal, so that shares at a tie add up to 1."""
+    return function("heaviside", add(one, negate(other)))
+
+
+def _is_smaller(one: Term, other: Term) -> Term:
+    return _is_larger(other, one)
 
 
 _ROWS: tuple[Row, ...] = (
@@ -282,14 +310,7 @@ _ROWS: tuple[Row, ...] = (
     ),
     Row("step", "heaviside", r"\operatorname{step}", (zero,), "x ≠ 0", real_only=True, fixed=(0,)),
     Row("heaviside", "heaviside", r"\operatorname{heaviside}", (zero,), "x ≠ 0", real_only=True, fixed=(0.5,)),
-    Row(
-        "maximum",
-        "maximum",
-        r"\max",
-        (lambda x, y: _is_larger(x, y), lambda x, y: _is_larger(y, x)),
-        "x ≠ y",
-        real_only=True,
-    ),
+    Row("maximum", "maximum", r"\max", _mirrored(_is_larger), "x ≠ y", real_only=True),
     Row(
         "logaddexp",
         "logaddexp",
@@ -298,14 +319,7 @@ _ROWS: tuple[Row, ...] = (
         "everywhere",
         real_only=True,
     ),
-    Row(
-        "minimum",
-        "minimum",
-        r"\min",
-        (lambda x, y: _is_larger(y, x), lambda x, y: _is_larger(x, y)),
-        "x ≠ y",
-        real_only=True,
-    ),
+    Row("minimum", "minimum", r"\min", _mirrored(_is_smaller), "x ≠ y", real_only=True),
 )
 
 
@@ -321,19 +335,9 @@ def _by_exponent(base: Term, exponent: Term) -> Term:
     return mul(power(base, exponent), function("log", base))
 
 
-def _share(one: Term, both: tuple[Term, Term]) -> Term:
-    """exp(one) / (exp(x) + exp(y)), which is at most 1, of one of both x and y: by their logaddexp as it stands."""
-    return function("exp", add(one, negate(function("logaddexp", *both))))
-
-
-def _is_larger(one: Term, other: Term) -> Term:
-    """1 where one number is larger than the other and ½ where they are equal, so that shares at a tie add up to 1."""
-    return function("heaviside", add(one, negate(other)))
-
-
 def _step_function(name: str) -> Row:
     """A function of real numbers that is constant between jumps."""
-    return Row(name, name, rf"\operatorname{{{name}}}", (zero,), "x is not whole", real_only=True)
+    return Row(name, name, named_operator(name), (zero,), "x is not whole", real_only=True)
 
 
 _ROWS += (

@@ -22,11 +22,13 @@ from fractions import Fraction
 from combdiff.ir.domains import Range
 from combdiff.ir.indices import Affine, affine, delta, indicator, unequal
 from combdiff.ir.matrix_functions import MATRIX_TABLE, MatrixRow, Point, element
+from combdiff.ir.primitives import named_operator
 from combdiff.ir.relations import relation
 from combdiff.ir.terms import MINUS_ONE, ONE, ZERO, Lambda, Primitive, Term, add, mul
 
 Out = tuple[Term, ...]
 _FIRST = Affine((), 0)
+MARKS = ("amax_marks", "amin_marks")
 
 
 def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow, MatrixRow]:
@@ -49,7 +51,7 @@ def _of_extreme(name: str) -> tuple[MatrixRow, MatrixRow, MatrixRow]:
 
 def is_mark(term: Term) -> bool:
     """Whether a term says which elements of a matrix are the largest, or the smallest."""
-    return isinstance(term, Primitive) and term.name in ("amax_marks", "amin_marks")
+    return isinstance(term, Primitive) and term.name in MARKS
 
 
 def _zero(*_: object) -> Term:
@@ -90,7 +92,7 @@ def _row(name: str, text: str, latex: str, partial: Callable[..., Term], result:
 
 def _order(name: str, text: str, result: str) -> MatrixRow:
     """Whole numbers that say where elements are."""
-    row = _row(name, text, rf"\operatorname{{{name}}}", _zero, result)
+    row = _row(name, text, named_operator(name), _zero, result)
     return replace(row, domain="no ties", natural=False, real_only=True, real_valued=True, whole=True)
 
 

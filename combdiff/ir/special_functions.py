@@ -23,6 +23,7 @@ from combdiff.ir.primitives import (
     Row,
     divide,
     function,
+    named_operator,
     no_derivative_by_order,
     register,
     square,
@@ -37,7 +38,7 @@ _DENSITY_AT_0 = divide(ONE, mul(function("sqrt", Number(2)), function("sqrt", _P
 
 def _row(name: str, *partials: Derivative, domain: str = "everywhere", parity: int = 0) -> Row:
     """A function of real numbers."""
-    return Row(name, SCIPY + name, rf"\operatorname{{{name}}}", partials, domain, real_only=True, parity=parity)
+    return Row(name, SCIPY + name, named_operator(name), partials, domain, real_only=True, parity=parity)
 
 
 def _of_order(name: str) -> Callable[[Term, Term], Term]:

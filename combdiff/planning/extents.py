@@ -41,3 +41,8 @@ def shape(axes: Iterable[Domain], sizes: Mapping[str, int]) -> tuple[int, ...]:
 def elements(axes: Iterable[Domain], sizes: Mapping[str, int]) -> int:
     """The number of elements of an array over the axes."""
     return prod(shape(axes, sizes))
+
+
+def never_negative(form: Linear) -> bool:
+    """Whether a form of sizes is a natural number for all of them."""
+    return form.constant >= 0 and all(factor >= 0 for _, factor in form.coefficients)

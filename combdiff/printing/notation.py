@@ -92,15 +92,16 @@ def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     """The outline of any term, how it is laid out, and the names of its parameters and definitions."""
     parts = outline(with_folds(read_directly(term)))
     expressions = [*(value for _, value in parts.definitions), parts.result]
-    bound = [*(var for group in parts.groups for var in group), *(var for var, _ in parts.definitions)]
+    parameters = [var for group in parts.groups for var in group]
+    defined = [var for var, _ in parts.definitions]
     nodes = list(postorder(*expressions))
     layout = Layout(nodes, parts.definitions)
     imaginary = any(isinstance(node, Number) and node.imag for node in nodes)
-    free = frozenset().union(*(e.free for e in expressions)) - frozenset(bound)
+    free = frozenset().union(*(e.free for e in expressions)).difference(parameters, defined)
     outer = [node for node in nodes if isinstance(node, Var) and node in free]
     outer += [size for node in nodes if isinstance(node, Sum) for size in sizes_of(node)]
     outer += [Var(name, Whole()) for v in layout.unknown(nodes) for name in sorted(names_in(size_of(v.type)))]
-    shown = dict.fromkeys((*bound, *outer))
+    shown = dict.fromkeys((*parameters, *outer, *defined))  # what a size is called is told elsewhere, too
     scope = Scope(reserved=frozenset({"i"} if imaginary else ())).enter(shown)
     return parts, layout, scope
 

@@ -74,7 +74,8 @@ def with_recurrences(bindings: Definitions, result: Term) -> tuple[Definitions, 
         return bindings, result
     writer = _RecurrenceWriter(names)
     found = writer.definitions(bindings, ())
-    told = {var for var, size in writer.sizes.items() if size in writer.shown}
+    alike = len(set(writer.sizes.values())) == 1 and writer.shown  # what tells the steps of one tells those of all
+    told = writer.sizes.keys() if alike else writer.shown
     found = [
         (var, replace(value, open=var not in told) if isinstance(value, AtStep) else value) for var, value in found
     ]
@@ -106,7 +107,7 @@ class _RecurrenceWriter:
         self.known: dict[Var, Term] = {}
         self.states: dict[Term, tuple[Var, ...]] = {}
         self.sizes: dict[Var, Size] = {}  # of each name the number of steps
-        self.shown: set[Size] = set()  # numbers of steps that boundaries show
+        self.shown: set[Var] = set()  # those whose number of steps a boundary shows
 
     def definitions(self, bindings: Sequence[tuple[Var, Term]], around: tuple[Var, ...]) -> Definitions:
         """The definitions that bindings make under the indices of the steps around."""
@@ -143,7 +144,7 @@ class _RecurrenceWriter:
         found = [] if form in self.states else self._recurrence(form, scan, around)
         names, count = self.states[form], len(scan.states)
         if scan.states and (scan.reverse or scan.kind == LAST):
-            self.shown.add(scan.steps.size)
+            self.shown.update(names)
         index = self.names.fresh(scan.index)
         size = size_form(scan.steps.size)
         early, late = index, affine([(index, 1)], 1)

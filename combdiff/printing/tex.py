@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term
+from combdiff.ir import MATRIX_TABLE, TABLE, Scalar, Term, named_operator
 from combdiff.printing.documents import (
     BigSum,
     Derivative,
@@ -179,7 +179,7 @@ class _Latex(Renderer):
 
     def function(self, doc: FunctionCall) -> str:
         row = TABLE.get(doc.name) or MATRIX_TABLE.get(doc.name)
-        sign = row.latex if row and row.latex else rf"\operatorname{{{doc.name}}}"
+        sign = row.latex if row and row.latex else named_operator(doc.name)
         inner = ", ".join(map(self.render, doc.arguments))
         if sign == r"\sqrt":
             return rf"\sqrt{{{inner}}}"

@@ -159,11 +159,13 @@ def prepare(
     library = _common_library(tensors, wanted)
     device = _common_device(tensors)
     width = _width([one for _, one in tensors], library)
+    taken = {var: _taken(var, one, width, library) for var, one in tensors}
     converters = [
-        _converter(var, one, width, library, device, sizes) for var, one in zip(parameters, given, strict=True)
+        _converter(var, one, taken[var], library, device) if var in taken else _calling(var, width, library, sizes)
+        for var, one in zip(parameters, given, strict=True)
     ]
-    taken = {np.finfo(np.result_type(_taken(var, one, width, library), np.float16)).dtype for var, one in tensors}
-    return Prepared(library, sizes, tuple(converters), len(taken) < 2)
+    widths = {np.finfo(np.result_type(dtype, np.float16)).dtype for dtype in taken.values()}
+    return Prepared(library, sizes, tuple(converters), len(widths) < 2)
 
 
 def _common_library(tensors: Sequence[tuple[Var, Given]], wanted: Library | None) -> Library:
@@ -213,15 +215,17 @@ def _width(given: Sequence[Given], library: Library) -> np.dtype[Any]:
     return np.finfo(np.result_type(*[one.dtype for one in exact])).dtype if exact else library.floating()
 
 
-def _converter(
-    var: Var, given: Given, width: np.dtype[Any], library: Library, device: Any, sizes: Mapping[str, int]
-) -> Converter | None:
-    """What makes the argument the array, scalar or map that the source takes; None where it is one already."""
+def _calling(var: Var, width: np.dtype[Any], library: Library, sizes: Mapping[str, int]) -> Converter:
+    """What makes a callable the map that the source takes."""
     space = var.type
-    if isinstance(space, Function):
-        return lambda value: _NamedMap(var.name, space, value, sizes, library, width)
+    assert isinstance(space, Function)
+    return lambda value: _NamedMap(var.name, space, value, sizes, library, width)
+
+
+def _converter(var: Var, given: Given, dtype: np.dtype[Any], library: Library, device: Any) -> Converter | None:
+    """What makes the argument the array or scalar that the source takes; None where it is one already."""
+    space = var.type
     assert isinstance(space, Space)
-    dtype = _taken(var, given, width, library)
     ready = given.library is library and given.exact_type and dtype == given.dtype
     if ready and (space.order or library.name != "numpy"):
         return None
@@ -411,5 +415,6 @@ class _NamedMap:
         expected = tuple(extent(axis, dict(self.sizes)) for axis in space.axes)
         if given.shape != expected:
             raise ArgumentError(f"{what} gave an array of shape {given.shape}, but {expected} was expected")
-        convert = _converter(Var("", space), given, self.width, self.library, None, self.sizes)
+        var = Var("", space)
+        convert = _converter(var, given, _taken(var, given, self.width, self.library), self.library, None)
         return convert(result) if convert else result

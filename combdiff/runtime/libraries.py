@@ -26,10 +26,10 @@ from combdiff.records import dataclass
 class Library:
     """NumPy, and what its arrays are called; the other libraries differ in some of its methods."""
 
-    name: str = "numpy"
-    array_name: str = "NumPy array"
-    module: str = "numpy"  # what its functions are in
-    roots: tuple[str, ...] = ("numpy",)  # top-level modules that its array types come from
+    name: str
+    array_name: str
+    module: str  # what its functions are in
+    roots: tuple[str, ...]  # top-level modules that its array types come from
 
     def load(self) -> ModuleType:
         """The module of its functions. Raises UnsupportedError where it is not installed."""
@@ -92,11 +92,6 @@ class Library:
 class CuPy(Library):
     """NumPy on the GPU."""
 
-    name: str = "cupy"
-    array_name: str = "CuPy array"
-    module: str = "cupy"
-    roots: tuple[str, ...] = ("cupy",)
-
     def array(self, value: Any, dtype: np.dtype[Any], device: Any) -> Any:
         """An array on the current device."""
         return self.load().asarray(value, dtype)
@@ -111,11 +106,6 @@ class CuPy(Library):
 @dataclass(frozen=True)
 class Jax(Library):
     """JAX arrays and tracers."""
-
-    name: str = "jax"
-    array_name: str = "JAX array"
-    module: str = "jax.numpy"
-    roots: tuple[str, ...] = ("jax", "jaxlib")
 
     def floating(self) -> np.dtype[Any]:
         """float32 unless 64 bits are enabled."""
@@ -138,11 +128,6 @@ class Jax(Library):
 class Dask(Library):
     """Dask's chunked arrays."""
 
-    name: str = "dask"
-    array_name: str = "Dask array"
-    module: str = "dask.array"
-    roots: tuple[str, ...] = ("dask",)
-
     def array(self, value: Any, dtype: np.dtype[Any], device: Any) -> Any:
         """A lazy array."""
         return self.load().asarray(value).astype(dtype)
@@ -164,11 +149,6 @@ class Dask(Library):
 @dataclass(frozen=True)
 class Torch(Library):
     """PyTorch tensors; products want operands of one element type, so all arguments take one width."""
-
-    name: str = "torch"
-    array_name: str = "PyTorch tensor"
-    module: str = "torch"
-    roots: tuple[str, ...] = ("torch",)
 
     def dtype(self, array: Any) -> np.dtype[Any] | None:
         """NumPy's element type of the same name."""
@@ -209,7 +189,16 @@ class Torch(Library):
     scalar = array
 
 
-LIBRARIES: dict[str, Library] = {library.name: library for library in (Library(), CuPy(), Jax(), Dask(), Torch())}
+LIBRARIES: dict[str, Library] = {
+    library.name: library
+    for library in (
+        Library("numpy", "NumPy array", "numpy", ("numpy",)),
+        CuPy("cupy", "CuPy array", "cupy", ("cupy",)),
+        Jax("jax", "JAX array", "jax.numpy", ("jax", "jaxlib")),
+        Dask("dask", "Dask array", "dask.array", ("dask",)),
+        Torch("torch", "PyTorch tensor", "torch", ("torch",)),
+    )
+}
 
 
 @lru_cache(maxsize=512)

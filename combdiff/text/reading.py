@@ -23,6 +23,9 @@ from typing import Any
 
 from combdiff.errors import SpaceError, shown
 from combdiff.ir import (
+    AFTER,
+    BEFORE,
+    LAST,
     MATRIX_TABLE,
     MINUS_ONE,
     ONE,
@@ -40,6 +43,7 @@ from combdiff.ir import (
     Pullback,
     Range,
     Real,
+    Scan,
     Size,
     Space,
     Sum,
@@ -50,6 +54,7 @@ from combdiff.ir import (
     Whole,
     add,
     affine,
+    affine_parts,
     apply,
     canonical_names,
     conj,
@@ -114,11 +119,13 @@ from combdiff.text.places import TextError
 from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined, used
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
+SCANNED = "write last(scan((t, x) ↦ (…,), a), 0): an index and states, what they are after a step, how they begin"
 DELTAS = ("δ", "delta")
 FOLDED = {shown: name for name, shown in FOLDS.items()}
 OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in matrix notation alone
 SOLUTIONS = {"solve": "a right side", "root": "the start of its search", "argmin": "the start of its search"}
-CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", *SOLUTIONS}  # with round brackets
+OF_SCANS = (LAST, BEFORE, AFTER)
+CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", *SOLUTIONS, *OF_SCANS}  # with round brackets
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 _ELEMENT = re.compile(r"[\w)\]'ᵀ†]\[")  # index notation reads elements; in matrix notation brackets hold comparisons
 SIZES = "nmkpqrs"
@@ -344,6 +351,7 @@ class _PrintReader:
     limits: list[tuple[Cell, list[Linear], list[Linear], list[Cell]]] = field(default_factory=list)
     """Of an index that a Σ limits its least and greatest values, and what it runs over if it is never negative."""
     shown_sizes: dict[str, str] = field(default_factory=dict)  # of those that parameters have the names of
+    unwritten: list[Cell] = field(default_factory=list)  # of the axes of 𝟏 and 𝐈
     iterations: list[Recurrence] = field(default_factory=list)
     states: dict[str, NamedTensor] = field(default_factory=dict)
     ends: list[tuple[Cell, Size]] = field(default_factory=list)
@@ -587,12 +595,22 @@ class _PrintReader:
             found = next((domain for one in lower for other in upper if (domain := _between(one, other))), None)
             if cell.domain is None and found is not None:
                 cell.join(Cell(found))
+        self._settle_unwritten()
         self._settle_steps()
         names = iter([*(s for s in SIZES if s not in self.taken), *(f"n{k}" for k in range(2, 1000))])
         for symbol in self.parameters.values():
             for cell in (symbol.cells or ()) if isinstance(symbol, NamedTensor) else ():
                 if cell.domain is None:
                     cell.join(Cell(Range(next(names))))
+
+    def _settle_unwritten(self) -> None:
+        """Give 𝟏 and 𝐈 that stand beside nothing the one size that parameters have, where they have one."""
+        tensors = [symbol for symbol in self.parameters.values() if isinstance(symbol, NamedTensor)]
+        domains = {cell.domain for tensor in tensors for cell in tensor.cells or ()}
+        if len(domains) == 1 and None not in domains:
+            for cell in self.unwritten:
+                if cell.domain is None:
+                    cell.join(Cell(*domains))
 
     def _settle_steps(self) -> None:
         """Give states whose number of steps nothing else tells the one at which they, or all others, are read."""
@@ -754,14 +772,19 @@ class _PrintReader:
         if doc.name in ("i", "ⅈ"):
             return _number(lambda: Number(0, 1))
         if doc.name == "𝟏":
-            return Denotation((Cell(),), lambda _: ONE)
+            return Denotation((self._unwritten(),), lambda _: ONE)
         if doc.name in ("𝐈", "eye"):
-            return Denotation((axis := Cell(), axis), lambda at: delta(at[0], at[1]))
+            return Denotation((axis := self._unwritten(), axis), lambda at: delta(at[0], at[1]))
         if doc.name in _CONSTANTS:
             return _number(lambda: Number(_CONSTANTS[doc.name]))
         if self.source.sheet.groups:
             raise self.source.error(f"{doc.name} is not declared", doc, "name it before ↦, or bind it in a Σ")
         return self.tensor(self._found(doc.name), self._order(doc.name))
+
+    def _unwritten(self) -> Cell:
+        """The axis of 𝟏 or 𝐈, whose size is never written."""
+        self.unwritten.append(cell := Cell())
+        return cell
 
     def _order(self, name: str) -> int:
         """The order of a whole tensor that nothing declares: A a matrix, x a vector, α and t1 in index notation not."""
@@ -1056,6 +1079,8 @@ class _PrintReader:
         """A primitive, element by element; a matrix function; the solution of an equation."""
         if name in SOLUTIONS:
             return self._solve(doc, name, arguments, scope)
+        if name in OF_SCANS:
+            return self._scan(doc, name, arguments, scope)
         if name == "vector" and arguments == (Literal(Fraction(1)),):
             return Denotation((Cell(),), lambda _: ONE)
         if name in MATRIX_TABLE and len(arguments) == 1:
@@ -1115,6 +1140,52 @@ class _PrintReader:
             return Implicit(kind, Lambda((unknown.var,), self.term(image)), start)
 
         return _tensor(given.cells, solution)
+
+    def _scan(self, doc: Doc, kind: str, arguments: Sequence[Doc], scope: Scope) -> Denotation:
+        """`last(scan((t, x) ↦ (…,), a), 0)`: a result of an iteration inside an expression."""
+        match arguments:
+            case (scan, Literal(int() as place, 0)) if (called := _called(scan)) and called[0] in ("scan", "scan_back"):
+                name, inside = called
+            case _:
+                raise self.source.error(f"{kind} takes a scan and which result of its steps", doc, SCANNED)
+        match inside:
+            case (Arrow((index_doc, *named), ResultRow() as row), *starts):
+                names = [each.name for each in named if isinstance(each, Name)]
+            case _:
+                raise self.source.error("a scan takes its step and how its states begin", doc, SCANNED)
+        if not len(named) == len(names) == len(starts) <= len(row.items):
+            raise self.source.error(f"a scan of {len(named)} states begins with {len(starts)}", doc, SCANNED)
+        if not 0 <= place < (len(starts) if kind != AFTER else len(row.items)):
+            raise self.source.error(f"there is no result {place} of these steps", doc, SCANNED)
+        index, given = self.index(index_doc, scope), [self.value(start, scope) for start in starts]
+        states = [NamedTensor(each, start.cells, float) for each, start in zip(names, given, strict=True)]
+        inner = {**scope, index.name: index, **{state.name: state for state in states}}
+        steps = [self.value(item, inner) for item in row.items]
+        for one, other in zip(steps, given, strict=False):
+            if len(one.cells) != len(other.cells):
+                raise self.source.error(
+                    f"a state of order {len(other.cells)} has order {len(one.cells)} after a step", row
+                )
+            for cell, at_start in zip(one.cells, other.cells, strict=True):
+                self.join(cell, at_start, doc)
+
+        def iteration() -> Term:
+            first = tuple(map(self.term, given))
+            complex_ = {n for n, start in enumerate(first) if _is_complex(start)}
+            while True:  # a state is complex where it begins so, or a step makes it so
+                for n, (state, start) in enumerate(zip(states, first, strict=True)):
+                    axes = _space_of(start).axes
+                    state.var = self.fresh(Var(state.name, Space(*axes, dtype=complex if n in complex_ else float)))
+                entered = self.enter([index])
+                outputs = tuple(map(self.term, steps))
+                found = {n for n, _ in enumerate(states) if _is_complex(outputs[n])} - complex_
+                if not found:
+                    step = Lambda((*entered, *(self.tensor_var(state) for state in states)), Tuple(outputs))
+                    return Scan(step, first, kind, place, reverse=name == "scan_back")
+                complex_ |= found
+
+        stacked = () if kind == LAST else (index.cell,)
+        return _tensor((*stacked, *(given[place] if kind != AFTER else steps[place]).cells), iteration)
 
     # --- sums and abstractions -------------------------------------------------------------------------------------
 
@@ -1252,7 +1323,7 @@ class _PrintReader:
             return
         for doc, sign in ((bound.lower, 1), (bound.upper, -1)):
             for form, divisor in self._sides(doc, "max" if sign > 0 else "min", scope):
-                yield lambda f=form, d=divisor, s=sign: indicator(affine([(_var(index), s * d), (_form(f), -s)]))  # type: ignore[misc]
+                yield lambda f=form, d=divisor, s=sign: _limit(affine([(_var(index), s * d), (_form(f), -s)]))  # type: ignore[misc]
         self._guess_range(bound, index, scope)
 
     def _sides(self, doc: Doc, fold: str, scope: Scope) -> list[tuple[Linear, int]]:
@@ -1398,6 +1469,24 @@ def _place_in(matrix: Lambda, element: Term) -> tuple[Term, ...] | None:
     return None
 
 
+def _called(doc: Doc) -> tuple[str, tuple[Doc, ...]] | None:
+    """A call of a function as its name and arguments."""
+    match doc:
+        case FunctionCall(name, arguments) | Subscripted(Name(name), arguments, True):
+            return name, arguments
+    return None
+
+
+def _space_of(term: Term) -> Space:
+    space = type_of(term)
+    assert isinstance(space, Space)
+    return space
+
+
+def _is_complex(term: Term) -> bool:
+    return _space_of(term).dtype is complex
+
+
 def _number(make: Callable[[], Term]) -> Denotation:
     return Denotation((), lambda _: make())
 
@@ -1493,6 +1582,13 @@ def _combined(parts: Iterable[tuple[int | Fraction, Linear]]) -> Linear:
         for symbol, coefficient in inner.items():
             coefficients[symbol] = coefficients.get(symbol, 0) + factor * coefficient
     return {s: c for s, c in coefficients.items() if c}, offset
+
+
+def _limit(form: Term) -> Term:
+    """The condition that a form is not negative; 1 where that is told by the ranges: `i` of `Σ_{i=0}^{k}`."""
+    parts, offset = affine_parts(form)
+    told = offset >= 0 and all(factor > 0 and isinstance(var.type, Range) for var, factor in parts)
+    return ONE if told else indicator(form)
 
 
 def _compared(one: Linear, sign: str, two: Linear) -> Term:

@@ -69,7 +69,7 @@ def scan(step: Step, init: object, xs: object = None, length: int | str | None =
     inputs = tuple(lift(leaf) for leaf in _leaves(xs))
     index = trace.names.fresh(Var("t", _steps(inputs, length)))
     names = _names(step, starts)
-    states = tuple(_state(name, start, trace) for name, start in zip(names, starts, strict=True))
+    states = tuple(trace.names.fresh(_state(name, start, float)) for name, start in zip(names, starts, strict=True))
     try:
         while True:  # again where a step makes complex what begins real: then that state is complex
             slices = iter([wrap(_slice(tensor, index, trace)) for tensor in inputs])
@@ -77,7 +77,8 @@ def scan(step: Step, init: object, xs: object = None, length: int | str | None =
             after, out = _pair(given)
             following = tuple(lift(leaf) for leaf in _leaves(after))
             _check_carry(init, after, states, following)
-            taken, states = states, tuple(map(_as_given, states, following))
+            dtypes = [wrap(term).space.dtype for term in following]
+            taken, states = states, tuple(_state(v.name, v, dtype) for v, dtype in zip(states, dtypes, strict=True))
             if taken == states:
                 break
             trace.stepped.update({*taken} - {*states})
@@ -217,16 +218,10 @@ def _carry_name(step: Callable[..., Any]) -> str:
         return "x"
 
 
-def _state(name: str, start: Term, trace: Trace) -> Var:
-    """The variable of a state: the type of its start, without symmetries, with real numbers for whole ones."""
-    space = wrap(start).space
-    return trace.names.fresh(Var(name, Space(*axes_of(start), dtype=join(space.dtype, float))))
-
-
-def _as_given(state: Var, following: Term) -> Var:
-    """The variable of a state, of complex numbers where those of the next state are."""
-    space = wrap(state).space
-    return Var(state.name, Space(*space.axes, dtype=join(space.dtype, wrap(following).space.dtype)))
+def _state(name: str, like: Term, dtype: type) -> Var:
+    """The variable of a state: of the axes of a term, without symmetries, its numbers of the kind that holds both."""
+    space = wrap(like).space
+    return Var(name, Space(*space.axes, dtype=join(space.dtype, dtype)))
 
 
 def _slice(tensor: Term, index: Var, trace: Trace) -> Term:

@@ -67,6 +67,37 @@ from combdiff.tracing.reading import read
 WHERE_HINT = "conditions are comparisons, joined with parentheses: (x > 0) & (y < 1)"
 
 
+def _subtract(left: Term, right: Term) -> Term:
+    return add(left, negate(right))
+
+
+_WHOLE = (add, _subtract, mul)  # what makes integers of integers
+
+
+def _quotient(left: Term, right: Term) -> Term:
+    """A quotient; by a constant it is an exact product."""
+    if not isinstance(right, Number):
+        return divide(left, right)
+    if right is ZERO:
+        raise TraceError("division by the constant 0")
+    if not right.exact:
+        return mul(left, number_term(1 / right.value()))
+    norm = Fraction(right.real**2 + right.imag**2)
+    return mul(left, Number(right.real / norm, -right.imag / norm))
+
+
+Operator = Callable[["Value", object], "Value"]
+
+
+def _operator(combine: arrays.Combine) -> tuple[Operator, Operator]:
+    """The methods of an operator of NumPy's: with the value on its left and, for what has none itself, on its right."""
+    return lambda self, other: combined(combine, self, other), lambda self, other: combined(combine, other, self)
+
+
+def _comparison(ufunc: np.ufunc) -> Callable[[Value, object], Any]:
+    return lambda self, other: HANDLERS[ufunc](self, other)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Value(NumpyAware):
     """A number or tensor of the program under way."""
@@ -145,29 +176,12 @@ class Value(NumpyAware):
         self.owner.used(self.term, self)
         return self.term
 
-    def __add__(self, other: object) -> Value:
-        return combined(add, self, other)
-
-    def __radd__(self, other: object) -> Value:
-        return combined(add, other, self)
-
-    def __sub__(self, other: object) -> Value:
-        return combined(_subtract, self, other)
-
-    def __rsub__(self, other: object) -> Value:
-        return combined(_subtract, other, self)
-
-    def __mul__(self, other: object) -> Value:
-        return combined(mul, self, other)
-
-    def __rmul__(self, other: object) -> Value:
-        return combined(mul, other, self)
-
-    def __truediv__(self, other: object) -> Value:
-        return combined(_quotient, self, other)
-
-    def __rtruediv__(self, other: object) -> Value:
-        return combined(_quotient, other, self)
+    __add__, __radd__ = _operator(add)
+    __sub__, __rsub__ = _operator(_subtract)
+    __mul__, __rmul__ = _operator(mul)
+    __truediv__, __rtruediv__ = _operator(_quotient)
+    __floordiv__, __rfloordiv__ = _operator(partial(function, "floor_divide"))
+    __mod__, __rmod__ = _operator(partial(function, "remainder"))
 
     def __pow__(self, other: object, modulus: object = None) -> Value:
         if modulus is not None:
@@ -256,35 +270,8 @@ class Value(NumpyAware):
     def __getitem__(self, key: object) -> Value:
         return wrap(read(self.live(), key))
 
-    def __lt__(self, other: object) -> Any:
-        return HANDLERS[np.less](self, other)
-
-    def __le__(self, other: object) -> Any:
-        return HANDLERS[np.less_equal](self, other)
-
-    def __gt__(self, other: object) -> Any:
-        return HANDLERS[np.greater](self, other)
-
-    def __ge__(self, other: object) -> Any:
-        return HANDLERS[np.greater_equal](self, other)
-
-    def __eq__(self, other: object) -> Any:
-        return HANDLERS[np.equal](self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return HANDLERS[np.not_equal](self, other)
-
-    def __floordiv__(self, other: object) -> Value:
-        return combined(partial(function, "floor_divide"), self, other)
-
-    def __rfloordiv__(self, other: object) -> Value:
-        return combined(partial(function, "floor_divide"), other, self)
-
-    def __mod__(self, other: object) -> Value:
-        return combined(partial(function, "remainder"), self, other)
-
-    def __rmod__(self, other: object) -> Value:
-        return combined(partial(function, "remainder"), other, self)
+    __lt__, __le__, __eq__ = _comparison(np.less), _comparison(np.less_equal), _comparison(np.equal)
+    __gt__, __ge__, __ne__ = _comparison(np.greater), _comparison(np.greater_equal), _comparison(np.not_equal)
 
     def __divmod__(self, other: object) -> tuple[Value, Value]:
         return self // other, self % other
@@ -476,27 +463,8 @@ def _show_axes(space: Space) -> str:
 # --- element functions that fold -----------------------------------------------------------------------------------
 
 
-def _subtract(left: Term, right: Term) -> Term:
-    return add(left, negate(right))
-
-
-_WHOLE = (add, _subtract, mul)  # what makes integers of integers
-
-
 def _is_whole(value: object) -> TypeGuard[Index]:
     return isinstance(value, Index) and not value.is_number
-
-
-def _quotient(left: Term, right: Term) -> Term:
-    """A quotient; by a constant it is an exact product."""
-    if not isinstance(right, Number):
-        return divide(left, right)
-    if right is ZERO:
-        raise TraceError("division by the constant 0")
-    if not right.exact:
-        return mul(left, number_term(1 / right.value()))
-    norm = Fraction(right.real**2 + right.imag**2)
-    return mul(left, Number(right.real / norm, -right.imag / norm))
 
 
 def _conjugate(term: Term) -> Term:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from messages import message
+from messages import messages_of
 
 import combdiff as cd
 
@@ -233,10 +233,7 @@ WRONG: dict[str, tuple[type[cd.CombdiffError], Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_take_the_place_of_a_map(name: str) -> None:
-    error, action, expected = WRONG[name]
-    assert message(error, action).startswith(expected)
+test_what_cannot_take_the_place_of_a_map = messages_of(WRONG)
 
 
 # --- tuples --------------------------------------------------------------------------------------------------------

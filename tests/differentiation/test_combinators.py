@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from elements import at
 from hypothesis import HealthCheck, given, settings
 from strategies import Case, programs
 
@@ -53,10 +54,6 @@ x, v, z = Var("x", Space("n")), Var("v", Space("n")), Var("z", Space("n", dtype=
 A = Var("A", Space("n", "n"))
 s = Var("s", Space())
 X = frozenset({x})
-
-
-def at(tensor: Term, *indices: Term) -> Term:
-    return Apply(tensor, indices)
 
 
 def unordered(term: Term) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from elements import at
 from hypothesis import HealthCheck, given, settings
 from strategies import Case, programs
 
@@ -51,10 +52,6 @@ A, B = Var("A", Space("n", "n")), Var("B", Space("n", "n", dtype=complex))
 s, k = Var("s", Space()), Var("k", Space())
 SIZES = {"n": 3, "m": 2}
 UNIT = Number(0, 1)
-
-
-def at(tensor: Term, *indices: Term) -> Term:
-    return Apply(tensor, indices)
 
 
 def constant(value: int) -> Term:

@@ -88,6 +88,12 @@ def right_of(f: cd.Program, wrt: tuple[str, ...], arrays: tuple[Any, ...], *more
     )
 
 
+def system(name: str, *more: int) -> tuple[Hessian, tuple[str, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """A case's Hessian, the names of its variables, the point, and random right-hand sides."""
+    f, wrt, arrays = CASES[name]
+    return hessian(f, wrt), wrt, arrays, right_of(f, wrt, arrays, *more)
+
+
 @pytest.fixture
 def no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> Any:
@@ -112,9 +118,7 @@ def matrix_of(H: Hessian, arrays: tuple[Any, ...], wrt: tuple[str, ...]) -> np.n
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("no_matrix")
 def test_coupled_variables_are_eliminated(name: str) -> None:
-    f, wrt, arrays = CASES[name]
-    H = hessian(f, wrt)
-    rhs = right_of(f, wrt, arrays)
+    H, wrt, arrays, rhs = system(name)
     solution = H.solve(rhs, *arrays)
     for one, other in zip(H.matvec(solution, *arrays), rhs, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-8)
@@ -125,9 +129,7 @@ def test_coupled_variables_are_eliminated(name: str) -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 def test_the_dense_system_has_the_same_solution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    f, wrt, arrays = CASES[name]
-    H = hessian(f, wrt)
-    rhs = right_of(f, wrt, arrays)
+    H, _, arrays, rhs = system(name)
     solution = H.solve(rhs, *arrays)
     monkeypatch.setattr("combdiff.api.second_derivatives.Coupled.solve", lambda *_: None)
     for one, other in zip(solution, H.solve(rhs, *arrays), strict=True):
@@ -135,12 +137,10 @@ def test_the_dense_system_has_the_same_solution(name: str, monkeypatch: pytest.M
 
 
 def test_the_result_equals_numpys_for_the_dense_hessian() -> None:
-    f, wrt, arrays = CASES["factorisation"]
-    H = hessian(f, wrt)
+    H, wrt, arrays, rhs = system("factorisation")
     blocks = H(*arrays)
     matrix = np.block([[blocks[r, c].reshape(blocks[r, r].shape[0] * k, -1) for c in wrt] for r in wrt])
     np.testing.assert_allclose(matrix, matrix.T)
-    rhs = right_of(f, wrt, arrays)
     np.testing.assert_allclose(packed(H.solve(rhs, *arrays)), np.linalg.solve(matrix, packed(rhs)), rtol=1e-8)
     assert str(H.compressed().structure[0]) == "H_UU[i,j,k,l] = core1[j,l] δ[i,k]"
     assert str(H.compressed().structure[2]) == "H_VV[i,j,k,l] = core5[j,l] δ[i,k]"
@@ -150,10 +150,8 @@ def test_the_result_equals_numpys_for_the_dense_hessian() -> None:
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("no_matrix")
 def test_several_right_hand_sides(name: str) -> None:
-    f, wrt, arrays = CASES[name]
-    H = hessian(f, wrt)
     for more in ((3,), (2, 3), (0,)):
-        rhs = right_of(f, wrt, arrays, *more)
+        H, _, arrays, rhs = system(name, *more)
         solution = H.solve(rhs, *arrays)
         for place in np.ndindex(*more):
             at = (..., *place)
@@ -278,8 +276,7 @@ def test_singular_coupled_systems_are_refused() -> None:
 
 
 def test_right_hand_sides_that_do_not_fit() -> None:
-    f, wrt, arrays = CASES["factorisation"]
-    H = hessian(f, wrt)
+    H, _, arrays, _ = system("factorisation")
     with pytest.raises(cd.ArgumentError, match="a tuple was expected, with a right-hand side for each of U, V"):
         H.solve(normal(n, k), *arrays)
     with pytest.raises(cd.ArgumentError, match=r"for V has shape \(4, 2\), but \(4, 2, 3\) was expected"):

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
-from backends import BACKENDS
+from backends import BACKENDS, back, convert, double_precision, on
 from strategies import ORDERED
 
 import combdiff as cd
 from combdiff.errors import TypeMismatchError
 from combdiff.ir.domains import Space
 from combdiff.ir.interpreter import evaluate
-from combdiff.ir.primitives import TABLE, Derivative, Row, divide, function, power, square
+from combdiff.ir.primitives import SCIPY, TABLE, Derivative, Row, divide, function, power, square
 from combdiff.ir.relations import OPPOSITES
 from combdiff.ir.terms import MINUS_ONE, ONE, ZERO, Mul, Number, Primitive, Term, Var
 from combdiff.ir.types import type_of
@@ -127,23 +127,38 @@ def check(row: Row, position: int, values: tuple[complex, ...], dtype: type) -> 
     )
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_real_derivatives(name: str) -> None:
-    tried = [case for case in cases(float) if case[0].name == name]
-    assert len(tried) >= 2
+COMPLEX = [row.name for row in TABLE.values() if not row.real_only]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name", "least"), [(float, name, 2) for name in TABLE] + [(complex, name, 10) for name in COMPLEX]
+)
+def test_derivatives(dtype: type, name: str, least: int) -> None:
+    tried = [case for case in cases(dtype) if case[0].name == name]
+    assert len(tried) >= least
     for case in tried:
-        check(*case, float)
+        check(*case, dtype)
 
 
-@pytest.mark.parametrize("name", [row.name for row in TABLE.values() if not row.real_only])
-def test_complex_derivatives(name: str) -> None:
-    tried = [case for case in cases(complex) if case[0].name == name]
-    assert len(tried) >= 10
-    for case in tried:
-        check(*case, complex)
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_library_computes_what_numpy_does(backend: str) -> None:
+    """By a line of its dialect where it has no function of that name. SciPy's functions have a test of their own."""
+    rows = [row for row in TABLE.values() if not row.numpy.startswith(SCIPY) and row.name not in ORDERED]
+    admitted = [next(z for z in points_of(r, float, REAL_POINTS) if ADMITS[r.domain](*z)) for r in rows]
+    points = np.array([(*z, 0.0)[:2] for z in admitted])
+
+    @cd.program
+    def every(z: cd.Space(len(rows), 2)):  # type: ignore[no-untyped-def]
+        return tuple(cd.primitive(r.name)(*(z[k, n] for n in range(r.arity))) for k, r in enumerate(rows))
+
+    with double_precision():
+        found = back(on(backend, every)(convert(backend, points)))
+    for row, one, expected in zip(rows, found, every(points), strict=True):
+        np.testing.assert_allclose(one, expected, rtol=1e-12, err_msg=row.name)
 
 
-@pytest.mark.parametrize("name", [row.name for row in TABLE.values() if not row.real_only])
+@pytest.mark.parametrize("name", COMPLEX)
 def test_mirror(name: str) -> None:
     """`mirror` says that h(z̄) = conj(h(z)), off the real line where branch cuts lie."""
     row = TABLE[name]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import latency
 import numpy as np
 import pytest
+from elements import at
 from hypothesis import HealthCheck, given, settings
 from known_programs import logistic
 from strategies import Case, programs
@@ -39,10 +41,6 @@ s = Var("s", Space())
 SIZES = {"n": 3}
 RNG = np.random.default_rng(0)
 ARRAYS: dict[Var, Any] = {x: RNG.normal(size=3), v: RNG.normal(size=3), A: RNG.normal(size=(3, 3)), s: 0.7}
-
-
-def at(tensor: Term, *indices: Term) -> Term:
-    return Apply(tensor, indices)
 
 
 def same_value(body: Term) -> Term:
@@ -323,14 +321,11 @@ def logistic_elements(steps: int) -> cd.Program:
 
 def pendulum(steps: int) -> cd.Program:
     """Semi-implicit Euler steps from the speed v."""
+    last = latency.pendulum(np, steps)
 
     @cd.program
     def f(v: cd.Space(), h: cd.Space()):
-        angle = 0.3
-        for _ in range(steps):
-            v = v - h * np.sin(angle)
-            angle = angle + h * v
-        return angle**2
+        return last(v, h)
 
     return f
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from elements import at
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import Case, programs
@@ -37,10 +38,6 @@ def index(name: str, domain: Domain | int | str = "N") -> Var:
 
 def tensor(name: str, *axes: Domain | int | str, dtype: type = float) -> Var:
     return Var(name, Space(*axes, dtype=dtype))
-
-
-def at(array: Term, *indices: Term) -> Term:
-    return Apply(array, indices)
 
 
 def constant(value: int) -> Term:

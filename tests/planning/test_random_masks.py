@@ -139,3 +139,34 @@ def test_masked_sums_of_products(first: int) -> None:
 def test_on_other_libraries(library: str) -> None:
     for seed in range(1000, 1030):
         compare(seed, library)
+
+
+def plain(case: Drawn) -> Drawn:
+    """The same without reads beside an index: what these read outside of an array is 0, and counts as that."""
+    case.terms = [
+        (
+            [(name, [(index, 0) for index, _ in places], function) for name, places, function in factors],
+            [one for one in conditions if one[3] is not CONDITIONS[5]],
+        )
+        for factors, conditions in case.terms
+    ]
+    return case
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("first", range(0, 160, 10))
+def test_what_no_condition_reads_has_no_share(first: int) -> None:
+    """An infinite entry, or nan, leaves finite what it does not reach in the reference, which reads what it may."""
+    for seed in range(first, first + 10):
+        case, rng = plain(Drawn(seed)), np.random.default_rng(seed)
+        program = case.program()
+        arrays = [rng.normal(size=(LENGTH,) * order) for order in case.orders.values()]
+        arrays[0][tuple(case.rng.choices(range(LENGTH), k=arrays[0].ndim))] = case.rng.choice((np.inf, -np.inf, np.nan))
+        values = dict(zip(program.term.parameters, arrays, strict=True))
+        with np.errstate(all="ignore"):
+            expected = np.asarray(evaluate(program.term.body, values, {"n": LENGTH}))
+            found = np.asarray(program(*arrays))
+        finite = np.isfinite(expected)
+        np.testing.assert_allclose(
+            found[finite], expected[finite], rtol=1e-8, atol=1e-8, err_msg=f"seed {seed}\n{program}"
+        )

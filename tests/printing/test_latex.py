@@ -14,6 +14,7 @@ from thesis_cases import CASES
 
 import combdiff as cd
 from combdiff.api.language import parse
+from combdiff.ir import MATRIX_TABLE, SIGNS, TABLE, Primitive, Var
 
 KATEX = Path(cd.__file__).parent / "page" / "static" / "katex" / "katex.min.js"
 RENDER = """
@@ -43,7 +44,21 @@ def corpus() -> tuple[str, ...]:
     """LaTeX in index and matrix notation: the worked results, single expressions, the appendix of the thesis."""
     programs = [parse(f"{case.text.partition('derivative')[0]}") for case in CASES]
     shown = [*(tex for _, tex in WORKED.values()), *(latex(term) for term, _, _ in EXPRESSIONS)]
-    return (*shown, *(f.latex() for f in programs), *(f.matrix(latex=True) for f in programs))
+    return (*shown, *functions(), *(f.latex() for f in programs), *(f.matrix(latex=True) for f in programs))
+
+
+def functions() -> list[str]:
+    """Every function that a program may call, of numbers and of matrices."""
+    numbers, matrix = [Var(f"x{n}", cd.Space()) for n in range(3)], Var("A", cd.Space("n", "n"))
+    names = TABLE.keys() - SIGNS.keys() - {"power"}
+    found = [Primitive(name, tuple(numbers[: TABLE[name].arity])) for name in sorted(names)]
+    return [latex(term) for term in (*found, *(Primitive(name, (matrix,)) for name in MATRIX_TABLE))]
+
+
+def test_functions_that_latex_does_not_know_are_named_whole() -> None:
+    shown = " ".join(functions())
+    for name in (r"\operatorname{arcsinh}", r"\operatorname{arctanh}", r"\operatorname{log\_ndtr}", r"\arcsin("):
+        assert name in shown
 
 
 def read(text: str) -> cd.Program:

@@ -85,12 +85,14 @@ def test_every_route_gives_the_value(case: Case) -> None:
 # --- derivatives ---------------------------------------------------------------------------------------------------
 
 
-def cotangent_of(body: Term, names: Names, case: Case) -> tuple[Var, Any]:
-    """A variable for the cotangent of a body, and a random array for it."""
-    space = type_of(body)
+def to_differentiate(case: Case) -> tuple[Term, tuple[Var, ...], Names, Var, Any]:
+    """The let form of a program, its parameters, the names in use, a variable for the cotangent and an array for it."""
+    body = share(case.term.body)
+    names, space = Names(case.term, body), type_of(body)
     assert isinstance(space, Space)
     var = names.fresh(Var("k", cotangent_space(space)))
-    return var, random_array(var.type, np.random.default_rng(7), case.sizes)  # type: ignore[arg-type]
+    array = random_array(var.type, np.random.default_rng(7), case.sizes)  # type: ignore[arg-type]
+    return body, case.term.parameters, names, var, array
 
 
 def raw_pullback(body: Term, points: Sequence[Var], cotangent: Term, names: Names) -> Term:
@@ -113,9 +115,7 @@ def differences(case: Case, cotangent: Any) -> tuple[Any, ...]:
 @given(programs())
 def test_every_route_gives_the_pullback(case: Case) -> None:
     """Raw and simplified, interpreted and executed, and central differences agree."""
-    body, points = share(case.term.body), case.term.parameters
-    names = Names(case.term, body)
-    k, cotangent = cotangent_of(body, names, case)
+    body, points, names, k, cotangent = to_differentiate(case)
     arrays = {**case.environment, k: cotangent}
     raw = raw_pullback(body, points, k, names)
     simple = simplified(raw)
@@ -133,9 +133,7 @@ def test_every_route_gives_the_pullback(case: Case) -> None:
 @given(programs())
 def test_pushforward_and_pullback_are_adjoint(case: Case) -> None:
     """⟨k, J v⟩ = ⟨Jᵀ k, v⟩ in the real inner product Re Σ conj(a)·b; both routes of the pushforward agree."""
-    body, points = share(case.term.body), case.term.parameters
-    names = Names(case.term, body)
-    k, cotangent = cotangent_of(body, names, case)
+    body, points, names, k, cotangent = to_differentiate(case)
     rng = np.random.default_rng(11)
     tangents = {p: names.fresh(Var(f"{p.name}_dot", cotangent_space(p.type))) for p in points}  # type: ignore[arg-type]
     moves = {v: random_array(v.type, rng, case.sizes) for v in tangents.values()}  # type: ignore[arg-type]

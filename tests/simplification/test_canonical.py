@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from elements import at
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -47,10 +48,6 @@ d = Var("d", Range("n"))  # a free index
 
 def index(name: str, domain: Any = None) -> Var:
     return Var(name, domain or Range("n"))
-
-
-def at(tensor: Var, *indices: Term) -> Term:
-    return Apply(tensor, indices)
 
 
 def variants(access: Term) -> Iterator[tuple[int, Term]]:

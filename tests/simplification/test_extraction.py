@@ -6,11 +6,12 @@ import itertools
 from typing import Any
 
 import pytest
+from elements import at
 
 from combdiff.ir.domains import Range, Space
 from combdiff.ir.primitives import function, power
 from combdiff.ir.substitution import Names
-from combdiff.ir.terms import Apply, Number, Term, Var, add, conj, mul, negate, total
+from combdiff.ir.terms import Number, Term, Var, add, conj, mul, negate, total
 from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.egraph.extraction import Classes, Extractor, cost, read
@@ -22,10 +23,6 @@ z = Var("z", Space("n", dtype=complex))
 A = Var("A", Space("n", "n", symmetry=["A[i,j] = A[j,i]"]))
 B = Var("B", Space("n", "n"))
 r, s, c = Var("r", Space()), Var("s", Space()), Var("c", Space(dtype=complex))
-
-
-def at(tensor: Var, *indices: Term) -> Term:
-    return Apply(tensor, indices)
 
 
 TERMS = [

@@ -88,6 +88,19 @@ def test_equal_programs_may_name_other_parts() -> None:
         ),
     }.items():
         assert cd.read(named, spaces) == cd.read(alone, spaces), named
+    for one_order, other_order in {
+        "(A, x) ↦ Σ_{i,j} A[i,j]": "(A, x) ↦ Σ_{j,i} A[i,j]",
+        "(A, x) ↦ Σ_{i,j,k} A[i,j] A[j,k] A[k,i]": "(A, x) ↦ Σ_{k,j,i} A[i,j] A[j,k] A[k,i]",
+        "(A, x) ↦ Σ_{i,j} (x[i] - 2 x[j])³ A[i,j]": "(A, x) ↦ -8 Σ_{j,i} (x[j] - x[i] / 2)³ A[i,j]",
+        "(A, x) ↦\n  t[i,j] = A[i,j] exp(x[j])\n  Σ_{i,j} t[i,j]": "(A, x) ↦ Σ_{j,i} exp(x[j]) A[i,j]",
+        "(A, x) ↦\n  t[i] = 2 Σ_j A[i,j] x[j]\n  Σ_i t[i]": "(A, x) ↦ 2 Σ_{i,j} A[j,i] x[i]",
+        "(A, x) ↦\n  t[i,j<1] = Σ_k A[i,k]³\n  Σ_{i,j<1} t[i,j]² x[i]": "(A, x) ↦ Σ_i x[i] (Σ_k A[i,k]³)²",
+    }.items():
+        assert cd.read(one_order, spaces) == cd.read(other_order, spaces), one_order
+    for order in ("A[i,j] A[j,k] A[i,k]", "A[i,j] A[j,i] A[k,k]", "A[i,j] A[j,k] A[k,j]"):
+        assert cd.read(f"(A, x) ↦ Σ_{{i,j,k}} {order}", spaces) != cd.read(
+            "(A, x) ↦ Σ_{i,j,k} A[i,j] A[j,k] A[k,i]", spaces
+        )
     swapped = cd.read("(A, x) ↦ (i, j) ↦ x[j] Σ_k (A[j,k] - A[i,k])³", spaces)
     assert swapped != cd.read("(A, x) ↦ (i, j) ↦ x[j] Σ_k (A[i,k] - A[j,k])³", spaces)
     both = [cd.read(f"(A, x) ↦ (i, j) ↦ A[{at}] Σ_k A[i,k] A[j,k]", spaces) for at in ("i,j", "j,i")]
@@ -312,6 +325,16 @@ def test_ascii_spellings(ascii: str, unicode: str) -> None:
 def test_matrix_notation_as_it_is_typed(written: str, shown: str) -> None:
     """Capital letters are matrices and small ones vectors, or scalars where only these can stand."""
     assert cd.read(written).matrix() == shown
+
+
+def test_ones_and_the_identity_alone_have_the_size_of_the_parameters() -> None:
+    """`matrix()` writes the gradient of a sum and the Hessian of x·x / 2 so; of two sizes none is guessed."""
+    total, square = cd.read("sum(x)", {"x": Vector}), cd.read("x'*x / 2", {"x": Vector})
+    for derivative, shown in ((cd.grad(total), "𝟏"), (cd.hessian(square), "𝐈")):
+        assert derivative.matrix() == shown
+        assert cd.read(shown, {"x": Vector}) == derivative
+    with pytest.raises(cd.TextError, match="nothing tells the range of an index"):
+        cd.read("𝟏", {"X": cd.Space("m", "n")})
 
 
 @pytest.mark.parametrize("written", ["a*b", "a*b + c", "x*y*z"])

@@ -41,6 +41,25 @@ def least(A: Matrix, x0: Vector):
     return x @ x
 
 
+@cd.program
+def shooting(A: Matrix, x0: Vector):
+    """A scan inside an equation: each of its steps reads what is sought."""
+
+    def missed(y):
+        last, _ = cd.scan(lambda x, _: (0.3 * np.sin(A @ x) + 0.2 * y, None), x0, length=3)
+        return y - last
+
+    y = cd.root(missed, like=x0)
+    return y @ y
+
+
+@cd.program
+def two_lengths(x0: Vector):
+    first, _ = cd.scan(lambda x, _: (np.sin(x), None), x0, length=2)
+    _, second = cd.scan(lambda x, _: (np.cos(x), x), first, length=3)
+    return (second**2).sum()
+
+
 ARRAYS = {
     "A": np.eye(3) + 0.1 * np.ones((3, 3)),
     "x0": RNG.normal(size=3),
@@ -55,7 +74,9 @@ DERIVED = {"program": lambda f, name: f, "gradient": cd.grad, "raw": lambda f, n
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", DERIVED)
-@pytest.mark.parametrize("program", [network, loops_in_loops, stiff, least, driven_pendulum], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "program", [network, loops_in_loops, stiff, least, driven_pendulum, shooting, two_lengths], ids=lambda f: f.name
+)
 def test_recurrences_and_searches_are_read(program: cd.Program, kind: str) -> None:
     found = DERIVED[kind](program, program.parameters[0].name)
     given = {p: {**ARRAYS, **OTHERS.get(program.name, {})}[p.name] for p in found.parameters}
@@ -103,9 +124,27 @@ def test_a_recurrence_is_typed() -> None:
     assert cd.grad(loop)(1.0) == 32
 
 
+def test_a_scan_stands_in_an_expression() -> None:
+    """As prints write one that is inside an equation; `scan_back` begins with the last step."""
+    x0 = {"x0": cd.Space("n")}
+    after = cd.read("x0 ↦ after(scan((t<3, x, s) ↦ (i ↦ x[i]², s + t, i ↦ s x[i]), x0, 1), 2)", x0)
+    np.testing.assert_allclose(after([2.0]), [[2], [4], [32]])
+    before = cd.read("x0 ↦ before(scan_back((t<3, x) ↦ (i ↦ x[i] + t,), x0), 0)", x0)
+    np.testing.assert_allclose(before([1.0]), [[4], [3], [1]])
+    turned = cd.read("z ↦ last(scan((t<2, x) ↦ (k ↦ z[k] x[k],), k ↦ 1), 0)", {"z": cd.Space("n", dtype=complex)})
+    np.testing.assert_allclose(turned(np.array([1, 2j])), [1, -4])
+
+
 @pytest.mark.parametrize(
     ("shown", "message"),
     [
+        ("a ↦ last(a, 0)", "last takes a scan and which result of its steps"),
+        ("a ↦ last(scan((t<3, x) ↦ (x,), a), x)", "last takes a scan and which result of its steps"),
+        ("a ↦ last(scan(a, a), 0)", "a scan takes its step and how its states begin"),
+        ("a ↦ last(scan((t<3, x) ↦ (x,)), 0)", "a scan of 1 states begins with 0"),
+        ("a ↦ last(scan((t<3, x) ↦ (x, a), a), 1)", "there is no result 1 of these steps"),
+        ("a ↦ last(scan((t<3, x) ↦ (i<2 ↦ x,), a), 0)", "a state of order 0 has order 1 after a step"),
+        ("a ↦ last(scan((t, x) ↦ (2 x,), a), 0)", "nothing tells the range of t"),
         ("a ↦\n  x[0] = a\n  x[1] = a\n  x[0]", "a step gives what x is at the step after, t \\+ 1"),
         ("a ↦\n  x[0] = a\n  x[0]", "a recurrence gives x a boundary value and a step"),
         ("a ↦\n  x = a\n  x = 2 a\n  x", "x has two definitions that are not of one recurrence"),

@@ -122,6 +122,7 @@ class Lowering:
         self.hints: dict[int, str] = {}  # names for steps that hold bindings
         self._iterations: dict[Term, int] = {}
         self._factored: dict[Term, tuple[SizeFactor, LabelledStep]] = {}
+        self._looked_into = set[Term]()  # how deeply these are nested is known
         self._tensors: dict[Term, tuple[LabelledStep, tuple[Var, ...]]] = {}
 
     # --- results and tensors
@@ -310,9 +311,10 @@ class Lowering:
         """The sums in products in sums of a term that are nested beyond what Python's stack is for, innermost first."""
         found, layer = list[Term](), [term]
         depth = 0
-        while layer and isinstance(term, Add | Mul):
+        while layer and isinstance(term, Add | Mul) and (depth or term not in self._looked_into):
             inside = dict.fromkeys(part for node in layer if isinstance(node, Add | Mul) for part in node.children)
             layer = [part for part in inside if part not in self._factored]
+            self._looked_into.update(layer)
             found += [part for part in layer if isinstance(part, Add)]
             depth += 1
         return list(dict.fromkeys(reversed(found))) if depth > NESTED else []

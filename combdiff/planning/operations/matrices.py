@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from combdiff.ir import MATRIX_TABLE
+from combdiff.ir import MARKS, MATRIX_TABLE
 from combdiff.kernels import GRAM_BLOCK, GRAM_SMALL
 from combdiff.planning.operations.operation import (
     BUFFER,
@@ -26,7 +26,7 @@ HELD: dict[str, tuple[float, int, float]] = {
     **dict.fromkeys(("amax", "amin", "cumprod", "argsort"), (0, 0, 0)),
     "prod": (1, 0, 0),
     **dict.fromkeys(("argmax", "argmin"), (1, 0, 0)),
-    **dict.fromkeys(("amax_ties", "amin_ties", "amax_marks", "amin_marks"), (0.125, 1, 0)),  # truth values of one byte
+    **dict.fromkeys(("amax_ties", "amin_ties", *MARKS), (0.125, 1, 0)),  # truth values of one byte
     "inv": (0, 1, 2),
     "eigvalsh": (2, 2, 0),
     "eigvecsh": (1, 1, 3),
@@ -40,7 +40,6 @@ HELD: dict[str, tuple[float, int, float]] = {
 
 MIRRORED = 64  # rows of a product of a matrix with itself that are mirrored at a time
 
-MARKS = ("amax_marks", "amin_marks")
 FOLDS = ("amax", "amin", "amax_ties", "amin_ties", "prod")  # a number of each matrix, whatever its axes are
 
 

@@ -13,7 +13,7 @@ from math import prod
 
 from combdiff.dialects import LETTERS, tuple_text
 from combdiff.ir import Domain, extent
-from combdiff.planning.extents import extent_form
+from combdiff.planning.extents import extent_form, never_negative
 from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Step, View
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.words import Pattern, Words
@@ -145,6 +145,8 @@ class Read(View):
         if items := self._sliced(words, step):
             sliced = words.dialect.indexed(operand, items)
             return words.dialect.transposed(sliced, [labels.index(n) for n in range(len(labels))])
+        if text := _single(words, self.positions, operand, source, step):
+            return text
         if text := _split(words, self.positions, operand, source, step):
             return text
         if words.dialect.indexes and (text := wrapped_read(words, self.positions, operand, step)):
@@ -162,6 +164,38 @@ class Read(View):
             helper = "_place"
         axes = tuple_text([_told(words, position, helper) for position in self.positions])
         return f"{helper}({operand}, {axes}, {words.shape(step.axes)})"
+
+
+def _single(
+    words: Words, positions: Sequence[Position], operand: str, source: Sequence[Domain], step: Step
+) -> str | None:
+    """A read of single places that short axes lack, as the sum of what is there: one element, or none; or None."""
+    items, summed, labels = list[str](), list[int](), list[int]()
+    for position, axis in zip(positions, source, strict=True):
+        used = [n for n, size in enumerate(position.steps) if size]
+        item = _slice(words, position, axis, step.axes)
+        if item is None and not used and position.divisor == 1 and not position.wrap:
+            item = _one_place(position.start, extent_form(axis))
+            summed.append(sum(":" in each for each in items))
+        if item is None:
+            return None
+        items.append(item)
+        labels += used
+    if not summed or sorted(labels) != list(range(len(step.axes))):
+        return None
+    axes = tuple_text(map(str, summed), single=False) if labels else ""
+    text = f"{words.dialect.indexed(operand, items)}.sum({axes})"
+    return words.dialect.transposed(text, [labels.index(n) for n in range(len(labels))])
+
+
+def _one_place(start: Linear, length: Linear) -> str | None:
+    """A slice of the one place, as far from the begin or the end of an axis at all sizes; None for others."""
+    before = length - start  # counted from the end
+    if not start.symbols and start.constant >= 0:
+        return f"{start.constant}:{start.constant + 1}" if start.constant else ":1"
+    if not before.symbols and before.constant > 0:
+        return f"{-before.constant}:{1 - before.constant or ''}"
+    return None
 
 
 def _split(
@@ -197,7 +231,7 @@ def _digits(words: Words, place: Position, axis: Domain, labels: Sequence[Domain
         start += (many - 1).scale(width) if width < 0 else Linear()
         count = many.scale(abs(width))
     stop, length = start + count, extent_form(axis)
-    if place.divisor > 1 or place.wrap or not (_never_negative(start) and _never_negative(length - stop)):
+    if place.divisor > 1 or place.wrap or not (never_negative(start) and never_negative(length - stop)):
         return None
     first, last = ("" if form == bound else words.form(form) for form, bound in ((start, Linear()), (stop, length)))
     return f"{first}:{last}"
@@ -227,29 +261,24 @@ def _slice(words: Words, position: Position, axis: Domain, labels: Sequence[Doma
     if position.divisor > 1 or len(used) > 1:
         return None
     if not used:
-        inside = _never_negative(start) and _never_negative(length - 1 - start)
+        inside = never_negative(start) and never_negative(length - 1 - start)
         return words.form(start) if inside else None
     step, count = position.steps[used[0]], extent_form(labels[used[0]])
     stop = start + count.scale(step)  # beyond the last one by a step, which Python cuts where the axis ends
     least, most = (start, stop - step) if step > 0 else (stop - step, start)
-    if not (_never_negative(least) and _never_negative(length - 1 - most)):
+    if not (never_negative(least) and never_negative(length - 1 - most)):
         return None
     first = "" if start == (Linear() if step > 0 else length - 1) else words.form(start)
     if step > 0:
-        last = "" if _never_negative(stop - length) else words.form(stop)
-    elif _never_negative(stop):
+        last = "" if never_negative(stop - length) else words.form(stop)
+    elif never_negative(stop):
         last = words.form(stop)
-    elif _never_negative(Linear((), -1) - stop):
+    elif never_negative(Linear((), -1) - stop):
         last = ""
     else:
         return None
     text = f"{first}:{last}" + (f":{step}" if step != 1 else "")
     return text if step > 0 or text == "::-1" or words.dialect.steps_back else None
-
-
-def _never_negative(form: Linear) -> bool:
-    """Whether a form of sizes is a natural number for all of them."""
-    return form.constant >= 0 and all(factor >= 0 for _, factor in form.coefficients)
 
 
 @dataclass(frozen=True)

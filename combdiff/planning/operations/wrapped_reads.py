@@ -19,7 +19,7 @@ from itertools import permutations
 
 from combdiff.dialects import parenthesised
 from combdiff.ir import Domain
-from combdiff.planning.extents import elements, extent_form
+from combdiff.planning.extents import elements, extent_form, never_negative
 from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.words import Words
@@ -135,8 +135,15 @@ def _bare(n: int, read: Positions, step: Step, axis: Domain) -> int | None:
 
 
 def _inside(words: Words, position: Position, step: Step, n: int) -> bool:
-    """Whether a position is always on its axis: it wraps, and the axis is empty only if the result is."""
+    """Whether a position is always on its axis: it stays there, or it wraps, where one that is empty is not read."""
     axis = extent_form(words.axes[step.operands[0]][n])
+    if not position.wrap and position.along() is None:
+        ends = [(extent_form(step.axes[label]) - 1).scale(position.steps[label]) for label in _labels(position)]
+        signs = [position.steps[label] > 0 for label in _labels(position)]
+        first = sum((end for end, up in zip(ends, signs, strict=True) if not up), position.start)
+        last = sum((end for end, up in zip(ends, signs, strict=True) if up), position.start)
+        stays = never_negative(first) and never_negative(axis - 1 - last) and position.divisor == 1
+        return stays and not words.dialect.strided
     equal = any(extent_form(step.axes[label]) == axis for label in _labels(position))
     return equal and position.divisor == 1 and (position.wrap or position.along() is not None)
 

@@ -1,0 +1,86 @@
+"""Source as a person would write it: with few helpers or none, run by itself, at sizes at which edges meet.
+
+Σ diff(x)² by x        t1 = np.zeros((n,), x.dtype)
+                       t1[1:] = x[:-1]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import TORCH, back, converted
+
+import combdiff as cd
+from combdiff.ir import extent
+from combdiff.ir.interpreter import evaluate
+
+Vector, Matrix, Window, Pair = cd.Space("n"), cd.Space("n", "n"), cd.Space(3), cd.Space("n", "n + 1")
+
+
+def rows(element: Callable[[Any, Any], Any]) -> Any:
+    return cd.tensor(lambda i: cd.sum(lambda j: element(i, j)), i="n")
+
+
+# the lines of helpers that a program and its pullbacks have at most on NumPy, JAX and PyTorch, and the program
+PROGRAMS: dict[str, tuple[tuple[int, int, int], Callable[..., Any]]] = {
+    "differences": ((0, 0, 0), lambda x: np.sum(np.diff(x) ** 2)),
+    "neighbours": ((0, 0, 0), lambda x: x[1:] * x[:-1]),
+    "second differences": ((0, 0, 0), lambda x: x[2:] - 2 * x[1:-1] + x[:-2]),
+    "first and last": ((0, 0, 0), lambda x: x * x[0] + np.sum(x) * x[-1]),
+    "a corner": ((0, 0, 0), lambda A, x: A[0] * x[1] + A[:, -1] * A[0, 0]),
+    "ends": ((10, 42, 24), lambda x: np.concatenate([x[1:] ** 2, x[:1] * x[-1:]])),
+    "convolution": ((12, 42, 24), lambda x, w: np.convolve(x, w)),
+    "valid": ((12, 42, 24), lambda y, w: np.convolve(y, w, "valid")),
+    "beside the diagonal": ((0, 0, 0), lambda A, x: rows(lambda i, j: cd.where(i != j, A[i, j] * x[j], 0))),
+    "triangle": ((0, 0, 0), lambda A, x: np.tril(A) @ x),
+    "band": ((0, 0, 0), lambda A, x: rows(lambda i, j: cd.where((i <= j + 1) & (j <= i + 2), A[i, j] * x[j], 0))),
+    "parity": ((0, 0, 0), lambda A, x: rows(lambda i, j: cd.where((i + 2 * j) % 3 == 1, A[j, i] * x[i], 0))),
+    "pairs": ((0, 0, 0), lambda x: cd.sum(lambda i, j: cd.where(i < j, (x[i] - x[j]) ** 2, 0))),
+    "upper part": ((0, 0, 0), lambda B: np.triu(B, 1) * B),
+}
+LEAST = {
+    "a corner": 2,
+    "differences": 1,
+    "neighbours": 1,
+    "second differences": 2,
+    "ends": 1,
+}  # with less there are no such arrays
+SPACES = {"x": Vector, "y": cd.Space("n + 2"), "A": Matrix, "B": Pair, "w": Window}
+
+
+def drawn(name: str) -> list[cd.Program]:
+    """A program and its pullbacks."""
+    body = PROGRAMS[name][1]
+    names = body.__code__.co_varnames[: body.__code__.co_argcount]
+    traced = eval(f"lambda {', '.join(names)}: body({', '.join(names)})", {"body": body})
+    traced.__annotations__, traced.__name__ = {each: SPACES[each] for each in names}, "traced"
+    program = cd.program(traced)
+    return [program, *(cd.pullback(program, each) for each in names)]
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("library", ["numpy", "jax", TORCH])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_plain_programs_have_plain_sources(name: str, library: str) -> None:
+    """Their text needs its library alone, gives what they mean, and has no helper where a few lines do."""
+    rng = np.random.default_rng(0)
+    most = PROGRAMS[name][0][("numpy", "jax", "torch").index(library)]
+    for program in drawn(name):
+        source = program.source(library)
+        helpers = [part for part in source.rstrip().split("\n\n\n") if re.search(r"^def _", part, re.MULTILINE)]
+        assert sum(part.count("\n") + 1 for part in helpers) <= most, source
+        scope: dict[str, Any] = {}
+        exec(source, scope)
+        function = scope[re.findall(r"^def (\w+)", source, re.MULTILINE)[0]]
+        for n in (each for each in (0, 1, 2, 5) if each >= LEAST.get(name, 0)):
+            spaces = [each.type.axes for each in program.term.parameters if isinstance(each.type, cd.Space)]
+            arrays = [rng.normal(size=[extent(axis, {"n": n}) for axis in axes])[()] for axes in spaces]
+            values = dict(zip(program.term.parameters, arrays, strict=True))
+            expected = evaluate(program.term.body, values, {"n": n})
+            found = back(function(*(arrays if library == "numpy" else converted(library, arrays))))
+            assert np.shape(found) == np.shape(expected)
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
