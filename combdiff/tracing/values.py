@@ -431,6 +431,8 @@ def _number_of(index: Index) -> Term:
     """An index expression as a number: `(i - r)/2` with the rest r of i is Σ_r [i ≡ r (mod 2)]·(i - r)·½."""
     form, rests = with_rests(index.live(), index.owner)
     parts, offset = affine_parts(form)
+    if not parts:
+        return Number(offset)
     divisor = 1 if index.is_number else math.lcm(*(Fraction(c).denominator for c in (offset, *(c for _, c in parts))))
     whole = Coordinate(affine([(form, divisor)]))
     return total(rests, mul(*rests.values(), Number(Fraction(1, divisor)), whole) if divisor > 1 or rests else whole)

@@ -397,3 +397,17 @@ def test_a_missing_scipy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cube(1.0, 1.0) == pytest.approx(0.6823278)  # Newton's steps go down at once
     found = message(cd.UnsupportedError, lambda: far(1.0))
     assert found == "roots and minima are found by SciPy, which is not installed — pip install combdiff[implicit]"
+
+
+@cd.program
+def beside_a_number(x: cd.Space()):
+    count = np.sqrt(cd.sum(lambda i: 0.5 + 0 * i, i=3))
+    return cd.root(lambda u: 3 * u + count * u / (2 + count * count) - x, x)
+
+
+def test_an_equation_takes_what_is_a_number_when_it_is_planned() -> None:
+    """The function of an equation gives arrays, even where all that it reads are Python's numbers."""
+    slope = 1 / (3 + 1.5**0.5 / 3.5)
+    assert float(beside_a_number(2.0)) == pytest.approx(2 * slope)
+    for simplify in (True, False):
+        assert float(cd.grad(beside_a_number, simplify=simplify)(2.0)) == pytest.approx(slope)

@@ -135,3 +135,12 @@ def test_sizes_are_whole_numbers_of_index_expressions(name: str) -> None:
         assert program(x) == pytest.approx(np.sin(expected(x)).sum())
         if n > 1:
             cd.testing.check_grad(program, "x", x=x)
+
+
+def test_an_index_that_cancels_leaves_its_number() -> None:
+    @cd.program
+    def halves(x: cd.Space("n")):  # type: ignore[no-untyped-def, valid-type]
+        return cd.sum(lambda i: (0.5 + 0 * i) * x[i])
+
+    assert str(cd.simplify(halves)) == "x ↦ 1/2 Σ_i x[i]"
+    assert halves([1.0, 2.0]) == 1.5

@@ -61,7 +61,7 @@ class SolveEquation(Operation):
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of a solver with the function of the system; on NumPy's arrays, where the library has no solvers."""
-        given, *tensors = operands
+        given, *tensors = (_array(words, m, text) for m, text in zip(step.operands, operands, strict=True))
         parameters = self.system.parameters[1:]
         if not words.dialect.solves:
             _check_captures(words, parameters)
@@ -74,6 +74,11 @@ class SolveEquation(Operation):
             return f"{solver}, {given}, {order}{', '.join([words.dtype(step.kind), *captures])})"
         on_host = f"lambda given, dtype, *captures: {solver}, given, {order}dtype, *captures)"
         return f"_on_host({on_host}, {', '.join([given, words.dtype(step.kind), *captures])})"
+
+
+def _array(words: Words, n: int, text: str) -> str:
+    """An operand as the function of a system takes it: a Python number as an array without axes."""
+    return words.dialect.scalar(text, words.dtype(words.kinds[n])) if words.numbers[n] else text
 
 
 def plain_name(var: Var) -> str:
