@@ -226,17 +226,19 @@ def _needed(graph: Graph, results: Iterable[int], chosen: Mapping[int, int]) -> 
 
 
 def _extract(graph: Graph, chosen: Mapping[int, int], draft: Plan) -> Plan:
-    """The needed steps, numbered anew; transposed operands are read in place."""
+    """The needed steps, numbered anew; transposed operands are read in place.
+
+    Steps that were told apart by Choices of which the same alternative was taken are one.
+    """
     number: dict[int, int] = {}
-    steps: list[Step] = []
+    made: dict[Step, int] = {}
     for n in _needed(graph, draft.results, chosen):
         step = _absorbed(graph, graph.steps[n], chosen)
-        number[n] = len(steps)
-        steps.append(step)
+        step = replace(step, operands=tuple(number[m] for m in step.operands))
+        number[n] = made.setdefault(step, len(made))
     hints = {number[m]: name for n, name in draft.hints.items() if (m := chosen.get(n, n)) in number}
-    renumbered = [replace(step, operands=tuple(number[m] for m in step.operands)) for step in steps]
     results = tuple(number[chosen.get(n, n)] for n in draft.results)
-    return rewritten_by(pruned(replace(draft, steps=tuple(renumbered), results=results, hints=hints)), PLANNING)
+    return rewritten_by(pruned(replace(draft, steps=tuple(made), results=results, hints=hints)), PLANNING)
 
 
 def _absorbed(graph: Graph, step: Step, chosen: Mapping[int, int]) -> Step:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.planning import make_plan
+from combdiff.runtime.execution import find_path, stable
 
 X = cd.Space(40, 6)
 R = np.random.default_rng(0)
@@ -167,3 +169,23 @@ def test_what_is_chosen_by_the_smallest_stays_in_one_loop() -> None:
     source = cd.value_and_grad(nearest, "c").source(k=10, d=8, n=5000)
     assert source.count("for start in") == 1
     assert "np.empty" not in source  # nothing of the size of all differences is kept
+
+
+H = cd.Space("d", "h")
+
+
+@cd.program
+def attention(x: cd.Space("t", "d"), wq: H, wk: H, wv: H, y: cd.Space("t", "h")):
+    scores = (x @ wq) @ (x @ wk).T / np.sqrt(wq.shape[1])
+    scores = np.where(np.tril(np.ones_like(scores)) > 0, scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return ((weights / weights.sum(axis=-1, keepdims=True) @ (x @ wv) - y) ** 2).mean()
+
+
+def test_what_is_computed_in_one_order_for_two_uses_is_computed_once() -> None:
+    """Each use chooses the order of its products, and steps of which the same was chosen are one."""
+    gradient = cd.grad(attention, ("wq", "wk", "wv"))
+    plan = make_plan(stable(gradient.term), {"t": 64, "d": 16, "h": 8}, find_path)
+    assert len(plan.steps) == len(set(plan.steps))
+    shapes = {"x": (5, 3), "wq": (3, 2), "wk": (3, 2), "wv": (3, 2), "y": (5, 2)}
+    cd.testing.check_grad(attention, "wk", **{name: R.normal(size=shape) for name, shape in shapes.items()})

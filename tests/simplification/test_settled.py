@@ -42,6 +42,7 @@ def met() -> tuple[Term, ...]:
     return tuple(term for term in found if symbols(term) <= LONGEST)
 
 
+@pytest.mark.thorough
 def test_saturation_finds_nothing_cheaper_for_a_settled_term() -> None:
     x, v = Var("x", cd.Space()), Var("v", cd.Space())
     cubic = add(x, mul(Number(-3), power(x, Number(2)), v), power(add(x, v), Number(3)))
