@@ -111,7 +111,7 @@ ROWS = [
         "A: Square, X: Square",
         lambda A, X: cd.trace(A @ cd.matrix_power(X, 3)),
         "X",
-        "Xᵀ·(A·X + X·A)ᵀ + Aᵀ·Xᵀ·Xᵀ",
+        "((A·X + X·A)·X + X·X·A)ᵀ",
         lambda A, X: sum((np.linalg.matrix_power(X, r) @ A @ np.linalg.matrix_power(X, 2 - r)).T for r in range(3)),
     ),
     # quadratic forms

@@ -236,7 +236,7 @@ EXAMPLES: Mapping[str, Term] = {
     "Re z − i Im z = z*": add(fn("real", c), mul(Number(0, -1), fn("imag", c))),
     "a multiple of Re z + i Im z": add(mul(UNIT, fn("real", c)), mul(Number(-1), fn("imag", c))),
     "a multiple of Re z − i Im z": add(mul(Number(0, 2), fn("real", c)), mul(Number(2), fn("imag", c))),
-    "(Re z)² + (Im z)² = |z|²": add(square(fn("real", c)), square(fn("imag", c))),
+    "(Re z)² + (Im z)² = |z|²": add(square(fn("real", v)), square(fn("imag", v))),
     "a δ in Re or Im": _delta_in(fn("real", mul(DELTA, c))),
     "square": square(r),
     "cube": power(r, Number(3)),
