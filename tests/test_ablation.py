@@ -235,6 +235,9 @@ def shifted(x: Vector, a: Vector, A: Even):
     return ((x - a) @ A @ (x - a)) ** 2
 
 
+SPRINGS = cd.read("S symmetric (n, n), x (n), b (n), c (n), g ()\n(x - b)ᵀ·S·(x - b) + g·‖x - c‖^2")
+
+
 def fourth_power(x: Matrix):
     return cd.trace(x @ x @ x @ x)
 
@@ -306,6 +309,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "common parts of results": (derivation, "bind_common", lambda body: body, coulomb),
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
+    "signs turned": (saturation, "_turned", lambda term: term, SPRINGS),
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "parts that a product holds twice": (definitions, "with_repeated_defined", lambda body: body, inverted),
@@ -319,7 +323,7 @@ def shown(case: Any) -> str:
     if case is shares:
         return str(cd.hessian(cd.program(case), "x").compressed())
     transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
-    return str(transform(cd.program(case), "x"))
+    return str(transform(case if isinstance(case, cd.Program) else cd.program(case), "x"))
 
 
 shown_whole = cache(shown)  # with every step
