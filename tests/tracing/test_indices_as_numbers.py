@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from backends import TORCH, back, convert, on
@@ -144,3 +146,24 @@ def test_an_index_that_cancels_leaves_its_number() -> None:
 
     assert str(cd.simplify(halves)) == "x ↦ 1/2 Σ_i x[i]"
     assert halves([1.0, 2.0]) == 1.5
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        lambda x: x[0] ** (cd.arange(x.shape[0]) / 4),
+        lambda x: x[0] + 0.25 * cd.arange(x.shape[0]),
+        lambda x: np.geomspace(x[0], 9, 4, endpoint=False),
+    ],
+)
+@pytest.mark.parametrize("library", ["numpy", TORCH])
+def test_fractions_of_indices_are_as_wide_as_the_arguments(tensor: Any, library: str) -> None:
+    """A number that stands alone does not widen an array in PyTorch: ¼ of the indices has to be wide before."""
+
+    def program(x: cd.Space("n")):  # type: ignore[no-untyped-def, valid-type]
+        return tensor(x)
+
+    x = np.array([1.7, 2.0, 3.0, 5.0])
+    found = back(cd.program(program)(x if library == "numpy" else convert(library, x)))
+    assert found.dtype == float
+    np.testing.assert_allclose(found, cd.program(program)(x), rtol=1e-14)

@@ -61,7 +61,7 @@ class Scale(Operation):
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A product."""
-        return words.scaled(self.factor, operands[0])
+        return words.scaled(self.factor, words.widened(step.operands[0], operands[0], step.kind))
 
     is_called = True
 
@@ -103,7 +103,7 @@ class Combine(Operation):
             negative = not total.number.imag and total.number.real < 0
             if negative:
                 total = total.times(SizeFactor(Number(-1)))
-            array = words.placed(words.names[m], pattern, len(step.axes))
+            array = words.placed(words.widened(m, words.names[m], step.kind), pattern, len(step.axes))
             sign = (" - " if text else "-") if negative else (" + " if text else "")
             text += sign + (words.scaled(total, array) if constant is None else words.factor(total))
         return text
@@ -182,12 +182,8 @@ class ElementwiseStep(Operation):
             number = words.dialect.largest_number(words.dtype(float))
             least = words.dialect.function("minimum", (*texts, number), (float, float), (*numbers, True))
             return words.dialect.number(least) if all(numbers) else least
-        if not words.dialect.widens_integers and self.name in TABLE and step.kind is not int:
-            whole = [words.kinds[m] is int and not words.numbers[m] for m in step.operands]
-            texts = [
-                words.as_kind(m, text, float) if as_real else text
-                for m, text, as_real in zip(step.operands, texts, whole, strict=True)
-            ]
+        if self.name in TABLE:
+            texts = [words.widened(m, text, step.kind) for m, text in zip(step.operands, texts, strict=True)]
         text = _power(words, step, texts) if self.name == "power" else None
         if text is None:
             text = words.dialect.function(self.name, texts, [words.kinds[m] for m in step.operands], numbers)

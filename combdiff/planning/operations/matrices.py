@@ -105,9 +105,7 @@ class MatrixFunctionStep(Operation):
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own; integers come as real numbers where it would keep them."""
-        operand, n = operands[0], step.operands[0]
-        if words.kinds[n] is int and step.kind is float and not words.dialect.widens_integers:
-            operand = words.as_kind(n, operand, float)
+        operand = words.widened(step.operands[0], operands[0], step.kind)
         return words.dialect.matrix_function(self.name, operand, words.shape(step.axes))
 
 

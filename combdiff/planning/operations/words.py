@@ -112,6 +112,11 @@ class Words:
         same = self.kinds[n] is kind and (kind is not int or self.integers)
         return text if same else self.dialect.cast(text, self.dtype(kind))
 
+    def widened(self, n: int, text: str, kind: type) -> str:
+        """An operand for a result of a kind: integers as wide as the arguments, where libraries make them narrower."""
+        is_narrow = self.kinds[n] is int and kind is not int and not self.numbers[n]
+        return self.as_kind(n, text, float) if is_narrow and not self.dialect.widens_integers else text
+
     def factor(self, factor: SizeFactor) -> str:
         """A number times extents."""
         parts = [] if factor.number == Number(1) and factor.extents else [literal(factor.number)]
