@@ -290,6 +290,11 @@ def steps(x: Vector):
     return x.sum()
 
 
+def entropy(x: Vector):
+    p = cd.softmax(x)
+    return -(p * np.log(p)).sum()
+
+
 def shares(x: Vector):
     return cd.logsumexp(x)
 
@@ -312,6 +317,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "signs turned": (saturation, "_turned", lambda term: term, SPRINGS),
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
+    "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),
     "parts that a product holds twice": (definitions, "with_repeated_defined", lambda body: body, inverted),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
     "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
@@ -321,7 +327,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
 
 def shown(case: Any) -> str:
     if case is shares:
-        return str(cd.hessian(cd.program(case), "x").compressed())
+        return str(cd.hessian(cd.program(case), "x", simplify=False).compressed())
     transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
     return str(transform(case if isinstance(case, cd.Program) else cd.program(case), "x"))
 

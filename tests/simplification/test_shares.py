@@ -1,4 +1,4 @@
-"""Cores of Hessians of softmax and the like do not overflow, and make up the Hessian."""
+"""Shares of a sum have a name where that is shorter; cores of Hessians of softmax do not overflow, and make it up."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def check_cores(H: cd.Program, arrays: tuple[Any, ...]) -> None:
 def test_log_sum_exp_has_a_diagonal_beside_one_column() -> None:
     assert str(cd.hessian(log_sum_exp).compressed()) == (
         "H[i,j] = core1[i] δ[i,j] + core2[i] core1[j]\n"
-        "x ↦\n  t[i] = exp(x[i])\n  t2 = Σ_i t[i]\n  (a ↦ t[a] / t2, a ↦ -t[a] / t2)"
+        "x ↦\n  t[d] = exp(x[d])\n  p[d] = t[d] / (Σ_i t[i])\n  (a ↦ p[a], a ↦ -p[a])"
     )
 
 
@@ -87,3 +87,54 @@ def test_a_newton_step_at_extreme_arguments() -> None:
     step = H.solve(-gradient, EXTREME, SHARES)
     p = np.exp(EXTREME - EXTREME.max()) / np.exp(EXTREME - EXTREME.max()).sum()
     np.testing.assert_allclose(step, np.linalg.solve(np.diag(p) - np.outer(p, p) + np.eye(5), -gradient), rtol=1e-12)
+
+
+@cd.program
+def softmax(x: Vector):
+    return cd.softmax(x)
+
+
+@cd.program
+def mean(x: Vector, c: Vector):
+    return cd.softmax(x) @ c
+
+
+@cd.program
+def entropy(x: Vector):
+    p = cd.softmax(x)
+    return -(p * np.log(p)).sum()
+
+
+@cd.program
+def attention(Q: cd.Space("t", "d"), K: cd.Space("t", "d"), W: cd.Space("t", "d")):
+    return ((cd.softmax(Q @ K.T, axis=-1) @ W) ** 2).sum()
+
+
+SHARE = "p[d] = exp(x[d]) / (Σ_i exp(x[i]))"
+
+
+@pytest.mark.parametrize(
+    ("derivative", "printed"),
+    [
+        (lambda: cd.jacobian(softmax), [SHARE, "(a, d) ↦ p[a] (δ(a, d) - p[d])"]),
+        (lambda: cd.grad(mean, "x"), [SHARE, "d ↦ p[d] (c[d] - Σ_i c[i] p[i])"]),
+        (
+            lambda: cd.grad(entropy),
+            [SHARE, "p_bar[d] = -1 - log(p[d])", "d ↦ p[d] (p_bar[d] - Σ_i p_bar[i] p[i])"],
+        ),
+        (lambda: cd.hessian(log_sum_exp), [SHARE, "(a, d) ↦ p[d] (δ(a, d) - p[a])"]),
+    ],
+)
+def test_shares_have_a_name(derivative: Any, printed: list[str]) -> None:
+    assert [line.strip() for line in str(derivative()).splitlines()[1:]] == printed
+
+
+@pytest.mark.parametrize("by", ["Q", "K", "W"])
+def test_shares_of_rows_have_the_value_of_quotients(by: str) -> None:
+    """Along an axis of several, beside factors of other indices, in sums of sums."""
+    gradient = cd.grad(attention, by)
+    rows = "p[d,e] = exp(Σ_k K[e,k] Q[d,k]) / (Σ_i exp(Σ_k K[i,k] Q[d,k]))"
+    assert (rows in str(gradient)) == (by != "W")  # which reads each share once
+    arrays = {name: np.random.default_rng(n).normal(size=(3, 3)) for n, name in enumerate("QKW")}
+    cd.testing.check_grad(attention, by, **arrays)
+    np.testing.assert_allclose(gradient(**arrays), cd.grad(attention, by, simplify=False)(**arrays), rtol=1e-10)

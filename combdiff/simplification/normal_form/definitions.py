@@ -48,6 +48,7 @@ from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.common_factors import factored, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated
 from combdiff.simplification.normal_form.lengths import length
+from combdiff.simplification.normal_form.shares import with_named_shares
 
 MOST_NAMES = 6  # of a program whose values are saturated together
 LONGEST_IN_CLASSES = 160  # symbols of such a program
@@ -76,11 +77,22 @@ def with_repeated_defined(body: Term) -> Term:
 
 
 def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -> Term:
-    """A let program without the bindings that make it longer to read and spare no work.
+    """A let program without the bindings that make it longer to read and spare no work, its shares by names if shorter.
 
     `classes` gives all forms of the program that the laws lead to, its definitions left out or not.
     """
     body = with_repeated_defined(body)
+    found = _without_short_definitions(body, classes)
+    if len(split(body)[0]) <= MOST_BINDINGS and length(body) <= LONGEST:
+        for candidate in with_named_shares(body):
+            other = _without_short_definitions(candidate, classes)
+            if length(other) <= length(found) and _price(other) < _price(found):
+                found = other
+    return found
+
+
+def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -> Term:
+    """A let program without the bindings that make it longer to read and spare no work."""
     bindings, result = split(body)
     is_long = len(bindings) > MOST_BINDINGS or length(body) > LONGEST
     if not bindings or is_long or isinstance(result, Tuple):  # several results share what has a name

@@ -31,7 +31,7 @@ from combdiff.simplification.normal_form.expansion import Addend
 
 def with_shares(factors: Iterable[Term], definitions: Mapping[Var, Term]) -> Addend:
     """The factors of a product, those that are addends of a divisor multiplied with it; `definitions` are bindings."""
-    found = [part for factor in factors for part in _with_divisors_in_front(factor)]
+    found = [part for factor in factors for part in with_divisors_in_front(factor)]
     for divisor in [factor for factor in found if whole_power(factor)[1] < 0]:
         base, exponent = whole_power(divisor)
         left = -exponent
@@ -49,7 +49,7 @@ def with_shares(factors: Iterable[Term], definitions: Mapping[Var, Term]) -> Add
     return tuple(found)
 
 
-def _with_divisors_in_front(factor: Term) -> Addend:
+def with_divisors_in_front(factor: Term) -> Addend:
     """A sum with the powers that divide each of its addends in front of it: a/S² − b/S is S⁻¹·(a/S − b)."""
     if not isinstance(factor, Add):
         return (factor,)
