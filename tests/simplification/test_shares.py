@@ -129,6 +129,21 @@ def test_shares_have_a_name(derivative: Any, printed: list[str]) -> None:
     assert [line.strip() for line in str(derivative()).splitlines()[1:]] == printed
 
 
+@cd.program
+def powers(x: Vector, c: Vector):
+    t = cd.exp(x)
+    p = t / t.sum()
+    return cd.sum(lambda i: (p[i] ** 2 * t[i] / t.sum() + c[i] * p[i] ** 3) * p[i])
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("transform", [cd.grad, cd.hessian])
+def test_powers_of_shares_are_all_read(transform: Any) -> None:
+    found, raw = (transform(powers, "x", simplify=simplify) for simplify in (True, False))
+    np.testing.assert_allclose(found(SHARES, A[0]), raw(SHARES, A[0]), rtol=1e-10)
+    cd.testing.check_grad(powers, "x", x=SHARES, c=A[0])
+
+
 @pytest.mark.parametrize("by", ["Q", "K", "W"])
 def test_shares_of_rows_have_the_value_of_quotients(by: str) -> None:
     """Along an axis of several, beside factors of other indices, in sums of sums."""

@@ -41,11 +41,11 @@ def with_shares(factors: Iterable[Term], definitions: Mapping[Var, Term]) -> Add
         for factor in list(found):
             part, count = whole_power(factor)
             if factor is not divisor and 0 < count <= left and _is_addend(part, summed):
-                found[found.index(factor)] = mul(factor, _raised(base, -count))
+                found[found.index(factor)] = mul(factor, raised(base, -count))
                 left -= count
         if left < -exponent:
             found.remove(divisor)
-            found += [_raised(base, -left)] if left else []
+            found += [raised(base, -left)] if left else []
     return tuple(found)
 
 
@@ -53,16 +53,16 @@ def with_divisors_in_front(factor: Term) -> Addend:
     """A sum with the powers that divide each of its addends in front of it: a/S² − b/S is S⁻¹·(a/S − b)."""
     if not isinstance(factor, Add):
         return (factor,)
-    tables = [_exponents(part) for part in factor.terms]
+    tables = [exponents(part) for part in factor.terms]
     common = {base: max(table.get(base, 0) for table in tables) for base in tables[0]}
     common = {base: n for base, n in common.items() if n < 0}
     if not common:
         return (factor,)
-    terms = (mul(*(_raised(base, n - common.get(base, 0)) for base, n in table.items())) for table in tables)
-    return (*(_raised(base, n) for base, n in common.items()), add(*terms))
+    terms = (mul(*(raised(base, n - common.get(base, 0)) for base, n in table.items())) for table in tables)
+    return (*(raised(base, n) for base, n in common.items()), add(*terms))
 
 
-def _exponents(product: Term) -> dict[Term, int]:
+def exponents(product: Term) -> dict[Term, int]:
     """The factors of a product by their bases, with how often each occurs."""
     found: dict[Term, int] = {}
     for base, n in map(whole_power, factors_of(product)):
@@ -70,7 +70,8 @@ def _exponents(product: Term) -> dict[Term, int]:
     return found
 
 
-def _raised(base: Term, exponent: int) -> Term:
+def raised(base: Term, exponent: int) -> Term:
+    """A whole power."""
     return function("power", base, Number(exponent))
 
 

@@ -9,7 +9,7 @@ Invariant: the value is unchanged; every share is read where its numerator and t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from combdiff.ir import (
     Apply,
@@ -24,7 +24,6 @@ from combdiff.ir import (
     Var,
     apply,
     dtype_of,
-    factors_of,
     function,
     items_of,
     joined,
@@ -35,10 +34,14 @@ from combdiff.ir import (
     split,
     substitute,
     total,
-    whole_power,
 )
 from combdiff.simplification.egraph.extraction import index_variables
-from combdiff.simplification.normal_form.quotients import with_divisors_in_front
+from combdiff.simplification.normal_form.quotients import exponents, raised, with_divisors_in_front
+
+Powers = Mapping[Term, int]
+"""The factors of a product by their bases."""
+Part = tuple[Term, int]
+"""A base and its exponent; a product may have several of one base."""
 
 
 def with_named_shares(body: Term) -> Iterator[Term]:
@@ -84,35 +87,37 @@ class _Shares(Rewriter):
 
     def _joined(self, product: Term) -> Term:
         """A product in which no addend is left beside an inverse of the sum, nor in a Σ beside one."""
-        for divisor in factors_of(product):
-            base, exponent = whole_power(divisor)
+        powers = exponents(product)
+        for base, count in powers.items():
             head = base.function if isinstance(base, Apply) else base
-            if head is not self.sums or exponent >= 0:
-                continue
-            rest = [factor for factor in factors_of(product) if factor is not divisor]
-            at = base.arguments if isinstance(base, Apply) else ()
-            for place, factor in enumerate(rest):
-                found, count = self._share(factor, at) or self._in_sum(factor, base) or (factor, 0)
-                if 0 < count <= -exponent:
-                    self.found = True
-                    left = function("power", base, Number(exponent + count))
-                    return self._joined(mul(*rest[:place], found, *rest[place + 1 :], left))
+            if head is self.sums and count < 0 and (found := self._share(powers, base) or self._in_sum(powers, base)):
+                self.found = True
+                return self._joined(mul(*(raised(each, n) for each, n in found)))
         return product
 
-    def _share(self, factor: Term, at: tuple[Term, ...]) -> tuple[Term, int] | None:
-        """A power of an addend of s[at] as that of a share, and how often s divides it."""
-        part, count = whole_power(factor)
-        (index,) = self.summed.indices
-        outer = dict(zip(self.outer, at, strict=True))
-        for i in index_variables(part):
-            if i.type == index.type and substitute(self.summed.body, {**outer, index: i}) is part:
-                return function("power", apply(self.share, (*at, i)), Number(count)), count
+    def _share(self, powers: Powers, base: Term) -> list[Part] | None:
+        """The parts of a product with an addend of the sum, and its inverse, as a share: as often as both are there."""
+        at = base.arguments if isinstance(base, Apply) else ()
+        outer, (index,) = dict(zip(self.outer, at, strict=True)), self.summed.indices
+        indices = {i for each in powers for i in index_variables(each) if i.type == index.type}
+        for i in sorted(indices, key=lambda i: i.name):
+            addend = exponents(substitute(self.summed.body, {**outer, index: i}))
+            often = min(-powers[base], *(powers.get(each, 0) // n for each, n in addend.items()))
+            if often > 0:
+                first = next(each for each in powers if each in addend)
+                share = {first: (apply(self.share, (*at, i)), often)}
+                left = {**addend, base: -1}
+                parts = ((each, n - often * left.get(each, 0)) for each, n in powers.items())
+                return [part for each, n in parts for part in (*filter(None, (share.get(each),)), (each, n))]
         return None
 
-    def _in_sum(self, factor: Term, base: Term) -> tuple[Term, int] | None:
-        """A Σ with the inverse of a sum put into it, where that makes a share there."""
-        if not isinstance(factor, Sum) or not base.free.isdisjoint(factor.indices):
-            return None
-        whole = mul(factor.body, function("power", base, Number(-1)))
-        inside = self._joined(whole)
-        return (total(factor.indices, inside), 1) if inside is not whole else None
+    def _in_sum(self, powers: Powers, base: Term) -> list[Part] | None:
+        """The parts of a product with an inverse of the sum put into a Σ among them, where that makes a share there."""
+        for factor, n in powers.items():
+            if isinstance(factor, Sum) and n == 1 and base.free.isdisjoint(factor.indices):
+                whole = mul(factor.body, raised(base, -1))
+                inside = self._joined(whole)
+                if inside is not whole:
+                    left = [(each, n + (each is base)) for each, n in powers.items() if each is not factor]
+                    return [(total(factor.indices, inside), 1), *left]
+        return None
