@@ -53,7 +53,7 @@ CASES: dict[str, tuple[bool, Callable[[Any], Any]]] = {  # whether the matrix is
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name: str, dtype: type) -> None:

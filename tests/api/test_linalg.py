@@ -302,6 +302,7 @@ def test_a_cholesky_factor_of_what_is_not_symmetric_is_no_square_root_of_it() ->
     cd.testing.check_grad(half, "A", A=A, x=x)
 
 
+@pytest.mark.thorough
 def test_a_log_likelihood_by_a_cholesky_factor_has_the_gradient_of_the_literature() -> None:
     """½ tr(K⁻¹ dK) − ½ αᵀ dK α with α = K⁻¹ y: one inverse, and no product of matrices (Rasmussen & Williams, 5.9)."""
 

@@ -59,7 +59,7 @@ def arrays(size: int) -> dict[str, Any]:
     return {"x": rng.normal(size=size), "P": rng.uniform(0.1, 1, size=(size, size))}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 @pytest.mark.parametrize("simplify", [True, False])

@@ -78,7 +78,7 @@ def counted(name: str) -> tuple[int, int]:
 CASES = [pytest.param(name, marks=pytest.mark.thorough if terms > DEAR else ()) for name, (_, terms) in COSTS.items()]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_derivation_takes_no_more_than_it_did(name: str) -> None:
     """Where it takes much less for good, the table is to say so."""

@@ -82,12 +82,16 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
     `classes` gives all forms of the program that the laws lead to, its definitions left out or not.
     """
     body = with_repeated_defined(body)
+    is_short = len(split(body)[0]) <= MOST_BINDINGS and length(body) <= LONGEST
+    shared = list(with_named_shares(body)) if is_short else []
+    for candidate in shared:
+        if length(candidate) < length(body) and _price(candidate) < _price(body):
+            return without_short_definitions(candidate, classes)
     found = _without_short_definitions(body, classes)
-    if len(split(body)[0]) <= MOST_BINDINGS and length(body) <= LONGEST:
-        for candidate in with_named_shares(body):
-            other = _without_short_definitions(candidate, classes)
-            if length(other) <= length(found) and _price(other) < _price(found):
-                found = other
+    for candidate in shared:  # of which some become shorter once short definitions are written out
+        other = _without_short_definitions(candidate, classes)
+        if length(other) <= length(found) and _price(other) < _price(found):
+            found = other
     return found
 
 
