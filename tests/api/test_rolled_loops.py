@@ -110,6 +110,7 @@ STEPS: list[Callable[..., Any]] = [
 ]
 
 
+@pytest.mark.thorough
 @FEW
 @given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=2), st.integers(3, 5), st.booleans())
 def test_random_loops_have_the_values_and_derivatives_of_their_steps(

@@ -78,6 +78,7 @@ def test_hessians_of_loops_grow_as_their_steps(loop: Any, space: cd.Space) -> No
     np.testing.assert_allclose(np.ravel(found), np.ravel(slopes[0] - slopes[1]) / (2 * move), rtol=1e-5)
 
 
+@pytest.mark.thorough
 def test_the_products_of_a_chain_do_not_grow_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     longest: list[int] = []
     add = cross_country._JacobianGraph._add

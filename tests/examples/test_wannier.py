@@ -49,7 +49,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-6) -> bool:
     return bool(np.max(abs(found - expected)) <= tolerance * max(1.0, np.max(abs(expected))))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("mesh", "bound"), list(product((1, 2, 3, 4), (0, 1, 2, 5))))
 def test_gradient_and_hessian_on_every_small_mesh(mesh: int, bound: int) -> None:
     rng = np.random.default_rng(10 * mesh + bound)

@@ -135,7 +135,7 @@ def measured(call: Callable[[], Any]) -> tuple[Any, int]:
     return result, most
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("without", [[], ["scipy.linalg.blas"]])
 @pytest.mark.parametrize("n", [200, 300])
 def test_a_hessian_takes_at_most_twice_its_own_memory(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import combdiff as cd
 from combdiff.planning import Iteration, Parameter, Plan, make_plan
@@ -35,6 +36,7 @@ def cell(w: cd.Space(3, 2), x0: cd.Space(2), u: cd.Space("T", 2)):
     return (last @ last) + (ys * ys).sum()
 
 
+@pytest.mark.thorough
 def test_a_step_does_what_its_states_have_part_in_alone() -> None:
     for program in (cell, cd.grad(cell), cd.hvp(cell)):
         plan = make_plan(stable(program.term), {"T": 5}, find_path)

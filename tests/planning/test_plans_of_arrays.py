@@ -182,6 +182,7 @@ def attention(x: cd.Space("t", "d"), wq: H, wk: H, wv: H, y: cd.Space("t", "h"))
     return ((weights / weights.sum(axis=-1, keepdims=True) @ (x @ wv) - y) ** 2).mean()
 
 
+@pytest.mark.thorough
 def test_what_is_computed_in_one_order_for_two_uses_is_computed_once() -> None:
     """Each use chooses the order of its products, and steps of which the same was chosen are one."""
     gradient = cd.grad(attention, ("wq", "wk", "wv"))

@@ -144,7 +144,7 @@ def rotated(x: cd.Space("m", "n"), y: cd.Space("n")):
     return cd.tensor(lambda i, j, p, q: cd.delta(i, p) * x[i, j] * y[q], p=cd.Range("m"))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_other_libraries_write_along_any_diagonal(backend: str) -> None:
     A, k, C, x = (RNG.normal(size=shape) for shape in ((3, 3, 3), (3, 3), (2, 2), 3))

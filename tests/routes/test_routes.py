@@ -129,6 +129,7 @@ def test_every_route_gives_the_pullback(case: Case) -> None:
     close(executed(simple, arrays, case), expected)
 
 
+@pytest.mark.thorough
 @settings(max_examples=at_most(5), **GIVEN)
 @given(programs())
 def test_pushforward_and_pullback_are_adjoint(case: Case) -> None:

@@ -34,7 +34,7 @@ def weights(mask: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return loss
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", MASKS)
 def test_both_masks_are_one_program(name: str) -> None:
     both = [cd.program(written(MASKS[name])) for written in (logits, weights)]

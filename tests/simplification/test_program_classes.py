@@ -83,7 +83,7 @@ REPEATED = {  # tensors that are the same along an axis: the maximum of a vector
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", REPEATED)
 def test_what_an_axis_repeats_brings_no_index_along(name: str) -> None:
     def f(x, y):

@@ -22,7 +22,7 @@ INNER: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", INNER)
 def test_simplified_programs_are_of_real_arguments(name: str) -> None:
     def f(x: Complex):

@@ -119,7 +119,7 @@ HOLDS_IN = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("condition", HOLDS_IN)
 @pytest.mark.usefixtures("results_not_compared")  # the laws are false
 def test_side_conditions_see_symmetries_types_and_domains(condition: str, rule_file: Any) -> None:

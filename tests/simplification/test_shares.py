@@ -144,6 +144,7 @@ def test_powers_of_shares_are_all_read(transform: Any) -> None:
     cd.testing.check_grad(powers, "x", x=SHARES, c=A[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by", ["Q", "K", "W"])
 def test_shares_of_rows_have_the_value_of_quotients(by: str) -> None:
     """Along an axis of several, beside factors of other indices, in sums of sums."""

@@ -160,7 +160,7 @@ LARGE_EXPONENTS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("simplified", [True, False])
 @pytest.mark.parametrize("name", LARGE_EXPONENTS)
 def test_powers_of_exponentials_cancel_at_any_size(name: str, simplified: bool) -> None:

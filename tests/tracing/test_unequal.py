@@ -249,6 +249,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::combdiff.errors.BudgetWarning")
 @settings(max_examples=2, deadline=None)
 @given(cases(), st.integers(0, 2**31), st.booleans())
