@@ -57,7 +57,7 @@ def network(W: cd.Space("h", "n"), b: cd.Space("h"), v: cd.Space("h"), X: cd.Spa
         (
             cross_entropy,
             "W",
-            "  (a, b, d, e) ↦ Σ_i X[i,b] X[i,e] t[d,i] (δ(a, d) / (Σ_j t[j,i]) - t[a,i] / (Σ_j t[j,i])²)",
+            "  (a, b, d, e) ↦ Σ_i X[i,b] X[i,e] p[i,d] (δ(a, d) - p[i,a])",
         ),
     ],
     ids=["logistic", "condensate", "cross-entropy"],
