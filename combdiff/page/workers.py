@@ -11,6 +11,7 @@ Invariant: at most `workers` processes run, and at most `waiting` questions wait
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
 import time
@@ -44,10 +45,14 @@ def answering(connection: Connection, memory: int) -> None:
 
         with suppress(ValueError, OSError):  # where the system has no such limit, or a lower one
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    with suppress(EOFError, BrokenPipeError):
+    try:
         connection.send(None)
         while True:
             connection.send(answer(connection.recv()))
+    except (EOFError, BrokenPipeError):
+        return
+    except MemoryError:
+        os._exit(1)  # at once: what Python does at its end may take memory, too, and wait for ever
 
 
 class Worker:

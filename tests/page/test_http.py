@@ -115,8 +115,7 @@ def test_what_takes_too_long_is_stopped_and_the_next_question_answered() -> None
 def test_a_process_has_no_more_memory_than_it_may() -> None:
     with TestClient(application(8000, Limits(memory=1 << 26)), base_url=HOST) as page:
         text = " + ".join(f"norm2(A{k}*x - b{k})^2" for k in range(80))
-        message = asked(page, "derivative", text, "x")["error"]["message"]
-        assert "memory" in message or "stopped" in message  # by the limit of time, where a library waits for memory
+        assert "memory" in asked(page, "derivative", text, "x")["error"]["message"]
 
 
 def test_what_is_no_question_is_refused(page: TestClient) -> None:
