@@ -75,6 +75,11 @@ class PrefixSum(Operation):
     steps: tuple[int, ...]
     start: Linear
 
+    @property
+    def in_rows(self) -> bool:
+        """Sums from the end on are a view from there."""
+        return self.sign < 0
+
     def labels(self, step: Step) -> Labels:
         """Those beside the bound's, which needs all elements."""
         bound = range(self.axis, self.axis + len(self.steps))
