@@ -335,6 +335,7 @@ def shown(case: Any) -> str:
 shown_whole = cache(shown)  # with every step
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", NORMAL_FORM)
 def test_steps_of_the_normal_form(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a step the case is longer, or what it computes once has no name."""
