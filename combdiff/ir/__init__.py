@@ -88,6 +88,7 @@ from combdiff.ir.let_form import (
     share,
     solves,
     split,
+    used,
     uses,
     whole_calls,
 )
@@ -341,6 +342,7 @@ __all__ = [
     "type_of",
     "unequal",
     "united",
+    "used",
     "uses",
     "values_of",
     "whole_calls",
