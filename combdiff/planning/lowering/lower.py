@@ -73,6 +73,7 @@ from combdiff.ir import (
 from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.choices import choose_inside, chosen, compared, equal_at
 from combdiff.planning.lowering.cyclic_strides import unwind
+from combdiff.planning.lowering.endings import ending
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
@@ -283,7 +284,9 @@ class Lowering:
             operands = tuple(self.dense(each) for each in (*term.starts, *found.stacks, *tensors))
             taken = [p for p in found.system.parameters if isinstance(p.type, Space)]
             partial = self._partial(taken, operands)
-            operation = Iteration(found.system, term.steps, len(term.starts), len(found.stacks), term.reverse, partial)
+            states, stacks = len(term.starts), len(found.stacks)
+            ends = None if term.reverse else ending(found.system, states, stacks)
+            operation = Iteration(found.system, term.steps, states, stacks, term.reverse, partial, ends)
             self._iterations[whole] = self.graph.emit(operation, operands, (), float)
         space = type_of(term)
         assert isinstance(space, Space)

@@ -17,7 +17,7 @@ from combdiff.planning.operations.contraction import Contract, stack_of, stackab
 from combdiff.planning.operations.diagonals import DiagonalEmbed, DiagonalScatterAdd
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
 from combdiff.planning.operations.indirections import At, Clip, IndexEquals, Iota, Scatter, Take
-from combdiff.planning.operations.iterations import Iteration, IterationResult, Sweep, SweepBack
+from combdiff.planning.operations.iterations import Ending, Iteration, IterationResult, Sweep, SweepBack
 from combdiff.planning.operations.leaves import Fill, Parameter
 from combdiff.planning.operations.loops import Block, Choice, Collect
 from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract
@@ -64,6 +64,7 @@ __all__ = [
     "DiagonalEmbed",
     "DiagonalScatterAdd",
     "ElementwiseStep",
+    "Ending",
     "Fill",
     "Fold",
     "Gram",

@@ -8,13 +8,13 @@ Invariant: an expression has the value of its step for arrays of every size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from combdiff.dialects import LETTERS, parenthesised, tuple_text
 from combdiff.ir import Domain
-from combdiff.planning.extents import extent_form
+from combdiff.planning.extents import at_most, extent_form
 from combdiff.planning.operations.contraction import Contract
 from combdiff.planning.operations.operation import BUFFER, IndexArray, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
@@ -266,11 +266,9 @@ def _tells_all(conditions: Sequence[IndexCondition], axes: Sequence[Domain], siz
     return _hold_nearly(conditions) or _are_few([axes[label] for label in _bound(conditions)], sizes)
 
 
-def _are_few(axes: Sequence[Domain], sizes: Mapping[str, int]) -> bool:
+def _are_few(axes: Iterable[Domain], sizes: Mapping[str, int]) -> bool:
     """Whether an array of those axes is small."""
-    forms = [extent_form(axis) for axis in axes]
-    known = all(sizes.keys() >= set(form.symbols) for form in forms)
-    return known and prod(int(form.evaluate(sizes)) for form in forms) <= BOX_ELEMENTS
+    return at_most(BOX_ELEMENTS, map(extent_form, axes), sizes)
 
 
 def _hold_nearly(conditions: Sequence[IndexCondition]) -> bool:
