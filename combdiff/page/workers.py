@@ -3,7 +3,10 @@
     await Workers(Limits(seconds=30)).ask(question, gone)   →   the answer, or one that says which limit was met
 
 A question goes to a process of its own, started by `spawn` and kept for the next one. A process that takes too long, or
-whose asker has gone, is killed; one that dies, of memory or a defect, is replaced.
+whose asker has gone, or whose memory is full, is killed; one that dies, of memory or a defect, is replaced.
+
+A full process is killed from here since it may not end by itself: CPython 3.11 needs an integer to go on from an
+exception to its handler, and where none can be made it raises the next exception in the same place, for ever.
 
 Invariant: at most `workers` processes run, and at most `waiting` questions wait for one.
 """
@@ -29,7 +32,8 @@ from combdiff.page.questions import Limits, Question
 from combdiff.records import dataclass
 
 STARTING = 60.0  # seconds that a new process may take to import combdiff
-TICK = 0.1  # seconds between two looks at whether the asker has gone
+TICK = 0.1  # seconds between two looks at whether the asker has gone and at the memory
+LEAST_LEFT = 1 << 20  # bytes: what CPython asks the system for at once, for its small objects
 
 
 class BusyError(Exception):
@@ -52,23 +56,24 @@ def answering(connection: Connection, memory: int) -> None:
     except (EOFError, BrokenPipeError):
         return
     except MemoryError:
-        os._exit(1)  # at once: what Python does at its end may take memory, too, and wait for ever
+        os._exit(1)  # at once: what Python does at its end may take memory, too
 
 
 class Worker:
-    """A process and the pipe to it."""
+    """A process and the pipe to it; the process runs `work`, which answers what the pipe brings."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, work: Callable[[Connection, int], None] = answering) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=answering, args=(theirs, limits.memory), daemon=True)
+        self._process = context.Process(target=work, args=(theirs, limits.memory), daemon=True)
         self._process.start()
         theirs.close()
+        self._memory = limits.memory
         self._is_ready = False
 
     async def ask(self, question: Question, seconds: float, gone: Callable[[], Awaitable[bool]]) -> Answer:
-        """The answer within the seconds. Raises TimeoutError, EOFError where the process died, and ConnectionError
-        where the asker has gone; the process is of no use then."""
+        """The answer within the seconds. Raises TimeoutError, EOFError where the process died, MemoryError where its
+        memory is full, and ConnectionError where the asker has gone; the process is of no use then."""
         if not self._is_ready:
             await self._received(STARTING, gone)
             self._is_ready = True
@@ -83,7 +88,18 @@ class Worker:
                 raise TimeoutError
             if await gone():
                 raise ConnectionError
+            if self._is_ready and self.is_full():
+                raise MemoryError
         return await to_thread.run_sync(self._pipe.recv)
+
+    def is_full(self) -> bool:
+        """Whether the process has all the memory that it may have; False where the system does not tell (no Linux)."""
+        try:
+            with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as told:
+                pages = int(told.read().split()[0])
+        except (OSError, IndexError):
+            return False
+        return pages * os.sysconf("SC_PAGE_SIZE") > self._memory - LEAST_LEFT
 
     def end(self) -> None:
         """Kill the process."""
@@ -129,11 +145,11 @@ class Workers:
         is_whole = False
         try:
             found = await worker.ask(question, self.limits.seconds, gone)
-            is_whole = True
+            is_whole = not worker.is_full()
             return found
         except TimeoutError:
             return _stopped(f"this takes more than {self.limits.seconds:g} seconds and was stopped")
-        except (EOFError, ConnectionError):
+        except (EOFError, ConnectionError, MemoryError):
             return _stopped(
                 "the computation ended before it had an answer: it needed more memory than the page may have"
             )

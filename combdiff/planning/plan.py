@@ -408,7 +408,9 @@ def occurrence(plan: Plan, n: int) -> Occurrence:
 def repeated(step: Step) -> tuple[Lambda | str, ...]:
     """The plans within a plan that a step does over and over."""
     match step.operation:
-        case Iteration(system=system) | SolveEquation(system=system):
+        case Iteration(programs=programs):
+            return programs
+        case SolveEquation(system=system):
             return (system,)
         case Sweep(body=body):
             return (body,)

@@ -80,6 +80,7 @@ from combdiff.ir import (
     total,
     type_of,
     unequal,
+    used,
 )
 from combdiff.ir import Function as Map
 from combdiff.printing import (
@@ -116,7 +117,7 @@ from combdiff.records import dataclass
 from combdiff.text.formulas import Formula, formula
 from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
 from combdiff.text.places import TextError
-from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined, used
+from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 SCANNED = "write last(scan((t, x) ↦ (…,), a), 0): an index and states, what they are after a step, how they begin"

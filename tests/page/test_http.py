@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import resource
+import sys
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from typing import Any
 
+import anyio
 import pytest
 from starlette.testclient import TestClient
 
 from combdiff.page import Limits, Question, answer, application
 from combdiff.page.application import HEADERS, STATIC
 from combdiff.page.questions import MOST_CHARACTERS, QuestionError, question
+from combdiff.page.workers import Worker
 
 HOST = "http://127.0.0.1:8000"
 LIMITS = Limits(seconds=20.0, request=1 << 15)
@@ -116,6 +121,31 @@ def test_a_process_has_no_more_memory_than_it_may() -> None:
     with TestClient(application(8000, Limits(memory=1 << 26)), base_url=HOST) as page:
         text = " + ".join(f"norm2(A{k}*x - b{k})^2" for k in range(80))
         assert "memory" in asked(page, "derivative", text, "x")["error"]["message"]
+
+
+def raising_without_end(connection: Connection, memory: int) -> None:
+    """CPython's own loop: to go to a handler it makes an integer of the place in the function, and cannot."""
+    function = "def fill(cells):\n try:\n" + "  a = 1; b = a + a; c = b\n" * 60
+    function += "  for n in range(len(cells)): cells[n] = n + 1000000\n"
+    function += " except ValueError: pass\n except Exception: raise"
+    names: dict[str, Any] = {}
+    exec(function, names)
+    cells = [None] * 5_000_000
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    connection.send(None)
+    names["fill"](cells)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of another process is read from Linux's /proc")
+def test_a_process_that_has_no_memory_left_to_end_is_ended() -> None:
+    worker = Worker(Limits(memory=1 << 26), raising_without_end)
+
+    async def gone() -> bool:
+        return False
+
+    with pytest.raises(MemoryError):
+        anyio.run(worker.ask, Question("derivative", ""), 20.0, gone)
+    worker.end()
 
 
 def test_what_is_no_question_is_refused(page: TestClient) -> None:

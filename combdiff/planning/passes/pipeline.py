@@ -19,6 +19,7 @@ from combdiff.planning.operations import Iteration
 from combdiff.planning.passes.axis_orders import in_good_order
 from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.decompositions import decomposed_once
+from combdiff.planning.passes.early_ends import with_early_ends
 from combdiff.planning.passes.factoring import factored
 from combdiff.planning.passes.fusion import fused
 from combdiff.planning.passes.invariants import done_before
@@ -75,8 +76,12 @@ def specialise(plan: Plan, backend: str, fuses: bool = True, even: bool = False)
     Equations are solved by NumPy where the backend has no solvers of its own.
     """
     used = dialect(backend)
+    ending = with_early_ends(plan, used)
+    if ending is not plan:
+        plan = rewritten_by(ending, ITERATED)
     solver = backend if used.solves else "numpy"
-    iterated = {step.operation.system for step in plan.steps if isinstance(step.operation, Iteration)}
+    iterations = [step.operation for step in plan.steps if isinstance(step.operation, Iteration)]
+    iterated = {program for each in iterations for program in each.programs}
     inner = {
         system: specialise(one, backend if system in iterated else solver, even=even)
         for system, one in plan.inner.items()
