@@ -88,19 +88,25 @@ class Correlate(Operation):
 
 def _plain(words: Words, op: Correlate, step: Step, operands: Sequence[str]) -> str | None:
     """A product of two vectors with few elements or a short window, as NumPy has it; None for others."""
-    if max(len(words.axes[m]) for m in step.operands) > 1 or op.wrap or op.stride > 1:
+    if max(len(words.axes[m]) for m in step.operands) > 1 or (op.lags and op.stride > 1):
         return None
     length, width, count = (extent_form(axes[0]) for axes in (*(words.axes[m] for m in step.operands), step.axes))
     inner, outer = op.turned[::-1] if op.lags else op.turned
     array, weights = operands
-    if op.start == Linear() and length == count + width - 1 and width in map(Linear().__add__, SHORT_WINDOWS):
+    is_inside = op.start == Linear() and length == count + width - 1 and not op.wrap
+    if is_inside and op.stride == 1 and width in map(Linear().__add__, SHORT_WINDOWS):
         weights = weights if inner else f"{weights}[::-1]"
         text = (
             f'np.convolve({array}, {weights}, "valid")[:{words.form(count)}]'  # without a window it has another length
         )
-    elif at_most(FEW_PRODUCTS, (width, count), words.planned):
+    elif at_most(FEW_PRODUCTS, (width, results := count.scale(op.stride)), words.planned):
         weights = f"{weights}[::-1]" if inner else weights
-        text = f"_slide({array}, {words.form(op.start)}, {weights}, {words.form(count)})"
+        start = op.start
+        if op.wrap:
+            read = words.dialect.arange(words.form(start), words.form(start + results + width - 1))
+            array, start = f"{array}[{read} % {words.form(length)}]", Linear()
+        text = f"_slide({array}, {words.form(start)}, {weights}, {words.form(results)})"
+        text = f"{text}[::{op.stride}]" if op.stride > 1 else text
     else:
         return None
     return f"{text}[::-1]" if outer else text
