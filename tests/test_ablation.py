@@ -27,7 +27,7 @@ from combdiff.ir import ONE, Lambda, Term, Var, add, average, function, inline_a
 from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning import passes as passes_room
-from combdiff.planning.lowering import joining, lower, mask_elimination
+from combdiff.planning.lowering import joining, lower, mask_elimination, shifts
 from combdiff.planning.operations import Pattern, Read, Step
 from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
@@ -335,6 +335,7 @@ def shown(case: Any) -> str:
 shown_whole = cache(shown)  # with every step
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", NORMAL_FORM)
 def test_steps_of_the_normal_form(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a step the case is longer, or what it computes once has no name."""
@@ -724,6 +725,10 @@ def running(x: Vector):
     return cd.tensor(lambda i: cd.sum(lambda j: cd.where(j <= i, x[j] ** 2, 0)), i=cd.Range("n"))
 
 
+def at_risk(x: Vector):
+    return cd.sum(lambda i: x[i] - cd.log(cd.sum(lambda j: cd.where(j >= i, cd.exp(x[j]), 0))))
+
+
 def strides(x: Cycle):
     return cd.sum(lambda i: cd.sin(x[2 * i]), i=RING)
 
@@ -814,6 +819,8 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
     "conditions that end loops": (lower, "ending", never, cd.program, halved, flops_to_the_end),
     "windows side by side": (mask_elimination, "fold", never, gradient, blocks, flops),
     "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
+    "running sums of exponentials": (lower, "running_exponentials", never, gradient, at_risk, peak),
+    "running maxima": (shifts, "prefix_largest", never, cd.program, at_risk, peak),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),
     "products that are 0 between": (lower, "placement", never, gradient, every_other, flops),
     "tiles that make up an index": (lower, "tiling", never, cd.program, repeated, flops),

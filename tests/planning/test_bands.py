@@ -34,7 +34,7 @@ def every_window(array: Any, kept: int, start: int, stride: int, wrap: bool, wid
     return result
 
 
-@pytest.mark.sample(50)
+@pytest.mark.sample(25)
 @pytest.mark.parametrize("seed", range(150))
 def test_helpers_agree_with_plain_sums(helpers: dict[str, Any], seed: int) -> None:
     choose, rng = random.Random(seed), np.random.default_rng(seed)
@@ -71,7 +71,7 @@ def test_helpers_agree_with_plain_sums(helpers: dict[str, Any], seed: int) -> No
         assert found.dtype == dtype
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rows", [(), (7,), (3, 5)])
 @pytest.mark.parametrize("start", [0, -3, 40])
 @pytest.mark.parametrize("wrap", [False, True])

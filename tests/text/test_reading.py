@@ -34,7 +34,7 @@ def test_a_program_reads_back(case: Case, width: int) -> None:
     assert str(cd.read(str(again), spaces)) == str(again)
 
 
-@settings(max_examples=at_most(8), phases=[Phase.generate])
+@settings(max_examples=at_most(4), phases=[Phase.generate])
 @given(programs(result="scalar"), WIDTHS, st.booleans())
 def test_a_gradient_reads_back(case: Case, width: int, simplified: bool) -> None:
     for parameter in case.term.parameters:

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
-from combdiff.planning.extents import extent_form
+from combdiff.planning.extents import at_most, extent_form
 from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step, is_whole
 from combdiff.planning.operations.windows import Sliding
 from combdiff.planning.operations.words import Pattern, Words
@@ -98,18 +98,12 @@ def _plain(words: Words, op: Correlate, step: Step, operands: Sequence[str]) -> 
         text = (
             f'np.convolve({array}, {weights}, "valid")[:{words.form(count)}]'  # without a window it has another length
         )
-    elif _are_few((width, count), words.planned):
+    elif at_most(FEW_PRODUCTS, (width, count), words.planned):
         weights = f"{weights}[::-1]" if inner else weights
         text = f"_slide({array}, {words.form(op.start)}, {weights}, {words.form(count)})"
     else:
         return None
     return f"{text}[::-1]" if outer else text
-
-
-def _are_few(forms: Sequence[Linear], sizes: Mapping[str, int]) -> bool:
-    """Whether a product of lengths is small."""
-    known = all(sizes.keys() >= set(form.symbols) for form in forms)
-    return known and prod(int(form.evaluate(sizes)) for form in forms) <= FEW_PRODUCTS
 
 
 @dataclass(frozen=True)
