@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 
 from combdiff.planning.extents import at_most, extent_form
-from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step, is_whole
+from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step
 from combdiff.planning.operations.windows import Sliding
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
@@ -66,7 +66,7 @@ class Correlate(Operation):
             plain=len(left) == self.kept + 1 and len(right) == after,
             mixed=at.operands[0].kind is not at.operands[1].kind,
             real=at.step.kind is float,
-            scattered=self.left != tuple(range(len(left))) or not is_whole(at.operands[0]),
+            scattered=self.left != tuple(range(len(left))) or not all(at.whole[:1]),
         )
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
