@@ -72,6 +72,8 @@ def test_the_other_parts() -> None:
     assert found["largest"] < 1e-8
     assert parts(FORM, "x")["open"] == ["n"]
     assert parts("log(-norm2(x)^2)", "x")["largest"] is None
+    for text in ("x[20]^2 + x[0]", "x (0)\nx'*x"):  # an axis is as long as it is read; one without entries
+        assert answer(Question("check", text, ("x",)))["passed"]
 
 
 def test_a_mistake_comes_with_its_place_and_field(page: TestClient) -> None:
@@ -96,6 +98,9 @@ HOSTILE = [
     "A symmetric (n, n), x (n)\n" * 50,
     "\x00\ud7ff\u202e",
     "",
+    "1" * 5000 + "*x",
+    "x" + "¹" * 5000,
+    "a" + " " * 9000 + "\nx",
 ]
 
 
