@@ -1,7 +1,7 @@
 """What several test files need, and how Hypothesis draws its examples: the same in every run, so that what fails can
 be repeated.
 
-`make test`, which leaves out what is thorough, draws three examples of ten.
+`make test`, which leaves out what is thorough, draws a quarter of the examples.
 
 Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so. Those marked
 `thorough` are left out by `make test`, and so are all cases but n of a test marked `sample(n)`.
@@ -14,9 +14,12 @@ import importlib.metadata
 import importlib.util
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
@@ -29,7 +32,7 @@ EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matp
 EXTRAS |= {"nbformat": "nbformat"}
 
 settings.register_profile("repeatable", max_examples=40, derandomize=True, database=None, deadline=None)
-settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=12)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=10)
 settings.register_profile("explore", deadline=None)
 settings.register_profile("thousand", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
@@ -53,6 +56,9 @@ gc.set_threshold(200_000, 20, 50)
 COMPARED = {"api", "differentiation", "hessians", "ir", "printing", "routes"}
 COMPARED |= {"simplification", "stability", "text", "tracing"}
 ASKED_FOR = os.environ.get(SWITCH)
+
+# The state of each generator of a test module, by its identity, where the first of its tests begins.
+BEGINNINGS: dict[int, Mapping[str, Any]] = {}
 
 
 @pytest.hookimpl(tryfirst=True)  # before a profile that is asked for by name
@@ -82,10 +88,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"{EXTRAS[name]} is not installed"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before fixtures draw numbers
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Switches the comparison of results on or off for a test."""
     if ASKED_FOR is None:
         os.environ[SWITCH] = str(int(item.path.parent.name in COMPARED))
+    if isinstance(item, pytest.Function):
+        rewind(item.module)
+
+
+def rewind(module: ModuleType) -> None:
+    """Lets a module's generator begin again, so that a test's numbers do not depend on the tests that ran before it."""
+    for value in vars(module).values():
+        if isinstance(value, np.random.Generator):
+            beginning = BEGINNINGS.setdefault(id(value), value.bit_generator.state)
+            value.bit_generator.state = beginning
 
 
 def sample(cases: Sequence[pytest.Function], n: int) -> list[pytest.Function]:

@@ -27,7 +27,7 @@ from combdiff.ir import ONE, Lambda, Term, Var, add, average, function, inline_a
 from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning import passes as passes_room
-from combdiff.planning.lowering import joining, lower, mask_elimination
+from combdiff.planning.lowering import joining, lower, mask_elimination, shifts
 from combdiff.planning.operations import Pattern, Read, Step
 from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
@@ -335,6 +335,7 @@ def shown(case: Any) -> str:
 shown_whole = cache(shown)  # with every step
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", NORMAL_FORM)
 def test_steps_of_the_normal_form(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a step the case is longer, or what it computes once has no name."""
@@ -468,12 +469,20 @@ def flops(plan: Plan) -> int:
     return sum(step.flops for step in cost(plan))
 
 
+def flops_to_the_end(plan: Plan) -> int:
+    return flops(passes.specialise(plan, "numpy"))
+
+
 def steps_done_over_and_over(plan: Plan) -> int:
     return sum(len(inner.steps) for inner in plan.inner.values())
 
 
 def iterated(x: cd.Space("n"), w: cd.Space(2, "n"), s: cd.Space("T")):
     return cd.scan(lambda state, v: (w[0] * state + v, None), x, s)[0]
+
+
+def columns(x: Vector):
+    return np.stack([cd.sin(x), cd.cos(x), 2 * x], 1)
 
 
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
@@ -483,6 +492,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "scaling": (scaled, {"m": 1000, "n": 10}, flops),
     "layouts": (contracted, {"n": 20}, peak),
     "masked products": (triangular, {"n": 100}, flops),
+    "stacks": (columns, {"n": 1000}, peak),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
@@ -582,6 +592,10 @@ def in_one(step: Step, kinds: Sequence[type], first: int) -> list[tuple[Step, Pa
     return [(step, tuple(range(len(step.axes))))]
 
 
+def counted_down(x: Number):
+    return cd.while_loop(lambda y: y > 1, lambda y: y / 2, x, limit=1000)
+
+
 LONG = {"n": 10**6}
 PARTS_OF_PASSES: dict[str, tuple[Any, str, Any, Any, dict[str, int], Callable[[Plan], int]]] = {
     "Gram matrices": (structured, "gram", lambda *_: None, gram, {"m": 1000, "n": 100}, flops),
@@ -613,6 +627,7 @@ PARTS_OF_PASSES: dict[str, tuple[Any, str, Any, Any, dict[str, int], Callable[[P
         {"n": 1000},
         peak,
     ),
+    "loops that end": (passes, "with_early_ends", lambda plan, used: plan, counted_down, {}, flops),
     "results over operands": (Plan, "_is_writable", lambda *_: False, shifted_exp, {"n": 10**5}, held),
     "blocks as large as they may be": (
         slicing,
@@ -710,6 +725,10 @@ def running(x: Vector):
     return cd.tensor(lambda i: cd.sum(lambda j: cd.where(j <= i, x[j] ** 2, 0)), i=cd.Range("n"))
 
 
+def at_risk(x: Vector):
+    return cd.sum(lambda i: x[i] - cd.log(cd.sum(lambda j: cd.where(j >= i, cd.exp(x[j]), 0))))
+
+
 def strides(x: Cycle):
     return cd.sum(lambda i: cd.sin(x[2 * i]), i=RING)
 
@@ -797,8 +816,11 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
         halved,
         peak,
     ),
+    "conditions that end loops": (lower, "ending", never, cd.program, halved, flops_to_the_end),
     "windows side by side": (mask_elimination, "fold", never, gradient, blocks, flops),
     "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
+    "running sums of exponentials": (lower, "running_exponentials", never, gradient, at_risk, peak),
+    "running maxima": (shifts, "prefix_largest", never, cd.program, at_risk, peak),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),
     "products that are 0 between": (lower, "placement", never, gradient, every_other, flops),
     "tiles that make up an index": (lower, "tiling", never, cd.program, repeated, flops),

@@ -28,7 +28,7 @@ class IterationLoop:
     `states` and `slices` are the names that a step has for them, `outputs` the expressions of what it gives; `views`
     are slices that would keep the memory of a tensor that is dropped after the loop; `index`, `function` and the like
     are new names. `left` are arrays of the last step that nothing reads after the loop.
-    `conditions` are truth values of which one fails where the steps may do nothing any more.
+    `asked` are the lines that make the truth values `conditions`; where one fails no later step changes anything.
     """
 
     operation: Iteration
@@ -43,8 +43,9 @@ class IterationLoop:
     views: tuple[str, ...]
     index: str
     function: str
+    asked: tuple[str, ...]
     conditions: tuple[str, ...]
-    settled: str
+    condition: str
     left: tuple[str, ...]
 
     @property
@@ -52,11 +53,6 @@ class IterationLoop:
         """The tensors that are read slice by slice."""
         first = self.operation.states
         return self.operands[first : first + self.operation.stacks]
-
-    @property
-    def may_settle(self) -> bool:
-        """Whether the steps may do nothing any more: they have a condition, and depend on the states alone."""
-        return bool(self.conditions) and not self.stacks and self.states != self.outputs[: len(self.states)]
 
     def of_kind(self, kind: str) -> list[tuple[int, str, tuple[Domain, ...], type]]:
         """The results of a kind: component, name, axes and element type."""
@@ -77,8 +73,7 @@ def results_of(
 def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
     """The lines of an iteration."""
     if dialect.iterates == "function":
-        settles = loop.may_settle and not loop.of_kind("before") and not loop.of_kind("after")
-        yield from (_settling if settles else _function)(loop, words, dialect)
+        yield from (_ending if loop.conditions else _function)(loop, words, dialect)
         return
     lists, steps = dialect.iterates == "list", words.extent(loop.operation.steps)
     starts = zip(loop.states, loop.operands, loop.kinds, strict=False)
@@ -102,6 +97,7 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
 
 
 def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
+    yield from _end(loop) if loop.conditions else ()
     for component, name, _, _ in loop.of_kind("before"):
         yield f"{name}[{loop.index}] = {loop.states[component]}"
     for piece, stack in zip(loop.slices, loop.stacks, strict=True):
@@ -109,44 +105,40 @@ def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
     yield from loop.body
     following = list(zip(loop.states, loop.outputs, strict=False))
     moved = [(state, after) for state, after in following if state != after]
-    ends = dialect.native and loop.may_settle
-    if ends:
-        holds = loop.conditions[0] if len(loop.conditions) == 1 else f"({' and '.join(loop.conditions)})"
-        same = " and ".join(f"{dialect.np}.array_equal({state}, {after})" for state, after in moved)
-        yield f"{loop.settled} = not {holds} and {same}  # then no later step changes anything"
     if moved:
         yield f"{', '.join(state for state, _ in moved)} = {', '.join(after for _, after in moved)}"
     for component, name, _, _ in loop.of_kind("after"):
         known = loop.states[component] if component < len(loop.states) else loop.outputs[component]
         yield f"{name}[{loop.index}] = {known}"
-    if ends:
-        yield f"if {loop.settled}:"
-        rest = f":{loop.index}" if loop.operation.reverse else f"{loop.index} + 1:"
-        for component, name, _, _ in loop.of_kind("before"):
-            yield f"    {name}[{rest}] = {loop.states[component]}"
-        for _, name, _, _ in loop.of_kind("after"):
-            yield f"    {name}[{rest}] = {name}[{loop.index}]"
-        yield "    break"
     if loop.views:
         yield f"del {', '.join(loop.views)}"
 
 
-def _settling(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
-    """A step as a function of its number, of whether it does nothing any more, and of the states."""
-    following = loop.outputs[: len(loop.states)]
+def _end(loop: IterationLoop) -> Iterator[str]:
+    """The condition, and what is known of the steps that are left where it fails."""
+    yield from loop.asked
+    holds = loop.conditions[0] if len(loop.conditions) == 1 else f"({' and '.join(loop.conditions)})"
+    yield f"if not {holds}:  # then no later step changes anything"
+    for component, name, _, _ in (*loop.of_kind("before"), *loop.of_kind("after")):
+        yield f"    {name}[{loop.index}:] = {loop.states[component]}"
+    yield "    break"
+
+
+def _ending(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:
+    """Whether there is one more step, and that step, as functions of its number and the states."""
+    taken = f"    {loop.index}, {tuple_text(loop.states)} = carry"
+    yield f"def {loop.condition}(carry):"
+    yield taken
+    yield from (f"    {line}" for line in loop.asked)
+    yield f"    return {' & '.join((f'({loop.index} < {words.extent(loop.operation.steps)})', *loop.conditions))}"
     yield f"def {loop.function}(carry):"
-    yield f"    {loop.index}, _, {tuple_text(loop.states)} = carry"
+    yield taken
     yield from (f"    {line}" for line in loop.body)
-    moved = [(state, after) for state, after in zip(loop.states, following, strict=True) if state != after]
-    same = " & ".join(f"{dialect.np}.array_equal({state}, {after})" for state, after in moved)
-    yield f"    {loop.settled} = ~({' & '.join(loop.conditions)}) & {same}  # then no later step changes anything"
-    yield f"    return {loop.index} + 1, {loop.settled}, {tuple_text(following)}"
+    yield f"    return {loop.index} + 1, {tuple_text(loop.outputs[: len(loop.states)])}"
     starts = [dialect.state(start, words.dtype(kind)) for start, kind in zip(loop.operands, loop.kinds, strict=False)]
     last = {component: name for component, name, *_ in loop.of_kind("last")}
     states = tuple_text([last.get(n, state) for n, state in enumerate(loop.states)])
-    goes_on = f"lambda carry: (carry[0] < {words.extent(loop.operation.steps)}) & ~carry[1]"
-    begun = f"(0, {dialect.np}.array(False), {tuple_text(starts)})"
-    yield f"_, _, {states} = jax.lax.while_loop({goes_on}, {loop.function}, {begun})"
+    yield f"_, {states} = jax.lax.while_loop({loop.condition}, {loop.function}, (0, {tuple_text(starts)}))"
 
 
 def _function(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iterator[str]:

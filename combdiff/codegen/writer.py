@@ -23,7 +23,7 @@ from textwrap import indent
 from combdiff.codegen.iteration import IterationLoop, loop_lines, results_of
 from combdiff.codegen.sweeps import BlockLines, SweepLoop, back_lines, forward_lines
 from combdiff.dialects import IndexArrays, NumPyDialect, dialect, parenthesised
-from combdiff.ir import OPPOSITES, Function, Range, Space, Symmetric, size_parts
+from combdiff.ir import Function, Range, Space, Symmetric, size_parts
 from combdiff.kernels import needed, standard_imports
 from combdiff.planning import (
     Arrange,
@@ -134,6 +134,7 @@ class _SourceWriter:
             for n, step in enumerate(plan.steps)
             if isinstance(step.operation, Iteration)
         }
+        self.asking = {n: self._condition_writer(n, writer) for n, writer in self.iterated.items()}
         self.swept = {n: self._block_writers(n, step.operation) for n, step in enumerate(plan.steps)}
 
     def _words(self) -> Words:
@@ -177,6 +178,7 @@ class _SourceWriter:
     def _iteration_lines(self, n: int, operation: Iteration) -> Iterator[str]:
         inner = self.iterated[n]
         body = tuple(inner._body(told=True))
+        asked, conditions = self._asked(n)
         parameters = operation.system.parameters
         kinds = tuple(p.type.dtype for p in parameters[: operation.states] if isinstance(p.type, Space))
         outputs = tuple(inner._output(m, kind) for m, kind in zip_longest(inner.plan.results, kinds))
@@ -198,20 +200,30 @@ class _SourceWriter:
             tuple(names[operation.states + k] for k in range(operation.stacks) if self._views_temporary(n, k)),
             self._fresh("step" if "t" in self.taken else "t"),
             self._fresh(f"{self.function}_step"),
-            inner._conditions(),
-            self._fresh("settled"),
+            asked,
+            conditions,
+            self._fresh(f"{self.function}_goes_on"),
             tuple(dict.fromkeys([*states, *given])),
         )
         yield from loop_lines(loop, self.words, self.dialect)
 
-    def _conditions(self) -> tuple[str, ...]:
-        """The truth values of single comparisons, of which the step of a loop with a condition has one."""
-        return tuple(
-            self.names[n]
-            for n, step in enumerate(self.plan.steps)
-            if isinstance(step.operation, ElementwiseStep) and step.operation.name in OPPOSITES and not step.axes
-            if not step.operation.name.startswith("not_")
-        )
+    def _condition_writer(self, n: int, step: _SourceWriter) -> _SourceWriter | None:
+        """The writer of the lines that ask whether there is one more step."""
+        operation = self.plan.steps[n].operation
+        assert isinstance(operation, Iteration)
+        if operation.conditions is None:
+            return None
+        asked = self.plan.inner[operation.conditions]
+        return _SourceWriter(asked, self.function, self.dialect, self.defined, self, dict(step.arguments))
+
+    def _asked(self, n: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The lines that ask whether there is one more step, and the truth values that they give."""
+        inner = self.asking[n]
+        if inner is None:
+            return (), ()
+        lines = tuple(inner._body(told=True))
+        self.words.uses_real |= inner.words.uses_real
+        return lines, tuple(map(inner.words.operand, inner.plan.results))
 
     def _views_temporary(self, n: int, stack: int) -> bool:
         """Whether the slices of a tensor that an iteration reads are views of what the plan has made."""
@@ -321,7 +333,8 @@ class _SourceWriter:
                 yield from _SourceWriter(inner, name, self.dialect, self.defined).functions()
             else:
                 yield _on_numpy_arrays(inner, name)
-        for writer in (*self.iterated.values(), *(one for each in self.swept.values() for one in each)):
+        asking = filter(None, self.asking.values())
+        for writer in (*self.iterated.values(), *asking, *(one for each in self.swept.values() for one in each)):
             yield from writer._solver_functions()
 
     def _body(self, told: bool = False) -> Iterator[str]:
@@ -560,7 +573,8 @@ class _SourceWriter:
             chosen = getattr(steps[n].operation, "name", "") == "chosen"
             if n in feeding or chosen or isinstance(steps[n].operation, Mask | PrefixSum | MaskedContract):
                 feeding.update(steps[n].operands)
-        loops = {n for n, writer in self.iterated.items() if writer._guarded()}
+        writers = [(n, each) for n, step in self.iterated.items() for each in (step, self.asking[n])]
+        loops = {n for n, writer in writers if writer and writer._guarded()}
         logarithms = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "log"]
         exponentials = [n for n, step in enumerate(steps) if getattr(step.operation, "name", "") == "exp"]
         found = {*filter(self._vanishes, logarithms), *filter(self._is_below, exponentials), *loops}

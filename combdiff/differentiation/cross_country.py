@@ -65,9 +65,8 @@ from combdiff.simplification import (
 )
 
 RESULT = "result"  # the name of the vertex that stands for the result of the program
-MOST_FACTORS = (
-    8  # over the same indices in a product, before they are one binding: a chain's would be as many as it has
-)
+# Over the same indices in a product; more become one binding, as a chain would have as many of them as links.
+MOST_FACTORS = 8
 
 Edge = tuple[Var, Var]  # from, to
 Bindings = list[tuple[Var, Term]]

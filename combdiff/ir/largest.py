@@ -85,7 +85,7 @@ class Rescaled(Term):
         return (self.body, self.scale)
 
     def with_children(self, children: tuple[Term, ...]) -> Term:
-        return Rescaled(*children)
+        return ZERO if children[0] is ZERO else Rescaled(*children)
 
 
 def masked(conditions: Iterable[Term], body: Term) -> Term:

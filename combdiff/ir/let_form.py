@@ -13,7 +13,7 @@ bodies; no let, no tuple and no applied abstraction occurs inside a body, and a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir.domains import Range, Space
@@ -68,9 +68,20 @@ __all__ = [
     "share",
     "solves",
     "split",
+    "used",
     "uses",
     "whole_calls",
 ]
+
+
+def used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:
+    """The bindings that a result needs."""
+    wanted, kept = set(result.free), []
+    for var, value in reversed(bindings):
+        if var in wanted:
+            kept.append((var, value))
+            wanted |= value.free
+    return kept[::-1]
 
 
 def share(body: Term, names: Mapping[Term, str] | None = None) -> Term:

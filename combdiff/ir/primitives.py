@@ -131,6 +131,11 @@ def whole_power(factor: Term) -> tuple[Term, int]:
     return factor, 1
 
 
+def raised(base: Term, exponent: int) -> Term:
+    """base ** exponent for a whole exponent: what `whole_power` takes apart."""
+    return power(base, Number(exponent))
+
+
 def power(base: Term, exponent: Term) -> Term:
     """base ** exponent."""
     return function("power", base, exponent)

@@ -17,7 +17,7 @@ import numpy as np
 
 from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
 from combdiff.kernels.numerics import _adjugate
-from combdiff.kernels.positions import _folded, _gathered, _sums_up_to
+from combdiff.kernels.positions import _exponentials_up_to, _folded, _gathered, _maxima_up_to, _sums_up_to
 
 
 def _gather(array: Any, axes: Any, shape: Any) -> Any:
@@ -48,6 +48,13 @@ def _padded(array: Any, axis: Any, divisor: Any, start: Any, step: Any, count: A
     array = jax.lax.pad(array, jnp.zeros((), array.dtype), width)
     array = array[(slice(None),) * axis + (slice(None, None, abs(step)),)]
     return array if step > 0 else jnp.flip(array, axis)
+
+
+def _stack(arrays: Any, axis: Any) -> Any:
+    """jnp.stack by a choice for each element: XLA makes no arrays that it would put together only then."""
+    each = [jnp.expand_dims(array, axis) for array in arrays]
+    position = jnp.expand_dims(jnp.arange(len(each)), [n for n in range(each[0].ndim) if n != axis])
+    return functools.reduce(lambda rest, n: jnp.where(position == n, each[n], rest), range(len(each) - 1), each[-1])
 
 
 def _det_times_inverse(matrix: Any) -> Any:
@@ -86,6 +93,23 @@ def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
     sums, places = _sums_up_to(jnp, array, axis, sign, bound)
     return sums[(slice(None),) * axis + (places,)]
+
+
+def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
+    """The largest of array over the positions l along an axis with sign·l + bound ≥ 0, −∞ of none."""
+    maxima, places = _maxima_up_to(jnp, array, axis, sign, bound)
+    return maxima[(slice(None),) * axis + (places,)]
+
+
+def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
+    """Σ_l weight[l]·exp(exponent[l] + shift) over the positions l along an axis with sign·l + bound ≥ 0.
+
+    The largest exponent is taken as no larger than 0 where `low` is true, so that it is where both are infinite.
+    """
+    sums, maxima, places = _exponentials_up_to(jnp, exponent, weight, axis, sign, bound)
+    at = (slice(None),) * axis + (places,)
+    top = maxima[at] + shift
+    return sums[at] * jnp.exp(jnp.minimum(top, 0) if low else top)
 
 
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:

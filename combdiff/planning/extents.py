@@ -43,6 +43,13 @@ def elements(axes: Iterable[Domain], sizes: Mapping[str, int]) -> int:
     return prod(shape(axes, sizes))
 
 
+def at_most(limit: int, forms: Iterable[Linear], sizes: Mapping[str, int]) -> bool:
+    """Whether a product of lengths is known at the sizes, and no more than a limit."""
+    lengths = list(forms)
+    known = all(sizes.keys() >= set(form.symbols) for form in lengths)
+    return known and prod(int(form.evaluate(sizes)) for form in lengths) <= limit
+
+
 def never_negative(form: Linear) -> bool:
     """Whether a form of sizes is a natural number for all of them."""
     return form.constant >= 0 and all(factor >= 0 for _, factor in form.coefficients)

@@ -85,10 +85,19 @@ def make_plan(
     plan = _extract(graph, chosen, draft)
     inside = [step.operation for step in plan.steps if isinstance(step.operation, SolveEquation | Iteration)]
     inner: dict[Lambda | str, Plan] = {
-        each.system: make_plan(each.system, sizes, find_paths, partial=each.partial) for each in inside
+        program: make_plan(program, sizes, find_paths, partial=each.partial)
+        for each in inside
+        for program in (each.planned if isinstance(each, Iteration) else (each.system,))
     }
+    for ending in (each.ending for each in inside if isinstance(each, Iteration) and each.ending):
+        inner[ending.conditions] = _of_truths(inner[ending.conditions])
     whole = replace(plan, inner=inner)
     return rewritten_by(whole, ITERATED)
+
+
+def _of_truths(plan: Plan) -> Plan:
+    """A plan of conditions with their truth values in place of the numbers 0 and 1."""
+    return pruned(replace(plan, results=tuple(plan.steps[n].operands[0] for n in plan.results)))
 
 
 def _layout(body: Term, positions: Iterator[int]) -> Layout:

@@ -79,6 +79,15 @@ class Factor:
         """How many marks it is written with; a conjugate that is not transposed counts twice."""
         return len(self.mark) + (self.mark == "*") + self.atom.marks
 
+    @property
+    def turned(self) -> Factor:
+        """The same matrix, its transpose written by the transposes of its parts where it has such parts."""
+        if self.atom.turned is None:
+            return self
+        doc, marks = self.atom.turned
+        atom = replace(self.atom, doc=doc, marks=marks, turned=(self.atom.doc, self.atom.marks))
+        return replace(self, atom=atom, transposed=not self.transposed)
+
 
 ONES = Atom(Name("𝟏"), 1)
 IDENTITY = Atom(Name("𝐈"), 2, symmetry=((True, False, 1),))
@@ -150,11 +159,7 @@ def _simplest(factor: Factor) -> tuple[Factor, int]:
     ways = [(own[0] ^ t, (own[1] ^ c) and atom.complex, sign) for t, c, sign in ((False, False, 1), *atom.symmetry)]
     transposed, conjugated, sign = min(ways, key=lambda way: PREFERRED.index(way[:2]))
     found = Factor(atom, transposed, conjugated)
-    if not transposed or atom.turned is None:
-        return found, sign
-    doc, marks = atom.turned
-    turned = Factor(replace(atom, doc=doc, marks=marks, turned=(atom.doc, atom.marks)), conjugated=conjugated)
-    return min(found, turned, key=lambda way: way.marks), sign
+    return min(found, found.turned if transposed else found, key=lambda way: way.marks), sign
 
 
 def _times(*numbers: Number) -> Number:
@@ -405,10 +410,8 @@ def signed_document(value: Chain) -> tuple[bool, Doc]:
 
 def _alone(factor: Factor) -> Factor:
     """A factor that stands alone: there the transpose of a sum takes parentheses, which a sum of transposes spares."""
-    atom = factor.atom
-    if not (factor.transposed and isinstance(atom.doc, Signed) and atom.turned and atom.turned[1] <= factor.marks + 2):
-        return factor
-    return Factor(replace(atom, doc=atom.turned[0]), conjugated=factor.conjugated)
+    is_sum = factor.transposed and isinstance(factor.atom.doc, Signed)
+    return factor.turned if is_sum and factor.turned.marks <= factor.marks + 2 else factor
 
 
 def _scalar(atom: Atom, exponent: int) -> Doc:

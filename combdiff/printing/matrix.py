@@ -37,12 +37,12 @@ from combdiff.ir import (
     dtype_of,
     factors_of,
     free_indices,
-    function,
     is_call,
     is_domain,
     let,
     mul,
     put_back,
+    raised,
     split,
     subterms,
     type_of,
@@ -322,12 +322,8 @@ def _common_matrices(term: Add, scope: Indices) -> tuple[list[Term], Term]:
 
 def _without(parts: Monomial, factors: list[Term]) -> Term:
     """A product with some of its factors, once each, left out."""
-    above = (_whole_power(base, n - (base in factors)) for base, n in parts.above.items())
-    return mul(parts.coefficient, *above, *(_whole_power(base, -n) for base, n in parts.below.items()))
-
-
-def _whole_power(base: Term, exponent: int) -> Term:
-    return function("power", base, Number(exponent))
+    above = (raised(base, n - (base in factors)) for base, n in parts.above.items())
+    return mul(parts.coefficient, *above, *(raised(base, -n) for base, n in parts.below.items()))
 
 
 def _is_map(term: Term) -> bool:

@@ -35,6 +35,7 @@ from combdiff.ir import (
     Delta,
     Guard,
     Implicit,
+    Indicator,
     Lambda,
     Largest,
     Let,
@@ -408,7 +409,7 @@ class _Stabilising(Rewriting):
             case Add():
                 return self._over_one(term) or self._sum([self.scaled(part) for part in term.terms])
             case Sum():
-                solved = self._solved(term)
+                solved = _running_inside(self._solved(term))
                 return self._total(term) if solved is term else self.scaled(solved)
             case Conj():
                 found = self.scaled(term.body)
@@ -882,6 +883,24 @@ def _without_deltas(term: Term) -> Term:
         left, right = delta.left, delta.right
         if isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
             return mul(*(f if f is delta else substitute(f, {right: left}) for f in factors_of(term)))
+    return term
+
+
+def _running_inside(term: Term) -> Term:
+    """Σ_{k ≤ j} f(k)·g(j) as Σ_j g(j) Σ_{k ≤ j} f(k), with a largest exponent for each j; other terms as they are."""
+    if not isinstance(term, Sum) or len(term.indices) < 2:
+        return term
+    factors = factors_of(term.body)
+    for index in term.indices:
+        inside = [factor for factor in factors if index in factor.free]
+        bounds = [factor for factor in inside if isinstance(factor, Guard)]
+        others = frozenset[Var]().union(*(bound.free for bound in bounds)) - {index}
+        apart = all(factor.free.isdisjoint(others) for factor in inside if factor not in bounds)
+        outside = [factor for factor in factors if factor not in inside]
+        bounded = len(bounds) == 1 and isinstance(bounds[0], Indicator) and not bounds[0].modulus
+        if bounded and others and apart and outside:
+            rest = [other for other in term.indices if other is not index]
+            return total(rest, mul(*outside, total([index], mul(*inside))))
     return term
 
 

@@ -81,6 +81,7 @@ from combdiff.ir import (
     total,
     type_of,
     unequal,
+    used,
 )
 from combdiff.ir import Function as Map
 from combdiff.printing import (
@@ -117,7 +118,7 @@ from combdiff.records import dataclass
 from combdiff.text.formulas import Formula, formula
 from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
 from combdiff.text.places import TextError, quoted
-from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined, used
+from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
 SCANNED = "write last(scan((t, x) ↦ (…,), a), 0): an index and states, what they are after a step, how they begin"
@@ -243,6 +244,8 @@ def declarations(text: str) -> tuple[dict[str, Space], str]:
     for part in re.finditer(_DECLARED, line[0]):
         name, words, within = part[1], part[2].split(), part[3] or ""  # a scalar may have no brackets
         sizes = [size.strip() for size in within.split(",") if size.strip()]
+        if "scalar" in words and sizes:
+            raise TextError(f"{name}: a scalar has no axes", text, part.start(1), f"write {name} ()")
         dtype = next((KINDS[word] for word in words if word in KINDS), float)
         axes = [int(size) if size.isdigit() else size for size in sizes]
         symmetry = [WORDS[word] for word in words if word in WORDS]

@@ -248,16 +248,6 @@ class BoundTensors:
             self.inside.clear()
 
 
-def used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:
-    """The bindings that a result needs."""
-    wanted, kept = set(result.free), []
-    for var, value in reversed(bindings):
-        if var in wanted:
-            kept.append((var, value))
-            wanted |= value.free
-    return kept[::-1]
-
-
 def _dtype(value: Term) -> type:
     return dtype_of(value.body if isinstance(value, Lambda) else value)
 

@@ -18,12 +18,6 @@ V = cd.Space("n")
 RNG = np.random.default_rng(5)
 
 
-@pytest.fixture(autouse=True)
-def same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has its own numbers, whatever ran before: a pseudoinverse may be badly conditioned."""
-    monkeypatch.setitem(globals(), "RNG", np.random.default_rng(5))
-
-
 def array(dtype: type, *shape: int) -> Any:
     found = RNG.normal(size=shape)
     return found + 1j * RNG.normal(size=shape) if dtype is complex else found

@@ -117,12 +117,14 @@ def test_parts_with_delta_in_common_are_blocks(f: cd.Program) -> None:
     np.testing.assert_allclose(cd.hvp(f, "U")(*arrays, solution), rhs, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_complex_system_without_such_structure_is_solved_densely() -> None:
     z, rhs = complexes(4), complexes(4)
     solution = cd.hessian(entangled, "z").solve(rhs, z)
     np.testing.assert_allclose(cd.hvp(entangled, "z")(z, solution), rhs, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_variables_that_are_not_coupled_are_solved_for_by_themselves() -> None:
     arrays = (normal(n, m), normal(n, k), normal(m, k), normal(n), normal(n))
     H = cd.hessian(mixed, ("x", "U", "y"))

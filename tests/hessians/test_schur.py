@@ -136,6 +136,7 @@ def test_the_dense_system_has_the_same_solution(name: str, monkeypatch: pytest.M
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_result_equals_numpys_for_the_dense_hessian() -> None:
     H, wrt, arrays, rhs = system("factorisation")
     blocks = H(*arrays)
@@ -146,7 +147,7 @@ def test_the_result_equals_numpys_for_the_dense_hessian() -> None:
     assert str(H.compressed().structure[2]) == "H_VV[i,j,k,l] = core5[j,l] δ[i,k]"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.usefixtures("no_matrix")
 def test_several_right_hand_sides(name: str) -> None:

@@ -159,6 +159,7 @@ def assert_blocks_stand_apart(picture: Picture, count: int) -> None:
     assert not [pair for pair in combinations([*frames, *texts], 2) if overlap(*pair)]
 
 
+@pytest.mark.thorough
 def test_zeros_of_several_variables() -> None:
     """One picture of all blocks; what lies below the diagonal mirrors what lies above."""
 

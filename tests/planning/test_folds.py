@@ -70,7 +70,7 @@ def derivatives(f: Any) -> list[Any]:
     return [f, *(cd.grad(f, wrt=name, simplify=s) for name in names for s in (True, False)), cd.hvp(f)]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", SIZES, ids=lambda f: f.name)
 def test_values_and_derivatives_are_those_of_the_interpreter(f: Any) -> None:
     for program in derivatives(f):

@@ -473,7 +473,7 @@ def _by_twelve(spellings: list[str]) -> list[list[str]]:
 GROUPS = _by_twelve(SPELLINGS)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
 def test_value_slopes_and_hessians_are_numpys(group: list[str]) -> None:
     _check_derivatives(group, [_weights(spelling) for spelling in group], ARRAYS)

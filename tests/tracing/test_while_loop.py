@@ -113,6 +113,38 @@ def test_tangents_move_with_the_states_and_keep_none_of_them() -> None:
     assert float(found) == pytest.approx(tangent(40.0, 0.5, 1.0), rel=1e-12)
 
 
+def test_the_steps_of_a_loop_are_those_where_its_condition_holds() -> None:
+    """The condition stands at the head of a step, and nothing in it is chosen by it; its derivative has the same."""
+    assert "where" not in halvings.source().partition("break")[0]
+    for program in (halvings, cd.pushforward(halvings, "a")):
+        text = program.source("jax")
+        step = text[text.index("_step(carry)") : text.index("jax.lax.while_loop")]
+        assert "where" not in step
+        assert "logical_not" not in step
+
+
+def test_several_conditions_end_a_loop_and_one_of_another_number_does_not() -> None:
+    @cd.program
+    def path(x: Number, u: cd.Space("T")):
+        def step(y, s):
+            return cd.where(y > 1, cd.where(y < 9, y * y - s, y), y), None
+
+        return cd.scan(step, x, u)[0]
+
+    @cd.program
+    def turned(x: Number, u: cd.Space("T")):
+        return cd.scan(lambda y, s: (cd.where(s > 1, y * y, y), None), x, u)[0]
+
+    u = np.array([0.5, 2.0, 0.5, 0.5, 3.0])
+    assert path.source().count("break") == 1
+    assert "break" not in turned.source()
+    assert "while_loop" not in path.source("jax")
+    assert turned(2.0, u) == 16
+    assert path(2.0, u) == 10.25
+    assert path(1.5, u) == (1.75**2 - 2) ** 2 - 0.5
+    assert path(0.5, u) == 0.5
+
+
 def test_what_needs_all_states_keeps_them_beside_a_tangent() -> None:
     """The states of all steps are asked for: the loop and its tangent stay apart."""
 

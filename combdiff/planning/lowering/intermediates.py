@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from combdiff.ir import Add, Apply, Cyclic, Lambda, Let, Mul, Sum, Term, Var, free_indices, subterms
+from combdiff.planning.lowering.running_exponentials import is_bounded_exponential
 
 
 def summed_intermediates(program: Lambda) -> frozenset[Var]:
@@ -34,6 +35,8 @@ def _is_wide(value: Lambda) -> bool:
     """Whether a tensor is a product, or a sum of one, of tensors of lower order, and has no axis that is a cycle."""
     inside = value.body.body if isinstance(value.body, Sum) else value.body
     order = len(value.parameters)
+    if is_bounded_exponential(inside):
+        return True
     if not isinstance(inside, Mul) or any(isinstance(p.type, Cyclic) for p in value.parameters):
         return False
     return all(len(free_indices(term)) < order for term in inside.factors)

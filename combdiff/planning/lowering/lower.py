@@ -63,14 +63,17 @@ from combdiff.ir import (
     is_mark,
     is_matrix_function,
     join,
+    mul,
     number,
     substitute,
     subterms,
+    total,
     type_of,
 )
 from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.choices import choose_inside, chosen, compared, equal_at
 from combdiff.planning.lowering.cyclic_strides import unwind
+from combdiff.planning.lowering.endings import ending
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, placement, reads
 from combdiff.planning.lowering.hoist_through_views import read_late
@@ -81,6 +84,7 @@ from combdiff.planning.lowering.lookups import counted, look_up, ramp, read_look
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
 from combdiff.planning.lowering.near_one import exp_near_one, log_near_one, step_at_tie
 from combdiff.planning.lowering.products import Product
+from combdiff.planning.lowering.running_exponentials import RunningExponentials, running_exponentials
 from combdiff.planning.lowering.shifts import largest, magnitude, masked, rescaled, shift
 from combdiff.planning.lowering.systems import captures, system
 from combdiff.planning.lowering.tiles import tiling
@@ -122,6 +126,7 @@ class Lowering:
         self.hints: dict[int, str] = {}  # names for steps that hold bindings
         self._iterations: dict[Term, int] = {}
         self._factored: dict[Term, tuple[SizeFactor, LabelledStep]] = {}
+        self._runs: dict[Term, RunningExponentials | None] = {}
         self._looked_into = set[Term]()  # how deeply these are nested is known
         self._tensors: dict[Term, tuple[LabelledStep, tuple[Var, ...]]] = {}
 
@@ -279,7 +284,9 @@ class Lowering:
             operands = tuple(self.dense(each) for each in (*term.starts, *found.stacks, *tensors))
             taken = [p for p in found.system.parameters if isinstance(p.type, Space)]
             partial = self._partial(taken, operands)
-            operation = Iteration(found.system, term.steps, len(term.starts), len(found.stacks), term.reverse, partial)
+            states, stacks = len(term.starts), len(found.stacks)
+            ends = None if term.reverse else ending(found.system, states, stacks)
+            operation = Iteration(found.system, term.steps, states, stacks, term.reverse, partial, ends)
             self._iterations[whole] = self.graph.emit(operation, operands, (), float)
         space = type_of(term)
         assert isinstance(space, Space)
@@ -394,8 +401,8 @@ class Lowering:
         if isinstance(term, Sum) and isinstance(term.body, Add):
             parts = [self.factored(Sum(term.indices, part)) for part in term.body.terms]
             return UNIT, self.graph.combine(parts)
-        if placed := self._tiled(term) or self._placed(term):
-            return placed
+        if whole := self._tiled(term) or self._placed(term) or self._running(term):
+            return whole
         product = Product()
         self._collect(term, product, conj=False, taken={var.name for var in term.free}, top=True)
         if product.factor.number is ZERO:
@@ -445,6 +452,30 @@ class Lowering:
             return None
         return factor, self.graph.read(value, [found.position if x is found.index else x for x in value.labels])
 
+    def _running(self, term: Term) -> tuple[SizeFactor, LabelledStep] | None:
+        """A Σ of exponentials up to each position, as the element of a tensor beside what is left of the product."""
+        found = self._run(term)
+        if found is None:
+            return None
+        extent_form(domain_of(found.index))
+        value = found.lowered(self.graph, self.value)
+        axes = tuple(map(domain_of, value.labels))
+        var = self.names.fresh(Var("s", Space(*axes, dtype=self.graph.kind(value))))
+        self._tensors[var] = value, value.labels
+        return self.factored(total(found.indices, mul(found.rest, apply(var, value.labels))))
+
+    def _run(self, term: Term) -> RunningExponentials | None:
+        """A Σ as a running sum of exponentials."""
+        if term not in self._runs:
+            self._runs[term] = running_exponentials(term, self._open)
+        return self._runs[term]
+
+    def _open(self, term: Term) -> Term:
+        """What an element is of that is part of the products that it is in."""
+        if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.opened:
+            return apply(self.scope[term.function], term.arguments)
+        return term
+
     def _reads(self, term: Term) -> tuple[Read, ...]:
         """The reads of an access outside of which it is 0: not those of axes along which its tensor is constant."""
         step = self.graph.steps[self.factored(term)[1].step]
@@ -470,7 +501,7 @@ class Lowering:
             case Mul() if joins:
                 for part in on_diagonals(term.factors):
                     self._collect(part, product, conj=conj, taken=taken)
-            case Sum() if not top and tiling(term, self.names):
+            case Sum() if not top and (tiling(term, self.names) or self._run(term)):
                 self._operand(term, product, conj)
             case Sum() if top or (joins and _apart(term.indices, taken) and not isinstance(term.body, Add)):
                 for index in term.indices:
@@ -486,7 +517,7 @@ class Lowering:
             case Apply(function=Lambda()) if joins and self.uses[term.function] <= 1 and _may_inline(term):
                 self._collect(apply(term.function, term.arguments), product, conj=conj, taken=taken)
             case Apply(function=Var() as var) if var in self.opened:
-                part = apply(self.scope[var], term.arguments)
+                part = self._open(term)
                 self._collect(part, product, conj=conj, taken=taken, top=isinstance(part, Mul))
             case _:
                 self._operand(term, product, conj)

@@ -52,7 +52,7 @@ _NEVER = Indicator(affine([], -1))
 
 
 @dataclass(frozen=True)
-class _IndexBound:
+class IndexBound:
     """`sign·var + steps · others + start ≥ 0`."""
 
     condition: Indicator
@@ -80,7 +80,7 @@ def apply_masks(graph: Graph, product: Product, names: Names) -> None:
     for n, (value, whole) in enumerate(zip(product.operands, held, strict=True)):
         met = {c for c in bounds if c.free.isdisjoint(set(product.summed).difference(value.labels))}
         rest = any(c not in whole and c not in met and _meets(c, value) for c in inner)
-        product.operands[n] = keep(graph, value, [*whole, *(_projected(inner, value) if rest else ())])
+        product.operands[n] = keep(graph, value, [*whole, *(projected(inner, value.labels) if rest else ())])
 
 
 def kept(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) -> LabelledStep:
@@ -170,19 +170,19 @@ def _meets(condition: IndexGuard, value: LabelledStep) -> bool:
     return not condition.free.isdisjoint(value.labels)
 
 
-def _projected(conditions: Sequence[IndexGuard], value: LabelledStep) -> list[IndexGuard]:
-    """Conditions on the labels of a value: that there are other indices with which conditions hold."""
+def projected(conditions: Sequence[IndexGuard], labels: Sequence[Var]) -> list[IndexGuard]:
+    """Conditions on labels: that there are other indices with which conditions hold."""
     forms = [c.form for c in conditions if isinstance(c, Indicator) and not c.modulus]
     deltas = [c for c in conditions if isinstance(c, Delta) and not isinstance(c.domain, Cyclic)]
     forms += [affine([(c.left, sign), (c.right, -sign)]) for c in deltas for sign in (1, -1)]
     variables = {var for form in forms for var, _ in affine_parts(form)[0]}
-    others = sorted((var for var in variables if isinstance(var.type, _BOUNDED) and var not in value.labels), key=str)
+    others = sorted((var for var in variables if isinstance(var.type, _BOUNDED) and var not in labels), key=str)
     constraints = [*map(linear, forms), *premises_of(others)]
-    known = premises_of(variables.intersection(value.labels))
+    known = premises_of(variables.intersection(labels))
     left = eliminate(constraints, map(symbol, others), known).feasible
     by_name = {symbol(var): var for var in variables}
     found = [indicator(term_of(form, by_name)) for form in left if not by_name.keys().isdisjoint(form.symbols)]
-    return [c for c in found if isinstance(c, IndexGuard) and _meets(c, value)]
+    return [c for c in found if isinstance(c, IndexGuard) and not c.free.isdisjoint(labels)]
 
 
 def _needed(graph: Graph, product: Product) -> list[IndexGuard]:
@@ -217,19 +217,23 @@ def _sides(condition: IndexGuard) -> list[IndexGuard]:
     return [Indicator(affine([(child, sign)], -1)) for child in condition.children for sign in (1, -1)]
 
 
-def _bounds(var: Var, asked: Sequence[IndexGuard]) -> list[_IndexBound]:
+def _bounds(var: Var, asked: Sequence[IndexGuard]) -> list[IndexBound]:
     """Conditions on an index as bounds of it; none where one is no such bound."""
-    found = []
-    for condition in asked:
-        if not isinstance(condition, Indicator) or condition.modulus:
-            return []
-        labels, steps, start, _ = mask_of_form(condition.form)
-        along = dict(zip(labels, steps, strict=True))
-        if abs(along[var]) != 1:
-            return []
-        others = tuple(label for label in labels if label is not var)
-        found.append(_IndexBound(condition, along[var], others, tuple(along[o] for o in others), start))
-    return found
+    found = [index_bound(var, condition) for condition in asked]
+    bounds = [bound for bound in found if bound is not None]
+    return bounds if len(bounds) == len(found) else []
+
+
+def index_bound(var: Var, condition: IndexGuard) -> IndexBound | None:
+    """A condition on an index as a bound of it; None where it is no such bound."""
+    if not isinstance(condition, Indicator) or condition.modulus:
+        return None
+    labels, steps, start, _ = mask_of_form(condition.form)
+    along = dict(zip(labels, steps, strict=True))
+    if abs(along[var]) != 1:
+        return None
+    others = tuple(label for label in labels if label is not var)
+    return IndexBound(condition, along[var], others, tuple(along[o] for o in others), start)
 
 
 def gathered(graph: Graph, product: Product, var: Var) -> LabelledStep:
@@ -247,7 +251,7 @@ def gathered(graph: Graph, product: Product, var: Var) -> LabelledStep:
     return joined(graph, inner, labels - private)
 
 
-def _run(graph: Graph, product: Product, var: Var, bounds: Sequence[_IndexBound]) -> None:
+def _run(graph: Graph, product: Product, var: Var, bounds: Sequence[IndexBound]) -> None:
     """Σ_j [j ≤ i]·f(j) as a running sum of f, Σ_j [j ≠ i]·f(j) as one from each end: no term is taken away again."""
     value = graph.plain(gathered(graph, product, var))
     axis = value.labels.index(var)
@@ -261,7 +265,7 @@ def _run(graph: Graph, product: Product, var: Var, bounds: Sequence[_IndexBound]
     product.summed.remove(var)
 
 
-def _slide(graph: Graph, product: Product, var: Var, found: list[_IndexBound], names: Names) -> bool:
+def _slide(graph: Graph, product: Product, var: Var, found: list[IndexBound], names: Names) -> bool:
     """Σ_j [0 ≤ i − j]·[i − j ≤ w]·f(j) as a window of f, where w is a number."""
     lower, upper = found
     width = affine([(lower.condition.form, 1), (upper.condition.form, 1)])

@@ -17,6 +17,7 @@ from functools import reduce
 
 from combdiff.ir import IndexGuard, Largest, Magnitude, Masked, Number, Rescaled, Shift, Term, Var, join
 from combdiff.planning.lowering.graph import Graph, LabelledStep
+from combdiff.planning.lowering.running_exponentials import prefix_largest
 from combdiff.planning.operations import ElementwiseStep, MagnitudeStep, Operation, Pattern, ReduceMax, Rescale
 from combdiff.planning.views import mask
 
@@ -39,7 +40,7 @@ def _condition(condition: Term, graph: Graph, value: Lower) -> LabelledStep:
 
 def largest(term: Largest, graph: Graph, value: Lower) -> LabelledStep:
     """The largest value over the indices."""
-    return _reduced(graph, value(term.body), term.indices, ReduceMax)
+    return prefix_largest(term, graph, value) or _reduced(graph, value(term.body), term.indices, ReduceMax)
 
 
 def magnitude(term: Magnitude, graph: Graph, value: Lower) -> LabelledStep:

@@ -4,10 +4,11 @@
 
 In: arrays and numbers. Out: one array.
 
-`words` (how steps, sizes and element types are called), `operation` (what each tells of itself, and a `Step`), `leaves`
-(arguments, numbers), `positions`, `reads` and `wrapped_reads` (views), `elementwise`, `contraction`, `reductions`,
-`diagonals`, `masks` (conditions), `windows` and `sliding`, `indirections` (indices in arrays), `matrices`, `calls`,
-`loops` (blocks), `iterations` (programs done over and over).
+`words` (how steps, sizes and element types are called), `operation` (what each tells of itself, and a `Step`),
+`leaves` (arguments, numbers), `positions`, `reads` and `wrapped_reads` (views), `elementwise`, `contraction`,
+`reductions`, `diagonals`, `stacks`, `masks` (conditions), `prefixes` (sums up to each position), `windows` and
+`sliding`, `indirections` (indices in arrays), `matrices`, `calls`, `loops` (blocks), `iterations` (programs done over
+and over).
 
 Invariant: an operation says everything about a step but the sizes; adding one is adding a class here.
 """
@@ -17,10 +18,10 @@ from combdiff.planning.operations.contraction import Contract, stack_of, stackab
 from combdiff.planning.operations.diagonals import DiagonalEmbed, DiagonalScatterAdd
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
 from combdiff.planning.operations.indirections import At, Clip, IndexEquals, Iota, Scatter, Take
-from combdiff.planning.operations.iterations import Iteration, IterationResult, Sweep, SweepBack
+from combdiff.planning.operations.iterations import Ending, Iteration, IterationResult, Sweep, SweepBack
 from combdiff.planning.operations.leaves import Fill, Parameter
 from combdiff.planning.operations.loops import Block, Choice, Collect
-from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract, PrefixSum
+from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract
 from combdiff.planning.operations.matrices import (
     Decomposition,
     DecompositionResult,
@@ -39,9 +40,11 @@ from combdiff.planning.operations.operation import (
     Step,
 )
 from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.prefixes import PrefixExponentials, PrefixMax, PrefixSum
 from combdiff.planning.operations.reads import Arrange, JoinAxes, Read
 from combdiff.planning.operations.reductions import MagnitudeStep, Reduce, ReduceMax, Rescale
 from combdiff.planning.operations.sliding import Correlate, Fold
+from combdiff.planning.operations.stacks import SideBySide
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "DiagonalEmbed",
     "DiagonalScatterAdd",
     "ElementwiseStep",
+    "Ending",
     "Fill",
     "Fold",
     "Gram",
@@ -86,6 +90,8 @@ __all__ = [
     "PartialResult",
     "Pattern",
     "Position",
+    "PrefixExponentials",
+    "PrefixMax",
     "PrefixSum",
     "Read",
     "Reduce",
@@ -93,6 +99,7 @@ __all__ = [
     "Rescale",
     "Scale",
     "Scatter",
+    "SideBySide",
     "SizeFactor",
     "SolveEquation",
     "Step",

@@ -25,12 +25,24 @@ TITLES = {
 
 
 @dataclass(frozen=True)
+class Ending:
+    """How the steps of an iteration end: by conditions of its states, under which a step is the program `system`.
+
+    Both take what a step takes. Where one of the conditions fails, no later step changes anything.
+    """
+
+    conditions: Lambda
+    system: Lambda
+
+
+@dataclass(frozen=True)
 class Iteration(Operation):
     """A program done once for each of the `steps`; its results are those of the `IterationResult`s that read it.
 
     The program takes `states` first, which its first results replace, then slices of `stacks` tensors along their first
     axes, then what is the same in every step. The operands are the first states, those tensors and the rest; those that
-    may be infinite or no number somewhere are `partial` parameters.
+    may be infinite or no number somewhere are `partial` parameters. A loop that can end early may be done by `ending`;
+    one with `conditions` does so where one of them fails.
     """
 
     system: Lambda
@@ -39,6 +51,18 @@ class Iteration(Operation):
     stacks: int
     reverse: bool
     partial: frozenset[str] = frozenset()
+    ending: Ending | None = None
+    conditions: Lambda | None = None
+
+    @property
+    def programs(self) -> tuple[Lambda, ...]:
+        """What is done over and over."""
+        return (self.system, self.conditions) if self.conditions else (self.system,)
+
+    @property
+    def planned(self) -> tuple[Lambda, ...]:
+        """What is done over and over, in either form."""
+        return (*self.programs, self.ending.system, self.ending.conditions) if self.ending else self.programs
 
     def flops(self, at: Occurrence) -> int:
         """Those of all steps; none while the program of a step is not planned yet."""
@@ -51,7 +75,7 @@ class Iteration(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """What a step takes, and the states that it begins with."""
-        return at.inner[0].peak + _bytes(at, 0, self.states)
+        return max(inner.peak for inner in at.inner) + _bytes(at, 0, self.states)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The statements around it are a loop's."""

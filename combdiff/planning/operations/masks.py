@@ -1,6 +1,5 @@
 """Conditions on indices: as arrays, and as bounds within which arrays are kept, summed and multiplied.
 
-    Σ_{j ≤ i} x[j]              PrefixSum of x: np.cumsum(x), read at i
     [i ≥ 1]·x[i]                Mask of x: zeros, and x[1:] written among them
     Σ_{j ≤ i} A[i, j]·x[j]      MaskedContract: products of blocks of A and of x
 
@@ -9,15 +8,15 @@ Invariant: an expression has the value of its step for arrays of every size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from combdiff.dialects import LETTERS, parenthesised, tuple_text
 from combdiff.ir import Domain
-from combdiff.planning.extents import extent_form
+from combdiff.planning.extents import at_most, extent_form
 from combdiff.planning.operations.contraction import Contract
-from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, IndexArray, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import BUFFER, IndexArray, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
@@ -64,49 +63,6 @@ class IndexCondition(IndexArray):
             return condition
         cast = words.dialect.cast if rank else words.dialect.scalar
         return cast(f"({condition})" if rank else condition, words.dtype(int))
-
-
-@dataclass(frozen=True)
-class PrefixSum(Operation):
-    """Sums along `axis` over its positions l with `sign·l + steps · t + start ≥ 0`; the labels t stand in its place."""
-
-    axis: int
-    sign: int
-    steps: tuple[int, ...]
-    start: Linear
-
-    def labels(self, step: Step) -> Labels:
-        """Those beside the bound's, which needs all elements."""
-        bound = range(self.axis, self.axis + len(self.steps))
-        labels = range(len(step.axes) - len(self.steps) + 1)
-        operand = (None if n == self.axis else n + (len(bound) - 1) * (n > self.axis) for n in labels)
-        return Labels((tuple(operand),), tuple(range(len(step.axes))), frozenset(bound))
-
-    def workspace(self, at: Occurrence) -> int:
-        """The sums, with 0 before them, made of those without; the bound, and the places that it makes."""
-        (many,) = at.given
-        if self._takes_all_beside(at.step, at.operands[0].axes):
-            return 0
-        row = many // max(1, at.shape_of(0)[self.axis])
-        places = prod(at.shape[self.axis : self.axis + len(self.steps)]) * ITEM_BYTES[int]
-        before = (2 * (many + row) - at.elements) * at.item + places, (many + row - at.elements) * at.item + 3 * places
-        return max(*before, (many + row) * at.item + 2 * places)
-
-    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """The library's running sum, where each position takes all up to its own, or from its own on; else a helper."""
-        if self._takes_all_beside(step, words.axes[step.operands[0]]):
-            np, axes = words.dialect.np, f"({self.axis},)"
-            if self.sign < 0:
-                return f"{np}.cumsum({operands[0]}, {self.axis})"
-            return f"{np}.flip({np}.cumsum({np}.flip({operands[0]}, {axes}), {self.axis}), {axes})"
-        labels = step.axes[self.axis : self.axis + len(self.steps)]
-        bound = words.grid(self.steps, self.start, labels, full=True)
-        return f"_running({operands[0]}, {self.axis}, {self.sign}, {bound})"
-
-    def _takes_all_beside(self, step: Step, summed: Sequence[Domain]) -> bool:
-        """Whether each position takes all of as many positions up to its own, or all from its own on."""
-        same = extent_form(step.axes[self.axis]) == extent_form(summed[self.axis]) if self.steps else False
-        return same and self.steps == (-self.sign,) and self.start == Linear()
 
 
 @dataclass(frozen=True)
@@ -310,11 +266,9 @@ def _tells_all(conditions: Sequence[IndexCondition], axes: Sequence[Domain], siz
     return _hold_nearly(conditions) or _are_few([axes[label] for label in _bound(conditions)], sizes)
 
 
-def _are_few(axes: Sequence[Domain], sizes: Mapping[str, int]) -> bool:
+def _are_few(axes: Iterable[Domain], sizes: Mapping[str, int]) -> bool:
     """Whether an array of those axes is small."""
-    forms = [extent_form(axis) for axis in axes]
-    known = all(sizes.keys() >= set(form.symbols) for form in forms)
-    return known and prod(int(form.evaluate(sizes)) for form in forms) <= BOX_ELEMENTS
+    return at_most(BOX_ELEMENTS, map(extent_form, axes), sizes)
 
 
 def _hold_nearly(conditions: Sequence[IndexCondition]) -> bool:

@@ -327,7 +327,7 @@ class _Body:
         ]
         if isinstance(operation, Iteration):
             own = [starts[n, k] for k in range(operation.states)]
-            self.inner[operation.system] = self.region.plan.inner[operation.system]
+            self.inner.update((each, self.region.plan.inner[each]) for each in operation.programs)
             operation = replace(operation, steps=Range(self.size))
             operands = own + operands
         axes = self._cut(step, self.region.along(n).result) if not isinstance(operation, Iteration) else step.axes

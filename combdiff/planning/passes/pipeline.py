@@ -19,6 +19,7 @@ from combdiff.planning.operations import Iteration
 from combdiff.planning.passes.axis_orders import in_good_order
 from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.decompositions import decomposed_once
+from combdiff.planning.passes.early_ends import with_early_ends
 from combdiff.planning.passes.factoring import factored
 from combdiff.planning.passes.fusion import fused
 from combdiff.planning.passes.invariants import done_before
@@ -26,6 +27,7 @@ from combdiff.planning.passes.layouts import in_best_layout
 from combdiff.planning.passes.masked_products import within
 from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
+from combdiff.planning.passes.stacks import stacked
 from combdiff.planning.passes.structured import structured
 from combdiff.planning.plan import Plan
 from combdiff.records import dataclass
@@ -48,6 +50,7 @@ PLANNING = (
     Pass("scaling", "a number is multiplied into the smallest operand", scaled_early),
     Pass("layouts", "a symmetric argument is read where no copy is needed", in_best_layout),
     Pass("masked products", "nothing is multiplied where a condition fails", within),
+    Pass("stacks", "arrays at positions of an axis are put side by side, and nothing is added to zeros", stacked),
 )
 ITERATED = (Pass("invariants", "what is the same in every step of an iteration is done once", done_before),)
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
@@ -75,8 +78,12 @@ def specialise(plan: Plan, backend: str, fuses: bool = True, even: bool = False)
     Equations are solved by NumPy where the backend has no solvers of its own.
     """
     used = dialect(backend)
+    ending = with_early_ends(plan, used)
+    if ending is not plan:
+        plan = rewritten_by(ending, ITERATED)
     solver = backend if used.solves else "numpy"
-    iterated = {step.operation.system for step in plan.steps if isinstance(step.operation, Iteration)}
+    iterations = [step.operation for step in plan.steps if isinstance(step.operation, Iteration)]
+    iterated = {program for each in iterations for program in each.programs}
     inner = {
         system: specialise(one, backend if system in iterated else solver, even=even)
         for system, one in plan.inner.items()

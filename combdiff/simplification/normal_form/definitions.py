@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from combdiff.ir import (
+    ONE,
     Apply,
     Conj,
     Implicit,
@@ -66,12 +67,12 @@ class LetForms(Protocol):
 
 def with_repeated_defined(body: Term) -> Term:
     """A let program with what its networks hold several times as definitions, where that is less work and shorter."""
-    bindings, result = split(body)
-    if len(bindings) > MOST_BINDINGS or length(body) > LONGEST or isinstance(result, Tuple):
+    if _is_long(body) or isinstance(split(body)[1], Tuple):
         return body
+    before = _price(body)
     for candidate in bind_repeated(body):
         shortest = min((candidate, _with_values(candidate, factored)), key=length)
-        if length(shortest) < length(body) and _price(shortest) < _price(body):
+        if length(shortest) < before[1] and _price(shortest) < before:
             return with_repeated_defined(shortest)
     return body
 
@@ -82,10 +83,10 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
     `classes` gives all forms of the program that the laws lead to, its definitions left out or not.
     """
     body = with_repeated_defined(body)
-    is_short = len(split(body)[0]) <= MOST_BINDINGS and length(body) <= LONGEST
-    shared = list(with_named_shares(body)) if is_short else []
+    shared = [] if _is_long(body) else list(with_named_shares(body))
+    before = _price(body) if shared else (0.0, 0)
     for candidate in shared:
-        if length(candidate) < length(body) and _price(candidate) < _price(body):
+        if length(candidate) < before[1] and _price(candidate) < before:
             return without_short_definitions(candidate, classes)
     found = _without_short_definitions(body, classes)
     for candidate in shared:  # of which some become shorter once short definitions are written out
@@ -95,11 +96,15 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
     return found
 
 
+def _is_long(body: Term) -> bool:
+    """Whether a program's definitions are too many to be weighed one by one."""
+    return len(split(body)[0]) > MOST_BINDINGS or length(body) > LONGEST
+
+
 def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -> Term:
     """A let program without the bindings that make it longer to read and spare no work."""
     bindings, result = split(body)
-    is_long = len(bindings) > MOST_BINDINGS or length(body) > LONGEST
-    if not bindings or is_long or isinstance(result, Tuple):  # several results share what has a name
+    if not bindings or _is_long(body) or isinstance(result, Tuple):  # several results share what has a name
         return body
     in_classes = len(bindings) <= MOST_NAMES and length(body) <= LONGEST_IN_CLASSES and _degree(body) <= MOST_FACTORS
     whole = classes(body) if in_classes else None
@@ -124,8 +129,7 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
     for var, value in reversed(bindings):
         if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
             continue
-        if var in dict(split(body)[0]):
-            better(_conjugated(body, var))
+        better(_conjugated(body, var))
         if var not in dict(split(body)[0]) or better((*_without(body, var), *readings(left_out | {var}))):
             left_out |= {var}
     return body
@@ -165,12 +169,11 @@ def _without(body: Term, var: Var) -> Iterator[Term]:
 def _conjugated(body: Term, var: Var) -> Iterator[Term]:
     """The program with the conjugate of a complex definition under its name, and Re z for Re z* where shorter."""
     bindings, result = split(body)
-    value = dict(bindings)[var]
-    inside = value.body if isinstance(value, Lambda) else value
+    value = dict(bindings).get(var, ONE)  # an earlier choice may have done without it
+    parameters, inside = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
     if dtype_of(inside) is not complex:
         return
-    parameters = value.parameters if isinstance(value, Lambda) else ()
-    replacement = {var: lambda_(parameters, conj(apply(var, parameters) if parameters else var))}
+    replacement = {var: lambda_(parameters, conj(apply(var, parameters)))}
     plainly = _PlainReal(var)
 
     def used(term: Term) -> Term:

@@ -33,6 +33,7 @@ from combdiff.ir import (
     factors_of,
     function,
     mul,
+    raised,
     remembered,
     tidy,
 )
@@ -127,7 +128,7 @@ def _opened(term: Mul) -> Iterator[Term]:
             others = {other: m for other, m in powers.items() if other is not base}
             for form in _forms(base):
                 inner, found = _powers(form)
-                numbers = mul(number, function("power", inner, Number(n.numerator)))
+                numbers = mul(number, raised(inner, n.numerator))
                 yield mul(numbers, _product(_times(others, {each: m * n for each, m in found.items()})))
 
 
@@ -252,7 +253,7 @@ def _raised(base: Term, n: Fraction) -> Term:
         return mul(*(base,) * n.numerator)
     if n.denominator == 2:
         root = function("sqrt", base)
-        return root if n == HALF else function("power", root, Number(n.numerator))
+        return root if n == HALF else raised(root, n.numerator)
     return function("power", base, Number(tidy(n)))
 
 
@@ -322,7 +323,7 @@ def _with_denominator_multiplied_out(powers: Powers) -> Term | None:
         return None
     below = add(*(mul(number, _product(found)) for number, found in parts))
     others = {base: n for base, n in powers.items() if base not in simple}
-    return mul(_product(others), function("power", below, Number(-1)))
+    return mul(_product(others), raised(below, -1))
 
 
 def _number(term: Term) -> Number:

@@ -13,15 +13,14 @@ from collections.abc import Iterable, Mapping
 from combdiff.ir import (
     Add,
     Apply,
-    Number,
     Sum,
     Term,
     Var,
     add,
     apply,
     factors_of,
-    function,
     mul,
+    raised,
     substitute,
     whole_power,
 )
@@ -68,11 +67,6 @@ def exponents(product: Term) -> dict[Term, int]:
     for base, n in map(whole_power, factors_of(product)):
         found[base] = found.get(base, 0) + n
     return found
-
-
-def raised(base: Term, exponent: int) -> Term:
-    """A whole power."""
-    return function("power", base, Number(exponent))
 
 
 def _sum(base: Term, definitions: Mapping[Var, Term]) -> Sum | None:

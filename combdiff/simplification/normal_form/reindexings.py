@@ -14,7 +14,7 @@ Invariant: sums that are equal up to such changes give equal sets of changed sum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import combinations, islice, permutations, product
 from math import prod
 
@@ -62,32 +62,25 @@ def moves(term: Sum) -> Iterator[Sum]:
     return (Sum(term.indices, body) for body in islice(plainest, MOST_MOVES))
 
 
-def mirrored(index: Var) -> Term | None:
-    """The index counted from the last to the first of its domain; None where that has no ends that are known."""
-    match index.type:
-        case Symmetric():
-            return affine([(index, -1)])
-        case Range(size):
-            return affine([(size_form(size), 1), (index, -1)], -1)
-    return None
-
-
 def _may_count_down(index: Var, body: Term) -> bool:
     """Whether a sum may become plainer, or be another's equal, with an index counted from the last to the first."""
     if not isinstance(index.type, Range):
         return isinstance(index.type, Symmetric)
     is_bare = all(index not in node.children for node in subterms(body) if isinstance(node, Affine))
-    return not is_bare and _weight(substitute(body, _mirror([index]))) <= _weight(body)
+    return not is_bare and _weight(substitute(body, {index: _mirrored(index)})) <= _weight(body)
 
 
-def _mirror(indices: Iterable[Var]) -> Change:
-    return {index: mirror for index in indices if (mirror := mirrored(index))}
+def _mirrored(index: Var) -> Term:
+    """The index counted from the last to the first of its domain."""
+    if isinstance(index.type, Range):
+        return affine([(size_form(index.type.size), 1), (index, -1)], -1)
+    return affine([(index, -1)])
 
 
 def _reflections(indices: list[Var]) -> Iterator[Change]:
     """Every choice of indices that are counted from the last to the first."""
     for signs in product((1, -1), repeat=len(indices)):
-        yield _mirror(index for index, sign in zip(indices, signs, strict=True) if sign < 0)
+        yield {index: _mirrored(index) for index, sign in zip(indices, signs, strict=True) if sign < 0}
 
 
 def _changes(body: Term, cycle: Cyclic, indices: list[Var]) -> Iterator[Change]:

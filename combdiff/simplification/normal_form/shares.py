@@ -16,7 +16,6 @@ from combdiff.ir import (
     Lambda,
     Mul,
     Names,
-    Number,
     Rewriter,
     Space,
     Sum,
@@ -24,19 +23,19 @@ from combdiff.ir import (
     Var,
     apply,
     dtype_of,
-    function,
     items_of,
     joined,
     lambda_,
     let,
     mul,
     put_back,
+    raised,
     split,
     substitute,
     total,
 )
 from combdiff.simplification.egraph.extraction import index_variables
-from combdiff.simplification.normal_form.quotients import exponents, raised, with_divisors_in_front
+from combdiff.simplification.normal_form.quotients import exponents, with_divisors_in_front
 
 Powers = Mapping[Term, int]
 """The factors of a product by their bases."""
@@ -55,7 +54,7 @@ def with_named_shares(body: Term) -> Iterator[Term]:
         shares = _Shares(var, outer, summed, names)
         later = [(other, shares.run(term)) for other, term in bindings[number + 1 :]]
         items = [shares.run(item) for item in items_of(result)]
-        if not shares.found:
+        if not any(shares.share in term.free for term in (*(term for _, term in later), *items)):
             continue
         is_read = any(var in term.free for term in (*(term for _, term in later), *items))
         share = shares.definition if is_read else put_back(shares.definition, {var: value})
@@ -73,9 +72,8 @@ class _Shares(Rewriter):
         space = Space(*(index.type for index in own), dtype=dtype_of(summed))  # type: ignore[arg-type]
         self.share = names.fresh(Var("p", space))
         new = names.indices(space.axes)
-        share = mul(summed.body, function("power", apply(sums, outer) if outer else sums, Number(-1)))
+        share = mul(summed.body, raised(apply(sums, outer), -1))
         self.definition = lambda_(new, substitute(share, dict(zip(own, new, strict=True))))
-        self.found = False
 
     def node(self, term: Term) -> Term:
         """The term with its products of addends and inverse sums as shares."""
@@ -91,7 +89,6 @@ class _Shares(Rewriter):
         for base, count in powers.items():
             head = base.function if isinstance(base, Apply) else base
             if head is self.sums and count < 0 and (found := self._share(powers, base) or self._in_sum(powers, base)):
-                self.found = True
                 return self._joined(mul(*(raised(each, n) for each, n in found)))
         return product
 
