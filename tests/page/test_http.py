@@ -154,6 +154,22 @@ def test_a_process_that_has_no_memory_left_to_end_is_ended() -> None:
     worker.end()
 
 
+def failing(connection: Connection, memory: int) -> None:
+    connection.send(None)
+    raise connection.recv()
+
+
+def test_a_failure_is_told_from_a_lack_of_memory() -> None:
+    async def gone() -> bool:
+        return False
+
+    worker = Worker(LIMITS, failing)
+    with pytest.raises(EOFError):
+        anyio.run(worker.ask, IndexError(), 20.0, gone)
+    assert worker.has_failed()
+    worker.end()
+
+
 def test_what_is_no_question_is_refused(page: TestClient) -> None:
     for given, named in (
         ({"part": "derivative"}, "text is None"),
