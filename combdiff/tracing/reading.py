@@ -140,11 +140,11 @@ def _counted(value: Term) -> Term | None:
         case Number(real=int() as number, imag=0):
             return affine([], number)
         case Add(terms):
-            forms = [form for term in terms if (form := _counted(term)) is not None]
-            return affine([(form, 1) for form in forms]) if len(forms) == len(terms) else None
+            forms = [counted for term in terms if (counted := _counted(term)) is not None]
+            return affine([(each, 1) for each in forms]) if len(forms) == len(terms) else None
         case Mul((Number(real=int() as number, imag=0), rest)):
-            form = _counted(rest)
-            return None if form is None else affine([(form, number)])
+            counted = _counted(rest)
+            return None if counted is None else affine([(counted, number)])
     return None
 
 
