@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -99,6 +100,7 @@ def test_of_the_shapes_that_a_program_was_called_with_the_latest_are_kept(monkey
 
 def test_an_e_graph_is_made_anew_before_it_keeps_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memory of what was popped was all that grew with the number of derivations."""
+    monkeypatch.setattr(saturation, "_local", threading.local())
     monkeypatch.setattr(saturation, "MOST_USES", 2)
     used = []
     for _ in range(5):
