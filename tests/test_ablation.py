@@ -481,6 +481,10 @@ def iterated(x: cd.Space("n"), w: cd.Space(2, "n"), s: cd.Space("T")):
     return cd.scan(lambda state, v: (w[0] * state + v, None), x, s)[0]
 
 
+def columns(x: Vector):
+    return np.stack([cd.sin(x), cd.cos(x), 2 * x], 1)
+
+
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
     "solves": (solved, {"n": 100}, flops),
     "decompositions": (decomposed, {"n": 100}, flops),
@@ -488,6 +492,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "scaling": (scaled, {"m": 1000, "n": 10}, flops),
     "layouts": (contracted, {"n": 20}, peak),
     "masked products": (triangular, {"n": 100}, flops),
+    "stacks": (columns, {"n": 1000}, peak),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),

@@ -132,6 +132,10 @@ class NumPyDialect:
         """An array with zeros before and after each axis, for the libraries that pad."""
         raise NotImplementedError
 
+    def stacked(self, texts: Sequence[str], axis: int) -> str:
+        """Arrays of one shape side by side along a new axis."""
+        return f"{self.np}.stack([{', '.join(texts)}], {axis})"
+
     def zeros_of(self, text: str, shape: str) -> str:
         """Zeros of that shape, with the element type (and device) of another array."""
         return f"{self.np}.zeros({shape}, {text}.dtype)"
@@ -362,6 +366,10 @@ class JaxDialect(NumPyDialect):
         """An array with zeros before and after each axis, or without so many elements where that is negative."""
         around = tuple_text([f"({before}, {after}, 0)" for before, after in edges])
         return f"jax.lax.pad({text}, jnp.zeros((), {text}.dtype), {around})"
+
+    def stacked(self, texts: Sequence[str], axis: int) -> str:
+        """A choice for each element, which XLA fuses with what makes the arrays and reads them."""
+        return f"_stack([{', '.join(texts)}], {axis})"
 
     def number(self, text: str) -> str:
         """Inside jax.jit there are no Python numbers; JAX's weak types do not widen float32 either."""

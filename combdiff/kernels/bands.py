@@ -165,10 +165,15 @@ def _pieces(array: Any, kept: Any, start: Any, wrap: Any, length: Any, spare: An
 
 
 def _each_lag(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, width: Any, count: Any) -> Any:
-    """array[…, start + stride·i + k, …] for each k < width, i < count on the axis after the kept ones."""
-    span = (count - 1) * stride + 1
-    array = _stretch(array, kept, start, span + width - 1, wrap)
-    return (array[(slice(None),) * kept + (slice(k, k + span, stride),)] for k in range(width))
+    """array[…, start + stride·i + k, …] for each k < width, with k and the i < count for which there is an element."""
+    if wrap:
+        array, start = _stretch(array, kept, start, (count - 1) * stride + width, wrap), 0
+    size, whole = array.shape[kept], (slice(None),) * kept
+    for k, first in enumerate(range(start, start + width)):
+        low, high = max(0, -(first // stride)), min(count, (size - 1 - first) // stride + 1)
+        if low < high:
+            place, last = (*whole, slice(low, high)), first + stride * (high - 1)
+            yield k, place, array[(*whole, slice(first + stride * low, last + 1, stride))]
 
 
 def _short(rows: Any, start: Any, wrap: Any, weights: Any, count: Any) -> Any:
@@ -190,16 +195,18 @@ def _short(rows: Any, start: Any, wrap: Any, weights: Any, count: Any) -> Any:
 
 
 def _slide(array: Any, start: Any, weights: Any, count: Any) -> Any:
-    """Σ array[start + i + k]·weights[k] over k for i < count, of two vectors; zeros outside of the array."""
-    if 0 in (len(weights), count):
+    """Σ array[start + i + k]·weights[k] over k for i < count, of two vectors; nothing is outside of the array."""
+    low, high = max(0, start), min(len(array), start + count + len(weights) - 1)
+    if low >= high or 0 in (len(weights), count):
         return np.zeros(count, np.result_type(array, weights))
-    span = count + len(weights) - 1
-    if (start, span) != (0, len(array)):
-        low, high = max(0, -start), min(span, len(array) - start)
-        inside = array[low + start : max(low, high) + start]
-        array = np.zeros(span, array.dtype)
-        array[low : low + len(inside)] = inside
-    return np.convolve(array, weights[::-1], "valid")
+    if high - low == count + len(weights) - 1:
+        return np.convolve(array[low:high], weights[::-1], "valid")
+    full = np.convolve(array[low:high], weights[::-1])
+    first = start - low + len(weights) - 1
+    result = np.zeros(count, full.dtype)
+    part = full[max(0, first) : first + count]
+    result[max(0, -first) :][: len(part)] = part
+    return result
 
 
 def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
@@ -213,7 +220,7 @@ def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weight
     if width > array.shape[kept] and not wrap:
         result = _exchanged(array, kept, start, stride, weights, count)
         return result if np.isfinite(result).all() else _plainly(array, kept, start, stride, wrap, weights, count)
-    if width <= 7 and summed == weights.ndim == stride == 1 and dtype.kind == "f":
+    if width <= 7 and summed == weights.ndim == stride == 1 and dtype.kind == "f" and np.isfinite(weights).all():
         return _short(array.reshape(-1, array.shape[kept]), start, wrap, weights, count).reshape(shape)
     result = _by_blocks(array, kept, start, stride, wrap, weights, count)
     return _plainly(array, kept, start, stride, wrap, weights, count) if result is None else result.reshape(shape)
@@ -253,10 +260,9 @@ def _plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights:
             return
         many = max(1, CHUNK // row)
         for n in range(0, len(array), many):
-            to = result[n : n + many].reshape(-1, outer)
-            lags = _each_lag(array[n : n + many], kept, start, stride, wrap, width, count)
-            for part, each in zip(lags, matrix, strict=True):
-                to += part.reshape(-1, inner) @ each
+            to = result[n : n + many]
+            for k, place, part in _each_lag(array[n : n + many], kept, start, stride, wrap, width, count):
+                to[place] += (part.reshape(-1, inner) @ matrix[k]).reshape(to[place].shape)
 
     add(result, array, kept)
     return result.reshape(*array.shape[:kept], count, *weights.shape[summed:])
@@ -301,13 +307,8 @@ def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any,
         result = _by_phases(array, kept, start, stride, other, width)
         return result if np.isfinite(result).all() else _lags_plainly(array, kept, start, stride, wrap, other, width)
     if width <= 11 and len(shape) == 1:
-        rows = _stretch(array, kept, start, (count - 1) * stride + width, wrap)
-        if count >= 512 and stride == 1 and dtype.kind == "f":
-            pairs = zip(rows.reshape(-1, rows.shape[-1]), other.reshape(-1, count), strict=True)
-            return sum(np.correlate(*pair, "valid") for pair in pairs)
-        strides = (*rows.strides[:-1], stride * rows.strides[-1], rows.strides[-1])
-        windows = np.lib.stride_tricks.as_strided(rows, (*other.shape, width), strides, writeable=False)
-        return np.einsum(windows, list(range(kept + 2)), other, list(range(kept + 1)), [kept + 1])
+        result = _few_lags(array, kept, start, stride, wrap, other, width)
+        return result if np.isfinite(result).all() else _lags_plainly(array, kept, start, stride, wrap, other, width)
     inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
     block = _block_size(width, inner, outer, stride, count)
     pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
@@ -328,11 +329,23 @@ def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any,
     return diagonals.sum(0, dtype).reshape(shape)
 
 
+def _few_lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
+    """_lags of a few k, without other axes, by what slides along the array as it lies."""
+    count = other.shape[kept]
+    rows = _stretch(array, kept, start, (count - 1) * stride + width, wrap)
+    if count >= 512 and stride == 1 and np.result_type(rows, other).kind == "f":
+        pairs = zip(rows.reshape(-1, rows.shape[-1]), other.reshape(-1, count), strict=True)
+        return sum(np.correlate(*pair, "valid") for pair in pairs)
+    strides = (*rows.strides[:-1], stride * rows.strides[-1], rows.strides[-1])
+    windows = np.lib.stride_tricks.as_strided(rows, (*other.shape, width), strides, writeable=False)
+    return np.einsum(windows, list(range(kept + 2)), other, list(range(kept + 1)), [kept + 1])
+
+
 def _lags_plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
     """_lags, each lag by itself: what is infinite or nan is in those alone that have it."""
     count, dtype = other.shape[kept], np.result_type(array, other)
     inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
     result = np.zeros((width, inner, outer), dtype)
-    for each, part in zip(result, _each_lag(array, kept, start, stride, wrap, width, count), strict=True):
-        each += part.reshape(-1, inner).T @ other.reshape(-1, outer)
+    for k, place, part in _each_lag(array, kept, start, stride, wrap, width, count):
+        result[k] += part.reshape(-1, inner).T @ other[place].reshape(-1, outer)
     return result.reshape(width, *array.shape[kept + 1 :], *other.shape[kept + 1 :])

@@ -50,6 +50,13 @@ def _padded(array: Any, axis: Any, divisor: Any, start: Any, step: Any, count: A
     return array if step > 0 else jnp.flip(array, axis)
 
 
+def _stack(arrays: Any, axis: Any) -> Any:
+    """jnp.stack by a choice for each element: XLA makes no arrays that it would put together only then."""
+    each = [jnp.expand_dims(array, axis) for array in arrays]
+    position = jnp.expand_dims(jnp.arange(len(each)), [n for n in range(each[0].ndim) if n != axis])
+    return functools.reduce(lambda rest, n: jnp.where(position == n, each[n], rest), range(len(each) - 1), each[-1])
+
+
 def _det_times_inverse(matrix: Any) -> Any:
     """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ by one LU where that keeps all digits but a few."""
     if 0 in matrix.shape:

@@ -40,6 +40,7 @@ from combdiff.planning.operations import (
     Parameter,
     PartialResult,
     Pattern,
+    Rescale,
     Scale,
     SizeFactor,
     SolveEquation,
@@ -224,15 +225,25 @@ class Plan:
         """The operand whose memory the result of a step takes, where that is known without the text of the step."""
         if not self.writes_over or not self.steps[n].operation.is_called:
             return None
-        m = next(self.writable(n), None)
-        others = (self._memory(other) for other in self.steps[n].operands if other != m)
-        return m if m is not None and m not in others else None  # NumPy copies what it would read and write at once
+        if (m := next(self.writable(n), None)) is None:
+            return None
+        step = self.steps[n]
+        itself = m, tuple(range(len(step.axes)))
+        pairs = zip(step.operands, _places(step), strict=True)
+        others = [self._memory(pair[0]) for pair in pairs if pair != itself]  # its transpose is another, too
+        return m if m not in others else None  # NumPy copies what it would read and write at once
 
     def _memory(self, n: int) -> int:
         """The step whose memory a view reads."""
         while not self.steps[n].fresh and self.steps[n].operands:
             n = self.steps[n].operands[0]
         return n
+
+    def is_whole(self, n: int) -> bool:
+        """Whether a result lies in a row: it is an argument or an array of its own, or may be its operand, which is."""
+        step = self.steps[n]
+        own = step.fresh or not step.operands
+        return own or (isinstance(step.operation, Rescale) and self.is_whole(step.operands[0]))
 
     def is_filled(self, n: int) -> bool:
         """Whether a step is an array of one number."""
@@ -388,8 +399,9 @@ def occurrence(plan: Plan, n: int) -> Occurrence:
     step, loop = plan.steps[n], _loop(plan, n)
     operands = tuple(plan.steps[m] for m in step.operands)
     numbers = tuple(plan.numbers[m] for m in step.operands)
+    whole = tuple(plan.is_whole(m) for m in step.operands)
     starts = frozenset(loop.start for loop in plan.loops)
-    at = Occurrence(step, operands, plan.sizes, numbers, rounds(plan, loop) if loop else 1, starts)
+    at = Occurrence(step, operands, plan.sizes, numbers, whole, rounds(plan, loop) if loop else 1, starts)
     return replace(at, inner=tuple(_inner_cost(plan, key) for key in repeated(step)))
 
 

@@ -392,9 +392,25 @@ def _written(number: ScaledNumber) -> Term:
     divided = []
     for under in dict.fromkeys(conditions):
         own = [part for part, found in zip(parts, conditions, strict=True) if found == under]
-        values = [mul(*factors, *(each for each in factors_of(part) if each not in under)) for part in own]
-        divided.append(mul(*under, reduce(Rescaled, divisors, add(*values))))
+        values = [[*factors, *(each for each in factors_of(part) if each not in under)] for part in own]
+        whole = [_with_whole(value, divisors) for value in values]
+        if None in whole:
+            divided.append(mul(*under, reduce(Rescaled, divisors, add(*(mul(*value) for value in values)))))
+        else:
+            divided.append(mul(*under, add(*(value for value in whole if value is not None))))
     return add(*divided)
+
+
+def _with_whole(factors: Sequence[Term], divisors: Sequence[Term]) -> Term | None:
+    """A product that is divided by 1/s, of which x/s is a factor: x stands there instead, an element and no larger.
+
+    So a product that is summed up needs no array of all of its terms, to be divided one by one.
+    """
+    divisor = divisors[0] if len(divisors) == 1 else None
+    for n, factor in enumerate(factors):
+        if isinstance(factor, Rescaled) and divisor == function("power", factor.scale, Number(-1)):
+            return mul(*factors[:n], factor.body, *factors[n + 1 :])
+    return None
 
 
 def _plain(term: Term) -> Term:

@@ -282,7 +282,11 @@ def test_boxes_of_several_multiples_are_added(steps: tuple[int, ...]) -> None:
 
 WRITTEN: dict[str, tuple[Any, list[str]]] = {
     "slices": (lambda x, y, A: np.concatenate([y[1:], (y / x)[:1]]), ["_placed(", "[max(0, n - 1):]"]),
-    "a place": (lambda x, y, A: np.stack([x, y]), ["[:, :1] = ", "[:, 1:2] = "]),
+    "places": (lambda x, y, A: np.stack([x, y]), ["np.stack([x, y], 0)"]),
+    "a place": (
+        lambda x, y, A: cd.tensor(lambda i, j: cd.where(j == 1, x[i], 0), i="n", j=4),
+        ["np.zeros_like(", "[:, 1:2] = "],
+    ),
     "both ends": (
         lambda x, y, A: cd.tensor(lambda i: cd.where((i >= 1) & (i <= 3) & (2 * i >= x.shape[0]), x[i] * y[i], 0)),
         ["x[max(1, -((-n) // 2)):4]"],

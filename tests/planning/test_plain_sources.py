@@ -18,11 +18,20 @@ import combdiff as cd
 from combdiff.ir import extent
 from combdiff.ir.interpreter import evaluate
 
+CYCLE = cd.Cyclic("n")
 Vector, Matrix, Window, Pair = cd.Space("n"), cd.Space("n", "n"), cd.Space(3), cd.Space("n", "n + 1")
 
 
 def rows(element: Callable[[Any, Any], Any]) -> Any:
     return cd.tensor(lambda i: cd.sum(lambda j: element(i, j)), i="n")
+
+
+def around(element: Callable[[Any], Any]) -> Any:
+    return cd.tensor(element, i=CYCLE)
+
+
+def halved(element: Callable[[Any], Any]) -> Any:
+    return cd.tensor(element, i="n")
 
 
 # the lines of helpers that a program and its pullbacks have at most on NumPy, JAX and PyTorch, and the program
@@ -33,8 +42,10 @@ PROGRAMS: dict[str, tuple[tuple[int, int, int], Callable[..., Any]]] = {
     "first and last": ((0, 0, 0), lambda x: x * x[0] + np.sum(x) * x[-1]),
     "a corner": ((0, 0, 0), lambda A, x: A[0] * x[1] + A[:, -1] * A[0, 0]),
     "ends": ((10, 42, 24), lambda x: np.concatenate([x[1:] ** 2, x[:1] * x[-1:]])),
-    "convolution": ((12, 42, 24), lambda x, w: np.convolve(x, w)),
-    "valid": ((12, 42, 24), lambda y, w: np.convolve(y, w, "valid")),
+    "convolution": ((13, 42, 24), lambda x, w: np.convolve(x, w)),
+    "valid": ((13, 42, 24), lambda y, w: np.convolve(y, w, "valid")),
+    "around": ((22, 46, 24), lambda c, u: around(lambda i: cd.sum(lambda k: u[k] * c[i - k]))),
+    "every other": ((30, 0, 0), lambda o: halved(lambda i: cd.sum(lambda k: 0.5**k * o[2 * i + k], k=3))),
     "beside the diagonal": ((0, 0, 0), lambda A, x: rows(lambda i, j: cd.where(i != j, A[i, j] * x[j], 0))),
     "triangle": ((0, 0, 0), lambda A, x: np.tril(A) @ x),
     "band": ((0, 0, 0), lambda A, x: rows(lambda i, j: cd.where((i <= j + 1) & (j <= i + 2), A[i, j] * x[j], 0))),
@@ -50,6 +61,7 @@ LEAST = {
     "ends": 1,
 }  # with less there are no such arrays
 SPACES = {"x": Vector, "y": cd.Space("n + 2"), "A": Matrix, "B": Pair, "w": Window}
+SPACES |= {"c": cd.Space(CYCLE), "u": cd.Space(CYCLE), "o": cd.Space("2*n + 1")}
 
 
 def drawn(name: str) -> list[cd.Program]:

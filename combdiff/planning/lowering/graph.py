@@ -182,13 +182,20 @@ class Graph:
         return min(readings, key=lambda one: [labels.index(x) if x in labels else len(labels) for x in one.labels])
 
     def broadcast(
-        self, make: Callable[[tuple[Pattern, ...]], Operation], values: Iterable[LabelledStep], kind: type
+        self,
+        make: Callable[[tuple[Pattern, ...]], Operation],
+        values: Iterable[LabelledStep],
+        kind: type,
+        order: Sequence[int] = (),
     ) -> LabelledStep:
-        """An element-by-element operation on values, over all of their labels (those of the largest first)."""
+        """An element-by-element operation on values, over all of their labels (those of the largest first).
+
+        It takes the values in another `order` where one is given, which labels do not follow.
+        """
         operands = tuple(self.plain(value) for value in values)
         largest = max(operands, key=lambda value: len(value.labels))
         labels = tuple(dict.fromkeys([*largest.labels, *(x for value in operands for x in value.labels)]))
-        operands = tuple(self._in_order(value, labels) for value in operands)
+        operands = tuple(self._in_order(operands[n], labels) for n in order or range(len(operands)))
         patterns = tuple(tuple(labels.index(x) for x in value.labels) for value in operands)
         return self.labelled(make(patterns), operands, labels, kind)
 
@@ -200,7 +207,10 @@ class Graph:
         factors = tuple(factor for factor, _ in parts)
         kinds = [complex if f.number.imag else int if isinstance(f.number.real, int) else float for f in factors]
         kind = join(self.kind(*(value for _, value in parts)), *kinds)
-        return self.broadcast(lambda patterns: Combine(factors, patterns), [value for _, value in parts], kind)
+        first = next((n for n, factor in enumerate(factors) if not factor.is_negative), 0)
+        order = sorted(range(len(parts)), key=lambda n: n != first)  # t - b, which may be written over t, not -b + t
+        factors = tuple(factors[n] for n in order)
+        return self.broadcast(lambda patterns: Combine(factors, patterns), [value for _, value in parts], kind, order)
 
     # --- contractions
 

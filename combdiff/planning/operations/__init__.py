@@ -4,10 +4,11 @@
 
 In: arrays and numbers. Out: one array.
 
-`words` (how steps, sizes and element types are called), `operation` (what each tells of itself, and a `Step`), `leaves`
-(arguments, numbers), `positions`, `reads` and `wrapped_reads` (views), `elementwise`, `contraction`, `reductions`,
-`diagonals`, `masks` (conditions), `prefixes` (sums up to each position), `windows` and `sliding`, `indirections`
-(indices in arrays), `matrices`, `calls`, `loops` (blocks), `iterations` (programs done over and over).
+`words` (how steps, sizes and element types are called), `operation` (what each tells of itself, and a `Step`),
+`leaves` (arguments, numbers), `positions`, `reads` and `wrapped_reads` (views), `elementwise`, `contraction`,
+`reductions`, `diagonals`, `stacks`, `masks` (conditions), `prefixes` (sums up to each position), `windows` and
+`sliding`, `indirections` (indices in arrays), `matrices`, `calls`, `loops` (blocks), `iterations` (programs done over
+and over).
 
 Invariant: an operation says everything about a step but the sizes; adding one is adding a class here.
 """
@@ -43,6 +44,7 @@ from combdiff.planning.operations.prefixes import PrefixExponentials, PrefixMax,
 from combdiff.planning.operations.reads import Arrange, JoinAxes, Read
 from combdiff.planning.operations.reductions import MagnitudeStep, Reduce, ReduceMax, Rescale
 from combdiff.planning.operations.sliding import Correlate, Fold
+from combdiff.planning.operations.stacks import SideBySide
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 
 __all__ = [
@@ -97,6 +99,7 @@ __all__ = [
     "Rescale",
     "Scale",
     "Scatter",
+    "SideBySide",
     "SizeFactor",
     "SolveEquation",
     "Step",

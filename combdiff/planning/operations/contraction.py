@@ -21,7 +21,6 @@ from math import prod
 
 from combdiff.dialects import LETTERS
 from combdiff.ir import Domain
-from combdiff.planning.operations.leaves import Parameter
 from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.records import dataclass
@@ -110,7 +109,7 @@ class Contract(Operation):
         columns = self.right_only if position else self.summed
         in_place = pattern in ((*self.batch, *rows, *columns), (*self.batch, *columns, *rows))
         merged = len(rows) > 1 or len(columns) > 1
-        whole = isinstance(step.operation, Parameter) or step.fresh
+        whole = at.whole[position]
         same = step.kind is at.step.kind or (step.operation.takes_type and at.step.kind is float)
         in_rows = not merged and pattern[-1:] in (rows, columns)  # BLAS reads matrices whose rows lie far apart
         if same and (in_rows or (in_place and (whole or not merged))):

@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from math import prod
 
 import numpy
 
 from combdiff.dialects import parenthesised
 from combdiff.ir import OPPOSITES, TABLE, Number
 from combdiff.planning.operations.leaves import Fill
-from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import REUSED, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 from combdiff.records import dataclass
 
+REPEATED = Number(3)  # a power that is written as products
+IN_TWO = (Number(-2), Number(Fraction(-1, 2)), REPEATED)  # powers that are written as two operations
 TRUTHS = 5  # truth values of one byte that NumPy's nan_to_num holds at a time for each element
 
 _NEGATIVE = SizeFactor(Number(-1))
@@ -86,12 +90,27 @@ class Combine(Operation):
         return max(1, len(at.operands)) * at.elements
 
     def workspace(self, at: Occurrence) -> int:
-        """Operands times their factors, and the sum so far: two arrays at most, while they are added."""
-        first = next((n for n, number in enumerate(at.numbers) if not number), 0)
-        plain = [factor == UNIT or (factor == _NEGATIVE and n != first) for n, factor in enumerate(self.factors)]
-        scaled = [0 if one else min(many, at.elements) for one, many in zip(plain, at.given, strict=True)]
-        meanwhile = sum(scaled) if len(scaled) == 2 else max(scaled) + at.elements
-        return (meanwhile if len(scaled) > 1 else 0) * at.item + at.buffers(self.patterns)
+        """What there is beside the result while operands times their factors are added from the left.
+
+        NumPy writes a large sum over the one so far where that is as long and its own, or else over a product.
+        """
+        first, *others = sorted(range(len(at.operands)), key=lambda n: at.numbers[n])
+        own = 0 if self.factors[first] == UNIT else at.given[first]  # elements of the sum so far
+        most, labels = own, set(self.patterns[first])
+        for n in others:
+            plain = self.factors[n] in (UNIT, _NEGATIVE)
+            term = 0 if plain else at.given[n]
+            labels |= set(self.patterns[n])
+            total = prod(at.shape[label] for label in labels)
+            over = own == total or (term == total and not self.factors[n].is_negative)
+            most = max(most, own + term + (0 if over and self._writes_over(at, total) else total))
+            own = total
+        return max(0, most - at.elements) * at.item + at.buffers(self.patterns)
+
+    @staticmethod
+    def _writes_over(at: Occurrence, total: int) -> bool:
+        """Whether NumPy writes sums of so many elements over terms: large ones, of one element type."""
+        return total * at.item >= REUSED and all(one.kind is at.step.kind for one in at.operands)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """factor·array + …; numbers stand last, as Python's `complex + np.float64` is no NumPy scalar."""
@@ -100,8 +119,7 @@ class Combine(Operation):
         for m, pattern, factor in sorted(parts, key=lambda part: words.numbers[part[0]]):
             constant = words.constants.get(m)
             total = factor.times(SizeFactor(constant or Number(1)))
-            negative = not total.number.imag and total.number.real < 0
-            if negative:
+            if negative := total.is_negative:
                 total = total.times(SizeFactor(Number(-1)))
             array = words.placed(words.widened(m, words.names[m], step.kind), pattern, len(step.axes))
             sign = (" - " if text else "-") if negative else (" + " if text else "")
@@ -168,9 +186,16 @@ class ElementwiseStep(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """Some powers are two operations, hypotenuses are made of squares, infinities found by truth values."""
-        twice = self.name == "hypot" or (self.name == "power" and isinstance(at.operands[1].operation, Fill))
-        beside = at.item * twice + TRUTHS * (self.name == "finite") + self.name.startswith("not_less")
+        beside = at.item * self._in_two(at) + TRUTHS * (self.name == "finite") + self.name.startswith("not_less")
         return beside * at.elements + (at.buffers(self.patterns) if self.fresh else 0)
+
+    def _in_two(self, at: Occurrence) -> bool:
+        """Whether an array is held between two operations; a product of three is written over that of two."""
+        exponent = at.operands[-1].operation
+        if self.name != "power" or not isinstance(exponent, Fill):
+            return self.name == "hypot"
+        over = exponent.number == REPEATED and at.elements * at.item >= REUSED
+        return exponent.number in IN_TWO and not over
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of the library's function, or a power as something cheaper."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from combdiff.dialects import parenthesised, tuple_text
 from combdiff.ir import Domain
-from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, IndexArray, Occurrence, Operation, Step, is_whole
+from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, IndexArray, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
@@ -77,7 +77,7 @@ class Scatter(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """What is laid out in a row of parts of arrays, and indices counted on a cycle or from another first one."""
-        laid, indices = (0 if is_whole(one) else many for one, many in zip(at.operands, at.given, strict=True))
+        laid, indices = (0 if whole else many for whole, many in zip(at.whole, at.given, strict=True))
         counted = self.wrap or self.first != Linear()
         return laid * at.item + (indices + counted * at.given[1]) * ITEM_BYTES[int]
 

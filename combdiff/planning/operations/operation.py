@@ -24,6 +24,7 @@ from combdiff.records import dataclass
 
 ITEM_BYTES = {int: 8, float: 8, complex: 16}
 BUFFER = 1 << 13  # elements of an operand that NumPy lays out at a time
+REUSED = 1 << 18  # bytes of a temporary array over which NumPy writes the next sum or product of an expression
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class InnerCost:
 class Occurrence:
     """A step at given sizes, in its plan: what a cost may depend on.
 
-    `operands` are the steps it acts on, `numbers` tells which of them are Python numbers. In a loop, `rounds` is how
+    `operands` are the steps it acts on, `numbers` tells which of them are Python numbers, `whole` which of them lie in
+    memory as arguments or arrays of their own, in a row. In a loop, `rounds` is how
     many blocks it goes through, and `starts` names the positions that loops begin their blocks at. `inner` tells what
     the programs that a step does over and over cost each time.
     """
@@ -65,6 +67,7 @@ class Occurrence:
     operands: tuple[Step, ...]
     sizes: Mapping[str, int]
     numbers: tuple[bool, ...] = ()
+    whole: tuple[bool, ...] = ()
     rounds: int = 1
     starts: Collection[str] = ()
     inner: tuple[InnerCost, ...] = ()
@@ -107,11 +110,11 @@ class Occurrence:
     def buffers(self, patterns: Sequence[Pattern]) -> int:
         """Bytes of the buffers in which NumPy lays out elements of operands, at most two at a time.
 
-        Of those that are repeated along an axis, have another order of axes or another element type.
+        Of those that are repeated along an axis, have another order of axes or another element type, or lie otherwise.
         """
         rank = tuple(range(len(self.step.axes)))
         pairs = [(one, pattern) for one, pattern in zip(self.operands, patterns, strict=True) if pattern]
-        laid = sum(pattern != rank or one.kind is not self.step.kind or not one.fresh for one, pattern in pairs)
+        laid = sum(pattern != rank or one.kind is not self.step.kind or not one.in_rows for one, pattern in pairs)
         return min(2, laid) * min(BUFFER, self.elements) * max(one.item for one in (self.step, *self.operands))
 
 
@@ -160,6 +163,11 @@ class Operation(ABC):
     def fresh(self) -> bool:
         """Whether the result is an array of its own, sharing no memory with an operand."""
         return True
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether the elements of the result lie in memory in their order, as far as is known."""
+        return self.fresh
 
     def labels(self, step: Step) -> Labels | None:
         """The labels of a step with this operation; None where indices do not run through it."""
@@ -234,11 +242,11 @@ class Step:
         return self.operation.fresh
 
     @property
+    def in_rows(self) -> bool:
+        """Whether the elements of the result lie in memory in their order, as far as is known."""
+        return self.operation.in_rows
+
+    @property
     def item(self) -> int:
         """The bytes of one element of the result."""
         return 1 if self.operation.is_truth else ITEM_BYTES[self.kind]
-
-
-def is_whole(step: Step) -> bool:
-    """Whether the result is an argument or an array of its own, laid out in a row; no part of another."""
-    return step.fresh or not step.operands

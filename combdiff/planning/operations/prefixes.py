@@ -33,6 +33,11 @@ class Prefix(Operation):
     steps: tuple[int, ...]
     start: Linear
 
+    @property
+    def in_rows(self) -> bool:
+        """What is summed up from the end on is a view from there."""
+        return self.sign < 0
+
     def labels(self, step: Step) -> Labels:
         """Those beside the bound's, which needs all elements."""
         bound = range(self.axis, self.axis + len(self.steps))

@@ -21,6 +21,8 @@ from combdiff.planning.operations.wrapped_reads import wrapped_read
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
 
+AGAIN = 4  # times an axis that is read around so often more is gathered by an array of places
+
 
 @dataclass(frozen=True)
 class Read(View):
@@ -67,8 +69,38 @@ class Read(View):
 
     def workspace(self, at: Occurrence) -> int:
         """What is copied once more, and arrays of places."""
+        if (around := self._around(at)) is not None:
+            return around
         copied, places = self._copied(at)
         return copied * at.item + places * ITEM_BYTES[int]
+
+    def _around(self, at: Occurrence) -> int | None:
+        """Bytes beside the result of a read that goes around axes one by one, each along a label; None for others.
+
+        One call rolls all axes that are read as a whole; parts of them are copied axis by axis.
+        """
+        places = self.positions
+        places = self.positions
+        used = [[label for label, step in enumerate(p.steps) if step] for p in places]
+        alone = sorted(label for labels in used for label in labels) == list(range(len(at.shape)))
+        steps = {max(p.steps, key=abs, default=0) for p in places}
+        if not alone or any(len(labels) != 1 for labels in used) or any(p.divisor > 1 for p in places):
+            return None
+        length, read = list(at.shape_of(0)), [at.shape[label] for (label,) in used]
+        parts = [n for n, place in enumerate(places) if place.along() is None or length[n] != read[n]]
+        if not parts or not all(places[n].wrap for n in parts):
+            return None
+        if steps <= {1, -1} and all(length[n] == read[n] for n in parts):
+            return 0
+        if steps != {1}:
+            return None
+        made = most = 0
+        for n in parts:
+            gathered = read[n] if read[n] > AGAIN * length[n] else 0
+            length[n] = read[n]
+            most = max(most, (made + prod(length)) * at.item + 2 * gathered * ITEM_BYTES[int])
+            made = prod(length)
+        return max(0, most - at.elements * at.item)
 
     def _copied(self, at: Occurrence) -> tuple[int, int]:
         """The elements that a read copies, and those of arrays of places that it takes.
@@ -77,6 +109,8 @@ class Read(View):
         wraps is gathered by index arrays where it has not much more elements than that.
         """
         size, shape, sizes = at.elements, at.shape, dict(at.sizes)
+        if self._around(at) is not None:
+            return size, 0
         if any(p.divisor > 1 for p in self.positions):
             return size, (0 if self.places(len(shape)) else (len(self.positions) + 3) * size)
         longer, places, inside = 1, 0, True

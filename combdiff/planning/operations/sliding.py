@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
+from combdiff.ir import Domain
 from combdiff.planning.extents import at_most, extent_form
-from combdiff.planning.operations.operation import BUFFER, Occurrence, Operation, Step, is_whole
+from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Occurrence, Operation, Step
 from combdiff.planning.operations.windows import Sliding
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.polyhedra import Linear
@@ -45,8 +46,29 @@ class Correlate(Operation):
         return self._sliding(at).flops
 
     def workspace(self, at: Occurrence) -> int:
-        """A band of weights, windows, and results laid out."""
-        return self._sliding(at).elements * at.item
+        """A band of weights, windows, and results laid out; of vectors with few elements what NumPy's own takes."""
+        if not self.slides([operand.axes for operand in at.operands], at.step.axes, at.sizes):
+            return self._sliding(at).elements * at.item
+        (length,), (width,), (count,) = at.shape_of(0), at.shape_of(1), at.shape
+        results = count * self.stride
+        span = results + width - 1
+        more = width + (results if self.stride > 1 else 0)
+        if self.wrap:  # the positions that are read, twice, then the elements there
+            return max((2 * ITEM_BYTES[int]) * span - count * at.item, (span + more) * at.item)
+        is_inside = self.start == Linear() and span <= length
+        return (more if is_inside else more + min(length, span) + width) * at.item
+
+    def slides(self, operands: Sequence[Sequence[Domain]], out: Sequence[Domain], sizes: Mapping[str, int]) -> bool:
+        """Whether it is a product of two vectors with few elements, or with a short window, at those sizes."""
+        if max(map(len, operands)) > 1 or (self.lags and self.stride > 1):
+            return False
+        (length,), (width,), (count,) = (map(extent_form, axes) for axes in (*operands, out))
+        return self._is_short(length, width, count) or at_most(FEW_PRODUCTS, (width, count.scale(self.stride)), sizes)
+
+    def _is_short(self, length: Linear, width: Linear, count: Linear) -> bool:
+        """Whether a short window slides over the whole of the first operand."""
+        is_whole = self.start == Linear() and length == count + width - 1 and self.stride == 1 and not self.wrap
+        return is_whole and width in map(Linear().__add__, SHORT_WINDOWS)
 
     def _sliding(self, at: Occurrence) -> Sliding:
         """The product with the extents of its groups of axes."""
@@ -66,13 +88,13 @@ class Correlate(Operation):
             plain=len(left) == self.kept + 1 and len(right) == after,
             mixed=at.operands[0].kind is not at.operands[1].kind,
             real=at.step.kind is float,
-            scattered=self.left != tuple(range(len(left))) or not is_whole(at.operands[0]),
+            scattered=self.left != tuple(range(len(left))) or not all(at.whole[:1]),
         )
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """NumPy's own convolution, where that is as good; else a helper, given the axes in order."""
-        if text := _plain(words, self, step, operands):
-            return text
+        if self.slides([words.axes[m] for m in step.operands], step.axes, words.planned):
+            return self._plain(words, step, operands)
         orders = (self.left, self.right)
         array, other = (words.dialect.transposed(text, order) for text, order in zip(operands, orders, strict=True))
         short, long = ("[::-1]" if turned else "" for turned in self.turned)
@@ -85,25 +107,24 @@ class Correlate(Operation):
             text = f"_correlate({place}, {other}{short}, {extent}){long}"
         return words.dialect.transposed(text, self.out)
 
-
-def _plain(words: Words, op: Correlate, step: Step, operands: Sequence[str]) -> str | None:
-    """A product of two vectors with few elements or a short window, as NumPy has it; None for others."""
-    if max(len(words.axes[m]) for m in step.operands) > 1 or op.wrap or op.stride > 1:
-        return None
-    length, width, count = (extent_form(axes[0]) for axes in (*(words.axes[m] for m in step.operands), step.axes))
-    inner, outer = op.turned[::-1] if op.lags else op.turned
-    array, weights = operands
-    if op.start == Linear() and length == count + width - 1 and width in map(Linear().__add__, SHORT_WINDOWS):
-        weights = weights if inner else f"{weights}[::-1]"
-        text = (
-            f'np.convolve({array}, {weights}, "valid")[:{words.form(count)}]'  # without a window it has another length
-        )
-    elif at_most(FEW_PRODUCTS, (width, count), words.planned):
-        weights = f"{weights}[::-1]" if inner else weights
-        text = f"_slide({array}, {words.form(op.start)}, {weights}, {words.form(count)})"
-    else:
-        return None
-    return f"{text}[::-1]" if outer else text
+    def _plain(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A product of two vectors, as NumPy has it."""
+        length, width, count = (extent_form(axes[0]) for axes in (*(words.axes[m] for m in step.operands), step.axes))
+        inner, outer = self.turned[::-1] if self.lags else self.turned
+        array, weights = operands
+        if self._is_short(length, width, count):
+            weights = weights if inner else f"{weights}[::-1]"
+            text = f'np.convolve({array}, {weights}, "valid")'
+            text = f"{text}[:{words.form(count)}]"  # without a window it has another length
+        else:
+            start, results = self.start, count.scale(self.stride)
+            if self.wrap:
+                places = words.dialect.arange(words.form(start), words.form(start + results + width - 1))
+                array, start = f"{array}[{places} % {words.form(length)}]", Linear()
+            weights = f"{weights}[::-1]" if inner else weights
+            text = f"_slide({array}, {words.form(start)}, {weights}, {words.form(results)})"
+            text = f"{text}[::{self.stride}].copy()" if self.stride > 1 else text
+        return f"{text}[::-1]" if outer else text
 
 
 @dataclass(frozen=True)

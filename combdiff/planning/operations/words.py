@@ -26,6 +26,11 @@ class SizeFactor:
     number: Number = ONE
     extents: tuple[Domain, ...] = ()
 
+    @property
+    def is_negative(self) -> bool:
+        """Whether the number is negative."""
+        return not self.number.imag and self.number.real < 0
+
     def times(self, other: SizeFactor) -> SizeFactor:
         """The product."""
         product = mul(self.number, other.number)

@@ -20,6 +20,7 @@ from dataclasses import replace
 from combdiff.ir import OPPOSITES, Domain, extent
 from combdiff.planning.extents import extent_form
 from combdiff.planning.operations import (
+    ITEM_BYTES,
     Arrange,
     Combine,
     ConjugateElements,
@@ -44,6 +45,7 @@ from combdiff.records import dataclass
 
 LEAST = 1 << 16  # elements of arrays that are worth a loop
 BLOCK = 1 << 14  # elements of a block: a few of them fit a second-level cache, and malloc gives none back to the system
+OWN = 4 * BLOCK * ITEM_BYTES[float]  # bytes of the blocks of a loop, for which it may take more memory than without
 BOXES = 8  # times as many elements of a block where conditions are met box by box, which takes some time in each block
 RUN = 1 << 7  # elements of a block along its last axis, where NumPy goes through that axis at once
 SPILLED = 1 << 17  # elements of a block that is made wider for that, at most
@@ -60,7 +62,7 @@ def fused(plan: Plan) -> Plan:
     if not groups:
         return plan
     done = in_loops(*_sums_in_pairs(plan, [chains.region(group) for group in groups]))
-    return done if peak(done) <= peak(plan) else plan
+    return done if peak(done) <= peak(plan) + OWN else plan
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from combdiff.planning.passes.layouts import in_best_layout
 from combdiff.planning.passes.masked_products import within
 from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
+from combdiff.planning.passes.stacks import stacked
 from combdiff.planning.passes.structured import structured
 from combdiff.planning.plan import Plan
 from combdiff.records import dataclass
@@ -49,6 +50,7 @@ PLANNING = (
     Pass("scaling", "a number is multiplied into the smallest operand", scaled_early),
     Pass("layouts", "a symmetric argument is read where no copy is needed", in_best_layout),
     Pass("masked products", "nothing is multiplied where a condition fails", within),
+    Pass("stacks", "arrays at positions of an axis are put side by side, and nothing is added to zeros", stacked),
 )
 ITERATED = (Pass("invariants", "what is the same in every step of an iteration is done once", done_before),)
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)

@@ -81,7 +81,7 @@ def _groups(step: Step, kinds: Sequence[type]) -> dict[tuple[SizeFactor, Pattern
     groups: dict[tuple[SizeFactor, Pattern], list[_Summand]] = {}
     operation = step.operation
     for m, pattern, factor, kind in zip(step.operands, operation.patterns, operation.factors, kinds, strict=True):
-        negative = not factor.number.imag and factor.number.real < 0
+        negative = factor.is_negative
         size = factor.times(NEGATIVE) if negative else factor
         groups.setdefault((size, pattern), []).append(_Summand(m, pattern, kind, negative))
     return {key: sorted(terms, key=lambda term: term.negative) for key, terms in groups.items()}
