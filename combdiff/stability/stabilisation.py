@@ -471,15 +471,15 @@ class _Stabilising(Rewriting):
         """
         if not self.grows(argument) or not self._has_quotient(argument):
             return False
-        number = self.scaled(argument)
-        found = self._left_over(number.exponent, self._conditions(number.rest))
+        own = self.scaled(argument)
+        found = self._left_over(own.exponent, self._conditions(own.rest))
         if found is None or any(left.get(ONE, 0) > 0 for left in found):
             return False
         size: float = 1
-        for factor in factors_of(number.rest):
+        for factor in factors_of(own.rest):
             match factor:
-                case Number(imag=0):
-                    size *= abs(factor.real)
+                case Number(imag=0) as number:
+                    size *= abs(float(number.real))
                 case Primitive(name="power", arguments=(base, Number(real=int() as power))) if power < 0:
                     if base not in self._ample and _binding(base) not in self._ample:
                         return False
@@ -705,7 +705,7 @@ class _Stabilising(Rewriting):
                 exponentials.append(function("power", share, Number(count)))
                 continue
             if count > MOST_ALIKE:
-                group, peaks, count = times(group, count), times(peaks, count), 1
+                group, peaks, count = times(group, count), dict(times(peaks, count)), 1
             told.update(own)
             inner = _term({atom: factor for atom, factor in group.items() if atom not in peaks})
             whole = add(masked(own, inner), _term(peaks))
