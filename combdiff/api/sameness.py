@@ -40,6 +40,7 @@ from combdiff.ir import (
     Number,
     Primitive,
     Range,
+    Relation,
     Rewriter,
     Scan,
     Space,
@@ -195,7 +196,7 @@ def _named(value: Term, sums: dict[Var, Term]) -> Term:
 def _elements(term: Term) -> float:
     """How many elements a sum or product of powers of elements reads; infinite for what else there is."""
     match term:
-        case Var() | Number():
+        case Var() | Number() | Delta():
             return 1
         case Apply():
             return 1 if isinstance(term.function, Var | Primitive) else inf
@@ -342,6 +343,8 @@ def _power(term: Term) -> Term:
         case Primitive(name="power", arguments=(Mul(factors=factors), Number(int() as exponent, 0))):
             found = mul(*(_raised(factor, exponent) for factor in factors))
             return _powers(found) if isinstance(found, Mul) else found
+        case Primitive(name="power", arguments=(Delta() | Relation() as base, Number(int() as exponent, 0))):
+            return _raised(base, exponent)
         case Primitive(name="real", arguments=(argument,)) if dtype_of(argument) is not complex:
             return argument
     return term
@@ -350,6 +353,8 @@ def _power(term: Term) -> Term:
 def _raised(base: Term, exponent: int) -> Term:
     """A whole power of a factor; of a power, one power."""
     match base:
+        case Delta() | Relation() if exponent > 0:
+            return base
         case Number(real, 0) if base.exact and real:
             return Number(tidy(Fraction(real) ** exponent))
         case Primitive(name="power", arguments=(inner, Number(int() as other, 0))):
@@ -370,7 +375,7 @@ def _powers(term: Mul) -> Term:
     if sides == (above, below) and len(above) + len(below) == len(term.factors):
         return term
     powers = [(base, sign * n) for side, sign in zip(sides, (1, -1), strict=True) for base, n in side.items()]
-    return mul(*(base if n == 1 else Primitive("power", (base, Number(n))) for base, n in powers))
+    return mul(*(base if n == 1 else _raised(base, n) for base, n in powers))
 
 
 def _normal(term: Term) -> Term:

@@ -11,14 +11,15 @@ Invariant: the value of the program is unchanged, and no binding is left that no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from combdiff.ir.domains import Function, Real, Space, Whole
 from combdiff.ir.implicit import Implicit
+from combdiff.ir.indices import Affine
 from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
 from combdiff.ir.rewriting import Rewriter
-from combdiff.ir.substitution import active_in, apply, subterms
+from combdiff.ir.substitution import active_in, apply, substitute, subterms
 from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, lambda_, let, remembered
 from combdiff.ir.types import is_domain, type_of
 
@@ -26,6 +27,7 @@ MOST_NESTED = 3  # Σ's and functions in one another up to which a value used on
 MOST_SUMMED = 1  # the same for a tensor that a Σ reads again and again, as each layer of a network reads the one before
 
 Bindings = tuple[tuple[Var, Term], ...]
+_Places = tuple[Term | None, ...]
 
 
 def split(body: Term) -> tuple[Bindings, Term]:
@@ -97,7 +99,8 @@ def nesting(term: Term) -> int:
 def inline_single_uses(body: Term) -> Term:
     """A let program in which no shallow binding is used just once, and none is not used at all.
 
-    What matrix functions are functions of stays bound. A tensor is bound without the axes along which it is constant.
+    What matrix functions are functions of stays bound. A tensor is bound without the axes along which it is constant,
+    or which are read at one place: Σ_k A[i,k] B[k,j] is bound as Σ_k A[i,k] B[k,0] where all that is read is t[d,0].
     """
     bindings, result = split(body)
     counts: Counter[Var] = Counter(uses(result))
@@ -109,6 +112,7 @@ def inline_single_uses(body: Term) -> Term:
     whole = set(_whole(result))
     summed = set(_summed(result)).union(*(_summed(value) for _, value in kept))
     passed = {argument for _, value in kept for argument in _passed(value)}.union(_passed(result))
+    places = _places_read((result, *(value for _, value in kept)))
     held = matrices_in(body)
     replacement: dict[Var, Term] = {}
     remaining: list[tuple[Var, Term]] = []
@@ -119,9 +123,10 @@ def inline_single_uses(body: Term) -> Term:
         if var not in held and (once or _is_alias(value)):
             replacement[var] = value
             continue
-        if var not in held and var not in whole and var not in passed and (narrow := _narrowed(var, value)):
-            thin, indices = narrow
-            remaining.append((thin, lambda_(indices, value.children[0])))
+        may_be_narrow = var not in held and var not in whole and var not in passed
+        if may_be_narrow and (narrow := _narrowed(var, value, places.get(var, ()))):
+            thin, thin_value, indices = narrow
+            remaining.append((thin, thin_value))
             replacement[var] = value.with_children((apply(thin, indices),))
         else:
             remaining.append((var, value))
@@ -185,14 +190,38 @@ def _is_alias(value: Term) -> bool:
     return isinstance(body, Var)
 
 
-def _narrowed(var: Var, value: Term) -> tuple[Var, tuple[Var, ...]] | None:
-    """A tensor without the axes along which it is constant, and its indices; None where it is constant along none."""
+def _places_read(values: Iterable[Term]) -> dict[Var, _Places]:
+    """At which place each axis of a named tensor is read, None where there are several; nothing for one that is used
+    as a whole."""
+    values = tuple(values)
+    found: dict[Var, _Places] = {value: () for value in values if isinstance(value, Var)}
+    for part in {part for value in values for part in subterms(value)}:
+        if isinstance(part, Apply) and isinstance(name := part.function, Var):
+            at = tuple(place if isinstance(place, Affine) and not place.free else None for place in part.arguments)
+            before = found.get(name, at)
+            found[name] = tuple(place if place is other else None for place, other in zip(at, before, strict=False))
+            used = part.arguments
+        else:
+            used = part.children
+        for child in used:
+            if isinstance(child, Var):
+                found[child] = ()
+    return found
+
+
+def _narrowed(var: Var, value: Term, places: _Places) -> tuple[Var, Term, tuple[Var, ...]] | None:
+    """A tensor without the axes along which it is constant, or which are read at one place: its name, its value and the
+    indices left; None where all are."""
     space = var.type
     if not isinstance(value, Lambda) or not isinstance(space, Space) or len(space.group) > 1 or is_field(value):
         return None
-    kept = tuple(parameter for parameter in value.parameters if parameter in value.body.free)
+    read = {own: place for own, place in zip(value.parameters, places, strict=False) if place is not None}
+    body = substitute(value.body, read) if read else value.body
+    kept = tuple(parameter for parameter in value.parameters if parameter in body.free)
+    if kept == value.parameters:
+        return None
     axes = (axis for axis, parameter in zip(space.axes, value.parameters, strict=True) if parameter in kept)
-    return None if kept == value.parameters else (Var(var.name, Space(*axes, dtype=space.dtype)), kept)
+    return Var(var.name, Space(*axes, dtype=space.dtype)), lambda_(kept, body), kept
 
 
 def _whole(result: Term) -> Iterator[Term]:

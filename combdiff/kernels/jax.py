@@ -121,7 +121,7 @@ def _spread(array: Any, along: Any, shape: Any) -> Any:
     """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
     sizes = [shape[along.index(n)] for n in range(max(along) + 1)]
     places = jnp.meshgrid(*map(jnp.arange, sizes), indexing="ij", sparse=True)
-    return jnp.zeros(shape, array.dtype).at[tuple(places[n] for n in along)].set(array)
+    return jnp.zeros(shape, jnp.result_type(array)).at[tuple(places[n] for n in along)].set(array)
 
 
 def _on_host(solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:

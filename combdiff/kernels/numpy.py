@@ -144,7 +144,7 @@ def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
 
 def _spread(array: Any, along: Any, shape: Any) -> Any:
     """Zeros of a shape, with the array where the axes that go along one of its axes coincide."""
-    result = np.zeros(shape, array.dtype)
+    result = np.zeros(shape, np.result_type(array))
     np.einsum(result, along, list(range(max(along) + 1)))[...] = array
     return result
 

@@ -75,6 +75,7 @@ def application(port: int, limits: Limits | None = None) -> Starlette:
     _require("starlette")
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
+    from starlette.requests import ClientDisconnect
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
@@ -91,13 +92,16 @@ def application(port: int, limits: Limits | None = None) -> Starlette:
             return JSONResponse({"error": {"message": "a question is sent as application/json"}}, 415)
         try:
             asked = question(json.loads(await _body(request, workers.limits.request)))
-            return JSONResponse(await workers.ask(asked, request.is_disconnected))
+        except ClientDisconnect:
+            return Response(status_code=400)  # which nobody reads
         except TooLargeError as error:
             return JSONResponse({"error": {"message": error.message}}, 413)
         except QuestionError as error:
             return JSONResponse({"error": {"message": error.message}}, 400)
         except (ValueError, RecursionError):
             return JSONResponse({"error": {"message": "the request is no JSON"}}, 400)
+        try:
+            return JSONResponse(await workers.ask(asked, request.is_disconnected))
         except BusyError:
             message = "too many questions are waiting; ask again in a moment"
             return JSONResponse({"error": {"message": message}}, 503, {"retry-after": "2"})

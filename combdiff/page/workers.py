@@ -32,8 +32,13 @@ from combdiff.page.questions import Limits, Question
 from combdiff.records import dataclass
 
 STARTING = 60.0  # seconds that a new process may take to import combdiff
+ENDING = 1.0  # seconds that a process may take to end once it has closed its pipe
 TICK = 0.1  # seconds between two looks at whether the asker has gone and at the memory
+FULL, FAILED = 3, 1  # exit codes of a process: of ours where its memory ends, of Python's for an exception
 LEAST_LEFT = 1 << 20  # bytes: what CPython asks the system for at once, for its small objects
+
+NO_MEMORY = "the computation ended before it had an answer: it needed more memory than the page may have"
+FAILURE = "combdiff failed here, which is a defect of it: the terminal of `combdiff serve` says where"
 
 
 class BusyError(Exception):
@@ -56,7 +61,7 @@ def answering(connection: Connection, memory: int) -> None:
     except (EOFError, BrokenPipeError):
         return
     except MemoryError:
-        os._exit(1)  # at once: what Python does at its end may take memory, too
+        os._exit(FULL)  # at once: what Python does at its end may take memory, too
 
 
 class Worker:
@@ -100,6 +105,11 @@ class Worker:
         except (OSError, IndexError):
             return False
         return pages * os.sysconf("SC_PAGE_SIZE") > self._memory - LEAST_LEFT
+
+    def has_failed(self) -> bool:
+        """Whether the process, which has closed its pipe, ended with an exception."""
+        self._process.join(ENDING)
+        return self._process.exitcode == FAILED
 
     def end(self) -> None:
         """Kill the process."""
@@ -149,10 +159,10 @@ class Workers:
             return found
         except TimeoutError:
             return _stopped(f"this takes more than {self.limits.seconds:g} seconds and was stopped")
-        except (EOFError, ConnectionError, MemoryError):
-            return _stopped(
-                "the computation ended before it had an answer: it needed more memory than the page may have"
-            )
+        except EOFError:
+            return _stopped(FAILURE) if worker.has_failed() else _stopped(NO_MEMORY)
+        except (ConnectionError, MemoryError):
+            return _stopped(NO_MEMORY)
         finally:
             if is_whole:
                 self._idle.append(worker)

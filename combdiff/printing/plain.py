@@ -241,7 +241,8 @@ class _PlainText(Renderer):
         return f"{self.bracket(doc.base, Level.ATOM)}^∘{self.bracket(doc.exponent, Level.ATOM)}"
 
     def norm(self, doc: Norm) -> str:
-        return f"‖{self.render(doc.body)}‖{f'_{doc.kind}' if doc.kind else ''}"
+        body = self.render(doc.body)
+        return f"norm2({body})" if "‖" in body else f"‖{body}‖{f'_{doc.kind}' if doc.kind else ''}"  # bars do not nest
 
     def mark(self, sign: str) -> str:
         return sign

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.api import Derivation, Program
-from combdiff.ir import Space, extent, type_of
+from combdiff.ir import Affine, Apply, Range, Space, Var, extent, subterms, type_of
 from combdiff.planning import size_names
 from combdiff.runtime import run
 from combdiff.testing.arrays import random_arrays
@@ -33,14 +33,28 @@ CLOSE, STEPS = 1e-7, (1.0, 32.0)  # an error worth a second look, and the steps 
 
 
 def random_sizes(program: Program) -> dict[str, int]:
-    """A small length for every size name of a program, smaller where its derivatives would have many entries."""
-    names = sorted(size_names(program.term))
+    """A small length for every size name of a program, smaller where its derivatives would have many entries.
+
+    An axis that is read at 7 has 8 entries.
+    """
+    names, least = sorted(size_names(program.term)), _least_sizes(program)
     for lengths in LENGTHS:
-        sizes = dict(zip(names, cycle(lengths), strict=False))
+        sizes = {name: max(length, least.get(name, 0)) for name, length in zip(names, cycle(lengths), strict=False)}
         largest = max((_entries(p.type, sizes) for p in program.parameters), default=1)
         if largest * _entries(type_of(program.term.body), sizes) <= MOST_ENTRIES:
             break
     return sizes
+
+
+def _least_sizes(program: Program) -> dict[str, int]:
+    """For each named size that an element with a number for an index needs, how many entries it needs."""
+    least: dict[str, int] = {}
+    for node in subterms(program.term):
+        if isinstance(node, Apply) and isinstance(node.function, Var) and isinstance(node.function.type, Space):
+            for axis, at in zip(node.function.type.axes, node.arguments, strict=True):
+                if isinstance(axis, Range) and isinstance(axis.size, str) and isinstance(at, Affine) and not at.free:
+                    least[axis.size] = max(least.get(axis.size, 0), int(at.offset) + 1)
+    return least
 
 
 def _entries(space: object, sizes: dict[str, int]) -> int:
@@ -79,6 +93,8 @@ def central_differences(
             two = [np.asarray(value(program, {**arrays, name: each}, sizes)) for each in (ahead, behind)]
             with np.errstate(all="ignore"):
                 moved.append((two[0] - two[1]) / (2 * step))
+        if not moved:  # a tensor without entries
+            return np.zeros((*np.shape(value(program, arrays, sizes)), *array.shape))
         stacked = np.stack(moved, axis=-1)
         return stacked.reshape((*stacked.shape[:-1], *array.shape))
 

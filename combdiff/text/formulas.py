@@ -49,14 +49,12 @@ from combdiff.printing import (
     Superscript,
 )
 from combdiff.records import dataclass
-from combdiff.text.grammar import lark_parser, refuse_large
+from combdiff.text.grammar import LOWERED, RAISED, lark_parser, refuse_large
 from combdiff.text.places import Span, TextError, alternatives, quoted, stopped
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-LOWERED = "₀₁₂₃₄₅₆₇₈₉"
 DIGITS = str.maketrans(RAISED + LOWERED, "0123456789" * 2)
 ENDS = rf"\w)\]}}'*ᵀ†{RAISED}⁻𝟏\ue001\ue003"  # what an operand may end in
 BARS = {"|": ("\ue000", "\ue001"), "‖": ("\ue002", "\ue003")}  # to what opens and what closes
@@ -225,7 +223,7 @@ OWN_MOD = "ｍod"  # a tensor that is called mod, where that is no operator
 
 def _with_own_mod(text: str, names: Iterable[str]) -> str:
     """The text with a tensor `mod` told from the operator, which stands before a size that ends a form: `k mod n ↦`."""
-    head = re.match(r"\s*\(?([\w\s,]*)\)?\s*(?:↦|\|?->)", text)
+    head = re.match(r"\s*+\(?([\w\s,]*+)(?:\)\s*+)?(?:↦|\|?->)", text)
     tensors = {*names, *(name.strip() for name in (head[1].split(",") if head else ()))}
     if "mod" not in tensors:
         return text

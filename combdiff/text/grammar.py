@@ -47,6 +47,11 @@ KEYWORDS = ("declare", "expression", "derivative", "wrt")
 MOST_CHARACTERS = 1 << 21
 MOST_SYMBOLS = 20_000
 MOST_NESTED = 100  # parentheses
+MOST_DIGITS = 1000  # of a number; Python reads 4300
+RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+LOWERED = "₀₁₂₃₄₅₆₇₈₉"
+_DIGIT = rf"[\d{RAISED}{LOWERED}]"
+_LONG_NUMBER = re.compile(rf"(?<!{_DIGIT}){_DIGIT}{{{MOST_DIGITS + 1},}}")
 MOST_ORDER = 26  # as many as there are index letters
 
 # Words beyond the thesis are special only where its grammar allows no name, so that its texts keep their meaning.
@@ -166,6 +171,8 @@ def refuse_large(text: str) -> None:
         raise TextError(f"a text is expected, not {shown(text)}", "")
     if len(text) > MOST_CHARACTERS:
         raise TextError(f"the text has {len(text)} characters; {MOST_CHARACTERS} are read", text)
+    if number := _LONG_NUMBER.search(text):
+        raise TextError(f"a number has {len(number[0])} digits; {MOST_DIGITS} are read", text, number.start())
     depth = 0
     for count, symbol in enumerate(re.finditer(r"#[^\n]*|\w+|[^\s\w]", text)):
         depth += {"(": 1, ")": -1}.get(symbol[0], 0)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from difflib import get_close_matches
 from fractions import Fraction
@@ -116,7 +117,7 @@ from combdiff.printing import (
 from combdiff.records import dataclass
 from combdiff.text.formulas import Formula, formula
 from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
-from combdiff.text.places import TextError
+from combdiff.text.places import TextError, quoted
 from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
@@ -165,9 +166,11 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
     try:
         return _PrintReader(formula(rest, known), known).program()
     except TextError:
-        if (found := _with_scalars(rest, known)) is None:
-            raise
-        return found
+        with suppress(TextError):
+            if (found := _with_scalars(rest, known)) is not None:
+                return found
+        _refuse_misdeclared(text)
+        raise
     except RecursionError:
         raise TextError("the text is too deeply nested", text) from None
 
@@ -220,10 +223,13 @@ WORDS = {"symmetric": "A[i,j] = A[j,i]", "antisymmetric": "A[i,j] = -A[j,i]", "h
 KINDS: dict[str, type] = {"complex": complex, "integer": int, "hermitian": complex}
 _EQUATIONS = r"((?:;(?:[^;()\n]|\([^()\n]*\))*)*)"
 _DECLARED = (
-    r"\s*([^\W\d]\w*)((?:\s+(?:symmetric|antisymmetric|hermitian|complex|integer))*)\s*\(([\w\s,]*)"
-    rf"{_EQUATIONS}\)\s*"
+    r"\s*+([^\W\d]\w*+)((?:\s++(?:symmetric|antisymmetric|hermitian|complex|integer|scalar))*+)"
+    rf"(?:\s*+\(([\w\s,]*+){_EQUATIONS}\)|(?<=\bscalar))\s*"
 )
 _LINE = re.compile(rf"{_DECLARED}(?:,{_DECLARED})*(?:\n|;)(?=\s*\S)")
+_LIKE_DECLARED = r"[^\W\d]\w*(?:[^\S\n]+[^\W\d]\w*)*(?:[^\S\n]*(?:\([^()\n]*\)|\[[^][\n]*\]))?"
+_ONE = rf"{_LIKE_DECLARED}[^\S\n]*"
+_LIKE_A_LINE = re.compile(rf"\s*{_ONE}(?:,[^\S\n]*(?:{_ONE})?)*(?:\n|;)(?=\s*[^\s+-])")
 
 
 def declarations(text: str) -> tuple[dict[str, Space], str]:
@@ -231,16 +237,19 @@ def declarations(text: str) -> tuple[dict[str, Space], str]:
 
     Other symmetries stand behind the sizes: `R (n, n, n; R[i,j,k] = -R[j,i,k]; R[i,j,k] = R[k,j,i])`.
     """
-    line = _LINE.match(text) if isinstance(text, str) else None
+    line = _LINE.match(text.rstrip()) if isinstance(text, str) else None
     if line is None:
         return {}, text
     found = {}
     for part in re.finditer(_DECLARED, line[0]):
-        name, words, sizes = part[1], part[2].split(), [size.strip() for size in part[3].split(",") if size.strip()]
+        name, words, within = part[1], part[2].split(), part[3] or ""  # a scalar may have no brackets
+        sizes = [size.strip() for size in within.split(",") if size.strip()]
+        if "scalar" in words and sizes:
+            raise TextError(f"{name}: a scalar has no axes", text, part.start(1), f"write {name} ()")
         dtype = next((KINDS[word] for word in words if word in KINDS), float)
         axes = [int(size) if size.isdigit() else size for size in sizes]
         symmetry = [WORDS[word] for word in words if word in WORDS]
-        symmetry += [equation.strip() for equation in part[4].split(";") if equation.strip()]
+        symmetry += [equation.strip() for equation in (part[4] or "").split(";") if equation.strip()]
         try:
             found[name] = Space(*axes, dtype=dtype, symmetry=symmetry)
         except SpaceError as problem:
@@ -248,11 +257,23 @@ def declarations(text: str) -> tuple[dict[str, Space], str]:
     return found, re.sub(r"[^\n]", " ", line[0]) + text[line.end() :]
 
 
+def _refuse_misdeclared(text: str) -> None:
+    """Refuse a first line that seems to declare tensors, at the first of them that it does not."""
+    line = _LIKE_A_LINE.match(text.rstrip())
+    if line is None or _LINE.match(text) or not re.search(r"[(,]", line[0]):
+        return
+    hint = "write A (m, n), S symmetric (n, n), H hermitian (n, n), z complex (n), c (): names, then sizes"
+    for part in re.finditer(_LIKE_DECLARED, line[0]):
+        if not re.fullmatch(_DECLARED, part[0]):
+            raise TextError(f"{quoted(part[0])} declares no tensor", text, part.start(), hint)
+    raise TextError("the declarations end with a comma", text, len(line[0].rstrip(" ;\n")) - 1, hint)
+
+
 def declared_part(text: str) -> tuple[int, int]:
     """Where the declarations of a text in any of the languages begin and end; twice 0 where there are none."""
     if is_calculus(text):
         return declarations_of(text)
-    line = _LINE.match(text)
+    line = _LINE.match(text.rstrip())
     if line is None:
         return 0, 0
     return len(line[0]) - len(line[0].lstrip()), len(line[0].rstrip().rstrip(";"))

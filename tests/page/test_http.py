@@ -7,8 +7,9 @@ import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from multiprocessing.connection import Connection
+from random import Random
 from typing import Any
 
 import anyio
@@ -71,6 +72,8 @@ def test_the_other_parts() -> None:
     assert found["largest"] < 1e-8
     assert parts(FORM, "x")["open"] == ["n"]
     assert parts("log(-norm2(x)^2)", "x")["largest"] is None
+    for text in ("x[20]^2 + x[0]", "x (0)\nx'*x"):  # an axis is as long as it is read; one without entries
+        assert answer(Question("check", text, ("x",)))["passed"]
 
 
 def test_a_mistake_comes_with_its_place_and_field(page: TestClient) -> None:
@@ -95,6 +98,9 @@ HOSTILE = [
     "A symmetric (n, n), x (n)\n" * 50,
     "\x00\ud7ff\u202e",
     "",
+    "1" * 5000 + "*x",
+    "x" + "¹" * 5000,
+    "a" + " " * 9000 + "\nx",
 ]
 
 
@@ -148,6 +154,22 @@ def test_a_process_that_has_no_memory_left_to_end_is_ended() -> None:
     worker.end()
 
 
+def failing(connection: Connection, memory: int) -> None:
+    connection.send(None)
+    raise connection.recv()
+
+
+def test_a_failure_is_told_from_a_lack_of_memory() -> None:
+    async def gone() -> bool:
+        return False
+
+    worker = Worker(LIMITS, failing)
+    with pytest.raises(EOFError):
+        anyio.run(worker.ask, IndexError(), 20.0, gone)
+    assert worker.has_failed()
+    worker.end()
+
+
 def test_what_is_no_question_is_refused(page: TestClient) -> None:
     for given, named in (
         ({"part": "derivative"}, "text is None"),
@@ -168,6 +190,60 @@ def test_what_is_no_question_is_refused(page: TestClient) -> None:
     assert page.post("/answer", content=b'"' + b"x" * LIMITS.request + b'"', headers=json_).status_code == 413
     assert page.post("/answer", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
     assert page.get("/answer").status_code == 405
+
+
+VALUES: list[Any] = [
+    None,
+    True,
+    -1,
+    1e308,
+    float("inf"),
+    10**400,
+    "x",
+    "\x00\u202e",
+    "\ud800",
+    "x'*x",
+    "A" * 3000,
+    [],
+    {},
+]
+
+
+def drawn(random: Random, depth: int) -> Any:
+    """A JSON value, perhaps a question in which some entries are what they should be."""
+    if not depth or random.random() < 0.3:
+        return random.choice(VALUES)
+    if random.random() < 0.4:
+        return [drawn(random, depth - 1) for _ in range(random.randrange(4))]
+    given = {"part": "derivative", "text": "x'*x", "wrt": ["x"], "sizes": {"n": 3}}
+    return given | {random.choice([*given, "\ud800", ""]): drawn(random, depth - 1) for _ in range(3)}
+
+
+def test_whatever_json_is_asked_is_answered_or_refused(page: TestClient) -> None:
+    random, refused = Random(0), 0
+    for _ in range(150):
+        content = json.dumps(drawn(random, 3)).encode()[: random.choice([None, None, 40])]
+        response = page.post("/answer", content=content, headers={"content-type": "application/json"})
+        assert response.status_code in (200, 400), content
+        found = response.json()
+        assert found.get("forms") or found["error"]["message"], content
+        refused += response.status_code == 400
+    assert 50 < refused < 150
+
+
+def test_an_asker_that_goes_leaves_no_traceback() -> None:
+    messages: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        messages.append(message)
+
+    headers = [(b"host", b"127.0.0.1:8000"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/answer", "headers": headers, "query_string": b""}
+    anyio.run(application(8000, LIMITS), scope, receive, send)
+    assert messages[0]["status"] == 400
 
 
 @pytest.mark.parametrize("host", ["example.org", "127.0.0.1", "127.0.0.1:9", "localhost:8000.example.org", ""])
