@@ -156,7 +156,7 @@ def test_a_process_that_has_no_memory_left_to_end_is_ended() -> None:
 
 def failing(connection: Connection, memory: int) -> None:
     connection.send(None)
-    raise connection.recv()
+    raise IndexError(connection.recv())
 
 
 def test_a_failure_is_told_from_a_lack_of_memory() -> None:
@@ -165,7 +165,7 @@ def test_a_failure_is_told_from_a_lack_of_memory() -> None:
 
     worker = Worker(LIMITS, failing)
     with pytest.raises(EOFError):
-        anyio.run(worker.ask, IndexError(), 20.0, gone)
+        anyio.run(worker.ask, Question("derivative", ""), 20.0, gone)
     assert worker.has_failed()
     worker.end()
 
