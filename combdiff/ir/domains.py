@@ -310,9 +310,9 @@ def parse_symmetry(equation: str, axes: Sequence[Domain], dtype: type) -> Action
     sign, conjugate, right = 1, False, right.strip()
     if right.startswith("-"):
         sign, right = -1, right[1:].strip()
-    wrapped = re.fullmatch(r"(?:cd\.)?conj\s*\((.*)\)", right)
+    wrapped = re.fullmatch(r"(?:cd\.)?conj\s*\((.*)\)|(.*\])\s*\*", right)  # or as it is printed: H[j,i]*
     if wrapped:
-        conjugate, right = True, wrapped[1]
+        conjugate, right = True, wrapped[1] or wrapped[2]
     other, others = _parse_access(right, equation)
     if name != other:
         raise SpaceError(f"the symmetry {shown(equation)} relates two tensors, {name} and {other}")

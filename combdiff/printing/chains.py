@@ -262,7 +262,10 @@ def _rotations(value: Chain) -> list[Chain]:
 
 
 def _squared_norm(value: Chain, kind: str) -> Chain:
-    return Chain(ONE, ((Atom(Norm(document(value), kind), 0), 2),), (), 0)
+    inside = document(value)
+    if isinstance(inside, FunctionCall) and inside.name == "abs":
+        (inside,) = inside.arguments
+    return Chain(ONE, ((Atom(Norm(inside, kind), 0), 2),), (), 0)
 
 
 def diagonal(vector: Chain) -> Chain:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from combdiff.printing.documents import BigSum, Division, Doc, Juxtaposition, MatrixProduct, Signed
+from combdiff.printing.documents import BigSum, Division, Doc, ElementProduct, Juxtaposition, MatrixProduct, Signed
 
 
 def with_sign(negative: bool, doc: Doc) -> Doc:
@@ -50,6 +50,10 @@ def negated(doc: Doc) -> Doc | None:
             for n, factor in enumerate(doc.factors):
                 if other := negated(factor):
                     return type(doc)((*doc.factors[:n], other, *doc.factors[n + 1 :]))
+        case ElementProduct():
+            for n, factor in enumerate(doc.above):
+                if other := negated(factor):
+                    return ElementProduct((*doc.above[:n], other, *doc.above[n + 1 :]), doc.below)
     return None
 
 

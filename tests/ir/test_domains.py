@@ -134,6 +134,8 @@ def test_spaces_and_functions_survive_pickling(value: Any) -> None:
         (square(2, "H[i,j] = conj(H[j,i])", dtype=complex), 2),
         (square(2, "H[i,j] = -conj(H[j,i])", dtype=complex), 2),
         (square(2, "H[i,j] = cd.conj(H[j,i])", dtype=complex), 2),
+        (square(2, "H[i,j] = H[j,i]*", dtype=complex), 2),
+        (square(2, "H[i,j] = -H[j,i] *", dtype=complex), 2),
         (square(3, "T[i,j,k] = T[j,i,k]", "T[i,j,k] = T[k,j,i]"), 6),
         (square(3, "T[i,j,k] = T[j,k,i]"), 3),
         (square(3, "T[i,j,k] = -T[j,i,k]", "T[i,j,k] = -T[k,j,i]"), 6),

@@ -274,6 +274,7 @@ EXAMPLES: Mapping[str, Term] = {
     ),
     "exp of log": fn("exp", fn("log", r)),
     "square of a root": mul(fn("sqrt", r), fn("sqrt", r)),
+    "1 / sqrt(x)² = 1 / x": fn("power", fn("sqrt", r), Number(-2)),
     "square of an absolute value": mul(fn("abs", c), fn("abs", c)),
     "sign z / |z| = 1 / z*": mul(fn("sign", c), fn("power", fn("abs", c), Number(-1))),
     "|z| sign z = z": mul(fn("abs", c), fn("sign", c)),

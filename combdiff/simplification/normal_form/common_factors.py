@@ -21,7 +21,7 @@ from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.denominators import over_one_denominator
 from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
-from combdiff.simplification.normal_form.lengths import printed_length
+from combdiff.simplification.normal_form.lengths import length_alone, printed_length
 
 
 def factored(value: Term, *, joining: bool = True) -> Term:
@@ -49,7 +49,7 @@ def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
     """What a term costs, and its length; where a number stands in front of it a plan chooses what it multiplies."""
     in_front = [f for f in factors_of(term) if not isinstance(f, Number) and f.free.isdisjoint(indices)]
     rest = mul(*(f for f in factors_of(term) if f not in in_front))
-    return sum(cost(part)[0] for part in (rest, *in_front)), printed_length(term)
+    return sum(cost(part)[0] for part in (rest, *in_front)), length_alone(term)
 
 
 def _taken_out(term: Term, joining: bool) -> Term:

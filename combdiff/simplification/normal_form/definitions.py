@@ -93,7 +93,10 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
         other = _without_short_definitions(candidate, classes)
         if length(other) <= length(found) and _price(other) < _price(found):
             found = other
-    return found
+    if found is body:
+        return body
+    again = _with_values(found, factored)  # what was written out has factors in common with what it stands beside
+    return again if length(again) < length(found) and _price(again) < _price(found) else found
 
 
 def _is_long(body: Term) -> bool:

@@ -24,6 +24,7 @@ from combdiff.ir import (
     Sum,
     Term,
     Var,
+    factors_of,
     function,
     items_of,
     negate,
@@ -73,6 +74,18 @@ def printed_length(term: Term) -> int:
         case Apply():
             return printed_length(term.function) + 2 + sum(map(printed_length, term.arguments))
     return 1 + (2 if term.children else 0) + sum(map(printed_length, term.children))
+
+
+def length_alone(term: Term) -> int:
+    """How many symbols a scalar term takes by itself, where −½ (a − b) is printed as ½ (b − a)."""
+    return printed_length(term) - (_is_negative(term) and any(map(_holds_difference, factors_of(term))))
+
+
+def _holds_difference(factor: Term) -> bool:
+    """Whether the negative of a factor is as long."""
+    if isinstance(factor, Sum):
+        return any(map(_holds_difference, factors_of(factor.body)))
+    return isinstance(factor, Add) and any(map(_is_negative, factor.terms))
 
 
 def _is_negative(term: Term) -> bool:
