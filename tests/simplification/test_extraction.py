@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import random
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from combdiff.ir.domains import Range, Space
 from combdiff.ir.primitives import function, power
 from combdiff.ir.substitution import Names
 from combdiff.ir.terms import Number, Term, Var, add, conj, mul, negate, total
-from combdiff.simplification.egraph import saturation
+from combdiff.simplification.egraph import extraction, saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.egraph.extraction import Classes, Extractor, cost, read
 
@@ -99,3 +102,56 @@ def test_no_term_of_a_small_e_graph_is_cheaper(term: Term, steps: int) -> None:
         terms = every_term(classes, extractor, root, frozenset())
     assert terms
     assert cost(best) <= min(map(cost, terms))
+
+
+# --- what a product costs --------------------------------------------------------------------------------------------
+
+
+def looked_at_anew(factors: tuple[frozenset[Var], ...], summed: frozenset[Var]) -> float:
+    """The same cost with every pair looked at before each product."""
+    pool = list(dict.fromkeys(factors))
+    work = sum(extraction.volume(each) for each in factors) - sum(extraction.volume(each) for each in pool)
+
+    def left(a: int, b: int) -> frozenset[Var]:
+        rest = [each for n, each in enumerate(pool) if n not in (a, b)]
+        return frozenset(i for i in pool[a] | pool[b] if i not in summed or any(i in each for each in rest))
+
+    def key(pair: tuple[int, int]) -> tuple[int, int, int, int]:
+        one, other = (pool[n] for n in pair)
+        grown = extraction.volume(left(*pair)) - extraction.volume(one) - extraction.volume(other)
+        return grown, extraction.volume(one | other), *pair
+
+    while len(pool) > 1:
+        a, b = min(itertools.combinations(range(len(pool)), 2), key=key)
+        work += extraction.volume(pool[a] | pool[b])
+        pool = [*(each for n, each in enumerate(pool) if n not in (a, b)), left(a, b)]
+    return work
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_product_costs_what_its_cheapest_pairs_do(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(20):
+        indices = [Var(f"i{n}", Range(draw.choice(["n", 2, 3, 100]))) for n in range(draw.randint(1, 9))]
+        draws = [draw.sample(indices, draw.randint(0, min(len(indices), 4))) for _ in range(draw.randint(2, 9))]
+        factors, summed = tuple(map(frozenset, draws)), frozenset(i for i in indices if draw.random() < 0.6)
+        assert extraction.contraction_cost(factors, summed) == looked_at_anew(factors, summed)
+
+
+def test_the_pairs_of_a_long_product_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a chain of n matrices: n² of them, where all of them before each product would be n³."""
+    volume, counted = extraction.volume, Counter[int]()
+
+    def chain(length: int) -> None:
+        def counting(indices: Iterable[Var]) -> int:
+            counted[length] += 1
+            return volume(indices)
+
+        monkeypatch.setattr(extraction, "volume", counting)
+        indices = [Var(f"j{n}", Range("n")) for n in range(length + 1)]
+        factors = tuple(frozenset(pair) for pair in itertools.pairwise(indices))
+        extraction.contraction_cost.__wrapped__(factors, frozenset(indices[1:]))
+
+    chain(15)
+    chain(60)
+    assert counted[60] < 24 * counted[15]

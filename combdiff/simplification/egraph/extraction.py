@@ -10,10 +10,11 @@ Invariant: the result does not depend on the numbering of e-classes: ties are br
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
+from heapq import heappop, heappush
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -107,23 +108,62 @@ def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     if len(factors) == 1:
         return float(volume(factors[0] | summed)) if summed else 0.0
     alike = Counter(factors)
-    pool, cost = list(alike), float(sum((count - 1) * volume(indices) for indices, count in alike.items()))
-    while len(pool) > 1:
-        readers = Counter(index for indices in pool for index in indices)
-        sizes = [volume(indices) for indices in pool]
-        _, work, a, b = min(
-            (
-                volume(_left_over(pool[a], pool[b], summed, readers)) - sizes[a] - sizes[b],
-                volume(pool[a] | pool[b]),
-                a,
-                b,
-            )
-            for a, b in combinations(range(len(pool)), 2)
-        )
-        cost += work
-        merged = _left_over(pool[a], pool[b], summed, readers)
-        pool = [f for n, f in enumerate(pool) if n not in (a, b)] + [merged]
-    return cost
+    contraction = _PairwiseContraction(list(alike), summed)
+    return float(sum((count - 1) * volume(indices) for indices, count in alike.items())) + contraction.cost()
+
+
+class _PairwiseContraction:
+    """Factors that are multiplied two by two, each time those that leave the smallest tensor beside what they were.
+
+    Each pair is looked at once, and again where one of its indices is read by fewer.
+    """
+
+    def __init__(self, factors: Sequence[Indices], summed: Indices) -> None:
+        self.pool = dict(enumerate(factors))
+        self.summed = summed
+        self.readers = Counter(index for indices in factors for index in indices)
+        self.sizes = list(map(volume, factors))
+        self.rated: dict[tuple[int, int], tuple[int, int, int, int]] = {}
+        self.queue: list[tuple[int, int, int, int]] = []
+
+    def cost(self) -> int:
+        """The multiplications of all products."""
+        for a, b in combinations(self.pool, 2):
+            self._rate(a, b)
+        cost = 0
+        while len(self.pool) > 1:
+            found = heappop(self.queue)
+            _, work, a, b = found
+            if a in self.pool and b in self.pool and self.rated[a, b] == found:
+                cost += work
+                self._merge(a, b)
+        return cost
+
+    def _rate(self, a: int, b: int) -> None:
+        """Note by how much the tensors grow when two factors become one, and the work."""
+        one, other = self.pool[a], self.pool[b]
+        left = volume(_left_over(one, other, self.summed, self.readers))
+        found = left - self.sizes[a] - self.sizes[b], volume(one | other), a, b
+        if self.rated.get((a, b)) != found:
+            self.rated[a, b] = found
+            heappush(self.queue, found)
+
+    def _merge(self, a: int, b: int) -> None:
+        """Put one factor in place of two, behind the others."""
+        merged = _left_over(self.pool[a], self.pool[b], self.summed, self.readers)
+        one, other = self.pool.pop(a), self.pool.pop(b)
+        self.readers.subtract((*one, *other))
+        self.readers.update(merged)
+        new, shared = len(self.sizes), one & other
+        self.sizes.append(volume(merged))
+        for n in [n for n, indices in self.pool.items() if not indices.isdisjoint(shared)]:
+            for m in self.pool:
+                if m != n:
+                    self._rate(min(m, n), max(m, n))
+        self.pool[new] = merged
+        for n in self.pool:
+            if n != new:
+                self._rate(n, new)
 
 
 def _left_over(one: Indices, other: Indices, summed: Indices, readers: Mapping[Var, int]) -> Indices:
