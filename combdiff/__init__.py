@@ -41,6 +41,10 @@ _PUBLIC = {
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 _MODULES = {"interop": "combdiff.api.interop", "testing": "combdiff.testing"}
 
+# The functions that other libraries call otherwise than SciPy.
+_OF_SCIPY = {"sigmoid": "expit", "logistic": "expit", "log_sigmoid": "log_expit", "logsigmoid": "log_expit"}
+_OF_SCIPY |= {"lgamma": "gammaln"}
+
 __all__ = sorted((*_HOMES, *_MODULES))
 
 
@@ -51,14 +55,16 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module(_MODULES[name])
     else:
-        problem = f"module 'combdiff' has no attribute {name!r}{_of_numpy(name)}"
+        problem = f"module 'combdiff' has no attribute {name!r}{_elsewhere(name)}"
         raise AttributeError(problem, name=name, obj=sys.modules[__name__])
     globals()[name] = value
     return value
 
 
-def _of_numpy(name: str) -> str:
-    """Where NumPy, if the user has it, has a name that combdiff has not: its own functions take a program's tensors."""
+def _elsewhere(name: str) -> str:
+    """Where a name is that combdiff has not: under SciPy's, or NumPy's own function takes a program's tensors."""
+    if name in _OF_SCIPY:
+        return f"; it is cd.{_OF_SCIPY[name]}, as in SciPy"
     homes = {"np": "numpy", "np.linalg": "numpy.linalg", "np.fft": "numpy.fft"}
     found = (home for home, module in homes.items() if hasattr(sys.modules.get(module), name))
     return next((f"; NumPy's own functions take the tensors of a program: {home}.{name}" for home in found), "")

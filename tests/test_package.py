@@ -57,6 +57,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         combdiff.gradient  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"NumPy's own functions take the tensors of a program: np\.linalg\.norm"):
         combdiff.norm  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'sigmoid'; it is cd\.expit"):
+        combdiff.sigmoid  # type: ignore[attr-defined]  # noqa: B018
     assert set(combdiff.__all__) <= set(dir(combdiff))
 
 

@@ -196,6 +196,9 @@ class Runner:
     def _prepared(self, arguments: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         prepared = prepare(self.program.parameters, arguments, self.sizes, self.library)
         for positions, lookup in self._lookups:
+            if not positions:  # made of indices and sizes alone
+                _look(lookup, prepared.sizes)
+                continue
             given = described(arguments[positions[0]])
             if 0 not in given.shape:  # an empty list has no element type of its own
                 lookup.refuse_mask(given.dtype)
@@ -226,7 +229,9 @@ class Runner:
 
     def _checked(self, function: Callable[..., Any], prepared: Prepared) -> Callable[..., Any]:
         """The function, after a look at the indices that its arguments hold."""
-        looks = [(positions, partial(_look, lookup, prepared.sizes)) for positions, lookup in self._lookups]
+        looks = [
+            (positions, partial(_look, lookup, prepared.sizes)) for positions, lookup in self._lookups if positions
+        ]
         library = prepared.library
 
         def call(*arguments: Any) -> Any:

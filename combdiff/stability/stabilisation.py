@@ -74,6 +74,7 @@ from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_par
 LARGEST = 20  # of a number that counts as bounded
 MOST_TERMS = 64  # of a sum over a common denominator
 MOST_FACTORS = 6  # beside a quotient, among which those are looked for that cancel with it
+MOST_ALIKE = 4  # exponentials that are written as a power of one, which a square beside them may share
 MOST_PEAKS = 3  # one within another, to see that an exponent is bounded
 
 _Polynomial = dict[frozenset[tuple[Term, Scalar]], Scalar]
@@ -162,6 +163,7 @@ class _Stabilising(Rewriting):
         self._scaled: dict[Term, ScaledNumber] = {}
         self._pairs: dict[Var, ScaledNumber] = {}
         self._positive: set[Var] = set()
+        self._ample: set[Term] = set()  # sums, and bindings of sums, that are at least 1
         self._fractions: dict[Term, _Fraction | None] = {}
         self._settled: dict[Term, frozenset[Term] | None] = {}
         self._weights = frozenset(self._named_weights(program))
@@ -432,6 +434,8 @@ class _Stabilising(Rewriting):
             rest = self.named(others, var)
             if (bound := _binding(rest)) is not None and self._is_positive(others):
                 self._positive.add(bound)
+            if bound is not None and others in self._ample:
+                self._ample.add(bound)
             self._pairs[var] = ScaledNumber(whole.exponent, mul(*guards, rest))
         own = self._pairs[var]
         exponent: Exponent = {}
@@ -448,13 +452,40 @@ class _Stabilising(Rewriting):
                 return self._infinite(argument)
             case Add():
                 return reduce(ScaledNumber.__mul__, map(self._linear, argument.terms))
+            case _ if self._is_small(argument):
+                return ScaledNumber({}, Primitive("exp", (self.value(argument),)))
             case Mul(factors=(Number(imag=0) as number, *rest)):
-                return self._linear(mul(*rest)).to(number)
+                inside = mul(*rest)
+                small = self._is_small(inside)
+                return (self._atoms(self.value(inside)) if small else self._linear(inside)).to(number)
         if self._is_logarithm(argument):
             return self.scaled(argument.children[0])
         if self._is_logarithmic(argument) and (found := self.read(argument)):
             return self._linear(substitute(found[1], found[0]))
         return self._atoms(self.value(argument))
+
+    def _is_small(self, argument: Term) -> bool:
+        """Whether a number is made of exponentials and small by its form, as an element of a softmax is.
+
+        Its own exponential needs no shift, and would lose its digits beside large exponents.
+        """
+        if not self.grows(argument) or not self._has_quotient(argument):
+            return False
+        own = self.scaled(argument)
+        found = self._left_over(own.exponent, self._conditions(own.rest))
+        if found is None or any(left.get(ONE, 0) > 0 for left in found):
+            return False
+        size: float = 1
+        for factor in factors_of(own.rest):
+            match factor:
+                case Number(imag=0) as number:
+                    size *= abs(float(number.real))
+                case Primitive(name="power", arguments=(base, Number(real=int() as power))) if power < 0:
+                    if base not in self._ample and _binding(base) not in self._ample:
+                        return False
+                case _ if not isinstance(factor, Guard):
+                    return False
+        return size <= LARGEST
 
     def _infinite(self, argument: Add) -> ScaledNumber:
         """exp(a − ∞ [c]) is exp(a) where c does not hold; other infinite sums stay as they are."""
@@ -505,7 +536,10 @@ class _Stabilising(Rewriting):
                 return ScaledNumber(plus(common, peak), rest)
             common = plus(common, peak)
             left = [replace(part, exponent=plus(part.exponent, times(peak, -1))) for part in left]
-        return ScaledNumber(common, add(*map(self._written, left)))
+        whole = add(*map(self._written, left))
+        if all(isinstance(part.rest, Number) and part.rest.real >= 1 for part in left):  # the largest of which is that
+            self._ample.add(whole)
+        return ScaledNumber(common, whole)
 
     def _above(self, parts: Sequence[ScaledNumber]) -> Exponent | None:
         """The exponent of a part that is no smaller than those of the others, made of shifts alone; None if none is.
@@ -541,7 +575,10 @@ class _Stabilising(Rewriting):
         met = frozenset[Var]().union(*(part.free for part in (*inner, *conditions)))
         peak = self._peak([_Entry(tuple(i for i in indices.values() if i in met), inner, conditions)])
         rest = self._written(ScaledNumber(plus(inner, times(peak, -1)), body.rest))
-        return ScaledNumber(plus(outer, peak), total(indices.values(), rest))
+        whole = total(indices.values(), rest)
+        if all(isinstance(f, Guard) and not (isinstance(f, Delta) and f.lookup) for f in _beside(body.rest)):
+            self._ample.add(whole)
+        return ScaledNumber(plus(outer, peak), whole)
 
     def _peak(self, entries: Sequence[_Entry]) -> Exponent:
         """The largest of exponents, as a multiple of an element of a binding: that of 2x and 2y is twice that of x, y.
@@ -665,8 +702,10 @@ class _Stabilising(Rewriting):
             peaks = {atom: factor for atom, factor in group.items() if self._peak_of(atom) and factor < 0}
             own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
             if not own and (share := self._share_of_odds(group)) is not None:
-                exponentials += [share] * count
+                exponentials.append(function("power", share, Number(count)))
                 continue
+            if count > MOST_ALIKE:
+                group, peaks, count = times(group, count), dict(times(peaks, count)), 1
             told.update(own)
             inner = _term({atom: factor for atom, factor in group.items() if atom not in peaks})
             whole = add(masked(own, inner), _term(peaks))
@@ -884,6 +923,11 @@ def _without_deltas(term: Term) -> Term:
         if isinstance(left, Var) and isinstance(right, Var) and left.type == right.type:
             return mul(*(f if f is delta else substitute(f, {right: left}) for f in factors_of(term)))
     return term
+
+
+def _beside(rest: Term) -> tuple[Term, ...]:
+    """The factors of what an exponential is multiplied by, but for 1."""
+    return tuple(factor for factor in factors_of(rest) if factor is not ONE)
 
 
 def _running_inside(term: Term) -> Term:

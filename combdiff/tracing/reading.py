@@ -16,8 +16,14 @@ import numpy as np
 
 from combdiff.errors import IndexingError, UnsupportedError, shown, user_location
 from combdiff.ir import (
+    Add,
+    Apply,
+    Coordinate,
     Cyclic,
     Domain,
+    Lambda,
+    Mul,
+    Number,
     Range,
     Real,
     Space,
@@ -28,6 +34,7 @@ from combdiff.ir import (
     add,
     affine,
     affine_parts,
+    apply,
     axes_of,
     describe,
     lambda_,
@@ -35,6 +42,7 @@ from combdiff.ir import (
     show_index,
     size_form,
     size_of_axis,
+    subterms,
     total,
     type_of,
 )
@@ -87,17 +95,19 @@ def _read_axes(tensor: Term, entries: Sequence[object]) -> Term:
     }
     fresh = dict(zip(kept, current("an element").fresh_indices(axis for axis, _, _ in kept.values()), strict=True))
     looked_up = {n: value for n, entry in enumerate(entries) if (value := _looked_up(entry, axes[n])) is not None}
-    values, batch = _broadcast(list(looked_up.values()))
-    found = {axis: _stand_in(tensor, axis) for axis in looked_up}
+    elements, batch = _broadcast(list(looked_up.values()))
+    values = dict(zip(looked_up, elements, strict=True))
+    counted = {axis: form for axis, value in values.items() if (form := _counted(value)) is not None}
+    found = {axis: _stand_in(tensor, axis) for axis in values.keys() - counted.keys()}
     forms = {axis: affine([(fresh[axis], step), (start, 1)]) for axis, (_, step, start) in kept.items()}
-    known: dict[int, Term] = {**forms, **found}
+    known: dict[int, Term] = {**forms, **counted, **found}
     indices = []
     rests: dict[Var, Term] = {}
     for axis, entry in enumerate(entries):
         index, more = with_rests(known.get(axis) or _axis_index(entry, tensor, axis), current("an element"))
         indices.append(index)
         rests |= more
-    hits = [delta_term(found[axis], value, axes[axis]) for axis, value in zip(looked_up, values, strict=True)]
+    hits = [delta_term(index, values[axis], axes[axis]) for axis, index in found.items()]
     _note_place(tensor, indices)
     places = list(looked_up)
     adjacent = places == list(range(places[0], places[-1] + 1)) if places else False
@@ -118,6 +128,24 @@ def _looked_up(entry: object, axis: Domain) -> Term | None:
     """The integers that an entry of a key holds: an array or list of them, or what is made of integer parameters."""
     array = _held(entry)
     return integer_value(entry) if array is None else constant_indices(array, axis)
+
+
+def _counted(value: Term) -> Term | None:
+    """The index expression that an element of an array of indices is: 2i + 1 of 2 * cd.arange(n) + 1; else None."""
+    match value:
+        case Apply(Lambda() as function, arguments):
+            return _counted(apply(function, arguments))
+        case Coordinate(form) if is_whole(form):
+            return form
+        case Number(real=int() as number, imag=0):
+            return affine([], number)
+        case Add(terms):
+            forms = [counted for term in terms if (counted := _counted(term)) is not None]
+            return affine([(each, 1) for each in forms]) if len(forms) == len(terms) else None
+        case Mul((Number(real=int() as number, imag=0), rest)):
+            counted = _counted(rest)
+            return None if counted is None else affine([(counted, number)])
+    return None
 
 
 def _held(entry: object) -> Array | None:
@@ -184,7 +212,7 @@ def integer_value(entry: object) -> Term | None:
     term = getattr(entry, "term", None)
     if not isinstance(term, Term) or not isinstance(space := type_of(term), Space) or space.dtype is not int:
         return None
-    if not term.free:
+    if not term.free and not any(isinstance(part, Coordinate) for part in subterms(term)):
         return None
     check_live(term, current("an element"))
     return term

@@ -287,3 +287,38 @@ def test_chains_of_logarithms_of_sums_are_put_together_in_few_tries() -> None:
     step = 1e-6
     np.testing.assert_allclose(found, (gradient(T + step * V, u) - gradient(T - step * V, u)) / (2 * step), atol=1e-8)
     assert np.isfinite(product(1000 * T, 1000 * u, V)).all()
+
+
+@pytest.mark.parametrize("simplify", [True, False])
+@pytest.mark.parametrize("times", [3, 1000])
+def test_softmax_of_multiples_of_a_softmax(times: int, simplify: bool) -> None:
+    """Its exponential keeps its digits beside large ones, as it is small by its form; its multiples cancel at once."""
+
+    @cd.program
+    def twice(x: V, w: V):
+        return np.sum(w * cd.softmax(times * cd.softmax(x)))
+
+    x, w = np.array([0.3, -1.0, 0.7]), np.array([1.0, 2.0, 3.0])
+    inner = np.exp(x) / np.exp(x).sum()
+    outer = np.exp(times * (inner - inner.max()))
+    outer /= outer.sum()
+    back = times * outer * (w - w @ outer)
+    expected = inner * (back - back @ inner)
+    np.testing.assert_allclose(cd.grad(twice, "x", simplify=simplify)(x, w), expected, rtol=1e-9)
+    far = 1e11 if times < 20 else 1e3
+    gradient = cd.grad(twice, "x", simplify=simplify)(x + far, w)
+    np.testing.assert_allclose(gradient, cd.grad(twice, "x")((x + far) - far, w), rtol=1e-9)
+
+
+@pytest.mark.parametrize("simplify", [True, False])
+def test_exponentials_of_a_softmax_beside_large_ones(simplify: bool) -> None:
+    gradient = cd.grad(cd.program(_of_shares), "x", simplify=simplify)
+    np.testing.assert_array_equal(gradient(np.array([1e150, -1e150, 3e149])), 0)
+    ties = gradient(np.array([1e150, 1e150, -1e150]))
+    np.testing.assert_allclose(ties, 0, atol=1e-15)
+    x = np.array([1.0, 0.0, -1.0])
+    np.testing.assert_allclose(gradient(x + 1e11), gradient(x), rtol=1e-12)
+
+
+def _of_shares(x: V):
+    return cd.logsumexp(cd.softmax(x))
