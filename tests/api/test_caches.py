@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ import combdiff as cd
 from combdiff.ir.terms import _interned
 from combdiff.runtime import execution
 from combdiff.simplification import memory
+from combdiff.simplification.egraph import saturation
 
 MOST_BLOCKS = 250_000  # of Python's memory, of some 140 bytes each, in all caches that are full
 Matrix, Vector = cd.Space("n", "n"), cd.Space("n")
@@ -94,3 +96,14 @@ def test_of_the_shapes_that_a_program_was_called_with_the_latest_are_kept(monkey
             assert f(np.ones(1)) == 1
     runner: Any = f._runner
     assert len(runner._functions) == len(runner._numbers) == 3
+
+
+def test_an_e_graph_is_made_anew_before_it_keeps_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory of what was popped was all that grew with the number of derivations."""
+    monkeypatch.setattr(saturation, "_local", threading.local())
+    monkeypatch.setattr(saturation, "MOST_USES", 2)
+    used = []
+    for _ in range(5):
+        with saturation.session((), []) as egraph:
+            used.append(egraph)
+    assert len(set(map(id, used))) == 3

@@ -25,7 +25,7 @@ def dressed(one: Any, two: Any, t1: Any) -> tuple[Any, Any]:
 def test_the_gradient_by_the_multipliers_is_the_residual_of_pyscf() -> None:
     from pyscf import cc, gto, scf
 
-    water = gto.M(atom="O 0 0 0; H 0 .757 .587; H 0 -.757 .587", basis="sto-3g", verbose=0)
+    water = gto.M(atom="O 0 0 0; H 0 .757 .587; H 0 -.757 .587", basis="6-31g", verbose=0)
     field = scf.GHF(water).run(conv_tol=1e-12)
     theory = cc.GCCSD(field)
     integrals = theory.ao2mo()

@@ -62,13 +62,14 @@ _local = threading.local()
 
 
 MOST_EGRAPHS = 12  # that a thread keeps: those of other choices of laws are made again
+MOST_USES = 1000  # of an e-graph: it keeps about a kilobyte of what was pushed and popped each time
 MOST_IDLE = 1.6  # laws in an e-graph that is there, for one that a term asks for, up to which no other is made
 
 
 def _base_egraph(files: tuple[RuleFile, ...], functions: frozenset[str]) -> Any:
     """An e-graph with the laws that hold of terms with these functions, and perhaps with some that find nothing.
 
-    Each is made once per thread; callers push and pop.
+    Each is made once per thread, and again when it was used often; callers push and pop.
     """
     cache: OrderedDict[Any, Any] = _local.__dict__.setdefault("egraphs", OrderedDict())
     table, laws = tuple(TABLE), reached(files, functions)
@@ -78,11 +79,13 @@ def _base_egraph(files: tuple[RuleFile, ...], functions: frozenset[str]) -> Any:
         egraph = bindings().EGraph()
         run_laws(egraph, laws.commands)
         run_text(egraph, function_facts())
-        cache[key := (files, table, laws.names)] = egraph
+        cache[key := (files, table, laws.names)] = egraph, 0
         if len(cache) > MOST_EGRAPHS:
             cache.popitem(last=False)
-    cache.move_to_end(key)
-    return cache[key]
+    egraph, uses = cache.pop(key)
+    if uses + 1 < MOST_USES:
+        cache[key] = egraph, uses + 1
+    return egraph
 
 
 def simplify(term: Term, rules: Iterable[str] = (), budget: Budget | None = None, context: Context = NOTHING) -> Term:
