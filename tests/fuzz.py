@@ -9,6 +9,7 @@ Invariant: each failure is printed with the seed that draws it again; `python te
 
 from __future__ import annotations
 
+import argparse
 import re
 import signal
 import subprocess
@@ -194,6 +195,13 @@ def again(seed: int) -> int:
     return counts["failed"]
 
 
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seconds", nargs="?", type=float, default=600, help="how long new programs are drawn (600)")
+    parser.add_argument("seeds", nargs="*", type=int, metavar="seed", help="of programs that are drawn again")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    given_ = [float(word) for word in sys.argv[1:]]
-    sys.exit(min(main(given_[0] if given_ else 600, [int(seed) for seed in given_[1:]]), 100))
+    given_ = arguments()
+    sys.exit(min(main(given_.seconds, given_.seeds), 100))

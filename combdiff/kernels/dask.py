@@ -18,9 +18,11 @@ import numpy as np
 
 from combdiff.kernels.numpy import _gather as _gather_block
 from combdiff.kernels.numpy import _keep as _keep_block
+from combdiff.kernels.numpy import _running_exponentials as _running_exponentials_block
+from combdiff.kernels.numpy import _running_max as _running_max_block
 from combdiff.kernels.numpy import _spread as _spread_block
 from combdiff.kernels.numpy import _within as _within_block
-from combdiff.kernels.positions import _exponentials_up_to, _folded, _maxima_up_to, _sums_up_to
+from combdiff.kernels.positions import _folded, _sums_up_to
 
 
 def _contract(subscripts: Any, left: Any, right: Any) -> Any:
@@ -134,29 +136,36 @@ def _spread(array: Any, along: Any, shape: Any) -> Any:
 def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
     sums, places = _sums_up_to(da, array, axis, sign, bound)
-    return _at(sums, axis, places)
-
-
-def _at(array: Any, axis: Any, places: Any) -> Any:
-    """The elements of an array at places along one axis."""
-    found = array[(slice(None),) * axis + (places.reshape(-1) if places.ndim else places,)]
-    return found.reshape((*array.shape[:axis], *places.shape, *array.shape[axis + 1 :]))
+    found = sums[(slice(None),) * axis + (places.reshape(-1) if places.ndim else places,)]
+    return found.reshape((*sums.shape[:axis], *places.shape, *sums.shape[axis + 1 :]))
 
 
 def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The largest of array over the positions l along an axis with sign·l + bound ≥ 0, −∞ of none."""
-    maxima, places = _maxima_up_to(da, array, axis, sign, bound)
-    return _at(maxima, axis, places)
+    """_running_max_block of the array in one chunk."""
+    shape = (*array.shape[:axis], *bound.shape, *array.shape[axis + 1 :])
+    return _at_once(lambda block, at: _running_max_block(block, axis, sign, at), (array, bound), shape, array.dtype)
 
 
 def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
-    """Σ_l weight[l]·exp(exponent[l] + shift) over the positions l along an axis with sign·l + bound ≥ 0.
+    """_running_exponentials_block of the arrays in one chunk."""
+    summed = np.broadcast_shapes(exponent.shape, np.shape(weight))
+    shape = np.broadcast_shapes((*summed[:axis], *bound.shape, *summed[axis + 1 :]), shift.shape)
 
-    The largest exponent is taken as no larger than 0 where `low` is true, so that it is where both are infinite.
-    """
-    sums, maxima, places = _exponentials_up_to(da, exponent, weight, axis, sign, bound)
-    top = _at(maxima, axis, places) + shift
-    return _at(sums, axis, places) * da.exp(da.minimum(top, 0) if low else top)
+    def block(one: Any, other: Any, at: Any, *terms: Any) -> Any:
+        return _running_exponentials_block(one, other, terms[0] if terms else weight, axis, sign, at, low)
+
+    arrays = (exponent, shift, bound, *([weight] if np.shape(weight) else []))
+    return _at_once(block, arrays, shape, np.result_type(*(array.dtype for array in (*arrays[:2], *arrays[3:]))))
+
+
+def _at_once(function: Any, arrays: Any, shape: Any, dtype: Any) -> Any:
+    """A function of several whole arrays, which gives an array of that shape."""
+    pairs, count = [], len(shape)
+    for array in map(da.asarray, arrays):
+        pairs += [array, tuple(range(count, count + array.ndim))]
+        count += array.ndim
+    labels, meta = tuple(range(len(shape))), np.empty((0,) * len(shape), dtype)
+    return da.blockwise(function, labels, *pairs, new_axes=dict(enumerate(shape)), concatenate=True, meta=meta)
 
 
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:

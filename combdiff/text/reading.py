@@ -1465,7 +1465,10 @@ def _like(name: str) -> str:
         "inverse": "inv(A)",
     }
     near = known.get(name) or " or ".join(f"{found}(…)" for found in get_close_matches(name, sorted(CALLED), 2, 0.7))
-    return f"write {near}" if near else "its name stands alone for a tensor; elements are read as x[i]"
+    if near:
+        return f"write {near}"
+    loaded = f"cd.primitive({name!r}, rules=[…])"
+    return f"a tensor's name stands alone, or as x[i]; a function of a rule file is loaded by {loaded}"
 
 
 def _related(name: str, left: Term, right: Term) -> Term:

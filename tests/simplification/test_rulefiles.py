@@ -175,6 +175,7 @@ def test_a_primitive_is_differentiated_on_every_route(activations: str) -> None:
     hessian = cd.hessian(loss)(X)
     np.testing.assert_allclose(np.diag(hessian), 4 * sigmoid + 4 * X * sigmoid * (1 - sigmoid), rtol=1e-12)
     assert "softplus" in str(loss)
+    assert cd.read(str(loss)) == loss
     assert r"\operatorname{softplus}" in loss.latex()
     assert r"\sigma(" in cd.grad(loss).latex()
 

@@ -406,6 +406,7 @@ def test_spaces_follow_from_use() -> None:
         ("x ↦ Σ_i", "column 5: a Σ or ∫ has nothing after it"),
         ("x ↦ Σ_i x[i", "the text ends; expected"),
         ("x ↦ foo(x[0])", "line 1, column 5: there is no function foo"),
+        ("x ↦ softsignum(x[0])", "a function of a rule file is loaded by cd.primitive('softsignum', rules=[…])"),
         ("trace(A)", "there is no function trace\n  trace(A)\n  ^\n  hint: write tr(A)"),
         ("x ↦ arctanh(logg(x[0]))", "hint: write log(…)"),
         ("eye(3)*x", "hint: write eye or 𝐈 alone"),
