@@ -10,29 +10,37 @@ Invariant: a state has one name, and its value before step t, or after a reverse
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import (
     BEFORE,
     LAST,
     Apply,
+    Coordinate,
     Lambda,
     Names,
+    Number,
+    Rewriter,
     Scan,
     Size,
     Space,
     Term,
     Tuple,
     Var,
+    add,
     affine,
+    affine_parts,
     apply,
     canonical_names,
+    is_index,
     items_of,
     lambda_,
+    mul,
     opened,
     put_back,
     size_form,
+    substitute,
     type_of,
 )
 from combdiff.records import dataclass
@@ -79,7 +87,7 @@ def with_recurrences(bindings: Definitions, result: Term) -> tuple[Definitions, 
     found = [
         (var, replace(value, open=var not in told) if isinstance(value, AtStep) else value) for var, value in found
     ]
-    return found, put_back(result, writer.known)
+    return found, writer.put_back(result)
 
 
 def _bound_in_result(bindings: Definitions, result: Term, names: Names) -> tuple[Definitions, Term]:
@@ -101,6 +109,35 @@ def _bound_in_result(bindings: Definitions, result: Term, names: Names) -> tuple
     return [*bindings, (var, scan)], Lambda(result.parameters, whole) if isinstance(result, Lambda) else whole
 
 
+class _AtIntegers(Rewriter):
+    """Reads what recurrences define at integers of arrays: what x[t + 1] is at t = idx[i] is x[idx[i] + 1]."""
+
+    def __init__(self, known: Mapping[Var, Term]) -> None:
+        super().__init__()
+        self.known = known
+
+    def node(self, term: Term) -> Term:
+        """The term with such reads."""
+        new = self.inside(term)
+        if not isinstance(new, Apply) or all(map(is_index, new.arguments)):
+            return new
+        read = self.known.get(new.function) if isinstance(new.function, Var) else None
+        if not isinstance(read, Lambda):
+            return new
+        assert isinstance(read.body, Apply)
+        given = dict(zip(read.parameters, new.arguments, strict=True))
+        return Apply(read.body.function, tuple(_integer(place, given) for place in read.body.arguments))
+
+
+def _integer(place: Term, given: Mapping[Var, Term]) -> Term:
+    """An index expression at indices, or at integers in place of some, which make it a sum of integers."""
+    if all(is_index(given[v]) for v in place.free if v in given):
+        return substitute(place, given)
+    parts, offset = affine_parts(place)
+    terms = (mul(Number(c), given[v] if v in given else Coordinate(v, int)) for v, c in parts)
+    return add(*terms, Number(offset))
+
+
 class _RecurrenceWriter:
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -113,7 +150,7 @@ class _RecurrenceWriter:
         """The definitions that bindings make under the indices of the steps around."""
         found: Definitions = []
         for var, value in bindings:
-            value = put_back(value, self.known)
+            value = self.put_back(value)
             if isinstance(value, Scan):
                 found += self._scan(var, value, around)
             elif around:
@@ -124,6 +161,10 @@ class _RecurrenceWriter:
             else:
                 found.append((var, value))
         return found
+
+    def put_back(self, term: Term) -> Term:
+        """A term with what is known in place of the names of scans."""
+        return put_back(_AtIntegers(self.known).run(term), self.known)
 
     def _over(self, var: Var, around: tuple[Var, ...]) -> Var:
         space = var.type
@@ -177,13 +218,13 @@ class _RecurrenceWriter:
         self.sizes.update(dict.fromkeys(names, scan.steps.size))
         found: Definitions = []
         for name, value, x in zip(names, scan.starts, step.states, strict=False):
-            found.append((name, self._at(around, (*around, start), put_back(value, self.known))))
+            found.append((name, self._at(around, (*around, start), self.put_back(value))))
             self.known[x] = self._read(name, (*around, before), self._space(x))
         bindings, outputs = _bound_in_result(list(step.bindings), Tuple(step.outputs), self.names)
         found += self.definitions(bindings, (*around, index))
         for n, (name, output) in enumerate(zip(names, items_of(outputs), strict=True)):
             place = after if n < len(step.states) else early
-            found.append((name, self._at((*around, index), (*around, place), put_back(output, self.known))))
+            found.append((name, self._at((*around, index), (*around, place), self.put_back(output))))
         return found
 
     def _at(self, indices: tuple[Var, ...], first: tuple[Term, ...], value: Term) -> AtStep:

@@ -72,9 +72,9 @@ def programs(
     Sums, products, δ, conditions on indices and on values, affine indices, let bindings, element-wise functions of real
     and complex numbers, maxima at and away from ties; symmetric parameters, Cyclic and Symmetric axes, axes of length
     0 and 1. `without` leaves out some of "lookups" (integer parameters, whose elements are indices), "empty axes",
-    "matrix functions", "solutions" (of equations, minima and linear systems) and "maps" (calls of a map, and its
-    gradient, for which a program is passed). `result` is "scalar" (a real number), "tensor" (order 1 or 2, real or
-    complex) or "any". `guarded` allows accesses that leave their axis where an indicator in the same product is 0.
+    "matrix functions", "solutions" (of equations, minima and linear systems), "recurrences" and "maps" (calls of a map,
+    and its gradient, for which a program is passed). `result` is "scalar" (a real number), "tensor" (order 1 or 2, real
+    or complex) or "any". `guarded` allows accesses that leave their axis where an indicator in the same product is 0.
     `depth` bounds the nesting. Programs are smooth at the arrays that come with them. Needs Hypothesis (`pip install
     combdiff[testing]`). Raises ArgumentError for a kind that there is not.
     """

@@ -32,9 +32,11 @@ from combdiff.ir import (
     Primitive,
     Pullback,
     Range,
+    Scan,
     Space,
     Symmetric,
     Term,
+    Tuple,
     Var,
     add,
     affine,
@@ -82,7 +84,7 @@ OF_REALS = ("erf", "expit", "gammaln", "logaddexp", "hypot", "maximum", "minimum
 LETTERS = "ijkpqrstuvw"
 
 
-KINDS = ("lookups", "empty axes", "matrix functions", "solutions", "maps")
+KINDS = ("lookups", "empty axes", "matrix functions", "solutions", "recurrences", "maps")
 """What `drawn` can leave out."""
 MATRIX_FUNCTIONS = ("inv", "det", "adj", "logdet")
 DECOMPOSED = ("expm", "cholesky")  # of matrices whose rows and columns have a first one
@@ -288,6 +290,29 @@ class _ProgramWriter:
         found = Implicit(kind, Lambda((unknown,), equation), lambda_(() if start is None else (start,), given))
         return Var(f"t{number}", space), found
 
+    def recurrence(self, number: int, depth: int) -> tuple[Var, Term]:
+        """What steps give that are done over and over: the last state, all states, or what each step gives beside."""
+        domain = self.pick(domain for domain in (*self.domains, Range(2)) if isinstance(domain, Range))
+        space = Space(self.pick(self.domains), dtype=self.pick([float, complex])) if self.chance() else Space()
+        step, state = Var(next(self.names), domain), Var(f"s{number}", space)
+        own = self.indices_of(space.axes)
+        start = lambda_(own, self.small_real(own, depth))
+        before = len(self.tensors), list(self.written)
+        self.tensors.append(state)
+        read: Term = Apply(state, own) if own else state
+        around = (step, *own)
+        following = add(mul(HALF, read), self.small_real(around, depth))
+        if space.dtype is complex:
+            following = add(following, mul(Number(0, HALF.real), self.small_real(around, depth)))
+        beside = mul(read, self.small_real(around, depth))
+        del self.tensors[before[0] :]
+        self.written = before[1]  # what is written in a step is read there alone
+        given = Tuple((lambda_(own, following), lambda_(own, beside)))
+        kind, component = self.pick([("last", 0), ("before", 0), ("after", 0), ("after", 1)])
+        found = Scan(Lambda((step, state), given), (start,), kind, component, reverse=self.chance())
+        axes = space.axes if kind == "last" else (domain, *space.axes)
+        return Var(f"t{number}", Space(*axes, dtype=space.dtype)), found
+
     # --- the program
 
     def program(self, result: str, depth: int) -> Term:
@@ -306,6 +331,10 @@ class _ProgramWriter:
             solved = self.solution(number, depth)
             self.tensors.append(solved[0])
             return solved
+        if "recurrences" in self.kinds and self.draw(st.integers(0, 3)) == 3:
+            repeated = self.recurrence(number, depth)
+            self.tensors.append(repeated[0])
+            return repeated
         value: Term = self.tensor(depth) if self.chance() else self.scalar((), depth)
         var = Var(f"t{number}", _space(value))
         self.tensors.append(var)

@@ -19,7 +19,7 @@ import numpy as np
 
 from combdiff.api import Program, pullback, simplify
 from combdiff.errors import UnsupportedError
-from combdiff.ir import Lambda, Space, Var, evaluate, share, type_of
+from combdiff.ir import Lambda, Space, Var, evaluate, readable, share, type_of
 from combdiff.records import dataclass
 from combdiff.testing.arrays import check_arguments, largest, named_sizes, random_array
 from combdiff.testing.differences import default_step, finite_difference_pullback, rounding
@@ -38,7 +38,7 @@ class Case:
     @property
     def program(self) -> Program:
         """The program to call and transform."""
-        return Program(Lambda(self.term.parameters, share(self.term.body)), "case")
+        return Program(readable(Lambda(self.term.parameters, share(self.term.body)), {}), "case")
 
     @property
     def environment(self) -> dict[Var, Any]:

@@ -32,6 +32,7 @@ from combdiff.ir import (
     ONE,
     OPPOSITES,
     TABLE,
+    Add,
     Apply,
     Coordinate,
     Cyclic,
@@ -1047,10 +1048,16 @@ class _PrintReader:
                 for symbol in form[0]:
                     self.join(symbol.cell, cell, argument) if isinstance(symbol, BoundIndex) else None
 
+        steps = self._axis_of_steps(doc, tensor)
+
         def element() -> Term:
             found = {n: self.fresh(Var("k", self.domain(tensor.cells[n], doc))) for n in values}
-            at = tuple(found[n] if form is None else _form(form) for n, form in enumerate(forms))
-            hits = [delta(found[n], value.element(())) for n, value in values.items()]
+            held = {n: value.element(()) for n, value in values.items()}
+            late = steps in held and _constant(held[steps]) > 0  # x[idx[i] + 1] is what step idx[i] ends with
+            shifts = {n: int(late and n == steps) for n in held}
+            places = {n: affine([(found[n], 1)], shift) for n, shift in shifts.items()}
+            at = tuple(places[n] if form is None else _form(form) for n, form in enumerate(forms))
+            hits = [delta(found[n], add(value, Number(-shifts[n]))) for n, value in held.items()]
             read_ = tensor.whole and tensor.whole()
             body = apply(read_, at) if read_ is not None else tensor.element(at)
             return total(found.values(), mul(*hits, body))
@@ -1066,12 +1073,18 @@ class _PrintReader:
             symbol.dtype = int
         return value
 
-    def _read_at_end(self, doc: Subscripted, tensor: Denotation, forms: list[Linear | None], scope: Scope) -> None:
-        """Where a state is read at a number of steps: it may be that of all steps, whose name may be new."""
+    def _axis_of_steps(self, doc: Subscripted, tensor: Denotation) -> int | None:
+        """The axis of the steps, where a state is read."""
         state = self.states.get(doc.map.name) if isinstance(doc.map, Name) else None
         if state is None or state.cells is not tensor.cells:
+            return None
+        return next(each.block.depth for each in self.iterations if state.name in each.block.names)
+
+    def _read_at_end(self, doc: Subscripted, tensor: Denotation, forms: list[Linear | None], scope: Scope) -> None:
+        """Where a state is read at a number of steps: it may be that of all steps, whose name may be new."""
+        depth = self._axis_of_steps(doc, tensor)
+        if depth is None:
             return
-        depth = next(i.block.depth for i in self.iterations if state.name in i.block.names)
         size = self._range_size(doc.arguments[depth], scope)
         if (form := forms[depth]) is not None and form[1] == 1 and (index := _bare((form[0], 0))) is not None:
             self.guesses.append((index.cell, tensor.cells[depth]))  # x[t + 1]
@@ -1551,6 +1564,12 @@ def _coordinate(var: Var) -> Term:
 def _form(form: Linear) -> Term:
     coefficients, offset = form
     return affine(((Var(s, Whole()) if isinstance(s, str) else _var(s), c) for s, c in coefficients.items()), offset)
+
+
+def _constant(value: Term) -> int:
+    """The whole number in a sum of integers."""
+    parts = value.terms if isinstance(value, Add) else (value,)
+    return sum(part.real for part in parts if isinstance(part, Number) and isinstance(part.real, int))
 
 
 def _bare(form: Linear | None) -> BoundIndex | None:

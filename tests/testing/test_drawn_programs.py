@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import combdiff as cd
-from combdiff.ir import Implicit, Space, is_matrix_function, subterms
+from combdiff.ir import Implicit, Scan, Space, is_matrix_function, subterms
 from combdiff.testing import Case, generation, programs
 
 KINDS = {
@@ -16,6 +16,7 @@ KINDS = {
     "empty axes": lambda case: 0 in (case.sizes["n"], case.sizes["m"]),
     "matrix functions": lambda case: any(map(is_matrix_function, subterms(case.term))),
     "solutions": lambda case: any(isinstance(part, Implicit) for part in subterms(case.term)),
+    "recurrences": lambda case: any(isinstance(part, Scan) for part in subterms(case.term)),
 }
 EVERY = (*KINDS, "maps")
 

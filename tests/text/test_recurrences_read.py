@@ -60,6 +60,14 @@ def two_lengths(x0: Vector):
     return (second**2).sum()
 
 
+@cd.program
+def visited(A: Matrix, x0: Vector, steps: cd.Space("n", dtype=int)):
+    """What integers hold is the number of a step."""
+    _, states = cd.scan(lambda x, _: (np.sin(A @ x), np.sin(A @ x)), x0, length=4)
+    _, values = cd.scan(lambda x, _: (np.cos(A @ x), x), x0, length=7)
+    return np.sum(states[steps] ** 2) + np.sum(values[2 * steps] ** 3)
+
+
 ARRAYS = {
     "A": np.eye(3) + 0.1 * np.ones((3, 3)),
     "x0": RNG.normal(size=3),
@@ -67,6 +75,7 @@ ARRAYS = {
     "k": 0.7,
     "g": 9.81,
     "v0": 0.2,
+    "steps": np.array([0, 3, 3]),  # the last of which ends with what no step begins with
 }
 OTHERS = {"stiff": {"x0": 1.1}, "driven_pendulum": {"u": RNG.normal(size=4)}}
 DERIVED = {"program": lambda f, name: f, "gradient": cd.grad, "raw": lambda f, name: cd.grad(f, name, simplify=False)}
@@ -75,7 +84,9 @@ DERIVED = {"program": lambda f, name: f, "gradient": cd.grad, "raw": lambda f, n
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", DERIVED)
 @pytest.mark.parametrize(
-    "program", [network, loops_in_loops, stiff, least, driven_pendulum, shooting, two_lengths], ids=lambda f: f.name
+    "program",
+    [network, loops_in_loops, stiff, least, driven_pendulum, shooting, two_lengths],
+    ids=lambda f: f.name,
 )
 def test_recurrences_and_searches_are_read(program: cd.Program, kind: str) -> None:
     found = DERIVED[kind](program, program.parameters[0].name)
@@ -83,6 +94,14 @@ def test_recurrences_and_searches_are_read(program: cd.Program, kind: str) -> No
     for width in (20, 100):
         again = assert_reads_back(found.term, given, {"n": 3, "T": 4}, width)
     assert again == found
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("kind", DERIVED)
+def test_states_are_read_at_integers(kind: str) -> None:
+    found = DERIVED[kind](visited, "A")
+    assert "steps[" in str(found)
+    assert_reads_back(found.term, {p: ARRAYS[p.name] for p in found.parameters}, {"n": 3})
 
 
 def test_programs_differ_by_what_their_steps_are() -> None:
