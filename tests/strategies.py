@@ -17,7 +17,7 @@ from combdiff.testing.routes import Case
 
 __all__ = ["ORDERED", "Case", "all_programs", "assert_reads_back", "at_most", "programs"]
 
-PLAIN = ("lookups", "empty axes", "matrix functions", "solutions", "maps")
+PLAIN = ("lookups", "empty axes", "matrix functions", "solutions", "recurrences", "maps")
 
 
 def programs(**options: Any) -> SearchStrategy[Case]:

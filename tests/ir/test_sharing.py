@@ -250,7 +250,7 @@ def assert_normal(body: Term) -> None:
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs(guarded=False, without=["recurrences"]))  # whose steps give tuples
+@given(programs(guarded=False))
 def test_the_normal_form_of_random_programs(case: Case) -> None:
     """It has the value of the program and is normal; sharing it again keeps the value."""
     body = share(case.term.body)
