@@ -60,7 +60,7 @@ def answering(connection: Connection, memory: int) -> None:
             connection.send(answer(connection.recv()))
     except (EOFError, BrokenPipeError):
         return
-    except MemoryError:
+    except (MemoryError, SystemError):  # the second where there is no memory for the first
         os._exit(FULL)  # at once: what Python does at its end may take memory, too
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import resource
 import sys
 import time
 from collections.abc import Iterator, MutableMapping
 from multiprocessing.connection import Connection
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
 from starlette.testclient import TestClient
 
-from combdiff.page import Limits, Question, answer, application
+from combdiff.page import Limits, Question, answer, application, workers
 from combdiff.page.application import HEADERS, STATIC
 from combdiff.page.questions import MOST_CHARACTERS, QuestionError, question
 from combdiff.page.workers import Worker
@@ -127,6 +128,25 @@ def test_a_process_has_no_more_memory_than_it_may() -> None:
     with TestClient(application(8000, Limits(memory=1 << 26)), base_url=HOST) as page:
         text = " + ".join(f"norm2(A{k}*x - b{k})^2" for k in range(80))
         assert "memory" in asked(page, "derivative", text, "x")["error"]["message"]
+
+
+@pytest.mark.parametrize("error", [MemoryError, SystemError])
+def test_where_memory_ends_the_process_says_so(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython raises SystemError where it has no memory to make a MemoryError."""
+
+    class Pipe:
+        def send(self, _: object) -> None: ...
+        def recv(self) -> None:
+            raise error
+
+    def ended(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(os, "_exit", ended)
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(SystemExit, match=str(workers.FULL)):
+        workers.answering(cast("Connection", Pipe()), 1 << 26)
 
 
 def raising_without_end(connection: Connection, memory: int) -> None:
