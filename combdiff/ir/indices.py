@@ -8,7 +8,7 @@ object; the form of an `Unequal` begins with a positive coefficient, so that i â
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -16,7 +16,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.ir.domains import Cyclic, Domain, Function, Real, Space, Symmetric, Whole
 from combdiff.ir.relations import Relation
 from combdiff.ir.sizes import size_parts
-from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Term, Var, tidy
+from combdiff.ir.terms import ONE, ZERO, Add, Mul, Number, Term, Var, add, mul, tidy
 from combdiff.records import dataclass
 
 
@@ -165,6 +165,13 @@ def affine_parts(term: Term) -> tuple[tuple[tuple[Var, int | Fraction], ...], in
         return ((term, 1),), 0
     assert isinstance(term, Affine), term
     return term.coefficients, term.offset
+
+
+def as_integer(form: Term, given: Mapping[Var, Term] | None = None) -> Term:
+    """An index expression as an integer term by term, each index a number, or the integer that is given for it."""
+    parts, offset = affine_parts(form)
+    known = given or {}
+    return add(*(mul(Number(c), known[v] if v in known else Coordinate(v, int)) for v, c in parts), Number(offset))
 
 
 def delta(left: Term, right: Term, domain: Domain | None = None) -> Term:

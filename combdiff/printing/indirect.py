@@ -13,13 +13,11 @@ from combdiff.ir import (
     Apply,
     Coordinate,
     Delta,
-    Number,
     Space,
     Sum,
     Term,
     Var,
-    add,
-    affine_parts,
+    as_integer,
     factors_of,
     mul,
     substitute,
@@ -45,8 +43,7 @@ def _spread(term: Term) -> Term:
     """An index expression as an integer term by term, `idx[i] + 2 j - 1`, to be written like other sums."""
     if not isinstance(term, Coordinate) or term.dtype is not int:
         return term
-    parts, offset = affine_parts(term.form)
-    return add(*(mul(Number(c), Coordinate(v, int)) for v, c in parts), Number(offset))
+    return as_integer(term.form)
 
 
 def _without_lookups(term: Sum) -> Term:

@@ -17,10 +17,8 @@ from combdiff.ir import (
     BEFORE,
     LAST,
     Apply,
-    Coordinate,
     Lambda,
     Names,
-    Number,
     Rewriter,
     Scan,
     Size,
@@ -28,15 +26,13 @@ from combdiff.ir import (
     Term,
     Tuple,
     Var,
-    add,
     affine,
-    affine_parts,
     apply,
+    as_integer,
     canonical_names,
     is_index,
     items_of,
     lambda_,
-    mul,
     opened,
     put_back,
     size_form,
@@ -133,9 +129,7 @@ def _integer(place: Term, given: Mapping[Var, Term]) -> Term:
     """An index expression at indices, or at integers in place of some, which make it a sum of integers."""
     if all(is_index(given[v]) for v in place.free if v in given):
         return substitute(place, given)
-    parts, offset = affine_parts(place)
-    terms = (mul(Number(c), given[v] if v in given else Coordinate(v, int)) for v, c in parts)
-    return add(*terms, Number(offset))
+    return as_integer(place, given)
 
 
 class _RecurrenceWriter:

@@ -21,9 +21,7 @@ from combdiff.ir import (
     MOST_INDICES,
     ONE,
     ZERO,
-    Coordinate,
     Cyclic,
-    Number,
     Range,
     Real,
     Term,
@@ -31,6 +29,7 @@ from combdiff.ir import (
     add,
     affine,
     affine_parts,
+    as_integer,
     index_form,
     indicator,
     mul,
@@ -81,12 +80,12 @@ class Index(NumpyAware):
 
     def integer(self) -> Term:
         """The integer that it is, as a number: one `Coordinate` for each of its indices, which stay whole."""
-        parts, offset = affine_parts(self.live())
+        form = self.live()
         if not is_whole(self.term):
             raise IndexingError(f"{self} is added to an integer, but is not whole")
         for binder in binders_of(self.term, self.owner):
             binder.whole_use = "an integer"
-        return add(*(mul(Number(c), Coordinate(v, int)) for v, c in parts), Number(offset))
+        return as_integer(form)
 
     def number(self) -> Any:
         """The index as the number that it is."""

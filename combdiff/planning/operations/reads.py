@@ -80,7 +80,6 @@ class Read(View):
         One call rolls all axes that are read as a whole; parts of them are copied axis by axis.
         """
         places = self.positions
-        places = self.positions
         used = [[label for label, step in enumerate(p.steps) if step] for p in places]
         alone = sorted(label for labels in used for label in labels) == list(range(len(at.shape)))
         steps = {max(p.steps, key=abs, default=0) for p in places}
