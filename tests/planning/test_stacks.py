@@ -11,8 +11,7 @@ import pytest
 from backends import TORCH
 
 import combdiff as cd
-from combdiff.planning.operations import Contract, stackable
-from combdiff.planning.operations.contraction import stack_of
+from combdiff.planning.operations.contraction import Contract, stack_of, stackable
 
 RNG = np.random.default_rng(5)
 ERI = cd.Space("N", "N", "N", "N", dtype=complex, symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = conj(J[q,p,s,r])"])

@@ -12,7 +12,8 @@ from masked_programs import PROGRAMS, arrays_of, chosen, form, logarithms, lower
 
 import combdiff as cd
 from combdiff.planning import size_names
-from combdiff.planning.operations import IndexCondition, IndexEquals
+from combdiff.planning.operations.indirections import IndexEquals
+from combdiff.planning.operations.masks import IndexCondition
 from combdiff.runtime.execution import plan
 
 
