@@ -19,18 +19,10 @@ from combdiff.planning.extents import extent_form, first_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import (
-    UNIT,
-    At,
-    Clip,
-    ElementwiseStep,
-    IndexEquals,
-    Iota,
-    Read,
-    Scatter,
-    SizeFactor,
-    Take,
-)
+from combdiff.planning.operations.elementwise import ElementwiseStep
+from combdiff.planning.operations.indirections import At, Clip, IndexEquals, Iota, Scatter, Take
+from combdiff.planning.operations.reads import Read
+from combdiff.planning.operations.words import UNIT, SizeFactor
 from combdiff.planning.views import domain_of, mask_of_form
 from combdiff.records import dataclass
 

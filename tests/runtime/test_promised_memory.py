@@ -14,7 +14,7 @@ from planner import coulomb, exchange
 
 import combdiff as cd
 from combdiff.ir import MATRIX_TABLE, Lambda, Primitive, Space, Var, names_in
-from combdiff.planning.operations import Decomposition, LinearSolve, MatrixFunctionStep
+from combdiff.planning.operations.matrices import Decomposition, LinearSolve, MatrixFunctionStep
 from combdiff.planning.plan import peak
 from combdiff.runtime.execution import Runner, plan
 from combdiff.testing.arrays import array_shape, random_arrays
