@@ -346,6 +346,10 @@ class JaxDialect(NumPyDialect):
         """An array without axes."""
         return f"jnp.asarray({text}, {dtype})"
 
+    def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
+        """NumPy's, but for what XLA has in fewer operations."""
+        return f"_hypot({', '.join(texts)})" if name == "hypot" else super().function(name, texts, kinds, numbers)
+
     def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
         """JAX has the functions that it differentiates."""
         if name == "log_expit":
