@@ -17,37 +17,20 @@ from math import prod
 
 from combdiff.ir import Domain, Lambda, Space, Var, extent
 from combdiff.planning.extents import elements, shape
-from combdiff.planning.operations import (
-    BUFFER,
-    ITEM_BYTES,
-    Arrange,
-    Collect,
-    Combine,
-    ConjugateElements,
-    Contract,
-    DiagonalScatterAdd,
-    ElementwiseStep,
-    Fill,
-    Gram,
-    IndexCondition,
-    IndexEquals,
-    InnerCost,
-    Iota,
-    Iteration,
-    MaskedContract,
-    NamedCall,
-    Occurrence,
-    Parameter,
-    PartialResult,
-    Pattern,
-    Rescale,
-    Scale,
-    SizeFactor,
-    SolveEquation,
-    Step,
-    Sweep,
-    SweepBack,
-)
+from combdiff.planning.operations.calls import NamedCall, SolveEquation
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.diagonals import DiagonalScatterAdd
+from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
+from combdiff.planning.operations.indirections import IndexEquals, Iota
+from combdiff.planning.operations.iterations import Iteration, Sweep, SweepBack
+from combdiff.planning.operations.leaves import Fill, Parameter
+from combdiff.planning.operations.loops import Collect
+from combdiff.planning.operations.masks import IndexCondition, MaskedContract
+from combdiff.planning.operations.matrices import Gram
+from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, InnerCost, Occurrence, PartialResult, Step
+from combdiff.planning.operations.reads import Arrange
+from combdiff.planning.operations.reductions import Rescale
+from combdiff.planning.operations.words import Pattern, SizeFactor
 from combdiff.records import dataclass
 
 LEAST_WRITTEN_OVER = 1 << 14  # elements from which new memory is noticed

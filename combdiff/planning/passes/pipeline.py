@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from combdiff.dialects import dialect
-from combdiff.planning.operations import SolveEquation
+from combdiff.planning.operations.calls import SolveEquation
 from combdiff.planning.passes.axis_orders import in_good_order
 from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.decompositions import decomposed_once
