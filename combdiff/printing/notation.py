@@ -173,7 +173,9 @@ class Layout:
         """The indices of a recurrence, those with their domains that nothing else tells: `t<5 + 1`."""
         uses = self._domains.uses(value.body)
         steps = value.indices[: len(value.indices) - value.own]
-        unknown = [v for v in steps if v in uses.other or (value.open and v not in uses.given)]
+        unknown = [
+            v for v in steps if v in uses.other or v not in value.body.free or (value.open and v not in uses.given)
+        ]
         unknown += [v for axis, v in _own_axes(var, value) if axis in self._untold or v in uses.other]
         ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]
         found = []
@@ -299,7 +301,8 @@ class Layout:
         inner = self._enter(scope, term.indices, term.body)
         finite = [v for v in term.indices if not isinstance(v.type, Real)]
         real = [v for v in term.indices if isinstance(v.type, Real)]
-        conditions, body = split_bounds(finite, term.body)
+        elsewhere = self._domains.uses(term.body).other  # bounds do not tell which of several domains it is
+        conditions, body = split_bounds([v for v in finite if v not in elsewhere], term.body)
         bounded = write_bounds(finite, conditions, inner)
         plain = [v for v in finite if not any(Name(inner[v]) == bound.name for bound in bounded)]
         hidden = frozenset(finite).difference(plain)
