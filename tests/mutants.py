@@ -158,7 +158,7 @@ MUTANTS = (
         "kernels/positions.py",
         "inside = inside & (position % divisor == 0)",
         "inside = inside & (divisor > 0)",
-        "tests/planning/test_windows.py tests/polyhedra/test_affine_accesses.py",
+        "tests/routes/test_windows.py tests/polyhedra/test_affine_accesses.py",
     ),
     Mutant(
         "planning/costs.py",

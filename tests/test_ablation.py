@@ -28,7 +28,9 @@ from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning import passes as passes_room
 from combdiff.planning.lowering import joining, lower, mask_elimination, shifts
-from combdiff.planning.operations import Pattern, Read, Step
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Read
+from combdiff.planning.operations.words import Pattern
 from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, peak, rounds

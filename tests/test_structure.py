@@ -293,6 +293,19 @@ def test_no_two_test_files_have_one_name() -> None:
     assert [name for name, n in names.items() if n > 1] == []
 
 
+def test_tests_of_plans_derive_nothing() -> None:
+    """A plan is of what stands in a program; what derivatives are planned to, tests/routes looks at."""
+    transforms = set(defined(trees()["combdiff.api.transforms"])) & set(combdiff.__all__) - {"simplify"}
+    deriving = {*transforms, "hessian", "derive", "pull", "push", "check_grad", "check_routes"}
+    assert "grad" in transforms
+    assert not [
+        f"{path.name}: {word}"
+        for path in (Path(__file__).parent / "planning").glob("*.py")
+        for word in re.findall(r"(?:\.|import |, )(\w+)", path.read_text(encoding="utf-8"))
+        if word in deriving
+    ]
+
+
 def test_the_rule_files_are_found() -> None:
     """In the wheel they lie inside the package, in an editable install beside it."""
     beside, inside = PACKAGE.parent / "rules", PACKAGE / "rules"

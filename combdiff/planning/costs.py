@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from combdiff.pictures import Picture, bars
 from combdiff.planning.memory import in_words
-from combdiff.planning.operations import Fill, Parameter
+from combdiff.planning.operations.leaves import Fill, Parameter
 from combdiff.planning.plan import Plan, cost, peak
 from combdiff.planning.quantities import Quantity, form_of, quantity, symbol
 from combdiff.records import dataclass

@@ -17,37 +17,20 @@ from math import prod
 
 from combdiff.ir import Domain, Lambda, Space, Var, extent
 from combdiff.planning.extents import elements, shape
-from combdiff.planning.operations import (
-    BUFFER,
-    ITEM_BYTES,
-    Arrange,
-    Collect,
-    Combine,
-    ConjugateElements,
-    Contract,
-    DiagonalScatterAdd,
-    ElementwiseStep,
-    Fill,
-    Gram,
-    IndexCondition,
-    IndexEquals,
-    InnerCost,
-    Iota,
-    Iteration,
-    MaskedContract,
-    NamedCall,
-    Occurrence,
-    Parameter,
-    PartialResult,
-    Pattern,
-    Rescale,
-    Scale,
-    SizeFactor,
-    SolveEquation,
-    Step,
-    Sweep,
-    SweepBack,
-)
+from combdiff.planning.operations.calls import NamedCall, SolveEquation
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.diagonals import DiagonalScatterAdd
+from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
+from combdiff.planning.operations.indirections import IndexEquals, Iota
+from combdiff.planning.operations.iterations import Iteration, Sweep, SweepBack
+from combdiff.planning.operations.leaves import Fill, Parameter
+from combdiff.planning.operations.loops import Collect
+from combdiff.planning.operations.masks import IndexCondition, MaskedContract
+from combdiff.planning.operations.matrices import Gram
+from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, InnerCost, Occurrence, PartialResult, Step
+from combdiff.planning.operations.reads import Arrange
+from combdiff.planning.operations.reductions import Rescale
+from combdiff.planning.operations.words import Pattern, SizeFactor
 from combdiff.records import dataclass
 
 LEAST_WRITTEN_OVER = 1 << 14  # elements from which new memory is noticed
@@ -92,10 +75,10 @@ class Plan:
 
     `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
     of the systems that solvers evaluate, of what iterations do at each step, and of blocks of them, by their names;
-    `loops` the steps that are done block by block, in order. `orders` tell of
-    parameters in which order of their axes an array comes, where it is another than theirs. `writes_over` says that the
-    library writes results over operands that nothing reads any more, `even` that the arguments are of one width: all
-    float32 and complex64, say, and not float64 beside them.
+    `hosted` those of systems that NumPy's solvers evaluate for another library; `loops` the steps that are done block
+    by block, in order. `orders` tell of parameters in which order of their axes an array comes, where it is another
+    than theirs. `writes_over` says that the library writes results over operands that nothing reads any more, `even`
+    that the arguments are of one width: all float32 and complex64, say, and not float64 beside them.
     """
 
     parameters: tuple[Var, ...]
@@ -105,6 +88,7 @@ class Plan:
     sizes: Mapping[str, int]
     hints: Mapping[int, str]
     inner: Mapping[Lambda | str, Plan] = field(default_factory=dict)
+    hosted: Mapping[Lambda, Plan] = field(default_factory=dict)
     loops: tuple[Loop, ...] = ()
     orders: Mapping[str, Pattern] = field(default_factory=dict)
     writes_over: bool = False

@@ -38,14 +38,12 @@ from combdiff.planning.lowering.guarded_factors import guard_conditions
 from combdiff.planning.lowering.joint_iterations import with_joint_iterations
 from combdiff.planning.lowering.lower import Lowering
 from combdiff.planning.networks import PathFinder
-from combdiff.planning.operations import (
-    Arrange,
-    Choice,
-    Iteration,
-    Pattern,
-    SolveEquation,
-    Step,
-)
+from combdiff.planning.operations.calls import SolveEquation
+from combdiff.planning.operations.iterations import Iteration
+from combdiff.planning.operations.loops import Choice
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Arrange
+from combdiff.planning.operations.words import Pattern
 from combdiff.planning.passes.pipeline import ITERATED, PLANNING, rewritten_by
 from combdiff.planning.plan import Layout, Plan, flops, patterns_of, pruned, with_patterns
 from combdiff.simplification import without_deltas

@@ -18,7 +18,9 @@ from math import lcm
 
 from combdiff.ir import Cyclic, Delta, Domain, IndexGuard, Space, Term, Unequal, Var, Whole, affine, affine_parts
 from combdiff.planning.extents import extent_form, first_form
-from combdiff.planning.operations import IndexCondition, Pattern, Position
+from combdiff.planning.operations.masks import IndexCondition
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.words import Pattern
 from combdiff.polyhedra import Linear, as_linear
 
 Exchange = tuple[Pattern, bool]  # axes in an order in which an array is the same, or the conjugate of what it was

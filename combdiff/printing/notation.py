@@ -176,7 +176,7 @@ class Layout:
         uses = self._domains.uses(value.body)
         first = value.place[: len(value.place) - value.own]
         steps = [v for v in value.indices if any(v in place.free for place in first)]
-        unknown = [v for v in steps if v not in uses.given] if value.open else []
+        unknown = [v for v in steps if v in uses.other or (value.open and v not in uses.given)]
         unknown += [v for axis, v in _own_axes(var, value) if axis in self._untold or v in uses.other]
         ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]
         found = []

@@ -24,6 +24,15 @@ def coulomb(J: ERI, C: cd.Space("N", "Ne", dtype=complex)):
 
 
 @cd.program
+def value_and_slope(J: ERI, C: cd.Space("N", "Ne", dtype=complex)):
+    """The Coulomb energy beside its gradient, with the contraction of the integrals that both have."""
+    D = cd.tensor(lambda p, q: cd.sum(lambda i: C[p, i] * cd.conj(C[q, i])))
+    F = cd.tensor(lambda s, p: cd.sum(lambda q, r: J[s, p, r, q] * D[q, r]))
+    slope = cd.tensor(lambda s, i: 4 * cd.sum(lambda p: C[p, i] * F[s, p]))
+    return cd.real(cd.sum(lambda p, q: F[q, p] * D[p, q])), slope
+
+
+@cd.program
 def chain(A: cd.Space("a", "b"), B: cd.Space("b", "c"), x: cd.Space("c", "d")):
     return A @ B @ x
 
@@ -38,13 +47,25 @@ def convolution(x: V, w: cd.Space("k")):
     return cd.tensor(lambda i: cd.sum(lambda k: x[i + k] * w[k]), i=10)
 
 
+@cd.program
+def slope(A: M, x: V):
+    """Of `powers`, by the matrix."""
+    inverse = cd.inv(A)
+    return cd.tensor(lambda d, e: 2 * inverse[e, d] - (cd.exp(x) @ inverse)[d] * (inverse @ x)[e])
+
+
+@cd.program
+def weights(w: cd.Space(cd.Symmetric("B"))):
+    return cd.tensor(lambda b: 3 * w[b] ** 2)
+
+
 PROGRAMS = {
-    "coulomb": lambda: coulomb,
-    "its gradient": lambda: cd.value_and_grad(coulomb, wrt="C"),
-    "chain": lambda: chain,
-    "powers": lambda: powers,
-    "their gradient": lambda: cd.grad(powers, wrt="A"),
-    "convolution": lambda: convolution,
+    "coulomb": coulomb,
+    "its gradient": value_and_slope,
+    "chain": chain,
+    "powers": powers,
+    "their gradient": slope,
+    "convolution": convolution,
 }
 NUMBERS = st.integers(0, 60)
 
@@ -82,7 +103,7 @@ def test_formulas_are_printed_with_the_highest_degree_first() -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_formulas_at_the_sizes_are_the_numbers(name: str) -> None:
-    f = PROGRAMS[name]()
+    f = PROGRAMS[name]
     for size in (3, 11):
         sizes = {name: size + 2 * n for n, name in enumerate(f.cost().open_sizes)}
         table = f.cost(**sizes)
@@ -100,11 +121,10 @@ def numbers(table: CostTable) -> list[int]:
 
 
 def test_formulas_hold_at_other_sizes_in_the_same_order() -> None:
-    both = cd.value_and_grad(coulomb, wrt="C")
-    table = both.cost()
+    table = value_and_slope.cost()
     for sizes in ({"N": 40, "Ne": 6}, {"N": 9, "Ne": 2}):
-        assert table.flops.form.at(sizes) == both.cost(**sizes).flops
-        assert table.peak_bytes.form.at(sizes) == both.cost(**sizes).peak_bytes
+        assert table.flops.form.at(sizes) == value_and_slope.cost(**sizes).flops
+        assert table.peak_bytes.form.at(sizes) == value_and_slope.cost(**sizes).peak_bytes
     assert str(table.flops.form).startswith("N⁴ + 2·N²·Ne")
 
 
@@ -124,7 +144,7 @@ def test_what_is_printed_without_sizes() -> None:
     assert text[1].split() == ["t3", "matrix-matrix", "ij,jk->ik", "b×d", "b·c·d", "8·b·d", "50.0%"]
     assert text[-2] == "total a·b·d + b·c·d flops, peak 8·a·d + 8·b·d bytes"
     assert text[-1] == "planned for a = 24, b = 24, c = 24, d = 24; to plan for others: cost(a=…, b=…, c=…, d=…)"
-    assert "(2·B + 1)" in str(cd.grad(powers, wrt="w").cost())
+    assert "(2·B + 1)" in str(weights.cost())
 
 
 def test_fixed_sizes_need_no_formulas() -> None:
@@ -139,8 +159,8 @@ def test_fixed_sizes_need_no_formulas() -> None:
 
 def test_an_array_is_divided_once_by_a_power_of_2() -> None:
     @cd.program
-    def lengths(x: cd.Space("n", "m")):
-        return np.sqrt((x**2).sum(axis=1)).sum()
+    def directions(x: cd.Space("n", "m")):
+        return x / np.sqrt((x**2).sum(axis=1))[:, None]
 
-    rows = {row.name: row for row in cd.grad(lengths).cost(n=100, m=50).rows}
+    rows = {row.name: row for row in directions.cost(n=100, m=50).rows}
     assert [row.flops for row in rows.values() if row.operation == "rescale"] == [5000]

@@ -21,7 +21,8 @@ from combdiff.ir.indices import Affine, affine, delta, indicator
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.terms import Apply, Lambda, Let, Number, Primitive, Sum, Term, Tuple, Var, add, conj, mul, total
 from combdiff.planning.networks import Network, cost_of, from_path
-from combdiff.planning.operations import Contract, Parameter
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.leaves import Parameter
 from combdiff.planning.plan import cost, peak
 from combdiff.planning.planning import make_plan
 from combdiff.planning.search import EXACT, trees

@@ -70,3 +70,20 @@ def test_gradients_of_folds_have_no_axes_of_one_index() -> None:
 def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
     with pytest.raises(cd.CombdiffError, match=said):
         cd.read(text)
+
+
+@cd.program
+def scaled(scale: cd.Space(), observed: cd.Space("n"), predicted: cd.Space("n"), weights: cd.Space("n")):
+    return scale * (weights @ observed - weights @ predicted + observed @ predicted + weights @ weights)
+
+
+def test_a_long_sum_in_a_product_is_broken() -> None:
+    assert str(scaled).splitlines() == [
+        "(scale, observed, predicted, weights) ↦",
+        "  scale (",
+        "    Σ_i weights[i] observed[i]",
+        "    - Σ_i weights[i] predicted[i]",
+        "    + Σ_i observed[i] predicted[i]",
+        "    + Σ_i weights[i]²",
+        "  )",
+    ]

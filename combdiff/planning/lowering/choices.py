@@ -16,7 +16,8 @@ from math import prod
 from combdiff.ir import Relation, Term, Var, extent
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import Arrange, ElementwiseStep, Read
+from combdiff.planning.operations.elementwise import ElementwiseStep
+from combdiff.planning.operations.reads import Arrange, Read
 from combdiff.planning.views import domain_of
 
 Lower = Callable[[Term], LabelledStep]

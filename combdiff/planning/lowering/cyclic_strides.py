@@ -16,7 +16,7 @@ from combdiff.ir import Cyclic, Delta, Names, Term, Var, affine, affine_parts, s
 from combdiff.planning.lowering.graph import Graph
 from combdiff.planning.lowering.mask_elimination import gathered
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import UNIT
+from combdiff.planning.operations.words import UNIT
 
 MOST = 16  # turns that are written out
 

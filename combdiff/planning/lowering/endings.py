@@ -27,7 +27,7 @@ from combdiff.ir import (
     subterms,
     used,
 )
-from combdiff.planning.operations import Ending
+from combdiff.planning.operations.iterations import Ending
 
 
 def ending(system: Lambda, states: int, stacks: int) -> Ending | None:

@@ -19,7 +19,9 @@ from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import Fold, Position, Read
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.reads import Read
+from combdiff.planning.operations.sliding import Fold
 from combdiff.planning.views import domain_of
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass

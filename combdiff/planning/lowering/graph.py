@@ -22,24 +22,14 @@ from math import prod
 from combdiff.ir import OPPOSITES, Domain, Term, Var, extent, join
 from combdiff.planning.extents import extent_form
 from combdiff.planning.networks import Network, PathFinder, Tree
-from combdiff.planning.operations import (
-    UNIT,
-    Arrange,
-    Choice,
-    Combine,
-    ConjugateElements,
-    Contract,
-    ElementwiseStep,
-    Operation,
-    Pattern,
-    Position,
-    Read,
-    Reduce,
-    Rescale,
-    Scale,
-    SizeFactor,
-    Step,
-)
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
+from combdiff.planning.operations.loops import Choice
+from combdiff.planning.operations.operation import Operation, Step
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.reads import Arrange, Read
+from combdiff.planning.operations.reductions import Reduce, Rescale
+from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor
 from combdiff.planning.search import trees
 from combdiff.planning.views import Exchange, domain_of, index_labels, position
 from combdiff.records import dataclass

@@ -15,7 +15,9 @@ from math import prod
 from combdiff.ir import Var, extent
 from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.graph import TOTAL, Graph, LabelledStep
-from combdiff.planning.operations import ElementwiseStep, Read, Step
+from combdiff.planning.operations.elementwise import ElementwiseStep
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Read
 
 
 def read_late(graph: Graph, name: str, values: Sequence[LabelledStep], kind: type) -> LabelledStep | None:

@@ -25,7 +25,8 @@ from typing import NamedTuple
 from combdiff.ir import Domain, Var, extent
 from combdiff.planning.extents import extent_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.operations import Position, Read
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.reads import Read
 from combdiff.planning.views import domain_of
 from combdiff.polyhedra import Linear
 

@@ -88,20 +88,14 @@ from combdiff.planning.lowering.running_exponentials import RunningExponentials,
 from combdiff.planning.lowering.shifts import largest, magnitude, masked, rescaled, shift
 from combdiff.planning.lowering.systems import captures, system
 from combdiff.planning.lowering.tiles import tiling
-from combdiff.planning.operations import (
-    UNIT,
-    ElementwiseStep,
-    Fill,
-    Iteration,
-    IterationResult,
-    JoinAxes,
-    MatrixFunctionStep,
-    NamedCall,
-    Parameter,
-    SizeFactor,
-    SolveEquation,
-)
-from combdiff.planning.operations import Read as ReadStep
+from combdiff.planning.operations.calls import NamedCall, SolveEquation
+from combdiff.planning.operations.elementwise import ElementwiseStep
+from combdiff.planning.operations.iterations import Iteration, IterationResult
+from combdiff.planning.operations.leaves import Fill, Parameter
+from combdiff.planning.operations.matrices import MatrixFunctionStep
+from combdiff.planning.operations.reads import JoinAxes
+from combdiff.planning.operations.reads import Read as ReadStep
+from combdiff.planning.operations.words import UNIT, SizeFactor
 from combdiff.planning.views import domain_of, exchanges
 from combdiff.simplification import on_diagonals
 

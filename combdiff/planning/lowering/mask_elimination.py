@@ -41,8 +41,12 @@ from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.guards import Read, needless
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
-from combdiff.planning.operations import UNIT, DiagonalEmbed, Fill, IndexCondition, Mask, PrefixSum
-from combdiff.planning.operations import Read as ViewStep
+from combdiff.planning.operations.diagonals import DiagonalEmbed
+from combdiff.planning.operations.leaves import Fill
+from combdiff.planning.operations.masks import IndexCondition, Mask
+from combdiff.planning.operations.prefixes import PrefixSum
+from combdiff.planning.operations.reads import Read as ViewStep
+from combdiff.planning.operations.words import UNIT
 from combdiff.planning.views import domain_of, is_renaming, mask, mask_of_form
 from combdiff.polyhedra import Linear, eliminate, linear, premises_of, symbol, term_of
 from combdiff.records import dataclass

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from combdiff.ir import HALF, MINUS_ONE, ONE, Add, Mul, Number, Primitive, Term, add, dtype_of, join, mul, relation
 from combdiff.planning.lowering.graph import Graph, LabelledStep
-from combdiff.planning.operations import ElementwiseStep
+from combdiff.planning.operations.elementwise import ElementwiseStep
 
 Lower = Callable[[Term], LabelledStep]
 

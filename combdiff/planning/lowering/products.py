@@ -12,7 +12,7 @@ from dataclasses import field
 from combdiff.ir import Delta, IndexGuard, Number, Var
 from combdiff.planning.lowering.graph import LabelledStep
 from combdiff.planning.lowering.guards import Read
-from combdiff.planning.operations import UNIT, SizeFactor
+from combdiff.planning.operations.words import UNIT, SizeFactor
 from combdiff.records import dataclass
 
 

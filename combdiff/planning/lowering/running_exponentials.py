@@ -39,7 +39,7 @@ from combdiff.ir import (
 )
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.mask_elimination import IndexBound, index_bound, projected
-from combdiff.planning.operations import PrefixExponentials, PrefixMax
+from combdiff.planning.operations.prefixes import PrefixExponentials, PrefixMax
 from combdiff.records import dataclass
 
 Lower = Callable[[Term], LabelledStep]

@@ -18,7 +18,10 @@ from functools import reduce
 from combdiff.ir import IndexGuard, Largest, Magnitude, Masked, Number, Rescaled, Shift, Term, Var, join
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.running_exponentials import prefix_largest
-from combdiff.planning.operations import ElementwiseStep, MagnitudeStep, Operation, Pattern, ReduceMax, Rescale
+from combdiff.planning.operations.elementwise import ElementwiseStep
+from combdiff.planning.operations.operation import Operation
+from combdiff.planning.operations.reductions import MagnitudeStep, ReduceMax, Rescale
+from combdiff.planning.operations.words import Pattern
 from combdiff.planning.views import mask
 
 Lower = Callable[[Term], LabelledStep]

@@ -28,7 +28,7 @@ from combdiff.ir import (
     split,
     substitute,
 )
-from combdiff.planning.operations import plain_name
+from combdiff.planning.operations.calls import plain_name
 
 
 def captures(term: Implicit) -> tuple[Var, ...]:

@@ -18,19 +18,13 @@ from dataclasses import field, replace
 from itertools import permutations
 from math import inf
 
-from combdiff.planning.operations import (
-    Arrange,
-    Combine,
-    ConjugateElements,
-    Contract,
-    ElementwiseStep,
-    MaskedContract,
-    Pattern,
-    Reduce,
-    ReduceMax,
-    Scale,
-    Step,
-)
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
+from combdiff.planning.operations.masks import MaskedContract
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Arrange
+from combdiff.planning.operations.reductions import Reduce, ReduceMax
+from combdiff.planning.operations.words import Pattern
 from combdiff.planning.plan import NewPlan, Plan, patterns_of, rewritten, step_by_step, with_patterns
 from combdiff.records import dataclass
 

@@ -18,21 +18,13 @@ from dataclasses import field, replace
 
 from combdiff.ir import Domain, Lambda, Range, Space, Var, extent
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations import (
-    Block,
-    ElementwiseStep,
-    IndexCondition,
-    Iteration,
-    IterationResult,
-    Mask,
-    MaskedContract,
-    Parameter,
-    Read,
-    Step,
-    Sweep,
-    SweepBack,
-)
-from combdiff.planning.operations.iterations import advances
+from combdiff.planning.operations.elementwise import ElementwiseStep
+from combdiff.planning.operations.iterations import Iteration, IterationResult, Sweep, SweepBack, advances
+from combdiff.planning.operations.leaves import Parameter
+from combdiff.planning.operations.loops import Block
+from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Read
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.plan import Plan, peak, pruned
 from combdiff.records import dataclass

@@ -17,7 +17,12 @@ from dataclasses import replace
 from itertools import permutations
 
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations import Contract, Correlate, Pattern, Position, Read, Step
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.reads import Read
+from combdiff.planning.operations.sliding import Correlate
+from combdiff.planning.operations.words import Pattern
 from combdiff.planning.plan import NewPlan, Plan, step_by_step
 from combdiff.records import dataclass
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from combdiff.ir import MATRIX_TABLE
-from combdiff.planning.operations import Decomposition, DecompositionResult, MatrixFunctionStep, Step
+from combdiff.planning.operations.matrices import Decomposition, DecompositionResult, MatrixFunctionStep
+from combdiff.planning.operations.operation import Step
 from combdiff.planning.plan import NewPlan, Plan, step_by_step
 
 Key = tuple[str, int]  # what gives several functions at once, and the matrix

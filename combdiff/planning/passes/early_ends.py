@@ -16,7 +16,8 @@ from dataclasses import replace
 
 from combdiff.dialects import NumPyDialect
 from combdiff.ir import Function
-from combdiff.planning.operations import Iteration, IterationResult, Step
+from combdiff.planning.operations.iterations import Iteration, IterationResult
+from combdiff.planning.operations.operation import Step
 from combdiff.planning.plan import NewPlan, Plan, repeated, step_by_step
 
 

@@ -17,7 +17,12 @@ from dataclasses import replace
 
 from combdiff.ir import join
 from combdiff.planning.extents import elements
-from combdiff.planning.operations import UNIT, Arrange, Combine, Contract, DiagonalEmbed, SizeFactor, Step
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.diagonals import DiagonalEmbed
+from combdiff.planning.operations.elementwise import Combine
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Arrange
+from combdiff.planning.operations.words import UNIT, SizeFactor
 from combdiff.planning.passes.masked_products import along_labels, in_either, kept_where, on_diagonal
 from combdiff.planning.plan import NewPlan, Plan, flops, step_by_step
 from combdiff.records import dataclass

@@ -19,24 +19,14 @@ from dataclasses import replace
 
 from combdiff.ir import OPPOSITES, Domain, extent
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations import (
-    ITEM_BYTES,
-    Arrange,
-    Combine,
-    ConjugateElements,
-    Contract,
-    ElementwiseStep,
-    IndexCondition,
-    Mask,
-    MaskedContract,
-    MatrixFunctionStep,
-    Position,
-    Read,
-    Reduce,
-    ReduceMax,
-    Scale,
-    Step,
-)
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
+from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract
+from combdiff.planning.operations.matrices import MatrixFunctionStep
+from combdiff.planning.operations.operation import ITEM_BYTES, Step
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.reads import Arrange, Read
+from combdiff.planning.operations.reductions import Reduce, ReduceMax
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane, place
 from combdiff.planning.passes.loops import Region, in_loops, lane_of_blocks
 from combdiff.planning.passes.summands import in_pairs, passes

@@ -16,7 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import extent
-from combdiff.planning.operations import ConjugateElements, Contract, Gram, Scale, Step
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.elementwise import ConjugateElements, Scale
+from combdiff.planning.operations.matrices import Gram
+from combdiff.planning.operations.operation import Step
 from combdiff.records import dataclass
 
 LEAST = 64  # rows and columns from which half a product of complex arrays is worth more than one call of BLAS

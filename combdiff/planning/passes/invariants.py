@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from combdiff.ir import Function, Lambda, Names, Space, Var
-from combdiff.planning.operations import Iteration, Parameter, PartialResult, Step
+from combdiff.planning.operations.iterations import Iteration
+from combdiff.planning.operations.leaves import Parameter
+from combdiff.planning.operations.operation import PartialResult, Step
 from combdiff.planning.plan import NewPlan, Plan, pruned, repeated, step_by_step
 from combdiff.records import dataclass
 

@@ -19,7 +19,10 @@ from dataclasses import replace
 
 from combdiff.ir import Space, extent
 from combdiff.planning.extents import elements
-from combdiff.planning.operations import ITEM_BYTES, Contract, Parameter, Pattern, Step, stackable
+from combdiff.planning.operations.contraction import Contract, stackable
+from combdiff.planning.operations.leaves import Parameter
+from combdiff.planning.operations.operation import ITEM_BYTES, Step
+from combdiff.planning.operations.words import Pattern
 from combdiff.planning.plan import Plan
 from combdiff.planning.views import exchanges
 

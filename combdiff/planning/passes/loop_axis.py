@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from combdiff.planning.operations import Step
+from combdiff.planning.operations.operation import Step
 from combdiff.records import dataclass
 
 

@@ -16,7 +16,10 @@ from heapq import heapify, heappop, heappush
 
 from combdiff.ir import Domain, Range
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations import Block, Collect, IndexCondition, Mask, MaskedContract, Read, Step
+from combdiff.planning.operations.loops import Block, Collect
+from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Read
 from combdiff.planning.passes.loop_axis import Lane, lane
 from combdiff.planning.plan import Loop, Plan
 from combdiff.polyhedra import Linear

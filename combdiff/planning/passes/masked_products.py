@@ -13,20 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from combdiff.planning.operations import (
-    Arrange,
-    Combine,
-    ConjugateElements,
-    Contract,
-    DiagonalEmbed,
-    IndexCondition,
-    Mask,
-    MaskedContract,
-    Pattern,
-    Reduce,
-    Scale,
-    Step,
-)
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.diagonals import DiagonalEmbed
+from combdiff.planning.operations.elementwise import Combine, ConjugateElements, Scale
+from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Arrange
+from combdiff.planning.operations.reductions import Reduce
+from combdiff.planning.operations.words import Pattern
 from combdiff.planning.plan import NewPlan, Plan, step_by_step
 from combdiff.polyhedra import Linear
 

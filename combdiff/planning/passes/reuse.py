@@ -13,7 +13,7 @@ Invariant: no argument and no result that was returned changes, and every result
 
 from __future__ import annotations
 
-from combdiff.planning.operations import Words
+from combdiff.planning.operations.words import Words
 from combdiff.planning.plan import Plan
 
 

@@ -12,7 +12,10 @@ from dataclasses import replace
 
 from combdiff.ir import join
 from combdiff.planning.extents import elements
-from combdiff.planning.operations import Contract, Scale, SizeFactor, Step
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.elementwise import Scale
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.words import SizeFactor
 from combdiff.planning.plan import NewPlan, Plan, step_by_step
 
 ROUNDS = 4  # products within products

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from combdiff.planning.operations import Contract, LinearSolve, MatrixFunctionStep, Step
+from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.matrices import LinearSolve, MatrixFunctionStep
+from combdiff.planning.operations.operation import Step
 from combdiff.planning.plan import Plan, pruned
 
 MOST_SOLVES = 2  # from three on, one inverse is less work

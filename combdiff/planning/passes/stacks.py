@@ -16,20 +16,14 @@ from dataclasses import replace
 
 from combdiff.ir import Domain, Number
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations import (
-    UNIT,
-    Arrange,
-    Combine,
-    Fill,
-    IndexCondition,
-    Mask,
-    Pattern,
-    Position,
-    Read,
-    SideBySide,
-    SizeFactor,
-    Step,
-)
+from combdiff.planning.operations.elementwise import Combine
+from combdiff.planning.operations.leaves import Fill
+from combdiff.planning.operations.masks import IndexCondition, Mask
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.positions import Position
+from combdiff.planning.operations.reads import Arrange, Read
+from combdiff.planning.operations.stacks import SideBySide
+from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor
 from combdiff.planning.plan import NewPlan, Plan, step_by_step
 from combdiff.polyhedra import Linear, as_linear
 from combdiff.records import dataclass

@@ -14,18 +14,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from combdiff.planning.operations import (
-    UNIT,
-    Arrange,
-    Combine,
-    DiagonalEmbed,
-    DiagonalScatterAdd,
-    Fill,
-    Pattern,
-    Scale,
-    SizeFactor,
-    Step,
-)
+from combdiff.planning.operations.diagonals import DiagonalEmbed, DiagonalScatterAdd
+from combdiff.planning.operations.elementwise import Combine, Scale
+from combdiff.planning.operations.leaves import Fill
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.reads import Arrange
+from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor
 from combdiff.planning.passes.grams import gram, scaled_weight
 from combdiff.planning.passes.scaling import scaled_kind
 from combdiff.planning.plan import NewPlan, Plan, pruned, step_by_step

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from combdiff.ir import Number, join
-from combdiff.planning.operations import UNIT, Combine, Pattern, Scale, SizeFactor, Step
+from combdiff.planning.operations.elementwise import Combine, Scale
+from combdiff.planning.operations.operation import Step
+from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor
 from combdiff.records import dataclass
 
 NEGATIVE = SizeFactor(Number(-1))

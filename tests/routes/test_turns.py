@@ -83,6 +83,17 @@ def test_a_long_ring() -> None:
     np.testing.assert_allclose(cd.grad(doubled)(x, y), expected * x)
 
 
+@cd.program
+def hopping(S: cd.Space("n", cd.Cyclic("K"), cd.Cyclic("K")), U: cd.Space("n", cd.Cyclic("K")), w: cd.Space(3)):
+    shifts = cd.tensor(lambda b: w[b + 1], b=cd.Symmetric(1))
+    return cd.sum(lambda i, k, b: shifts[b] * cd.exp(S[i, k, k + b] * U[i, k + b]))
+
+
+def test_weights_of_what_is_read_at_two_places_of_a_cycle() -> None:
+    S, U, w = (np.random.default_rng(3).normal(size=shape) for shape in ((2, 5, 5), (2, 5), 3))
+    cd.testing.check_grad(hopping, ("S", "U", "w"), S=S, U=U, w=w)
+
+
 def test_other_indices_of_a_stride_round_a_cycle_stay() -> None:
     """A summed index that only the condition still reads is not summed before the condition is."""
 
