@@ -241,3 +241,15 @@ def test_dask_finds_an_index_out_of_range_when_it_computes() -> None:
     lazy = cd.grad(shifted)(**arrays)
     with pytest.raises(IndexingError, match=r"axis 0 of x is read at a\[i\] \+ j = 4 \(for i = 1, j = 2\)"):
         lazy.compute()
+
+
+def test_an_index_that_an_array_holds_at_itself_is_no_read_at_an_integer() -> None:
+    """δ(i, idx[i]) holds where idx[i] = i: nothing stands for i."""
+
+    @cd.program
+    def fixed(x: cd.Space("n"), idx: cd.Space("n", dtype=int)):
+        return cd.sum(lambda i: cd.delta(i, idx[i]) * x[i])
+
+    assert str(fixed) == "(x, idx) ↦ Σ_i δ(i, idx[i]) x[i]"
+    assert cd.read(str(fixed), {p.name: p.type for p in fixed.parameters}) == fixed
+    assert fixed(np.array([2.0, 3.0, 5.0]), np.array([1, 1, 2])) == 8
