@@ -69,7 +69,7 @@ def _sum_of_rows(array: Any, count: int) -> Any:
     rows, shape = math.prod(array.shape[:count]), array.shape[count:]
 
     def by_product(array: Any) -> Any:
-        flat = array.reshape(rows, -1)
+        flat = array.reshape(rows, math.prod(shape))
         return jnp.matmul(jnp.ones(rows, array.dtype), flat, precision="highest").reshape(shape)
 
     def by_columns(array: Any) -> Any:
