@@ -110,7 +110,7 @@ def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
     for n in range(turns):
         part = array[:, n * stride : (n + 1) * stride]
         rows[n : n + count, : part.shape[1]] += part
-    row = rows.reshape((-1, *rest))
+    row = rows.reshape((len(rows) * stride, *rest))
     if start == 0 and size <= len(row):
         return row[:size]
     row, result = row[max(0, -start) : max(0, size - start)], np.zeros((size, *rest), array.dtype)
