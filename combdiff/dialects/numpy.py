@@ -55,7 +55,7 @@ _OF_JAX = frozenset(
 )  # of SciPy's special functions
 
 MOST_EXACT = 18  # factorials up to this one are exact as floating point numbers
-SOLVERS = ("_system", "_solve", "_descended", "_near", "_search")  # kernels of NumPy's for every library
+SOLVERS = ("_checked_step", "_solve", "_descended", "_near", "_search")  # kernels of NumPy's for every library
 
 
 class NumPyDialect:
@@ -86,6 +86,7 @@ class NumPyDialect:
     vectors_first = False  # a vector times a matrix is quicker than the transposed matrix times the vector
     iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
+    attempts = False  # what is no array of NumPy's is solved in the library's words first, where that succeeds
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
@@ -329,6 +330,7 @@ class JaxDialect(NumPyDialect):
     iterates = "function"
     native = False
     solves = False
+    attempts = True
     fuses_sums = True
 
     def helpers(self) -> Mapping[str, str]:
@@ -343,6 +345,10 @@ class JaxDialect(NumPyDialect):
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""
         return f"jnp.asarray({text}, {dtype})"
+
+    def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
+        """NumPy's, but for what XLA has in fewer operations."""
+        return f"_hypot({', '.join(texts)})" if name == "hypot" else super().function(name, texts, kinds, numbers)
 
     def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
         """JAX has the functions that it differentiates."""

@@ -173,7 +173,7 @@ class Layout:
         """The indices of a recurrence, those with their domains that nothing else tells: `t<5 + 1`."""
         uses = self._domains.uses(value.body)
         steps = value.indices[: len(value.indices) - value.own]
-        unknown = [v for v in steps if v not in uses.given] if value.open else []
+        unknown = [v for v in steps if v in uses.other or (value.open and v not in uses.given)]
         unknown += [v for axis, v in _own_axes(var, value) if axis in self._untold or v in uses.other]
         ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]
         found = []

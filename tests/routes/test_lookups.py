@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 import pytest
-from backends import TORCH, convert, on
+from backends import BACKENDS, TORCH, back, convert, converted, double_precision, on, quiet
 
 import combdiff as cd
 from combdiff.errors import IndexingError
@@ -310,3 +311,80 @@ def test_an_index_masked_where_it_is_looked_up_twice(simplify: bool) -> None:
     B, y = RNG.normal(size=(4, 3)), RNG.normal(size=4)
     found = cd.grad(inserted, "y", simplify=simplify)(B, y)
     np.testing.assert_allclose(found, B[:, 0] + B[:, 2])
+
+
+# --- a row of indices for each value of an index that stays ----------------------------------------------------------
+
+SIZES = {"n": 2, "m": 3, "k": 2}
+TENSORS = {"A": "nm", "B": "mn", "C": "nmk", "x": "m", "y": "n", "I": "nm", "J": "nk", "K": "mn", "L": "n"}
+POINTING = {"I": "m", "J": "m", "K": "n", "L": "m"}
+READ = [
+    *("A[i,I[i,j]]", "C[i,I[i,j],l]", "x[I[i,j]]", "x[J[i,l]]", "A[i,J[i,l]]", "A[K[j,i],I[i,j]]", "A[i,L[i]]"),
+    *("cd.sin(A[K[j,i],j])", "C[i,I[i,I[i,j]],l]", "C[K[j,i],J[i,l],l]", "y[K[J[i,l],i]] * x[j]"),
+]
+BESIDE = [
+    *("1", "y[i]", "x[j]", "A[i,j]", "B[j,i]", "C[i,j,l]", "x[I[i,j]]", "A[i,J[i,l]]"),
+    *("cd.where(j <= i, 1, 0)", "cd.where(I[i,j] == j, 2, 1)"),
+]
+
+
+def along_rows(seed: int) -> tuple[cd.Program, dict[str, Any]]:
+    """A random product of reads, summed over some of the indices i, j and l, and arrays."""
+    draw, rng = random.Random(seed), np.random.default_rng(seed)
+    body = " * ".join([draw.choice(READ), *(draw.choice(READ + 2 * BESIDE) for _ in range(draw.randint(1, 2)))])
+    ranges = {"i": "n", "j": "m", "l": "k"}
+    summed = [index for index in ranges if draw.random() < 0.6] or ["j"]
+    kept = [index for index in ranges if index not in summed]
+    text = body
+    for kind, names in (("sum", summed), ("tensor", kept)):
+        given = ", ".join(f"{name}='{ranges[name]}'" for name in names)
+        text = f"cd.{kind}(lambda {', '.join(names)}: {text}, {given})" if names else text
+    traced = eval(f"lambda {', '.join(TENSORS)}: {text}", {"cd": cd})
+    kinds = {name: int if name in POINTING else float for name in TENSORS}
+    traced.__name__, traced.__annotations__ = text, {n: cd.Space(*a, dtype=kinds[n]) for n, a in TENSORS.items()}
+    arrays: dict[str, Any] = {}
+    for name, axes in TENSORS.items():
+        shape = [SIZES[axis] for axis in axes]
+        arrays[name] = rng.integers(0, SIZES[POINTING[name]], shape) if name in POINTING else rng.normal(size=shape)
+    return cd.program(traced), arrays
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("seed", range(24))
+def test_pullbacks_of_reads_along_rows(seed: int) -> None:
+    f, arrays = along_rows(seed)
+    value, pulled = f(**arrays), {name: cd.pullback(f, name, simplify=seed % 2 > 0) for name in "ACx"}
+    given = [*arrays.values(), RNG.standard_normal(np.shape(value))]
+    np.testing.assert_allclose(value, reference(f, given[:-1], SIZES), rtol=1e-9, atol=1e-9)
+    for pullback in pulled.values():
+        expected = reference(pullback, given, SIZES)
+        np.testing.assert_allclose(pullback(*given), expected, rtol=1e-9, atol=1e-9, err_msg=f.name)
+    directions = {name: RNG.standard_normal(arrays[name].shape) for name in pulled}
+    along = sum(np.sum(pullback(*given) * directions[name]) for name, pullback in pulled.items())
+    ends = [f(**arrays | {n: arrays[n] + h * d for n, d in directions.items()}) for h in (1e-5, -1e-5)]
+    slope = np.sum((ends[0] - ends[1]) * given[-1]) / 2e-5
+    assert along == pytest.approx(slope, rel=1e-6, abs=1e-6), f.name
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_reads_along_rows_on_other_libraries(backend: str) -> None:
+    f, arrays = along_rows(0)
+    pulled = cd.pullback(f, "A")
+    given = [*arrays.values(), RNG.standard_normal(np.shape(f(**arrays)))]
+    with double_precision(), quiet(backend):
+        found = back(on(backend, pulled)(*converted(backend, given)))
+    np.testing.assert_allclose(found, pulled(*given), rtol=1e-9, atol=1e-9)
+
+
+def test_a_row_of_indices_for_each_index_is_added_up_without_an_array_of_zeros_and_ones() -> None:
+    @cd.program
+    def sort(A: cd.Space("n", "m")):
+        return np.sort(A, axis=1)
+
+    pulled, (n, m) = cd.pullback(sort), (30, 40)
+    A, k = RNG.standard_normal((n, m)), RNG.standard_normal((n, m))
+    expected = np.zeros((n, m))
+    np.put_along_axis(expected, np.argsort(A, axis=1), k, 1)
+    np.testing.assert_array_equal(pulled(A, k), expected)
+    assert pulled.cost(n=n, m=m).peak_bytes <= 4 * 8 * n * m

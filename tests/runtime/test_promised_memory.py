@@ -153,6 +153,7 @@ LARGE: Programs = {
     "products'": (lambda A: np.prod(A, axis=1), {"A": Plane}),
     "looked up": (lambda A, at: A[at], {"A": Plane, "at": Space("k", dtype=int)}),
     "looked up'": (lambda A, at: A[at], {"A": Plane, "at": Space("k", dtype=int)}),
+    "sorted'": (lambda A: np.sort(A, axis=1), {"A": Plane}),
     "lower triangle": (lambda A: np.tril(A), {"A": Matrix}),
     "weighted gram": (lambda A, x: A.T @ ((x**2)[:, None] * A), {"A": Plane, "x": Vector}),
     "parts of numbers": (lambda A: np.real(A) * np.imag(A), {"A": Space("n", "m", dtype=complex)}),

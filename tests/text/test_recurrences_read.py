@@ -68,6 +68,13 @@ def visited(A: Matrix, x0: Vector, steps: cd.Space("n", dtype=int)):
     return np.sum(states[steps] ** 2) + np.sum(values[2 * steps] ** 3)
 
 
+@cd.program
+def steps_over_a_part(x0: Vector, v: cd.Space(4), w: cd.Space(3, 5)):
+    """The index of the steps reads axes that are longer, and those read the states."""
+    last, states = cd.scan(lambda x, u: (np.sin(u[0] * x) + u[1] * x0, u[0] * x), x0, (v[:2], w[1, 1:3]))
+    return states.sum() + last @ last
+
+
 ARRAYS = {
     "A": np.eye(3) + 0.1 * np.ones((3, 3)),
     "x0": RNG.normal(size=3),
@@ -75,6 +82,8 @@ ARRAYS = {
     "k": 0.7,
     "g": 9.81,
     "v0": 0.2,
+    "v": RNG.normal(size=4),
+    "w": RNG.normal(size=(3, 5)),
     "steps": np.array([0, 3, 3]),  # the last of which ends with what no step begins with
 }
 OTHERS = {"stiff": {"x0": 1.1}, "driven_pendulum": {"u": RNG.normal(size=4)}}
@@ -94,6 +103,23 @@ def test_recurrences_and_searches_are_read(program: cd.Program, kind: str) -> No
     for width in (20, 100):
         again = assert_reads_back(found.term, given, {"n": 3, "T": 4}, width)
     assert again == found
+
+
+@pytest.mark.parametrize("name", ["v", "w"])
+def test_steps_over_a_part_of_an_axis_are_read(name: str) -> None:
+    gradient = cd.grad(steps_over_a_part, name)
+    assert assert_reads_back(gradient.term, {p: ARRAYS[p.name] for p in gradient.parameters}, {"n": 3}) == gradient
+
+
+def test_all_that_a_state_is_has_one_more_entry_than_steps() -> None:
+    """Of a state that is read from the first to the last, each element is before a step or after one."""
+    forward = cd.read("a ↦\n  x[0] = a\n  x[t<3 + 1] = 2 x[t]\n  t<4 ↦ x[t]²", {"a": Number})
+    backward = cd.read("a ↦\n  x[3] = a\n  x[t<3] = 2 x[t + 1]\n  t<4 ↦ x[t]²", {"a": Number})
+    np.testing.assert_array_equal(forward(1.0), [1, 4, 16, 64])
+    np.testing.assert_array_equal(backward(1.0), [64, 16, 4, 1])
+    np.testing.assert_array_equal(cd.jacobian(forward, "a")(3.0), [6, 24, 96, 384])
+    with pytest.raises(cd.IndexingError, match="is read at t - 1 = 3"):
+        cd.read("a ↦\n  x[0] = a\n  x[t<3 + 1] = 2 x[t]\n  t<5 ↦ x[t]²", {"a": Number})
 
 
 @pytest.mark.sample(1)

@@ -3,6 +3,7 @@
     Σ_j δ(j, idx[i])·x[j]       Take: x[idx], of several axes at once: x[a, b]
     Σ_i δ(d, idx[i])·k[i]       Scatter: result[idx[i]] += k[i]
     Σ_i δ(d, a[i])·δ(e, b[i])·k[i]     one Scatter at a[i]·n + b[i], for n indices e
+    Σ_i δ(e, idx[d, i])·k[d, i]        one Scatter at d·n + idx[d, i]: a row for each d
     δ(d, idx[i]) else           Hit: an array of 0 and 1
 
 Invariant: an index out of its axis is refused before a program runs, so that each of them is found exactly once.
@@ -189,18 +190,26 @@ def look_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledS
         index = _kept_inside(graph, value_of(value), condition)
         bare = isinstance(form, Var) and form.type == condition.domain
         bare = bare and _only_here(form, condition, product.lookups)  # type: ignore[arg-type]
-        if bare and isinstance(form, Var) and _is_summed(index, product) and _joins(form, places):
+        if (
+            bare
+            and isinstance(form, Var)
+            and _adds_up(index, product)
+            and _joins((form, *_rows(index, product)), places)
+        ):
             places[form] = index
         else:
             product.operands.append(hit(graph, condition, form, index))
-    return _pending_scatter(
-        graph, product, dict(sorted(places.items(), key=lambda pair: pair[0].name))
-    )  # d, e as in results
+    return _pending_scatter(graph, product, places)
 
 
-def _is_summed(index: LabelledStep, product: Product) -> bool:
-    """Whether an index varies, along labels that are summed alone: one number marks one place."""
-    return bool(index.labels) and set(index.labels) <= set(product.summed)
+def _adds_up(index: LabelledStep, product: Product) -> bool:
+    """Whether an index varies along labels that are summed: else one number marks one place."""
+    return not set(index.labels).isdisjoint(product.summed)
+
+
+def _rows(index: LabelledStep, product: Product) -> list[Var]:
+    """The labels of an index that are not summed: for each value of these there is a row of the result."""
+    return [label for label in index.labels if label not in product.summed]
 
 
 def _pending_scatter(graph: Graph, product: Product, places: Mapping[Var, LabelledStep]) -> PendingScatter | None:
@@ -210,12 +219,14 @@ def _pending_scatter(graph: Graph, product: Product, places: Mapping[Var, Labell
     """
     if not places:
         return None
-    index = _in_a_row(graph, tuple(places), tuple(places.values()))
+    rows = {label: ramp(graph, label) for index in places.values() for label in _rows(index, product)}
+    placed = dict(sorted({**places, **rows}.items(), key=lambda pair: pair[0].name))  # d, e as in results
+    index = _in_a_row(graph, tuple(placed), tuple(placed.values()))
     reached = _connected(index.labels, product)
     beside = [value for value in product.operands if reached.isdisjoint(value.labels)]
     inner = [value for value in product.operands if not reached.isdisjoint(value.labels)]
     product.operands = [take(graph, value, places) for value in inner]
-    return PendingScatter(tuple(places), index, tuple(beside))
+    return PendingScatter(tuple(placed), index, tuple(beside))
 
 
 def _connected(labels: Iterable[Var], product: Product) -> set[Var]:
@@ -246,7 +257,7 @@ def _may_be_outside(graph: Graph, step: int) -> bool:
     )
 
 
-def _joins(place: Var, places: Iterable[Var]) -> bool:
-    """Whether an index can be counted in a row with those found so far."""
-    several = (place, *places)
+def _joins(own: Sequence[Var], places: Iterable[Var]) -> bool:
+    """Whether an index, and the rows that it has, can be counted in a row with those found so far."""
+    several = (*own, *places)
     return len(several) == 1 or all(isinstance(var.type, Range) for var in several)
