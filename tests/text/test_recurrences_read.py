@@ -61,6 +61,16 @@ def two_lengths(x0: Vector):
 
 
 @cd.program
+def solved_in_loops(A: Matrix, x0: Vector, u: Inputs):
+    """Equations in a loop in a loop: one is solved after the other."""
+
+    def step(x, v):
+        return cd.scan(lambda z, _: (cd.root(lambda y: y + y**3 - A @ z - v, like=x), None), x, length=2)[0], None
+
+    return (cd.scan(step, x0, u)[0] ** 2).sum()
+
+
+@cd.program
 def visited(A: Matrix, x0: Vector, steps: cd.Space("n", dtype=int)):
     """What integers hold is the number of a step."""
     _, states = cd.scan(lambda x, _: (np.sin(A @ x), np.sin(A @ x)), x0, length=4)
@@ -127,7 +137,11 @@ def test_all_that_a_state_is_has_one_more_entry_than_steps() -> None:
 def test_states_are_read_at_integers(kind: str) -> None:
     found = DERIVED[kind](visited, "A")
     assert "steps[" in str(found)
-    assert_reads_back(found.term, {p: ARRAYS[p.name] for p in found.parameters}, {"n": 3})
+    assert found == assert_reads_back(found.term, {p: ARRAYS[p.name] for p in found.parameters}, {"n": 3})
+
+
+def test_solved_in_loops_is_read() -> None:
+    assert cd.read(str(solved_in_loops), {p.name: p.type for p in solved_in_loops.parameters}) == solved_in_loops
 
 
 def test_programs_differ_by_what_their_steps_are() -> None:
@@ -190,7 +204,7 @@ def test_a_scan_stands_in_an_expression() -> None:
         ("a ↦ last(scan((t<3, x) ↦ (x, a), a), 1)", "there is no result 1 of these steps"),
         ("a ↦ last(scan((t<3, x) ↦ (i<2 ↦ x,), a), 0)", "a state of order 0 has order 1 after a step"),
         ("a ↦ last(scan((t, x) ↦ (2 x,), a), 0)", "nothing tells the range of t"),
-        ("a ↦\n  x[0] = a\n  x[1] = a\n  x[0]", "a step gives what x is at the step after, t \\+ 1"),
+        ("a ↦\n  x[0] = a\n  x[2 t] = a\n  x[0]", "a step gives what x is at the step after, t \\+ 1"),
         ("a ↦\n  x[0] = a\n  x[0]", "a recurrence gives x a boundary value and a step"),
         ("a ↦\n  x = a\n  x = 2 a\n  x", "x has two definitions that are not of one recurrence"),
         ("a ↦\n  x[0] = a\n  x[t + 1] = x[t]\n  x[t + 1] = x[t]\n  x[2]", "x has 3 definitions; a recurrence has two"),
