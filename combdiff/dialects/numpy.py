@@ -90,7 +90,7 @@ class NumPyDialect:
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
-        return {**texts("numerics"), **texts("bands"), **texts("numpy"), **texts("schedules")}
+        return {**texts("numerics"), **texts("running"), **texts("bands"), **texts("numpy"), **texts("schedules")}
 
     def solvers(self) -> Mapping[str, str]:
         """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
@@ -313,7 +313,7 @@ class CuPyDialect(NumPyDialect):
         found = dict(texts("numpy", self.np))
         for lacking in (", writeable=False", f'@{self.np}.errstate(invalid="ignore")\n'):
             found = {name: text.replace(lacking, "") for name, text in found.items()}
-        return {**found, **texts("numerics"), **self.solvers(), **texts("cupy")}
+        return {**found, **texts("numerics"), **texts("running"), **self.solvers(), **texts("cupy")}
 
 
 class JaxDialect(NumPyDialect):
@@ -341,7 +341,7 @@ class JaxDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        return {**texts("numerics"), **self.solvers(), **texts("jax")}
+        return {**texts("numerics"), **texts("running"), **self.solvers(), **texts("jax")}
 
     def real_type(self, arrays: Sequence[tuple[str, bool]], scalars: Sequence[tuple[str, bool]]) -> str:
         """JAX's own promotion: a number of a weak type is as wide as its numbers are, not as what stands beside it."""

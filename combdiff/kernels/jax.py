@@ -19,7 +19,7 @@ import numpy as np
 
 from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
 from combdiff.kernels.numerics import _adjugate, _system
-from combdiff.kernels.positions import _exponentials_up_to, _folded, _gathered, _maxima_up_to, _sums_up_to
+from combdiff.kernels.positions import _folded, _gathered
 
 LONG_ROW = 64  # elements from which a product with ones is quicker than a sum column by column
 
@@ -119,29 +119,6 @@ def _scatter(values: Any, index: Any, size: Any) -> Any:
     """The sum of values at each index below size; the axes of index come first in values."""
     flat, rest = index.reshape(-1), values.shape[index.ndim :]
     return jnp.zeros((size, *rest), values.dtype).at[flat].add(values.reshape(flat.shape + rest))
-
-
-def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    sums, places = _sums_up_to(jnp, array, axis, sign, bound)
-    return sums[(slice(None),) * axis + (places,)]
-
-
-def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The largest of array over the positions l along an axis with sign·l + bound ≥ 0, −∞ of none."""
-    maxima, places = _maxima_up_to(jnp, array, axis, sign, bound)
-    return maxima[(slice(None),) * axis + (places,)]
-
-
-def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
-    """Σ_l weight[l]·exp(exponent[l] + shift) over the positions l along an axis with sign·l + bound ≥ 0.
-
-    The largest exponent is taken as no larger than 0 where `low` is true, so that it is where both are infinite.
-    """
-    sums, maxima, places = _exponentials_up_to(jnp, exponent, weight, axis, sign, bound)
-    at = (slice(None),) * axis + (places,)
-    top = maxima[at] + shift
-    return sums[at] * jnp.exp(jnp.minimum(top, 0) if low else top)
 
 
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
