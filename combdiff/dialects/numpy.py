@@ -90,7 +90,7 @@ class NumPyDialect:
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
-        return {**texts("numerics"), **texts("bands"), **texts("numpy"), **texts("schedules")}
+        return {**texts("numerics"), **texts("running"), **texts("bands"), **texts("numpy"), **texts("schedules")}
 
     def solvers(self) -> Mapping[str, str]:
         """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
@@ -132,6 +132,12 @@ class NumPyDialect:
     def padded(self, text: str, edges: Sequence[tuple[int, int]]) -> str:
         """An array with zeros before and after each axis, for the libraries that pad."""
         raise NotImplementedError
+
+    def summed(self, text: str, axes: Sequence[int], rank: int) -> str:
+        """The sum over some of the axes of an array, of which the text is a name or stands in parentheses."""
+        if len(axes) == rank:
+            return f"{text}.sum()"
+        return f"{text}.sum({axes[0] if len(axes) == 1 else tuple(axes)})"
 
     def stacked(self, texts: Sequence[str], axis: int) -> str:
         """Arrays of one shape side by side along a new axis."""
@@ -307,7 +313,7 @@ class CuPyDialect(NumPyDialect):
         found = dict(texts("numpy", self.np))
         for lacking in (", writeable=False", f'@{self.np}.errstate(invalid="ignore")\n'):
             found = {name: text.replace(lacking, "") for name, text in found.items()}
-        return {**found, **texts("numerics"), **self.solvers(), **texts("cupy")}
+        return {**found, **texts("numerics"), **texts("running"), **self.solvers(), **texts("cupy")}
 
 
 class JaxDialect(NumPyDialect):
@@ -335,7 +341,7 @@ class JaxDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        return {**texts("numerics"), **self.solvers(), **texts("jax")}
+        return {**texts("numerics"), **texts("running"), **self.solvers(), **texts("jax")}
 
     def real_type(self, arrays: Sequence[tuple[str, bool]], scalars: Sequence[tuple[str, bool]]) -> str:
         """JAX's own promotion: a number of a weak type is as wide as its numbers are, not as what stands beside it."""
@@ -372,6 +378,11 @@ class JaxDialect(NumPyDialect):
         """An array with zeros before and after each axis, or without so many elements where that is negative."""
         around = tuple_text([f"({before}, {after}, 0)" for before, after in edges])
         return f"jax.lax.pad({text}, jnp.zeros((), {text}.dtype), {around})"
+
+    def summed(self, text: str, axes: Sequence[int], rank: int) -> str:
+        """Rows are added up in their order."""
+        first = list(axes) == list(range(len(axes))) and len(axes) < rank
+        return f"_sum_of_rows({text}, {len(axes)})" if first else super().summed(text, axes, rank)
 
     def stacked(self, texts: Sequence[str], axis: int) -> str:
         """A choice for each element, which XLA fuses with what makes the arrays and reads them."""

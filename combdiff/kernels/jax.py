@@ -10,6 +10,7 @@ Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; what the valu
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -18,7 +19,9 @@ import numpy as np
 
 from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
 from combdiff.kernels.numerics import _adjugate, _system
-from combdiff.kernels.positions import _exponentials_up_to, _folded, _gathered, _maxima_up_to, _sums_up_to
+from combdiff.kernels.positions import _folded, _gathered
+
+LONG_ROW = 64  # elements from which a product with ones is quicker than a sum column by column
 
 
 def _gather(array: Any, axes: Any, shape: Any) -> Any:
@@ -56,6 +59,25 @@ def _stack(arrays: Any, axis: Any) -> Any:
     each = [jnp.expand_dims(array, axis) for array in arrays]
     position = jnp.expand_dims(jnp.arange(len(each)), [n for n in range(each[0].ndim) if n != axis])
     return functools.reduce(lambda rest, n: jnp.where(position == n, each[n], rest), range(len(each) - 1), each[-1])
+
+
+def _sum_of_rows(array: Any, count: int) -> Any:
+    """The sum over so many of the first axes: on CPUs of long rows as a product, which takes them in their order.
+
+    XLA adds up column by column there, and computes what is summed in that order, too.
+    """
+    rows, shape = math.prod(array.shape[:count]), array.shape[count:]
+
+    def by_product(array: Any) -> Any:
+        flat = array.reshape(rows, math.prod(shape))
+        return jnp.matmul(jnp.ones(rows, array.dtype), flat, precision="highest").reshape(shape)
+
+    def by_columns(array: Any) -> Any:
+        return array.sum(tuple(range(count)))
+
+    if math.prod(shape) < LONG_ROW or not jnp.issubdtype(array.dtype, jnp.inexact):
+        return by_columns(array)
+    return jax.lax.platform_dependent(array, cpu=by_product, default=by_columns)
 
 
 def _hypot(one: Any, other: Any) -> Any:
@@ -97,29 +119,6 @@ def _scatter(values: Any, index: Any, size: Any) -> Any:
     """The sum of values at each index below size; the axes of index come first in values."""
     flat, rest = index.reshape(-1), values.shape[index.ndim :]
     return jnp.zeros((size, *rest), values.dtype).at[flat].add(values.reshape(flat.shape + rest))
-
-
-def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    sums, places = _sums_up_to(jnp, array, axis, sign, bound)
-    return sums[(slice(None),) * axis + (places,)]
-
-
-def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The largest of array over the positions l along an axis with sign·l + bound ≥ 0, −∞ of none."""
-    maxima, places = _maxima_up_to(jnp, array, axis, sign, bound)
-    return maxima[(slice(None),) * axis + (places,)]
-
-
-def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
-    """Σ_l weight[l]·exp(exponent[l] + shift) over the positions l along an axis with sign·l + bound ≥ 0.
-
-    The largest exponent is taken as no larger than 0 where `low` is true, so that it is where both are infinite.
-    """
-    sums, maxima, places = _exponentials_up_to(jnp, exponent, weight, axis, sign, bound)
-    at = (slice(None),) * axis + (places,)
-    top = maxima[at] + shift
-    return sums[at] * jnp.exp(jnp.minimum(top, 0) if low else top)
 
 
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:

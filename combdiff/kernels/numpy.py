@@ -1,8 +1,7 @@
-"""Kernels on NumPy's arrays: reads at affine positions, writes into arrays of zeros, sums up to a bound, solvers.
+"""Kernels on NumPy's arrays: reads at affine positions, writes into arrays of zeros, solvers.
 
     _view(x, ((-1, (1, 1), 0),), (4, 3))        x of 5 elements: the 4 × 3 array of x[i + k − 1]
     _shifted(x, (-1,), (5,))                    0, x[0], x[1], x[2], x[3]
-    _running(x, 0, -1, np.arange(3))            x[0], x[0] + x[1], x[0] + x[1] + x[2]
     _search("root", "x", lambda x: (x**2 - 2, 2 * x), 1.0, float)     = 1.41421356…
 
 Each axis of an array that is read is given by `(start, steps, wrap)` (with a divisor for `_gather` and `_place`): it is
@@ -23,7 +22,7 @@ import numpy as np
 
 from combdiff.kernels.boxes import _kept_parts, _product_of_kept, _product_parts, _selection
 from combdiff.kernels.numerics import _adjugate, _system, _wrapped
-from combdiff.kernels.positions import _exponentials_up_to, _gathered, _maxima_up_to, _sums_up_to
+from combdiff.kernels.positions import _gathered
 
 GRAM_BLOCK = 2**20  # elements that `_gram` weights at a time
 GRAM_SMALL = 2**15  # and of arrays that it weights as a whole
@@ -101,29 +100,6 @@ def _scatter(values: Any, index: Any, size: Any) -> Any:
     return result
 
 
-def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    sums, places = _sums_up_to(np, array, axis, sign, bound)
-    return sums[(slice(None),) * axis + (places,)]
-
-
-def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The largest of array over the positions l along an axis with sign·l + bound ≥ 0, −∞ of none."""
-    maxima, places = _maxima_up_to(np, array, axis, sign, bound)
-    return maxima[(slice(None),) * axis + (places,)]
-
-
-def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
-    """Σ_l weight[l]·exp(exponent[l] + shift) over the positions l along an axis with sign·l + bound ≥ 0.
-
-    The largest exponent is taken as no larger than 0 where `low` is true, so that it is where both are infinite.
-    """
-    sums, maxima, places = _exponentials_up_to(np, exponent, weight, axis, sign, bound)
-    at = (slice(None),) * axis + (places,)
-    top = maxima[at] + shift
-    return sums[at] * np.exp(np.minimum(top, 0) if low else top)
-
-
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
     """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
     if stride < 0:
@@ -134,7 +110,7 @@ def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
     for n in range(turns):
         part = array[:, n * stride : (n + 1) * stride]
         rows[n : n + count, : part.shape[1]] += part
-    row = rows.reshape((-1, *rest))
+    row = rows.reshape((len(rows) * stride, *rest))
     if start == 0 and size <= len(row):
         return row[:size]
     row, result = row[max(0, -start) : max(0, size - start)], np.zeros((size, *rest), array.dtype)

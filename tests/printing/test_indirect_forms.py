@@ -243,13 +243,10 @@ def test_dask_finds_an_index_out_of_range_when_it_computes() -> None:
         lazy.compute()
 
 
-def test_an_index_that_an_array_holds_at_itself_is_no_read_at_an_integer() -> None:
-    """δ(i, idx[i]) holds where idx[i] = i: nothing stands for i."""
-
-    @cd.program
-    def fixed(x: cd.Space("n"), idx: cd.Space("n", dtype=int)):
-        return cd.sum(lambda i: cd.delta(i, idx[i]) * x[i])
-
+def test_an_index_that_equals_what_an_array_holds_there() -> None:
+    """No index stands for itself: those i are summed over for which idx[i] is i."""
+    spaces = {"x": cd.Space("n"), "idx": cd.Space("n", dtype=int)}
+    fixed = cd.read("(x, idx) ↦ Σ_i δ(i, idx[i]) x[i]", spaces)
     assert str(fixed) == "(x, idx) ↦ Σ_i δ(i, idx[i]) x[i]"
-    assert cd.read(str(fixed), {p.name: p.type for p in fixed.parameters}) == fixed
-    assert fixed(np.array([2.0, 3.0, 5.0]), np.array([1, 1, 2])) == 8
+    assert str(cd.grad(fixed, "x")) == "(x, idx) ↦ d ↦ δ(idx[d], d)"
+    assert fixed(np.arange(1.0, 5.0), np.array([0, 2, 2, 1])) == 1 + 3
