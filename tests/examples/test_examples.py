@@ -32,7 +32,7 @@ SHOWN = {
         "the pendulum swings to -80° first, and ends at 175°",
     ],
     "pendulum": [
-        "state[t + 1] = state[t] + 0.02 v[t]",
+        "state[t<T + 1] = state[t] + 0.02 v[t]",
         "its gradient:",
         "state3[T] = 0",
         "g = 9.81, c = 0.30",
