@@ -308,7 +308,8 @@ class Layout:
         inner = self._enter(scope, term.indices, term.body)
         finite = [v for v in term.indices if not isinstance(v.type, Real)]
         real = [v for v in term.indices if isinstance(v.type, Real)]
-        conditions, body = split_bounds(finite, term.body)
+        elsewhere = self._domains.uses(term.body).other  # bounds do not tell which of several domains it is
+        conditions, body = split_bounds([v for v in finite if v not in elsewhere], term.body)
         bounded = write_bounds(finite, conditions, inner)
         plain = [v for v in finite if not any(Name(inner[v]) == bound.name for bound in bounded)]
         hidden = frozenset(finite).difference(plain)
