@@ -14,7 +14,7 @@ import numpy
 from combdiff.dialects import parenthesised
 from combdiff.ir import OPPOSITES, TABLE, Number
 from combdiff.planning.operations.leaves import Fill
-from combdiff.planning.operations.operation import REUSED, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import REUSED, Labels, Named, Occurrence, Operation, Step
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 from combdiff.records import dataclass
 
@@ -139,7 +139,7 @@ class Combine(Operation):
 
 
 @dataclass(frozen=True)
-class ElementwiseStep(Operation):
+class ElementwiseStep(Named, Operation):
     """A function of `primitives.TABLE`, each operand broadcast along its pattern; or what makes exponents ready:
 
     `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite,
@@ -150,11 +150,6 @@ class ElementwiseStep(Operation):
 
     name: str
     patterns: tuple[Pattern, ...]
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self.name
 
     @property
     def takes_type(self) -> bool:
