@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from planner import Integrals, coulomb, exchange
 
@@ -30,6 +32,26 @@ def driven_pendulum(g: Number, v0: Number, u: Steps):
 
     (x, v), (xs, squares) = cd.scan(step, (0.3, v0), u)
     return x * x + v + (squares * u).sum() + xs.sum()
+
+
+def energy_and_slope(F: Any, D: Any, C: Any) -> Any:
+    """Σ F[q,p] D[p,q], which is real, and 4 F C: with what both read, the contraction of the integrals, once."""
+    slope = cd.tensor(lambda s, i: 4 * cd.sum(lambda p: C[p, i] * F[s, p]))
+    return cd.real(cd.sum(lambda p, q: F[q, p] * D[p, q])), slope
+
+
+@cd.program
+def coulomb_slope(J: Integrals, C: Orbitals):
+    """The Coulomb energy beside its gradient."""
+    D = cd.tensor(lambda p, q: cd.sum(lambda i: C[p, i] * cd.conj(C[q, i])))
+    return energy_and_slope(cd.tensor(lambda s, p: cd.sum(lambda q, r: J[s, p, r, q] * D[q, r])), D, C)
+
+
+@cd.program
+def exchange_slope(J: Integrals, C: Orbitals):
+    """The exchange energy beside its gradient."""
+    D = cd.tensor(lambda p, q: cd.sum(lambda i: C[p, i] * cd.conj(C[q, i])))
+    return energy_and_slope(cd.tensor(lambda s, p: cd.sum(lambda q, r: J[s, q, r, p] * D[q, r])), D, C)
 
 
 def logistic(steps: int) -> cd.Program:

@@ -48,6 +48,7 @@ from combdiff.ir import (
     Term,
     Tuple,
     Var,
+    Whole,
     add,
     affine,
     apply,
@@ -64,6 +65,7 @@ from combdiff.ir import (
     mul,
     opened,
     put_back,
+    solves,
     split,
     substitute,
     subterms,
@@ -72,7 +74,7 @@ from combdiff.ir import (
     type_of,
     with_moduli,
 )
-from combdiff.printing import text
+from combdiff.printing import read_directly, text
 from combdiff.simplification import order_key
 
 DIGITS = 16  # of a hash, for a name
@@ -164,6 +166,8 @@ class _Within(Rewriter):
         return self._own(replace(scan, step=self._program(states), starts=starts))
 
     def _given(self, scan: Scan) -> Term:
+        if not scan.states and any(isinstance(node, Scan) and solves(node) for node in subterms(scan.body)):
+            return self._each(scan)
         names = Names(scan)
         step = opened(scan, names)
         stacks = {x: self.run(scan.result(BEFORE, n)) for n, x in enumerate(step.states)}
@@ -172,12 +176,23 @@ class _Within(Rewriter):
         known = {x: at_step(stack, step.index, x, names) for x, stack in stacks.items()}
         return _in_parts(Lambda((step.index, *own), apply(put_back(output, known), own)), self.depth, self.sums)
 
+    def _each(self, scan: Scan) -> Term:
+        """A value for each step, which a symbol stands for: under an index a scan that solves is one of steps again."""
+        assert isinstance(scan.step, Lambda)
+        symbol = Var(f"°{self.depth}.t", Whole())
+        outputs = inline_all(substitute(scan.step.body, {scan.index: symbol}))
+        assert isinstance(outputs, Tuple)
+        value = _in_parts(outputs.items[scan.component], self.depth + 1, self.sums)
+        own = Names(scan).indices(axes_of(value))
+        return Lambda((scan.index, *own), substitute(apply(value, own), {symbol: scan.index}))
+
 
 def _named(value: Term, sums: dict[Var, Term]) -> Term:
     """A value, its number before a name that equal ones share; sums and products of elements stay as they are.
 
     A quotient or product that has a name in one print may stand in the sum that reads it in another.
     """
+    value = read_directly(value)
     given, body = (value.parameters, value.body) if isinstance(value, Lambda) else ((), value)
     own = tuple(var for var in given if var.type != SINGLE)
     number, rest = _number_and_rest(body)
@@ -256,9 +271,10 @@ def _orders(variables: tuple[Var, ...], body: Term) -> list[tuple[Var, ...]]:
     """
     if len(variables) < 2:
         return [variables]
-    seen = {var: repr(var.type) for var in variables}
+    inner = (var for node in subterms(body) for var in node.bound)
+    seen = {var: repr(var.type) for var in (*variables, *inner)}
     for _ in range(ROUNDS):
-        seen = {var: _occurrence(body, {**seen, var: f"*{seen[var]}"}) for var in variables}
+        seen = {var: _occurrence(body, {**seen, var: f"*{seen[var]}"}) for var in seen}
     alike = [list(group) for _, group in groupby(sorted(variables, key=seen.__getitem__), key=seen.__getitem__)]
     if prod(factorial(len(group)) for group in alike) > MOST_ORDERS:
         return [tuple(var for group in alike for var in group)]
@@ -445,9 +461,9 @@ def _sum(term: Add) -> Term:
         return found
     members = sorted(found.terms, key=lambda member: order_key(_number_and_rest(member)[1]))
     first, _ = _number_and_rest(members[0])
-    if first.imag:
-        return Add(tuple(members))
-    inverse = Number(tidy(1 / Fraction(first.real)))
+    real, imag = Fraction(first.real), Fraction(first.imag)
+    size = real**2 + imag**2
+    inverse = Number(tidy(real / size), tidy(-imag / size))
     return mul(first, Add(tuple(mul(inverse, member) for member in members)))
 
 

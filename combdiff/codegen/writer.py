@@ -119,7 +119,9 @@ class _SourceWriter:
         self.taken: set[str] = around.taken if around else fixed | {*self.defined, *keyword.kwlist, *dialect.helpers()}
         solved = [step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)]
         self.systems = {system: self._fresh(f"{name}_{plain_name(system.parameters[0])}") for system in solved}
-        self.defined.update(self.systems.values())
+        apart = "_on_host" if dialect.attempts else ""
+        self.host_systems = {system: self._fresh(own + apart) if apart else own for system, own in self.systems.items()}
+        self.defined.update((*self.systems.values(), *self.host_systems.values()))
         self.arguments = dict(arguments or {p.name: self._fresh(p.name) for p in plan.parameters})
         starts = dict.fromkeys([*(loop.start for loop in plan.loops), *(one.start for one in plan.sweeps)], "start")
         self.sizes = {size: starts.get(size) or self._size_name(size, around) for size in sorted(plan.sizes)}
@@ -152,6 +154,7 @@ class _SourceWriter:
             arguments=self.arguments,
             sizes={size: Linear.symbol(text) for size, text in self.sizes.items()},
             systems=self.systems,
+            host_systems=self.host_systems,
             planned=self.plan.sizes,
             index_arrays=self.index_arrays,
             integers=spaces == {int},
@@ -329,10 +332,10 @@ class _SourceWriter:
         """The functions that the solvers in the body evaluate."""
         for system, name in self.systems.items():
             inner = self.plan.inner[system]
-            if self.dialect.solves:
+            if self.dialect.solves or self.dialect.attempts:
                 yield from _SourceWriter(inner, name, self.dialect, self.defined).functions()
-            else:
-                yield _on_numpy_arrays(inner, name)
+            if not self.dialect.solves:
+                yield _on_numpy_arrays(self.plan.hosted[system], self.host_systems[system])
         asking = filter(None, self.asking.values())
         for writer in (*self.iterated.values(), *asking, *(one for each in self.swept.values() for one in each)):
             yield from writer._solver_functions()

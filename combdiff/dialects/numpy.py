@@ -55,7 +55,7 @@ _OF_JAX = frozenset(
 )  # of SciPy's special functions
 
 MOST_EXACT = 18  # factorials up to this one are exact as floating point numbers
-SOLVERS = ("_system", "_solve", "_descended", "_near", "_search")  # kernels of NumPy's for every library
+SOLVERS = ("_checked_step", "_solve", "_descended", "_near", "_search")  # kernels of NumPy's for every library
 
 
 class NumPyDialect:
@@ -86,10 +86,11 @@ class NumPyDialect:
     vectors_first = False  # a vector times a matrix is quicker than the transposed matrix times the vector
     iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
+    attempts = False  # what is no array of NumPy's is solved in the library's words first, where that succeeds
 
     def helpers(self) -> Mapping[str, str]:
         """Texts of the functions that emitted source may carry with it, by name."""
-        return {**texts("numerics"), **texts("bands"), **texts("numpy"), **texts("schedules")}
+        return {**texts("numerics"), **texts("running"), **texts("bands"), **texts("numpy"), **texts("schedules")}
 
     def solvers(self) -> Mapping[str, str]:
         """The texts of NumPy's solvers, which `_on_host` calls for arrays of other libraries."""
@@ -306,7 +307,7 @@ class CuPyDialect(NumPyDialect):
         found = dict(texts("numpy", self.np))
         for lacking in (", writeable=False", f'@{self.np}.errstate(invalid="ignore")\n'):
             found = {name: text.replace(lacking, "") for name, text in found.items()}
-        return {**found, **texts("numerics"), **self.solvers(), **texts("cupy")}
+        return {**found, **texts("numerics"), **texts("running"), **self.solvers(), **texts("cupy")}
 
 
 class JaxDialect(NumPyDialect):
@@ -329,11 +330,12 @@ class JaxDialect(NumPyDialect):
     iterates = "function"
     native = False
     solves = False
+    attempts = True
     fuses_sums = True
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index arrays."""
-        return {**texts("numerics"), **self.solvers(), **texts("jax")}
+        return {**texts("numerics"), **texts("running"), **self.solvers(), **texts("jax")}
 
     def real_type(self, arrays: Sequence[tuple[str, bool]], scalars: Sequence[tuple[str, bool]]) -> str:
         """JAX's own promotion: a number of a weak type is as wide as its numbers are, not as what stands beside it."""
@@ -343,6 +345,10 @@ class JaxDialect(NumPyDialect):
     def scalar(self, text: str, dtype: str) -> str:
         """An array without axes."""
         return f"jnp.asarray({text}, {dtype})"
+
+    def function(self, name: str, texts: Sequence[str], kinds: Sequence[type], numbers: Sequence[bool]) -> str:
+        """NumPy's, but for what XLA has in fewer operations."""
+        return f"_hypot({', '.join(texts)})" if name == "hypot" else super().function(name, texts, kinds, numbers)
 
     def special_function(self, name: str, texts: Sequence[str], numbers: Sequence[bool]) -> str:
         """JAX has the functions that it differentiates."""

@@ -76,7 +76,7 @@ class TorchDialect(NumPyDialect):
 
     def helpers(self) -> Mapping[str, str]:
         """Elements are read by index tensors."""
-        return {**texts("numerics"), **self.solvers(), **texts("torch"), **texts("schedules")}
+        return {**texts("numerics"), **texts("running"), **self.solvers(), **texts("torch"), **texts("schedules")}
 
     def reversed_axes(self, text: str, rank: int) -> str:
         """`.T` is for matrices."""

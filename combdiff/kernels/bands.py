@@ -21,6 +21,7 @@ Invariant: results are those of the plain sums, with infinite elements and nan t
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,6 @@ def _block_size(width: int, inner: int, outer: int, stride: int, count: int) -> 
         return size == 1 or ((size - 1) * stride + width) * inner * size * outer <= 4 * CHUNK
 
     return min((1 << n for n in range(9) if 1 << n < 2 * count and fits(1 << n)), key=price)
-
-
-def _size(axes: Any) -> Any:
-    """How many elements axes of those lengths hold."""
-    size = 1
-    for length in axes:
-        size *= length
-    return size
 
 
 def _lay(room: Any, array: Any, axis: Any, start: Any, wrap: Any) -> Any:
@@ -85,7 +78,7 @@ def _windows(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, width: A
 
     Rows run along the axis after the kept ones. They take more windows than are asked for where all slide as one.
     """
-    size, inner, rows = array.shape[kept], _size(array.shape[kept + 1 :]), _size(array.shape[:kept])
+    size, inner, rows = array.shape[kept], math.prod(array.shape[kept + 1 :]), math.prod(array.shape[:kept])
     step, span = block * stride * inner, (count - 1) * stride + width
     wide = ((block - 1) * stride + width) * inner
 
@@ -123,7 +116,7 @@ def _in_place(flat: Any, wide: Any, step: Any, block: Any, count: Any) -> Any:
 
 def _laid(array: Any, kept: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
     """Blocks of windows as they lie in rows that are laid out end to end, each row as long as its blocks."""
-    length = blocks * step // _size(array.shape[kept + 1 :])
+    length = blocks * step // math.prod(array.shape[kept + 1 :])
     for first, rows, flat in _pieces(array, kept, start, wrap, length, max(0, wide - step), blocks * step):
         yield from _as_they_lie(flat, wide, step, first * blocks, rows * blocks)
 
@@ -131,7 +124,7 @@ def _laid(array: Any, kept: Any, start: Any, wrap: Any, wide: Any, step: Any, bl
 def _copied(array: Any, kept: Any, start: Any, wrap: Any, wide: Any, step: Any, blocks: Any) -> Any:
     """Blocks of windows of each row on its own, copied where they overlap."""
     row, few = (blocks - 1) * step + wide, max(16, CHUNK // wide)
-    length = row // _size(array.shape[kept + 1 :])
+    length = row // math.prod(array.shape[kept + 1 :])
     for first, rows, flat in _pieces(array, kept, start, wrap, length, 0, blocks * wide):
         strides = row * flat.itemsize, step * flat.itemsize, flat.itemsize
         windows, place = np.ndarray((rows, blocks, wide), flat.dtype, flat, 0, strides), first * blocks
@@ -152,10 +145,10 @@ def _pieces(array: Any, kept: Any, start: Any, wrap: Any, length: Any, spare: An
         split -= 1
         room *= array.shape[split]
     many, shape = min(array.shape[split - 1], max(1, CHUNK // room)), array.shape[split:kept]
-    number, each = 0, _size(shape)
+    number, each = 0, math.prod(shape)
     shape = (many, *shape, length, *array.shape[kept + 1 :])
-    flat = np.zeros(_size(shape) + spare, array.dtype)
-    rows = flat[: _size(shape)].reshape(shape)
+    flat = np.zeros(math.prod(shape) + spare, array.dtype)
+    rows = flat[: math.prod(shape)].reshape(shape)
     for lead in np.ndindex(*array.shape[: split - 1]):
         for n in range(0, array.shape[split - 1], many):
             part = array[(*lead, slice(n, n + many))]
@@ -164,16 +157,35 @@ def _pieces(array: Any, kept: Any, start: Any, wrap: Any, length: Any, spare: An
             number += len(part) * each
 
 
-def _each_lag(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, width: Any, count: Any) -> Any:
+def _each_lag(array: Any, kept: Any, start: Any, stride: Any, width: Any, count: Any) -> Any:
     """array[…, start + stride·i + k, …] for each k < width, with k and the i < count for which there is an element."""
-    if wrap:
-        array, start = _stretch(array, kept, start, (count - 1) * stride + width, wrap), 0
     size, whole = array.shape[kept], (slice(None),) * kept
     for k, first in enumerate(range(start, start + width)):
         low, high = max(0, -(first // stride)), min(count, (size - 1 - first) // stride + 1)
         if low < high:
             place, last = (*whole, slice(low, high)), first + stride * (high - 1)
             yield k, place, array[(*whole, slice(first + stride * low, last + 1, stride))]
+
+
+def _window_sums(array: Any, kept: Any, start: Any, stride: Any, weights: Any, count: Any) -> Any:
+    """Σ array[…, start + stride·i + k, …]·weights[k, …] over k and the axes after; i < count, after the kept axes."""
+    inner, outer = array.shape[kept + 1 :], weights.shape[array.ndim - kept :]
+    matrix = weights.reshape(len(weights), math.prod(inner), math.prod(outer))
+    result = np.zeros((*array.shape[:kept], count, math.prod(outer)), np.result_type(array, weights))
+    for k, place, part in _each_lag(array, kept, start, stride, len(weights), count):
+        to = result[place]
+        to += (part.reshape(math.prod(to.shape[:-1]), math.prod(inner)) @ matrix[k]).reshape(to.shape)
+    return result.reshape(*array.shape[:kept], count, *outer)
+
+
+def _lag_sums(array: Any, kept: Any, start: Any, stride: Any, other: Any, width: Any) -> Any:
+    """Σ array[…, start + stride·i + k, …]·other[…, i, …] over i and the kept axes, the first of both; k < width."""
+    inner, outer = array.shape[kept + 1 :], other.shape[kept + 1 :]
+    result = np.zeros((width, math.prod(inner), math.prod(outer)), np.result_type(array, other))
+    for k, place, part in _each_lag(array, kept, start, stride, width, other.shape[kept]):
+        many = math.prod(part.shape[: kept + 1])
+        result[k] = part.reshape(many, math.prod(inner)).T @ other[place].reshape(many, math.prod(outer))
+    return result.reshape(width, *inner, *outer)
 
 
 def _short(rows: Any, start: Any, wrap: Any, weights: Any, count: Any) -> Any:
@@ -229,11 +241,11 @@ def _correlate(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weight
 def _by_blocks(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
     """_correlate, its windows multiplied by blocks; None where an element is infinite or nan."""
     width, summed = len(weights), array.ndim - kept
-    matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
+    matrix = weights.reshape(width, math.prod(weights.shape[1:summed]), -1)
     inner, outer = matrix.shape[1:]
     block = _block_size(width, inner, outer, stride, count)
     pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
-    total, band = _size(array.shape[:kept]) * pitch, _band(matrix, block, stride)
+    total, band = math.prod(array.shape[:kept]) * pitch, _band(matrix, block, stride)
     dtype = np.result_type(array, weights)
     result = np.empty((-(-total // block), block * outer), dtype)
     with np.errstate(invalid="ignore"):
@@ -246,26 +258,24 @@ def _by_blocks(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weight
 
 
 def _plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, weights: Any, count: Any) -> Any:
-    """_correlate, element by element of a window: what is infinite or nan is in the windows alone that have it."""
-    width, summed = len(weights), array.ndim - kept
-    matrix = weights.reshape(width, _size(weights.shape[1:summed]), -1)
-    inner, outer = matrix.shape[1:]
-    result = np.zeros((*array.shape[:kept], count, outer), np.result_type(array, weights))
+    """_correlate by _window_sums, some rows at a time: what is infinite or nan is in the windows alone that have it."""
+    span, summed = (count - 1) * stride + len(weights), array.ndim - kept
+    result = np.zeros((*array.shape[:kept], count, *weights.shape[summed:]), np.result_type(array, weights))
 
     def add(result: Any, array: Any, kept: Any) -> Any:
-        row = ((count - 1) * stride + width) * _size(array.shape[1:kept]) * inner
+        row = span * math.prod(array.shape[1:kept]) * math.prod(array.shape[kept + 1 :])
         if kept > 1 and row > CHUNK:
             for to, part in zip(result, array, strict=True):
                 add(to, part, kept - 1)
             return
         many = max(1, CHUNK // row)
         for n in range(0, len(array), many):
-            to = result[n : n + many]
-            for k, place, part in _each_lag(array[n : n + many], kept, start, stride, wrap, width, count):
-                to[place] += (part.reshape(-1, inner) @ matrix[k]).reshape(to[place].shape)
+            rows = array[n : n + many]
+            rows, first = (_stretch(rows, kept, start, span, wrap), 0) if wrap else (rows, start)
+            result[n : n + many] = _window_sums(rows, kept, first, stride, weights, count)
 
     add(result, array, kept)
-    return result.reshape(*array.shape[:kept], count, *weights.shape[summed:])
+    return result
 
 
 def _exchanged(array: Any, kept: Any, start: Any, stride: Any, weights: Any, count: Any) -> Any:
@@ -309,10 +319,10 @@ def _lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any,
     if width <= 11 and len(shape) == 1:
         result = _few_lags(array, kept, start, stride, wrap, other, width)
         return result if np.isfinite(result).all() else _lags_plainly(array, kept, start, stride, wrap, other, width)
-    inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
+    inner, outer = math.prod(array.shape[kept + 1 :]), math.prod(other.shape[kept + 1 :])
     block = _block_size(width, inner, outer, stride, count)
     pitch, blocks = _windows(array, kept, start, stride, wrap, width, count, block)
-    total = _size(other.shape[:kept]) * pitch
+    total = math.prod(other.shape[:kept]) * pitch
     factors = np.zeros((-(-total // block), block * outer), other.dtype)
     laid = factors.reshape(-1)[: total * outer].reshape(*other.shape[:kept], pitch, *other.shape[kept + 1 :])
     laid[(slice(None),) * kept + (slice(count),)] = other
@@ -342,10 +352,7 @@ def _few_lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: 
 
 
 def _lags_plainly(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: Any, width: Any) -> Any:
-    """_lags, each lag by itself: what is infinite or nan is in those alone that have it."""
-    count, dtype = other.shape[kept], np.result_type(array, other)
-    inner, outer = _size(array.shape[kept + 1 :]), _size(other.shape[kept + 1 :])
-    result = np.zeros((width, inner, outer), dtype)
-    for k, place, part in _each_lag(array, kept, start, stride, wrap, width, count):
-        result[k] += part.reshape(-1, inner).T @ other[place].reshape(-1, outer)
-    return result.reshape(width, *array.shape[kept + 1 :], *other.shape[kept + 1 :])
+    """_lags by _lag_sums: what is infinite or nan is in those alone that have it."""
+    if wrap:
+        array, start = _stretch(array, kept, start, (other.shape[kept] - 1) * stride + width, wrap), 0
+    return _lag_sums(array, kept, start, stride, other, width)

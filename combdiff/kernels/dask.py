@@ -18,11 +18,12 @@ import numpy as np
 
 from combdiff.kernels.numpy import _gather as _gather_block
 from combdiff.kernels.numpy import _keep as _keep_block
-from combdiff.kernels.numpy import _running_exponentials as _running_exponentials_block
-from combdiff.kernels.numpy import _running_max as _running_max_block
 from combdiff.kernels.numpy import _spread as _spread_block
 from combdiff.kernels.numpy import _within as _within_block
-from combdiff.kernels.positions import _folded, _sums_up_to
+from combdiff.kernels.positions import _folded
+from combdiff.kernels.running import _counted, _sums
+from combdiff.kernels.running import _running_exponentials as _running_exponentials_block
+from combdiff.kernels.running import _running_max as _running_max_block
 
 
 def _contract(subscripts: Any, left: Any, right: Any) -> Any:
@@ -133,26 +134,28 @@ def _spread(array: Any, along: Any, shape: Any) -> Any:
     return _whole(lambda block: _spread_block(block, along, shape), da.asarray(array), shape)
 
 
-def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
+def _running(xp: Any, array: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    sums, places = _sums_up_to(da, array, axis, sign, bound)
+    sums, places = _sums(xp, array, axis, sign), _counted(xp, array.shape[axis], sign, bound)
     found = sums[(slice(None),) * axis + (places.reshape(-1) if places.ndim else places,)]
     return found.reshape((*sums.shape[:axis], *places.shape, *sums.shape[axis + 1 :]))
 
 
-def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
+def _running_max(_: Any, array: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """_running_max_block of the array in one chunk."""
     shape = (*array.shape[:axis], *bound.shape, *array.shape[axis + 1 :])
-    return _at_once(lambda block, at: _running_max_block(block, axis, sign, at), (array, bound), shape, array.dtype)
+    return _at_once(lambda block, at: _running_max_block(np, block, axis, sign, at), (array, bound), shape, array.dtype)
 
 
-def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
+def _running_exponentials(
+    _: Any, exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any
+) -> Any:
     """_running_exponentials_block of the arrays in one chunk."""
     summed = np.broadcast_shapes(exponent.shape, np.shape(weight))
     shape = np.broadcast_shapes((*summed[:axis], *bound.shape, *summed[axis + 1 :]), shift.shape)
 
     def block(one: Any, other: Any, at: Any, *terms: Any) -> Any:
-        return _running_exponentials_block(one, other, terms[0] if terms else weight, axis, sign, at, low)
+        return _running_exponentials_block(np, one, other, terms[0] if terms else weight, axis, sign, at, low)
 
     arrays = (exponent, shift, bound, *([weight] if np.shape(weight) else []))
     return _at_once(block, arrays, shape, np.result_type(*(array.dtype for array in (*arrays[:2], *arrays[3:]))))

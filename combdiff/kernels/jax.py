@@ -2,6 +2,7 @@
 
     _scatter(k, idx, n)                       the sum of k at each index
     _on_host(solver, given, dtype)            what NumPy solves, by a callback where arrays are traced
+    _found(attempt, solver, given, dtype)     the same, where an attempt in compiled code fails
 
 Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; what the values of arrays decide, `lax.cond` does.
 """
@@ -16,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
-from combdiff.kernels.numerics import _adjugate
-from combdiff.kernels.positions import _exponentials_up_to, _folded, _gathered, _maxima_up_to, _sums_up_to
+from combdiff.kernels.numerics import _adjugate, _system
+from combdiff.kernels.positions import _folded, _gathered
 
 
 def _gather(array: Any, axes: Any, shape: Any) -> Any:
@@ -57,6 +58,15 @@ def _stack(arrays: Any, axis: Any) -> Any:
     return functools.reduce(lambda rest, n: jnp.where(position == n, each[n], rest), range(len(each) - 1), each[-1])
 
 
+def _hypot(one: Any, other: Any) -> Any:
+    """jnp.hypot, by the size of a complex number: an operation of XLA's, in place of some twenty."""
+    kind = jnp.result_type(one, other, float)
+    wide = jnp.promote_types(kind, jnp.float32)
+    one, other = jnp.broadcast_arrays(jnp.asarray(one, wide), jnp.asarray(other, wide))
+    size = jnp.abs(jax.lax.complex(one, other))
+    return jnp.where(jnp.isinf(one) | jnp.isinf(other), jnp.inf, size).astype(kind)
+
+
 def _det_times_inverse(matrix: Any) -> Any:
     """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ by one LU where that keeps all digits but a few."""
     if 0 in matrix.shape:
@@ -89,29 +99,6 @@ def _scatter(values: Any, index: Any, size: Any) -> Any:
     return jnp.zeros((size, *rest), values.dtype).at[flat].add(values.reshape(flat.shape + rest))
 
 
-def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    sums, places = _sums_up_to(jnp, array, axis, sign, bound)
-    return sums[(slice(None),) * axis + (places,)]
-
-
-def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The largest of array over the positions l along an axis with sign·l + bound ≥ 0, −∞ of none."""
-    maxima, places = _maxima_up_to(jnp, array, axis, sign, bound)
-    return maxima[(slice(None),) * axis + (places,)]
-
-
-def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
-    """Σ_l weight[l]·exp(exponent[l] + shift) over the positions l along an axis with sign·l + bound ≥ 0.
-
-    The largest exponent is taken as no larger than 0 where `low` is true, so that it is where both are infinite.
-    """
-    sums, maxima, places = _exponentials_up_to(jnp, exponent, weight, axis, sign, bound)
-    at = (slice(None),) * axis + (places,)
-    top = maxima[at] + shift
-    return sums[at] * jnp.exp(jnp.minimum(top, 0) if low else top)
-
-
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
     """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
     return _folded(jnp, functools.partial(jnp.zeros, dtype=array.dtype), array, stride, start, size)
@@ -136,6 +123,76 @@ def _on_host(solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:
         result = ShapeDtypeStruct(jnp.shape(given), dtype)
         return pure_callback(found, result, given, *captures, vmap_method="sequential")
     return jnp.asarray(found(given, *captures))
+
+
+def _found(attempt: Any, solver: Any, given: Any, dtype: Any, *captures: Any) -> Any:
+    """The solution that an attempt in compiled code gives with a truth, or NumPy's where that does not hold.
+
+    NumPy's alone where nothing is traced, and in single precision, in which no search would come to its end.
+    """
+    traced = any(isinstance(value, jax.core.Tracer) for value in (given, *captures))
+    if not traced or not given.size or jnp.result_type(float) != np.dtype(float):
+        return _on_host(solver, given, dtype, *captures)
+
+    @jax.custom_batching.custom_vmap
+    def found(*arguments: Any) -> Any:
+        solution, holds = attempt(arguments[0], dtype, *arguments[1:])
+        return jax.lax.cond(holds, lambda: solution, lambda: _on_host(solver, arguments[0], dtype, *arguments[1:]))
+
+    @found.def_vmap
+    def one_by_one(size: Any, mapped: Any, *arguments: Any) -> Any:
+        several = [value for value, along in zip(arguments, mapped, strict=True) if along]
+
+        def each(some: Any) -> Any:
+            some = iter(some)
+            return found(*[next(some) if along else value for value, along in zip(arguments, mapped, strict=True)])
+
+        return jax.lax.map(each, several), True
+
+    return found(given, *captures)
+
+
+def _newton(kind: Any, system: Any, given: Any, dtype: Any, *captures: Any) -> Any:
+    """A root or minimum by Newton's steps, and whether each did half of what it promised, down to rounding errors."""
+    packed, unpacked, evaluated = _system(jnp, system, jnp.shape(given), dtype, captures)
+
+    def step(state: Any) -> Any:
+        n, v, _, before, bound, _, _ = state
+        *objective, residual, matrix = evaluated(v)
+        if kind == "argmin":
+            value = objective[0].real.astype(float)
+            factor = jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
+            move = jax.scipy.linalg.cho_solve((factor, True), residual, check_finite=False)
+        else:
+            value = jnp.sqrt(residual @ residual)
+            move = jnp.linalg.solve(matrix, residual)
+        promised = residual @ move / 2 if kind == "argmin" else value
+        v = v - move
+        size = jnp.abs(move).max() / jnp.maximum(1, jnp.abs(v).max())
+        goes = (value <= bound) & jnp.isfinite(size)
+        ends = (size <= 1e-12) | ((0.8 * before < size) & (size < 1e-6))
+        bound = jnp.where(size > 1e-6, value - promised / 2 + 1e-15 * jnp.abs(value), jnp.inf)
+        return n + 1, v, matrix, size, bound, goes, ends
+
+    v = packed(given)
+    begun = (0, v, jnp.zeros(v.shape * 2), jnp.inf, jnp.inf, True, False)
+    ended = jax.lax.while_loop(lambda state: state[-2] & ~state[-1] & (state[0] < 20), step, begun)
+    _, v, matrix, _, _, goes, ends = ended
+    return unpacked(v), goes & ends & (_condition(matrix) < 1e14)
+
+
+def _solution(system: Any, order: Any, given: Any, dtype: Any, *captures: Any) -> Any:
+    """The k with H(k) = given for a linear map H, as NumPy's solver has it, and whether H is not singular."""
+    packed, unpacked, evaluated = _system(jnp, system, given.shape[given.ndim - order :], dtype, captures)
+    right = packed(given)
+    matrix = evaluated(jnp.zeros(right.shape[-1]))[-1]
+    solved = jnp.linalg.solve(matrix, right.reshape(-1, right.shape[-1]).T)
+    return unpacked(solved.T.reshape(right.shape)), _condition(matrix) < 1e14
+
+
+def _condition(matrix: Any) -> Any:
+    """The condition number of a matrix, by the largest sum of a column."""
+    return jnp.abs(matrix).sum(0).max() * jnp.abs(jnp.linalg.inv(matrix)).sum(0).max()
 
 
 def _magnitude(array: Any, axes: Any, degree: Any) -> Any:

@@ -226,3 +226,34 @@ def _wrapped(xp: Any, array: Any, axis: Any, start: Any, total: Any) -> Any:
         pieces.append(array[(slice(None),) * axis + (slice(first, first + left),)])
         left, first = left - pieces[-1].shape[axis], 0
     return pieces[0] if len(pieces) == 1 else xp.concatenate(pieces, axis)
+
+
+def _system(xp: Any, system: Any, shape: Any, dtype: Any, captures: Any) -> Any:
+    """An equation in real numbers: arrays to vectors and back, and the equation with its Jacobian.
+
+    system(x, *captures) gives the equation and its Jacobian, by x and by conj(x) if dtype is complex; for a minimum
+    the objective comes before its gradient and Hessian.
+    """
+    size, twice = 1, xp.dtype(dtype).kind == "c"
+    for extent in shape:
+        size *= extent
+
+    def packed(z: Any) -> Any:
+        flat = xp.reshape(z, (*xp.shape(z)[: xp.ndim(z) - len(shape)], size))
+        return xp.concatenate([flat.real, flat.imag], -1).astype(float) if twice else flat.astype(float)
+
+    def unpacked(v: Any) -> Any:
+        parts = v[..., :size] + 1j * v[..., size:] if twice else v
+        return parts.reshape((*v.shape[:-1], *shape)).astype(dtype)[()]
+
+    def evaluated(v: Any) -> Any:
+        z = v[:size] + 1j * v[size:] if twice else v
+        parts = system(z.reshape(shape)[()], *captures)
+        *objective, equation = parts[: -1 - twice]
+        blocks = [xp.reshape(block, (size, size)) for block in parts[-1 - twice :]]
+        if twice:
+            along, turned = blocks[0] + blocks[1], 1j * (blocks[0] - blocks[1])
+            blocks = [xp.block([[along.real, turned.real], [along.imag, turned.imag]])]
+        return (*objective, packed(equation), blocks[0].astype(float))
+
+    return packed, unpacked, evaluated

@@ -1,8 +1,7 @@
-"""Kernels on NumPy's arrays: reads at affine positions, writes into arrays of zeros, sums up to a bound, solvers.
+"""Kernels on NumPy's arrays: reads at affine positions, writes into arrays of zeros, solvers.
 
     _view(x, ((-1, (1, 1), 0),), (4, 3))        x of 5 elements: the 4 × 3 array of x[i + k − 1]
     _shifted(x, (-1,), (5,))                    0, x[0], x[1], x[2], x[3]
-    _running(x, 0, -1, np.arange(3))            x[0], x[0] + x[1], x[0] + x[1] + x[2]
     _search("root", "x", lambda x: (x**2 - 2, 2 * x), 1.0, float)     = 1.41421356…
 
 Each axis of an array that is read is given by `(start, steps, wrap)` (with a divisor for `_gather` and `_place`): it is
@@ -22,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from combdiff.kernels.boxes import _kept_parts, _product_of_kept, _product_parts, _selection
-from combdiff.kernels.numerics import _adjugate, _wrapped
-from combdiff.kernels.positions import _exponentials_up_to, _gathered, _maxima_up_to, _sums_up_to
+from combdiff.kernels.numerics import _adjugate, _system, _wrapped
+from combdiff.kernels.positions import _gathered
 
 GRAM_BLOCK = 2**20  # elements that `_gram` weights at a time
 GRAM_SMALL = 2**15  # and of arrays that it weights as a whole
@@ -101,29 +100,6 @@ def _scatter(values: Any, index: Any, size: Any) -> Any:
     return result
 
 
-def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    sums, places = _sums_up_to(np, array, axis, sign, bound)
-    return sums[(slice(None),) * axis + (places,)]
-
-
-def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The largest of array over the positions l along an axis with sign·l + bound ≥ 0, −∞ of none."""
-    maxima, places = _maxima_up_to(np, array, axis, sign, bound)
-    return maxima[(slice(None),) * axis + (places,)]
-
-
-def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
-    """Σ_l weight[l]·exp(exponent[l] + shift) over the positions l along an axis with sign·l + bound ≥ 0.
-
-    The largest exponent is taken as no larger than 0 where `low` is true, so that it is where both are infinite.
-    """
-    sums, maxima, places = _exponentials_up_to(np, exponent, weight, axis, sign, bound)
-    at = (slice(None),) * axis + (places,)
-    top = maxima[at] + shift
-    return sums[at] * np.exp(np.minimum(top, 0) if low else top)
-
-
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
     """The sums of the elements (i, j, …) at stride·i + j + start along one axis of that size, for the first two."""
     if stride < 0:
@@ -134,7 +110,7 @@ def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:
     for n in range(turns):
         part = array[:, n * stride : (n + 1) * stride]
         rows[n : n + count, : part.shape[1]] += part
-    row = rows.reshape((-1, *rest))
+    row = rows.reshape((len(rows) * stride, *rest))
     if start == 0 and size <= len(row):
         return row[:size]
     row, result = row[max(0, -start) : max(0, size - start)], np.zeros((size, *rest), array.dtype)
@@ -216,76 +192,55 @@ def _gram(array: Any, weights: Any = None) -> Any:
     return result.T
 
 
-def _system(name: Any, system: Any, shape: Any, dtype: Any, captures: Any) -> Any:
-    """An equation in real numbers: arrays to vectors and back, the equation with its Jacobian, and a checked step.
-
-    system(x, *captures) gives the equation and its Jacobian, by x and by conj(x) if dtype is complex; for a minimum
-    the objective comes before its gradient and Hessian.
-    """
-    twice, size = np.dtype(dtype).kind == "c", int(np.prod(shape))
-
-    def packed(z: Any) -> Any:
-        flat = np.reshape(z, (*np.shape(z)[: np.ndim(z) - len(shape)], size))
-        return np.concatenate([flat.real, flat.imag], -1).astype(float) if twice else flat.astype(float)
-
-    def unpacked(v: Any) -> Any:
-        parts = v[..., :size] + 1j * v[..., size:] if twice else v
-        return parts.reshape((*v.shape[:-1], *shape)).astype(dtype)[()]
-
-    def evaluated(v: Any) -> Any:
-        with np.errstate(all="ignore"):
-            z = v[:size] + 1j * v[size:] if twice else v
-            parts = system(z.reshape(shape)[()], *captures)
-        *objective, equation = parts[: -1 - twice]
-        blocks = [np.reshape(block, (size, size)) for block in parts[-1 - twice :]]
-        if twice:
-            along, turned = blocks[0] + blocks[1], 1j * (blocks[0] - blocks[1])
-            blocks = [np.block([[along.real, turned.real], [along.imag, turned.imag]])]
-        return (*objective, packed(equation), blocks[0].astype(float))
-
-    def step(matrix: Any, right: Any, where: Any) -> Any:
-        condition = np.linalg.cond(matrix, 1) if np.all(np.isfinite(matrix)) else np.nan
-        if not condition < 1e14:
-            raise ArithmeticError(f"the Jacobian of the equation for {name} is singular{where}")
-        return np.linalg.solve(matrix, right), condition
-
-    return packed, unpacked, evaluated, step
+def _checked_step(name: Any, matrix: Any, right: Any, where: Any) -> Any:
+    """The solution of a linear system, and the condition number of its matrix, which is not singular."""
+    condition = np.linalg.cond(matrix, 1) if np.all(np.isfinite(matrix)) else np.nan
+    if not condition < 1e14:
+        raise ArithmeticError(f"the Jacobian of the equation for {name} is singular{where()}")
+    return np.linalg.solve(matrix, right), condition
 
 
+@np.errstate(all="ignore")
 def _solve(name: Any, system: Any, given: Any, order: Any, dtype: Any, *captures: Any) -> Any:
     """The k with H(k) = given for a linear map H; axes of given before the last `order` are systems of their own."""
     shape = np.shape(given)[np.ndim(given) - order :]
-    packed, unpacked, evaluated, step = _system(name, system, shape, dtype, captures)
+    packed, unpacked, evaluated = _system(np, system, shape, dtype, captures)
     right = packed(given)
     if not right.size:
         return np.zeros(np.shape(given), dtype)
     matrix = evaluated(np.zeros(right.shape[-1]))[-1]
-    return unpacked(step(matrix, right.reshape(-1, right.shape[-1]).T, "")[0].T.reshape(right.shape))
+    return unpacked(_checked_step(name, matrix, right.reshape(-1, right.shape[-1]).T, str)[0].T.reshape(right.shape))
 
 
+@np.errstate(all="ignore")
 def _search(kind: Any, name: Any, system: Any, given: Any, dtype: Any, *captures: Any) -> Any:
     """The root of an equation ("root") or the local minimum of an objective ("argmin") that is found from `given`."""
-    packed, unpacked, evaluated, step = _system(name, system, np.shape(given), dtype, captures)
+    packed, unpacked, evaluated = _system(np, system, np.shape(given), dtype, captures)
     v = packed(given)
-    if v.size:
-        near = _descended(kind, evaluated, v)
-        v = _near(kind, evaluated, v) if near is None else near
-    before = np.inf
-    for _ in range(10 * bool(v.size)):
+    if not v.size:
+        return unpacked(v)
+    near = _descended(kind, evaluated, v)
+    if near is not None and near[1] is not None and np.linalg.cond(near[1], 1) < 1e14:
+        return unpacked(near[0])
+    v = _near(kind, evaluated, v) if near is None else near[0]
+    before = float("inf")
+
+    def found() -> Any:
+        return f"the residual is {np.max(np.abs(residual)):.3g} (its largest entry) at {name} = {unpacked(v)}"
+
+    for _ in range(10):
         *_, residual, matrix = evaluated(v)
-        found = f"the residual is {np.max(np.abs(residual)):.3g} (its largest entry) at {name} = {unpacked(v)}"
-        move, condition = step(matrix, residual, f"; {found}")
+        move, condition = _checked_step(name, matrix, residual, lambda: f"; {found()}")
         v = v - move
-        size = np.max(np.abs(move)) / max(1.0, np.max(np.abs(v)))
+        size = float(np.abs(move).max()) / max(1.0, float(np.abs(v).max()))
         stalled = 0.8 * before < size < 1e-6  # rounding errors are left; near a multiple root steps shrink by half
         if size <= max(1e-12, 1e3 * np.finfo(float).eps * condition) or stalled:
             break
         before = size
     else:
-        if v.size:
-            raise ArithmeticError(f"no {'root' if kind == 'root' else 'minimum'} was found for {name}: {found}")
-    if kind == "argmin" and v.size and not np.linalg.eigvalsh(matrix)[0] > 0:
-        raise ArithmeticError(f"the gradient vanishes where there is no minimum: {found}")
+        raise ArithmeticError(f"no {'root' if kind == 'root' else 'minimum'} was found for {name}: {found()}")
+    if kind == "argmin" and not np.linalg.eigvalsh(matrix)[0] > 0:
+        raise ArithmeticError(f"the gradient vanishes where there is no minimum: {found()}")
     return unpacked(v)
 
 
@@ -301,29 +256,31 @@ def _det_times_inverse(matrix: Any) -> Any:
     return np.linalg.det(matrix)[..., None, None] * inverse
 
 
-def _descended(kind: Any, evaluated: Any, start: Any) -> Any:
-    """A point near a root or minimum, by Newton's steps, where each does half of what it promises; None elsewhere."""
+def _descended(kind: Any, evaluated: Any, v: Any) -> Any:
+    """A point near a root or minimum, by Newton's steps, where each does half of what it promises; None elsewhere.
 
-    def size(parts: Any) -> Any:
-        return float(np.real(parts[0])) if kind == "argmin" else np.linalg.norm(parts[-2])
-
-    v, parts = start, evaluated(start)
+    With it the Jacobian before the last step, if that moved by rounding errors alone.
+    """
+    before = bound = float("inf")
     for _ in range(20):
-        *_, residual, matrix = parts
+        *objective, residual, matrix = evaluated(v)
+        value = float(np.real(objective[0])) if kind == "argmin" else float(np.linalg.norm(residual))
+        if not value <= bound:
+            return None
         try:
             if kind == "argmin":
                 np.linalg.cholesky(matrix)
             move = np.linalg.solve(matrix, residual)
         except np.linalg.LinAlgError:
             return None
-        promised = residual @ move / 2 if kind == "argmin" else size(parts)
-        after = evaluated(v - move)
-        if not size(parts) - size(after) >= promised / 2 - 1e-15 * abs(size(parts)):
-            return None
-        v, parts = v - move, after
-        if np.max(np.abs(move)) <= 1e-6 * max(1.0, np.max(np.abs(v))):
-            return v
-    return None
+        promised = residual @ move / 2 if kind == "argmin" else value
+        v = v - move
+        size = float(np.abs(move).max()) / max(1.0, float(np.abs(v).max()))
+        if size <= 1e-12 or 0.8 * before < size < 1e-6:
+            return v, matrix
+        bound = value - promised / 2 + 1e-15 * abs(value) if size > 1e-6 else np.inf
+        before = size
+    return (v, None) if before <= 1e-6 else None
 
 
 def _near(kind: Any, evaluated: Any, start: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from combdiff.kernels.boxes import _kept_parts, _product_of_kept, _product_parts, _selection
-from combdiff.kernels.positions import _exponentials_up_to, _folded, _gathered, _maxima_up_to, _sums_up_to
+from combdiff.kernels.positions import _folded, _gathered
 
 
 def _arange_of(array: Any) -> Any:
@@ -34,29 +34,6 @@ def _scatter(values: Any, index: Any, size: Any) -> Any:
     """The sum of values at each index below size; the axes of index come first in values."""
     flat, rest = index.reshape(-1), values.shape[index.ndim :]
     return values.new_zeros((size, *rest)).index_add(0, flat, values.reshape(flat.shape + rest))
-
-
-def _running(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The sums of array over the positions l along an axis with sign·l + bound ≥ 0, for each bound in its place."""
-    sums, places = _sums_up_to(torch, array, axis, sign, bound)
-    return sums[(slice(None),) * axis + (places,)]
-
-
-def _running_max(array: Any, axis: Any, sign: Any, bound: Any) -> Any:
-    """The largest of array over the positions l along an axis with sign·l + bound ≥ 0, −∞ of none."""
-    maxima, places = _maxima_up_to(torch, array, axis, sign, bound)
-    return maxima[(slice(None),) * axis + (places,)]
-
-
-def _running_exponentials(exponent: Any, shift: Any, weight: Any, axis: Any, sign: Any, bound: Any, low: Any) -> Any:
-    """Σ_l weight[l]·exp(exponent[l] + shift) over the positions l along an axis with sign·l + bound ≥ 0.
-
-    The largest exponent is taken as no larger than 0 where `low` is true, so that it is where both are infinite.
-    """
-    sums, maxima, places = _exponentials_up_to(torch, exponent, weight, axis, sign, bound)
-    at = (slice(None),) * axis + (places,)
-    top = maxima[at] + shift
-    return sums[at] * torch.exp(torch.clip(top, max=0) if low else top)
 
 
 def _fold(array: Any, stride: Any, start: Any, size: Any) -> Any:

@@ -75,10 +75,10 @@ class Plan:
 
     `layout` is how a call returns them: the position of a single result, or a tuple of layouts. `inner` are the plans
     of the systems that solvers evaluate, of what iterations do at each step, and of blocks of them, by their names;
-    `loops` the steps that are done block by block, in order. `orders` tell of
-    parameters in which order of their axes an array comes, where it is another than theirs. `writes_over` says that the
-    library writes results over operands that nothing reads any more, `even` that the arguments are of one width: all
-    float32 and complex64, say, and not float64 beside them.
+    `hosted` those of systems that NumPy's solvers evaluate for another library; `loops` the steps that are done block
+    by block, in order. `orders` tell of parameters in which order of their axes an array comes, where it is another
+    than theirs. `writes_over` says that the library writes results over operands that nothing reads any more, `even`
+    that the arguments are of one width: all float32 and complex64, say, and not float64 beside them.
     """
 
     parameters: tuple[Var, ...]
@@ -88,6 +88,7 @@ class Plan:
     sizes: Mapping[str, int]
     hints: Mapping[int, str]
     inner: Mapping[Lambda | str, Plan] = field(default_factory=dict)
+    hosted: Mapping[Lambda, Plan] = field(default_factory=dict)
     loops: tuple[Loop, ...] = ()
     orders: Mapping[str, Pattern] = field(default_factory=dict)
     writes_over: bool = False

@@ -6,10 +6,11 @@
 In: a term. Out: text. One layout decides order, grouping and names, and two renderers write its documents.
 
 In the order in which data meets them: `documents` (what is written where), `recurrences` (scans as such), `outline`
-(definitions short enough to read), `naming`, `monomials`, `conditions`, `bounds`, `indirect`, `folds` (max and Π over
-indices), `pointfree`, `projectors` (Sym, Alt, Herm), `signs`, `inferred_domains`, `notation` (index notation);
-`chains`, `contraction`, `matrix` (matrix notation); `rendering`, `plain`, `tex` (the renderers); `tensor_networks` (a
-formula as nodes and wires), `wiring` (where they lie in a picture); `combinators`.
+(definitions short enough to read), `components` (tensors by their elements), `naming`, `monomials`, `conditions`,
+`bounds`, `indirect`, `folds` (max and Π over indices), `pointfree`, `projectors` (Sym, Alt, Herm), `signs`,
+`inferred_domains`, `notation` (index notation); `chains`, `contraction`, `matrix` (matrix notation); `rendering`,
+`plain`, `tex` (the renderers); `tensor_networks` (a formula as nodes and wires), `wiring` (where they lie in a
+picture); `combinators`.
 
 Invariant: every term can be printed, in time linear in its graph; equal terms print alike in every process.
 """
@@ -45,6 +46,7 @@ from combdiff.printing.documents import (
     Superscript,
 )
 from combdiff.printing.folds import FOLDS
+from combdiff.printing.indirect import read_directly
 from combdiff.printing.naming import size_names
 from combdiff.printing.notation import sheet
 from combdiff.printing.plain import SHOWN_AS, matrix_text, shown, text
@@ -86,6 +88,7 @@ __all__ = [
     "latex",
     "matrix_latex",
     "matrix_text",
+    "read_directly",
     "sheet",
     "shown",
     "size_names",

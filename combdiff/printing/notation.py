@@ -47,6 +47,7 @@ from combdiff.ir import (
 )
 from combdiff.ir import Function as Map
 from combdiff.printing.bounds import sizes_of, split_bounds, split_inequalities, write_bounds
+from combdiff.printing.components import by_components
 from combdiff.printing.conditions import form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Arrow,
@@ -91,6 +92,7 @@ def sheet(term: Term) -> Sheet:
 def opened(term: Term) -> tuple[Outline, Layout, Scope]:
     """The outline of any term, how it is laid out, and the names of its parameters and definitions."""
     parts = outline(with_folds(read_directly(term)))
+    parts = replace(parts, definitions=tuple(by_components(parts.definitions)))
     expressions = [*(value for _, value in parts.definitions), parts.result]
     parameters = [var for group in parts.groups for var in group]
     defined = [var for var, _ in parts.definitions]
@@ -172,8 +174,9 @@ class Layout:
     def _places(self, var: Var, value: AtStep, scope: Scope) -> tuple[Doc, ...]:
         """The indices of a recurrence, those with their domains that nothing else tells: `t<5 + 1`."""
         uses = self._domains.uses(value.body)
-        steps = value.indices[: len(value.indices) - value.own]
-        unknown = [v for v in steps if v not in uses.given] if value.open else []
+        first = value.place[: len(value.place) - value.own]
+        steps = [v for v in value.indices if any(v in place.free for place in first)]
+        unknown = [v for v in steps if v in uses.other or (value.open and v not in uses.given)]
         unknown += [v for axis, v in _own_axes(var, value) if axis in self._untold or v in uses.other]
         ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]
         found = []

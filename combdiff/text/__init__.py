@@ -8,7 +8,8 @@ In: a text. Out: the term of its expression, and what it asks to differentiate b
 The text language is that of Designing and Implementing a Tensor Calculus (Jena, 2022). In the order in which data
 meets them: `places` (where a mistake stands), `syntax` (the tree), `grammar` (characters to the tree), `inference`
 (orders and axes, by unification), `translation` (the tree to a term). Of prints: `formulas` (characters to the
-documents of `printing`), `recurrences` (states with a boundary value and a step), `reading` (documents to a term).
+documents of `printing`), `recurrences` (states with a boundary value and a step), `components` (tensors by their
+elements), `reading` (documents to a term).
 """
 
 from combdiff.text.grammar import is_calculus, read

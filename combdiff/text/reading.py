@@ -116,9 +116,10 @@ from combdiff.printing import (
     size_names,
 )
 from combdiff.records import dataclass
+from combdiff.text.components import Component, Elements, joined
 from combdiff.text.formulas import Formula, formula
 from combdiff.text.grammar import declarations_of, is_calculus, refuse_large
-from combdiff.text.places import TextError, quoted
+from combdiff.text.places import Span, TextError, quoted
 from combdiff.text.recurrences import BoundTensors, MisreadError, Recurrence, blocks, defined
 
 FUNCTIONS = {shown: name for name, shown in SHOWN_AS.items()}
@@ -424,8 +425,8 @@ class _PrintReader:
 
     def _definitions(self, scope: dict[str, Symbol]) -> list[DefinedTensor]:
         """All definitions as what they denote; the names that they define enter the scope."""
-        definitions = self.source.sheet.definitions
         try:
+            definitions = joined(self.source.sheet.definitions, self._hold)
             self.iterations = [
                 Recurrence(block)
                 for block in blocks(definitions, {name for name, known in scope.items() if isinstance(known, Whole)})
@@ -460,16 +461,15 @@ class _PrintReader:
             raise self._misread(MisreadError(name, f"{name} has two definitions that are not of one recurrence"))
         place, known = arguments[depth], scope.get(name) if name in self.states else None
         if known is None:
-            around, own = arguments[:depth], arguments[depth + 1 :]
-            value = self.value(Arrow((*around, *own), right) if around or own else right, scope)
+            value = self._defined(left, right, scope, lambda at: (*at[:depth], *at[depth + 1 :]))
             cell = self._boundary(place, iteration, scope)
             symbol = NamedTensor(name, (*value.cells[:depth], cell, *value.cells[depth:]), float)
             self.states[name] = scope[name] = symbol
             self.taken.add(name)
             return symbol, value
         assert isinstance(known, NamedTensor)
-        index = place if iteration.reverse else self._step_index(place, name)
-        value = self.value(Arrow((*arguments[:depth], index, *arguments[depth + 1 :]), right), scope)
+        at_step = (lambda each: each) if iteration.reverse else (lambda each: self._step_index(each, name))
+        value = self._defined(left, right, scope, lambda at: (*at[:depth], at_step(at[depth]), *at[depth + 1 :]))
         if len(value.cells) != len(known.cells or ()):
             raise self._misread(MisreadError(name, f"{name} has {len(known.cells or ())} indices, and then others"))
         for one, other in zip(value.cells, known.cells or (), strict=True):
@@ -552,6 +552,11 @@ class _PrintReader:
 
     _held: list[Doc] = field(default_factory=list)
 
+    def _hold(self, new: Doc, old: Doc) -> None:
+        """Keep a document that stands for one of the text, at its place."""
+        self.source.spans[id(new)] = self.source.spans.get(id(old), Span(0, 0))
+        self._held.append(new)
+
     def parameter(self, name: str) -> NamedTensor | Map:
         """A parameter by its Space, or one whose axes follow."""
         if name not in self.parameters:
@@ -591,11 +596,33 @@ class _PrintReader:
                 place,
                 f"write {name}[0] = … and {name}[t + 1] = …, or t[i] = … for all i",
             )
-        value = self.value(Arrow(arguments, right) if arguments else right, scope)
+        value = self._defined(left, right, scope, lambda at: at)
         self.taken.add(name)
         symbol = NamedTensor(name, value.cells, float)
         scope[name] = symbol
         return symbol, value
+
+    def _defined(
+        self, left: Doc, right: Doc, scope: Scope, indices: Callable[[tuple[Doc, ...]], tuple[Doc, ...]]
+    ) -> Denotation:
+        """The value of a definition as a tensor; `indices` takes those of its value from a left side."""
+        arguments = indices(left.arguments if isinstance(left, Subscripted) else ())
+        if not isinstance(right, Elements):
+            return self.value(Arrow(arguments, right) if arguments else right, scope)
+        axes = [n for n, each in enumerate(arguments) if isinstance(each, Component)]
+        values = [self.value(Arrow(at, one) if at else one, scope) for at, one in right.lines(indices, axes)]
+        rest = self.elementwise(left, add, values).cells
+        sizes = [Cell(Range(1 + number)) for number in right.numbers[-1]]
+        cells = list(rest)
+        for axis, cell in zip(axes, sizes, strict=True):
+            cells.insert(axis, cell)
+
+        def element(at: tuple[Term, ...]) -> Term:
+            own = tuple(each for n, each in enumerate(at) if n not in axes)
+            numbered = zip(right.numbers, values, strict=True)
+            return add(*(mul(*_at_numbers(at, axes, numbers), value.element(own)) for numbers, value in numbered))
+
+        return Denotation(tuple(cells), element)
 
     def bound(self, symbol: NamedTensor, value: Term) -> Var:
         """The variable of a definition, its type that of the value."""
@@ -1052,7 +1079,7 @@ class _PrintReader:
 
         def element() -> Term:
             found = {n: self.fresh(Var("k", self.domain(tensor.cells[n], doc))) for n in values}
-            held = {n: value.element(()) for n, value in values.items()}
+            held = {n: self._integer(doc.arguments[n], value.element(())) for n, value in values.items()}
             late = steps in held and _constant(held[steps]) > 0  # x[idx[i] + 1] is what step idx[i] ends with
             shifts = {n: int(late and n == steps) for n in held}
             places = {n: affine([(found[n], 1)], shift) for n, shift in shifts.items()}
@@ -1071,6 +1098,14 @@ class _PrintReader:
         symbol = self.parameters.get(name.name) if isinstance(name, Name) else None
         if isinstance(symbol, NamedTensor) and symbol.space is None:
             symbol.dtype = int
+        return value
+
+    def _integer(self, doc: Doc, value: Term) -> Term:
+        """A value that stands where an index does."""
+        if dtype_of(value) is complex:
+            raise self.source.error("an index is an integer, not a complex number", doc, "i is bound by Σ_i or i ↦ …")
+        if isinstance(value, Number) and not isinstance(value.real, int):
+            raise self.source.error(f"an index is an integer, not {value.real}", doc)
         return value
 
     def _axis_of_steps(self, doc: Subscripted, tensor: Denotation) -> int | None:
@@ -1537,6 +1572,11 @@ def _tensor(cells: tuple[Cell, ...], make: Callable[[], Term]) -> Denotation:
 def _at(value: Denotation, space: Space, point: tuple[Term, ...]) -> Term:
     """The argument that a map takes at a point."""
     return value.element(point) if len(value.cells) > space.order else value.element(())
+
+
+def _at_numbers(at: tuple[Term, ...], axes: Sequence[int], numbers: Sequence[int]) -> list[Term]:
+    """δ's of indices with the numbers of a line."""
+    return [delta(at[axis], affine([], number)) for axis, number in zip(axes, numbers, strict=True)]
 
 
 def _negated(term: Term) -> Term:

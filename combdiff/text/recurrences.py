@@ -14,34 +14,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import field
-from typing import Any
 
 from combdiff.ir import (
     AFTER,
     BEFORE,
     LAST,
-    Affine,
     Apply,
+    IndexGuard,
     Lambda,
-    Range,
+    Mul,
     Rewriter,
     Scan,
-    Size,
     Space,
-    Symmetric,
     Term,
     Tuple,
     Var,
-    Whole,
+    add,
     affine,
     apply,
     dtype_of,
+    indicator,
     lambda_,
+    mul,
     put_back,
     size_form,
-    size_sum,
     substitute,
 )
+from combdiff.polyhedra import Access
 from combdiff.printing import Doc, Name, Ranging, Subscripted
 from combdiff.records import dataclass
 
@@ -139,41 +138,27 @@ class Recurrence:
                 self.dtypes[name] = complex
         return before != self.dtypes
 
-    def element(self, name: str, arguments: tuple[Term, ...]) -> Term:
-        """What a state is at a step: a result of the scan."""
+    def element(self, name: str, arguments: tuple[Term, ...], guards: frozenset[Term]) -> Term:
+        """What a state is at a step, where the guards hold: a result of the scan."""
         assert self.scan is not None
-        depth, component = self.block.depth, self.block.names.index(name)
+        depth = self.block.depth
         first, place, rest = arguments[:depth], arguments[depth], arguments[depth + 1 :]
-        early, late = (AFTER, BEFORE) if self.reverse else (BEFORE, AFTER)
-        size = size_form(self.scan.steps.size)
-        end = affine([]) if self.reverse else affine([(size, 1)])
-        if place == end:
-            kind, at = LAST, rest
-        elif is_late(place, self.scan.steps.size):
-            kind, at = late, (affine([(place, 1)], -1), *rest)
-        else:
-            kind, at = early, (place, *rest)
-        scan = substitute(self.scan.result(kind, component), dict(zip(self.around, first, strict=True)))
-        return Apply(scan, at) if at else scan
-
-
-def is_late(place: Term, size: Size) -> bool:
-    """Whether an index between 0 and the number of steps may be that number: t + 1, but not 2 k where 2 k < T."""
-    assert isinstance(place, Affine | Var)
-    coefficients, offset = (place.coefficients, place.offset) if isinstance(place, Affine) else (((place, 1),), 0)
-    highest: list[tuple[Any, Any]] = [(offset, 1)]
-    for var, factor in coefficients:
-        match var.type:
-            case Range(each) if factor > 0:
-                highest += [(each, factor), (-1, factor)]
-            case Symmetric(each):
-                highest.append((each, abs(factor)))
-            case Whole():
-                highest.append((var.name, factor))
-    greatest, most = size_sum(*highest), size_sum((size, 1), (-1, 1))
-    if greatest == most or (isinstance(greatest, int) and isinstance(most, int)):
-        return greatest != most and greatest > most  # type: ignore[operator]
-    return offset > 0 or greatest == size
+        steps, size = self.scan.steps, size_form(self.scan.steps.size)
+        around = dict(zip(self.around, first, strict=True))
+        last, early, late = (
+            substitute(self.scan.result(kind, self.block.names.index(name)), around)
+            for kind in ((LAST, AFTER, BEFORE) if self.reverse else (LAST, BEFORE, AFTER))
+        )
+        if place == (affine([]) if self.reverse else affine([(size, 1)])):
+            return apply(last, rest)
+        previous = affine([(place, 1)], -1)
+        if Access(name, 0, steps, place, guards).is_safe():
+            return apply(early, (place, *rest))
+        if Access(name, 0, steps, previous, guards).is_safe():
+            return apply(late, (previous, *rest))
+        is_late = indicator(affine([(place, 1), (size, -1)]))
+        is_early = indicator(affine([(size, 1), (place, -1)], -1))
+        return add(mul(is_early, apply(early, (place, *rest))), mul(is_late, apply(late, (previous, *rest))))
 
 
 class _StateReader(Rewriter):
@@ -199,8 +184,9 @@ class _StateReader(Rewriter):
 class Iterations(Rewriter):
     """What is read of states that are known, as results of their scans."""
 
-    def __init__(self) -> None:
+    def __init__(self, guards: frozenset[Term] = frozenset()) -> None:
         super().__init__()
+        self.guards = guards  # the conditions of the products around
         self.known: dict[Var, tuple[Recurrence, str]] = {}
 
     def add(self, iteration: Recurrence) -> None:
@@ -208,12 +194,22 @@ class Iterations(Rewriter):
         self.known.update({var: (iteration, name) for name, var in iteration.tensors.items()})
         self._done.clear()
 
+    def under(self, guards: frozenset[Term]) -> Iterations:
+        """The same where more conditions hold."""
+        found = Iterations(self.guards | guards)
+        found.known = self.known
+        return found
+
     def node(self, term: Term) -> Term:
         if term.free.isdisjoint(self.known):
             return term
         if isinstance(term, Apply) and isinstance(term.function, Var) and term.function in self.known:
             iteration, name = self.known[term.function]
-            return self.run(iteration.element(name, tuple(map(self.run, term.arguments))))
+            return self.run(iteration.element(name, tuple(map(self.run, term.arguments)), self.guards))
+        if isinstance(term, Mul):
+            guards = frozenset(factor for factor in term.factors if isinstance(factor, IndexGuard))
+            if not guards <= self.guards:
+                return self.under(guards).inside(term)
         return self.inside(term)
 
 

@@ -28,8 +28,8 @@ def root(equation: Callable[[Any], object], /, like: object, start: object = Non
     Space (the search then starts at zero); `start` is another place to start. Derivatives follow from the equation by
     one linear solve and do not depend on the start. Raises TypeMismatchError unless the equation gives a value of the
     type of x; evaluation raises ConvergenceError where no root is found or the Jacobian is singular there. Arrays of
-    other libraries than NumPy are solved for with NumPy (inside `jax.jit` by a callback), and tensors that PyTorch is
-    to differentiate are refused with UnsupportedError.
+    other libraries than NumPy are solved for with NumPy; `jax.jit` compiles Newton's method, and calls NumPy where its
+    steps go astray. Tensors that PyTorch is to differentiate are refused with UnsupportedError.
     """
     return _solution("root", equation, like, start)
 

@@ -123,6 +123,28 @@ def test_jax_compiles_and_maps_them() -> None:
         jax.config.update("jax_enable_x64", before)
 
 
+def test_compiled_searches_call_numpy_where_newtons_steps_go_astray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found by steps that go down is found in compiled code, in each lane of vmap by itself."""
+    jax = pytest.importorskip("jax")
+    called: list[int] = []
+    real_callback = jax.pure_callback
+
+    def counted(found: Callable[..., Any], *rest: Any, **named: Any) -> Any:
+        return real_callback(lambda *given: called.append(1) or found(*given), *rest, **named)
+
+    @cd.program
+    def bent(b: cd.Space()):
+        """From far outside, steps along the arc tangent go further out."""
+        return cd.root(lambda x: cd.arctan(x) + 0.01 * x - b, like=b)
+
+    monkeypatch.setattr(jax, "pure_callback", counted)
+    given = np.array([0.2, 3.0, -0.1, 0.5])
+    with jax.enable_x64(True):
+        found = jax.jit(jax.vmap(bent))(jax.numpy.asarray(given))
+        close(np.asarray(found), np.array([bent(b) for b in given]), 1e-14)
+    assert len(called) == 1
+
+
 @pytest.mark.needs("torch")
 def test_torch_does_not_lose_a_gradient() -> None:
     import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -14,7 +15,7 @@ from combdiff.kernels import texts
 
 @pytest.fixture(scope="module")
 def helpers() -> dict[str, Any]:
-    namespace: dict[str, Any] = {"np": np}
+    namespace: dict[str, Any] = {"np": np, "math": math}
     for text in (*texts("bands").values(), texts("numerics")["_wrapped"]):
         exec(text, namespace)
     return namespace
@@ -94,6 +95,10 @@ def test_there_is_nothing_beyond_an_axis_for_infinite_weights(helpers: dict[str,
         found = helpers["_correlate"](array, len(rows), start, stride, 0, weights, count)
         np.testing.assert_allclose(found, expected[0], rtol=1e-9, atol=1e-9)
         found = helpers["_lags"](array, len(rows), start, stride, 0, other, width)
+        np.testing.assert_allclose(found, expected[1], rtol=1e-9, atol=1e-9)
+        found = helpers["_window_sums"](array, len(rows), start, stride, weights, count)
+        np.testing.assert_allclose(found, expected[0], rtol=1e-9, atol=1e-9)
+        found = helpers["_lag_sums"](array, len(rows), start, stride, other, width)
         np.testing.assert_allclose(found, expected[1], rtol=1e-9, atol=1e-9)
 
 

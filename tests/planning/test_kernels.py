@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from combdiff.kernels import bands, for_numpy, numerics, texts
+from combdiff.kernels import bands, for_numpy, numerics, running, texts
 from combdiff.kernels import numpy as reference
 
 LIBRARIES = [
@@ -30,10 +30,6 @@ CASES: dict[str, tuple[Any, ...]] = {
     "_gather of a transpose, turned": (MATRIX, ((6, (0, -2), 1, 0), (-3, (2, 0), 3, 0)), (6, 4)),
     "_gather of a column, repeated": (MATRIX, ((-1, (0, 1, 0), 2, 0), (2, (0, 0, 0), 1, 0)), (2, 9, 3)),
     "_scatter": (MATRIX, np.array([2, 0, 2, 1, 2]), 3),
-    "_running": (MATRIX, 1, -1, np.array([0, 2, 7, -3])),
-    "_running_max": (MATRIX, 1, -1, np.array([0, 2, 7, -3])),
-    "_running_exponentials": (9 * MATRIX, np.ones((5, 4)), MATRIX, 0, -1, np.array([3, 0, -1, 9, 2]), False),
-    "_running_exponentials from the end": (MATRIX, -MATRIX, 1, 1, 1, np.array([0, -2, 1, -4]), True),
     "_fold": (MATRIX, -2, 3, 12),
     "_spread": (MATRIX, [0, 1, 0], (5, 4, 5)),
     "_keep": (MATRIX, BOUNDS),
@@ -55,6 +51,15 @@ NUMERICS: dict[str, tuple[Any, ...]] = {
     "products_of_others": (MATRIX,),
     "sinc_slope": (2, MATRIX),
     "wrapped": (MATRIX, 0, 3, 30),
+}
+
+
+RUNNING: dict[str, tuple[Any, ...]] = {
+    "_running": (MATRIX, 1, -1, np.array([0, 2, 7, -3])),
+    "_running of rows, from the end": (MATRIX, 0, 1, np.array([[0, -2], [9, -4]])),
+    "_running_max": (MATRIX, 1, -1, np.array([0, 2, 7, -3])),
+    "_running_exponentials": (9 * MATRIX, np.ones((5, 4)), MATRIX, 0, -1, np.array([3, 0, -1, 9, 2]), False),
+    "_running_exponentials from the end": (MATRIX, -MATRIX, 1, 1, 1, np.array([0, -2, 1, -4]), True),
 }
 
 
@@ -84,6 +89,16 @@ def test_kernels_of_the_libraries(name: str, library: str, words: str) -> None:
     found = getattr(kernels(library), kernel)(*given(importlib.import_module(words), CASES[name]))
     expected = getattr(reference, kernel)(*CASES[name])
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13)
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(("library", "words"), LIBRARIES)
+@pytest.mark.parametrize("name", RUNNING)
+def test_what_is_found_up_to_each_position(name: str, library: str, words: str) -> None:
+    kernel, xp = name.split()[0], importlib.import_module(words)
+    own = kernels(library) if library == "dask" else running
+    found = getattr(own, kernel)(xp, *given(xp, RUNNING[name]))
+    np.testing.assert_allclose(np.asarray(found), getattr(running, kernel)(np, *RUNNING[name]), rtol=1e-13)
 
 
 @pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])

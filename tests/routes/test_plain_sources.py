@@ -34,6 +34,10 @@ def halved(element: Callable[[Any], Any]) -> Any:
     return cd.tensor(element, i="n")
 
 
+def batch(element: Callable[[Any, Any], Any]) -> Any:
+    return cd.tensor(element, b=4, i="n")
+
+
 # the lines of helpers that a program and its pullbacks have at most on NumPy, JAX and PyTorch, and the program
 PROGRAMS: dict[str, tuple[tuple[int, int, int], Callable[..., Any]]] = {
     "differences": ((0, 0, 0), lambda x: np.sum(np.diff(x) ** 2)),
@@ -46,6 +50,8 @@ PROGRAMS: dict[str, tuple[tuple[int, int, int], Callable[..., Any]]] = {
     "valid": ((13, 42, 24), lambda y, w: np.convolve(y, w, "valid")),
     "around": ((22, 46, 24), lambda c, u: around(lambda i: cd.sum(lambda k: u[k] * c[i - k]))),
     "every other": ((30, 0, 0), lambda o: halved(lambda i: cd.sum(lambda k: 0.5**k * o[2 * i + k], k=3))),
+    "strided rows": ((17, 42, 24), lambda C, V: halved(lambda i: cd.sum(lambda k, c: C[2 * i + k, c] * V[k, c]))),
+    "windows of a batch": ((17, 42, 24), lambda D, v: batch(lambda b, i: cd.sum(lambda k: D[b, i + k] * v[k]))),
     "beside the diagonal": ((0, 0, 0), lambda A, x: rows(lambda i, j: cd.where(i != j, A[i, j] * x[j], 0))),
     "triangle": ((0, 0, 0), lambda A, x: np.tril(A) @ x),
     "band": ((0, 0, 0), lambda A, x: rows(lambda i, j: cd.where((i <= j + 1) & (j <= i + 2), A[i, j] * x[j], 0))),
@@ -62,6 +68,7 @@ LEAST = {
 }  # with less there are no such arrays
 SPACES = {"x": Vector, "y": cd.Space("n + 2"), "A": Matrix, "B": Pair, "w": Window}
 SPACES |= {"c": cd.Space(CYCLE), "u": cd.Space(CYCLE), "o": cd.Space("2*n + 1")}
+SPACES |= {"C": cd.Space("2*n + 1", "n"), "V": cd.Space(3, "n"), "D": cd.Space(4, "2*n"), "v": cd.Space("n")}
 
 
 def drawn(name: str) -> list[cd.Program]:

@@ -50,10 +50,12 @@ def test_correlations_at_all_sizes(gradients: dict[Any, Any], width: int, count:
 
 def test_windows_are_multiplied_by_blocks_and_nothing_is_masked(gradients: dict[Any, Any]) -> None:
     for (_, name), gradient in gradients.items():
-        body = gradient.source().split("def grad_")[1].split("\n\n\n")[0]
-        assert ("_lags(" if name == "w" else "_correlate(") in body
-        assert "arange" not in body
-        assert "_view" not in body
+        for size, texts in ((200, ("_lags(", "_correlate(")), (8, ("_lag_sums(", "_window_sums("))):
+            source = gradient.source(B=3, n=size, k=size // 4, m=size - size // 4 + 1)
+            body = source.split("def grad_")[1].split("\n\n\n")[0]
+            assert texts[name != "w"] in body
+            assert "arange" not in body
+            assert "_view" not in body
 
 
 def test_strided_products_are_computed_where_they_are_not_zero() -> None:
@@ -194,7 +196,7 @@ def test_windows_of_whole_programs(f: Any) -> None:
         ends = [f(*(a + sign * step * direction if m == n else a for m, a in enumerate(arrays))) for sign in (1, -1)]
         assert abs((gradient(*arrays) * direction).sum() - (ends[0] - ends[1]) / (2 * step)) < 1e-5
         source = gradient.source().split("def grad_")[1].split("\n\n\n")[0]
-        assert f is toeplitz or re.search(r"_(correlate|lags|slide)\(", source), source
+        assert f is toeplitz or re.search(r"_(correlate|lags|slide|window_sums|lag_sums)\(", source), source
 
 
 def test_nan_does_not_spread() -> None:

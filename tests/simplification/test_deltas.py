@@ -179,3 +179,22 @@ def test_squares_of_what_holds_a_delta_are_squares() -> None:
     arrays = 0.12 + 0.09j, np.array([0]), np.ones((1, 1))
     simple, raw = (cd.pullback(bent, "z", simplify=each)(*arrays) for each in (True, False))
     assert simple == pytest.approx(raw, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("written", "short"),
+    [
+        ("(i<2, j<4) ↦ δ(j, i) [j ≤ 1] s[j] x[j]²", "(i, j) ↦ δ(i, j) s[i] x[i]²"),
+        ("(j<4, i<2) ↦ δ(j, i + 1) [1 ≤ j ≤ 2] s[j - 1] x[j]²", "(j<4, i) ↦ δ(j, i + 1) s[i] x[i + 1]²"),
+        ("(i<4, j<2) ↦ δ(i, 1) s[j] x[i]²", "(i<4, j) ↦ δ(i, 1) s[j] x[1]²"),
+        ("(i<4, j<3) ↦ δ(i, j + 2) x[i]²", "(i, j<3) ↦ δ(i, j + 2) x[i]²"),
+    ],
+)
+def test_what_a_delta_says_of_an_index_stands_for_it(written: str, short: str) -> None:
+    """Of the larger domain: no condition has to guard what is left; not where it may be outside of it."""
+    spaces = {"s": cd.Space(2), "x": cd.Space(4)}
+    program = cd.read(f"(s, x) ↦ {written}", spaces)
+    simple = cd.simplify(program)
+    assert str(simple).replace("<2", "").replace("j<4", "j") == f"(s, x) ↦ {short}".replace("j<4", "j")
+    arrays = {"s": np.array([2.0, 3.0]), "x": np.array([5.0, 7.0, 11.0, 13.0])}
+    np.testing.assert_array_equal(simple(**arrays), program(**arrays))

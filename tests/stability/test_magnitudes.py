@@ -279,3 +279,23 @@ def test_a_quotient_that_is_read_beyond_an_axis_is_masked(library: str, simplifi
         given = [y, w] if library == "numpy" else converted(library, [y, w])
         gradient = back(on(library, cd.grad(cd.program(weighted), "w", simplify=simplified))(*given))
     assert np.sum(gradient * w) == pytest.approx(weighted(y, w), rel=1e-12)  # it is linear in w
+
+
+def test_hypotenuses_on_jax_are_numpys() -> None:
+    """Where squares over- or underflow, at zeros, infinities and what is no number; of the width of the legs."""
+    jax = pytest.importorskip("jax")
+
+    @cd.program
+    def f(x: V, y: cd.Space("m")):
+        return np.hypot(x[:, None], y)
+
+    legs = np.array([0.0, -0.0, 3.0, -4e-200, 1e200, 1.5e308, np.inf, -np.inf, np.nan])
+    with jax.enable_x64(True), np.errstate(over="ignore"):
+        found = jax.jit(f)(legs, jax.numpy.asarray(legs))
+        np.testing.assert_allclose(found, np.hypot(legs[:, None], legs), rtol=1e-15)
+        single = np.array([3, 1e30, 2e-30], "f4")
+        found = jax.jit(f)(single, jax.numpy.asarray(single))
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, np.hypot(single[:, None], single), rtol=3e-7)
+        half = jax.numpy.asarray(single[:1], "float16")
+        assert f(half, half).dtype == "float16"

@@ -107,6 +107,20 @@ def test_equal_programs_may_name_other_parts() -> None:
     assert both[0] != both[1]
 
 
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("decomposed", ["pinv", "qr"])
+def test_derivatives_of_decompositions_are_read(decomposed: str) -> None:
+    """What is bound by a Σ has no part in which axis of a part comes first, nor has a complex number before it."""
+
+    @cd.program
+    def f(A: cd.Space("m", "n", dtype=complex)):
+        found = np.linalg.pinv(A) if decomposed == "pinv" else np.linalg.qr(A)[1]
+        return np.cos(np.real(found) + 2 * np.imag(found)).sum()
+
+    gradient = cd.grad(f)
+    assert cd.read(str(gradient), {p.name: p.type for p in gradient.parameters}) == gradient
+
+
 # Programs whose prints once had two meanings, with what they print.
 
 

@@ -61,11 +61,28 @@ def two_lengths(x0: Vector):
 
 
 @cd.program
+def solved_in_loops(A: Matrix, x0: Vector, u: Inputs):
+    """Equations in a loop in a loop: one is solved after the other."""
+
+    def step(x, v):
+        return cd.scan(lambda z, _: (cd.root(lambda y: y + y**3 - A @ z - v, like=x), None), x, length=2)[0], None
+
+    return (cd.scan(step, x0, u)[0] ** 2).sum()
+
+
+@cd.program
 def visited(A: Matrix, x0: Vector, steps: cd.Space("n", dtype=int)):
     """What integers hold is the number of a step."""
     _, states = cd.scan(lambda x, _: (np.sin(A @ x), np.sin(A @ x)), x0, length=4)
     _, values = cd.scan(lambda x, _: (np.cos(A @ x), x), x0, length=7)
     return np.sum(states[steps] ** 2) + np.sum(values[2 * steps] ** 3)
+
+
+@cd.program
+def steps_over_a_part(x0: Vector, v: cd.Space(4), w: cd.Space(3, 5)):
+    """The index of the steps reads axes that are longer, and those read the states."""
+    last, states = cd.scan(lambda x, u: (np.sin(u[0] * x) + u[1] * x0, u[0] * x), x0, (v[:2], w[1, 1:3]))
+    return states.sum() + last @ last
 
 
 ARRAYS = {
@@ -75,6 +92,8 @@ ARRAYS = {
     "k": 0.7,
     "g": 9.81,
     "v0": 0.2,
+    "v": RNG.normal(size=4),
+    "w": RNG.normal(size=(3, 5)),
     "steps": np.array([0, 3, 3]),  # the last of which ends with what no step begins with
 }
 OTHERS = {"stiff": {"x0": 1.1}, "driven_pendulum": {"u": RNG.normal(size=4)}}
@@ -96,12 +115,33 @@ def test_recurrences_and_searches_are_read(program: cd.Program, kind: str) -> No
     assert again == found
 
 
+@pytest.mark.parametrize("name", ["v", "w"])
+def test_steps_over_a_part_of_an_axis_are_read(name: str) -> None:
+    gradient = cd.grad(steps_over_a_part, name)
+    assert assert_reads_back(gradient.term, {p: ARRAYS[p.name] for p in gradient.parameters}, {"n": 3}) == gradient
+
+
+def test_all_that_a_state_is_has_one_more_entry_than_steps() -> None:
+    """Of a state that is read from the first to the last, each element is before a step or after one."""
+    forward = cd.read("a ↦\n  x[0] = a\n  x[t<3 + 1] = 2 x[t]\n  t<4 ↦ x[t]²", {"a": Number})
+    backward = cd.read("a ↦\n  x[3] = a\n  x[t<3] = 2 x[t + 1]\n  t<4 ↦ x[t]²", {"a": Number})
+    np.testing.assert_array_equal(forward(1.0), [1, 4, 16, 64])
+    np.testing.assert_array_equal(backward(1.0), [64, 16, 4, 1])
+    np.testing.assert_array_equal(cd.jacobian(forward, "a")(3.0), [6, 24, 96, 384])
+    with pytest.raises(cd.IndexingError, match="is read at t - 1 = 3"):
+        cd.read("a ↦\n  x[0] = a\n  x[t<3 + 1] = 2 x[t]\n  t<5 ↦ x[t]²", {"a": Number})
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", DERIVED)
 def test_states_are_read_at_integers(kind: str) -> None:
     found = DERIVED[kind](visited, "A")
     assert "steps[" in str(found)
-    assert_reads_back(found.term, {p: ARRAYS[p.name] for p in found.parameters}, {"n": 3})
+    assert found == assert_reads_back(found.term, {p: ARRAYS[p.name] for p in found.parameters}, {"n": 3})
+
+
+def test_solved_in_loops_is_read() -> None:
+    assert cd.read(str(solved_in_loops), {p.name: p.type for p in solved_in_loops.parameters}) == solved_in_loops
 
 
 def test_programs_differ_by_what_their_steps_are() -> None:
@@ -164,7 +204,7 @@ def test_a_scan_stands_in_an_expression() -> None:
         ("a ↦ last(scan((t<3, x) ↦ (x, a), a), 1)", "there is no result 1 of these steps"),
         ("a ↦ last(scan((t<3, x) ↦ (i<2 ↦ x,), a), 0)", "a state of order 0 has order 1 after a step"),
         ("a ↦ last(scan((t, x) ↦ (2 x,), a), 0)", "nothing tells the range of t"),
-        ("a ↦\n  x[0] = a\n  x[1] = a\n  x[0]", "a step gives what x is at the step after, t \\+ 1"),
+        ("a ↦\n  x[0] = a\n  x[2 t] = a\n  x[0]", "a step gives what x is at the step after, t \\+ 1"),
         ("a ↦\n  x[0] = a\n  x[0]", "a recurrence gives x a boundary value and a step"),
         ("a ↦\n  x = a\n  x = 2 a\n  x", "x has two definitions that are not of one recurrence"),
         ("a ↦\n  x[0] = a\n  x[t + 1] = x[t]\n  x[t + 1] = x[t]\n  x[2]", "x has 3 definitions; a recurrence has two"),

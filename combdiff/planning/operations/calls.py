@@ -60,20 +60,25 @@ class SolveEquation(Operation):
         return at.inner[0].peak + JACOBIANS * matrix + 3 * at.given[0] * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """A call of a solver with the function of the system; on NumPy's arrays, where the library has no solvers."""
+        """A call of a solver with the function of the system; on NumPy's arrays, where the library's own do not do."""
         given, *tensors = (_array(words, m, text) for m, text in zip(step.operands, operands, strict=True))
         parameters = self.system.parameters[1:]
         if not words.dialect.solves:
             _check_captures(words, parameters)
         arrays = iter(tensors)
         captures = [words.arguments[p.name] if isinstance(p.type, Function) else next(arrays) for p in parameters]
-        head = f'"{plain_name(self.system.parameters[0])}", {words.systems[self.system]}'
+        name, function = plain_name(self.system.parameters[0]), words.systems[self.system]
         order = f"{self.order}, " if self.kind == "solve" else ""
-        solver = f"_solve({head}" if order else f'_search("{self.kind}", {head}'
+        solver = f'_solve("{name}", ' if order else f'_search("{self.kind}", "{name}", '
         if words.dialect.solves:
-            return f"{solver}, {given}, {order}{', '.join([words.dtype(step.kind), *captures])})"
-        on_host = f"lambda given, dtype, *captures: {solver}, given, {order}dtype, *captures)"
-        return f"_on_host({on_host}, {', '.join([given, words.dtype(step.kind), *captures])})"
+            return f"{solver}{function}, {given}, {order}{', '.join([words.dtype(step.kind), *captures])})"
+        on_host = words.host_systems[self.system]
+        found = [f"lambda given, dtype, *captures: {solver}{on_host}, given, {order}dtype, *captures)"]
+        if words.dialect.attempts:
+            attempt = f"_solution, {function}, {self.order}" if order else f'_newton, "{self.kind}", {function}'
+            found.insert(0, f"functools.partial({attempt})")
+        helper = "_found" if words.dialect.attempts else "_on_host"
+        return f"{helper}({', '.join([*found, given, words.dtype(step.kind), *captures])})"
 
 
 def _array(words: Words, n: int, text: str) -> str:

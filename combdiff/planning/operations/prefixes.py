@@ -82,7 +82,9 @@ class PrefixSum(Prefix):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's running sum, where each position takes all up to its own, or from its own on; else a helper."""
         text = self.accumulated(words, step, operands[0], "cumsum")
-        return text or f"_running({operands[0]}, {self.axis}, {self.sign}, {self.bound(words, step)})"
+        return (
+            text or f"_running({words.dialect.np}, {operands[0]}, {self.axis}, {self.sign}, {self.bound(words, step)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,10 @@ class PrefixMax(Prefix):
         """NumPy accumulates; other libraries have a helper."""
         native = words.dialect.native
         text = self.accumulated(words, step, operands[0], "maximum.accumulate") if native else None
-        return text or f"_running_max({operands[0]}, {self.axis}, {self.sign}, {self.bound(words, step)})"
+        return (
+            text
+            or f"_running_max({words.dialect.np}, {operands[0]}, {self.axis}, {self.sign}, {self.bound(words, step)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,7 @@ class PrefixExponentials(Prefix):
         ]
         weight = texts[2] if len(texts) > 2 else "1"
         rest = f"{self.axis}, {self.sign}, {self.bound(words, step)}, {self.low}"
-        return f"_running_exponentials({texts[0]}, {texts[1]}, {weight}, {rest})"
+        return f"_running_exponentials({words.dialect.np}, {texts[0]}, {texts[1]}, {weight}, {rest})"
 
 
 def _of_rank(words: Words, text: str, pattern: Pattern, rank: int) -> str:

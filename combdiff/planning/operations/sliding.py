@@ -18,6 +18,8 @@ from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
 
 FEW_PRODUCTS = 1 << 16  # of elements, which NumPy's own convolution does as soon as products by blocks
+FEW_AT_ONCE = 1 << 14  # with which a loop over a narrow window takes about as long as the making of blocks
+NARROW_WINDOWS = 24
 SHORT_WINDOWS = range(2, 8)  # elements of those that it slides along as quickly
 
 
@@ -48,7 +50,9 @@ class Correlate(Operation):
     def workspace(self, at: Occurrence) -> int:
         """A band of weights, windows, and results laid out; of vectors with few elements what NumPy's own takes."""
         if not self.slides([operand.axes for operand in at.operands], at.step.axes, at.sizes):
-            return self._sliding(at).elements * at.item
+            sliding = self._sliding(at)
+            is_few = self.is_few([operand.axes for operand in at.operands], at.step.axes, at.sizes)
+            return (sliding.each_lag if is_few else sliding.elements) * at.item
         (length,), (width,), (count,) = at.shape_of(0), at.shape_of(1), at.shape
         results = count * self.stride
         span = results + width - 1
@@ -64,6 +68,16 @@ class Correlate(Operation):
             return False
         (length,), (width,), (count,) = (map(extent_form, axes) for axes in (*operands, out))
         return self._is_short(length, width, count) or at_most(FEW_PRODUCTS, (width, count.scale(self.stride)), sizes)
+
+    def is_few(self, operands: Sequence[Sequence[Domain]], out: Sequence[Domain], sizes: Mapping[str, int]) -> bool:
+        """Whether it is of few elements at those sizes, and the window is narrow: then it goes element by element."""
+        left, right = ([operands[n][axis] for axis in order] for n, order in enumerate((self.left, self.right)))
+        of_result = out[self.out.index(0 if self.lags else self.kept)]
+        width, count = (of_result, right[self.kept]) if self.lags else (right[0], of_result)
+        outer = right[self.kept + 1 if self.lags else len(left) - self.kept :]
+        others = [*left[: self.kept], *left[self.kept + 1 :], *outer]
+        narrow = not self.wrap and at_most(NARROW_WINDOWS, [extent_form(width)], sizes)
+        return narrow and at_most(FEW_AT_ONCE, map(extent_form, (width, count, *others)), sizes)
 
     def _is_short(self, length: Linear, width: Linear, count: Linear) -> bool:
         """Whether a short window slides over the whole of the first operand."""
@@ -99,12 +113,15 @@ class Correlate(Operation):
         array, other = (words.dialect.transposed(text, order) for text, order in zip(operands, orders, strict=True))
         short, long = ("[::-1]" if turned else "" for turned in self.turned)
         long = long and f"[{':, ' * self.kept}::-1]"
-        place = f"{array}, {self.kept}, {words.form(self.start)}, {self.stride}, {int(self.wrap)}"
+        place = f"{array}, {self.kept}, {words.form(self.start)}, {self.stride}"
+        sums, lags = "_window_sums", "_lag_sums"
+        if not self.is_few([words.axes[m] for m in step.operands], step.axes, words.planned):
+            place, sums, lags = f"{place}, {int(self.wrap)}", "_correlate", "_lags"
         extent = words.extent(step.axes[self.out.index(0 if self.lags else self.kept)])
         if self.lags:
-            text = f"_lags({place}, {other}{long}, {extent}){short}"
+            text = f"{lags}({place}, {other}{long}, {extent}){short}"
         else:
-            text = f"_correlate({place}, {other}{short}, {extent}){long}"
+            text = f"{sums}({place}, {other}{short}, {extent}){long}"
         return words.dialect.transposed(text, self.out)
 
     def _plain(self, words: Words, step: Step, operands: Sequence[str]) -> str:

@@ -53,12 +53,23 @@ class Sliding:
             return 2 * many + other.elements + 2 * other.results + self._plainly()
         if other:
             return max(other.elements + self.rows * self.size * self.inner + self.results, self._row_by_row())
-        if not all((self.rows, self.size, self.inner, self.width, self.count, self.outer)):
+        if self._is_empty:
             return 0
         if self.lags:
             return max(self._few(), self._blocks()) + self._plainly()
         few = self.plain and self.width <= 7 and self.stride == 1 and self.real
         return self._short() if few else max(self._blocks(), self._row_by_row())
+
+    @property
+    def each_lag(self) -> int:
+        """The elements of arrays beside the operands and the result, where each element of a window is by itself."""
+        if self._is_empty:
+            return 0
+        return self._plainly() if self.lags else self._row_by_row()
+
+    @property
+    def _is_empty(self) -> bool:
+        return not all((self.rows, self.size, self.inner, self.width, self.count, self.outer))
 
     @property
     def results(self) -> int:
@@ -104,7 +115,7 @@ class Sliding:
         """What is taken where an element is infinite: each lag of some rows by itself."""
         row = self._span * self.inner
         rows = min(self.rows, max(1, CHUNK // row))
-        return rows * (row + self.count * (self.inner * (1 + self.mixed) + self.outer))
+        return rows * (row + self.count * (self.inner * (1 + self.mixed) + 2 * self.outer))
 
     def _blocks(self) -> int:
         """What blocks of windows take: a band or sums along its diagonals, the windows, and results laid out."""

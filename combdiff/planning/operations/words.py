@@ -54,7 +54,7 @@ class Words:
     `axes`, `kinds` and `numbers` tell of each step the domains of its result, its element type, and whether it is a
     Python number, `positive` whether it is a positive one at `planned`, the sizes that the plan was made for;
     `constants` are the numbers that are written as such. `arguments`, `sizes` and `systems` give the names of named
-    maps, of sizes, and of the functions of equations.
+    maps, of sizes, and of the functions of equations; `host_systems` of those for NumPy's arrays.
     """
 
     dialect: NumPyDialect
@@ -67,6 +67,7 @@ class Words:
     arguments: Mapping[str, str]
     sizes: Mapping[str, Linear]
     systems: Mapping[Lambda, str]
+    host_systems: Mapping[Lambda, str]
     planned: Mapping[str, int]
     index_arrays: IndexArrays
     integers: bool  # whether all arguments are

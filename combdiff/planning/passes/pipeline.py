@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from combdiff.dialects import dialect
-from combdiff.planning.operations.iterations import Iteration
+from combdiff.planning.operations.calls import SolveEquation
 from combdiff.planning.passes.axis_orders import in_good_order
 from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.decompositions import decomposed_once
@@ -75,20 +75,20 @@ def specialise(plan: Plan, backend: str, fuses: bool = True, even: bool = False)
 
     With `even` it is for arguments of one width.
 
-    Equations are solved by NumPy where the backend has no solvers of its own.
+    Equations are solved by NumPy where the backend has no solvers of its own, or where these fail: `plan.hosted`.
     """
     used = dialect(backend)
     ending = with_early_ends(plan, used)
     if ending is not plan:
         plan = rewritten_by(ending, ITERATED)
-    solver = backend if used.solves else "numpy"
-    iterations = [step.operation for step in plan.steps if isinstance(step.operation, Iteration)]
-    iterated = {program for each in iterations for program in each.programs}
+    solver = backend if used.solves or used.attempts else "numpy"
+    equations = {step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)}
     inner = {
-        system: specialise(one, backend if system in iterated else solver, even=even)
+        system: specialise(one, solver if system in equations else backend, even=even)
         for system, one in plan.inner.items()
     }
-    plan = replace(plan, inner=inner, even=even)
+    hosted = {} if used.solves else {each: specialise(plan.inner[each], "numpy", even=even) for each in equations}
+    plan = replace(plan, inner=inner, hosted=hosted, even=even)
     if not plan.loops and used.native:
         plan = rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])
     return replace(plan, writes_over=used.writes_over)

@@ -45,7 +45,7 @@ from combdiff.ir import (
     substitute,
     total,
 )
-from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, solve
+from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, plain_conditions, solve
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 from combdiff.simplification.normal_form.masks import exponential
 
@@ -113,7 +113,7 @@ class _Contracting:
             return self._contracted(self._opened(product.indices, factors))
         waiting = next((n for n, f in enumerate(factors) if isinstance(f, Add) and _waits(f, product.indices)), None)
         if waiting is None:
-            return self.written(replace(product, factors=on_diagonals(factors)))
+            return self.written(replace(product, factors=tuple(plain_conditions(on_diagonals(factors)))))
         rest, parts = [*factors[:waiting], *factors[waiting + 1 :]], factors[waiting].children
         return add(*(self._contracted(self._opened(product.indices, [part, *rest])) for part in parts))
 

@@ -114,18 +114,36 @@ def _plainly(product: SummedProduct) -> SummedProduct:
     return product
 
 
-def on_diagonals(factors: Sequence[Term]) -> tuple[Term, ...]:
-    """The factors, in which one of two indices that a δ sets equal stands for both: δ(a, d)·f(a, d) is δ(a, d)·f(d, d).
+def on_diagonals(factors: Sequence[Term]) -> Sequence[Term]:
+    """The factors, in which what a δ says of an index stands for it: δ(a, d)·f(a, d) is δ(a, d)·f(d, d).
 
-    A Σ in f is then over the elements of the diagonal alone, and conditions in it guard what stands beside them.
+    A Σ in f is then over the elements of the diagonal alone, and conditions in it guard what stands beside them. Of
+    indices of different domains it is that of the larger one: with i < 2 and j < 4 δ(j, i + 1)·f(j) is
+    δ(j, i + 1)·f(i + 1), which no condition has to guard.
     """
-    for plain in [f for f in factors if isinstance(f, Delta) and _is_plain(f)]:
-        rest = [other for other in factors if other is not plain]
-        left, right = plain.left, plain.right
+    left = list(factors)
+    for n, factor in enumerate(factors):
+        if isinstance(factor, Delta) and left[n] is factor:
+            rest = [*left[:n], *left[n + 1 :]]
+            for index, form in _told(factor, rest):
+                left = [other if m == n else substitute(other, {index: form}) for m, other in enumerate(left)]
+    return left
+
+
+def _told(factor: Delta, rest: Sequence[Term]) -> Iterator[tuple[Var, Term]]:
+    """An index that the other factors need not mention, and what a δ says that it is; none or one."""
+    left, right = factor.left, factor.right
+    if _is_plain(factor):
         assert isinstance(left, Var)
         if all(any(index in other.free for other in rest) for index in (left, right)):
-            factors = [plain, *(substitute(other, {left: right}) for other in rest)]
-    return tuple(factors)
+            yield left, right
+    elif _compares_whole_numbers(factor):
+        for index, form in ((left, right), (right, left)):
+            if isinstance(index, Var) and index not in form.free and any(index in other.free for other in rest):
+                premises = list(premises_of(form.free))
+                if all(implied(side, premises) for side in in_domain(linear(form), index.type)):
+                    yield index, form
+                    return
 
 
 def _looked_up_once(product: SummedProduct) -> SummedProduct:
@@ -210,6 +228,10 @@ def _compares_indices(factor: Delta) -> bool:
     return is_index(factor.left) and is_index(factor.right) and bool(factor.domain)
 
 
+def _compares_whole_numbers(factor: Delta) -> bool:
+    return _compares_indices(factor) and isinstance(factor.domain, Range | Symmetric)
+
+
 def _is_plain(factor: Delta) -> bool:
     """Whether a δ compares two bare indices of its domain; those are left to the laws."""
     left, right = factor.left, factor.right
@@ -257,7 +279,7 @@ def _together(product: SummedProduct, names: Names) -> SummedProduct:
 
 def _is_equation(factor: Delta, indices: Sequence[Var]) -> bool:
     """Whether a δ compares whole numbers and mentions a summed index."""
-    whole = _compares_indices(factor) and isinstance(factor.domain, Range | Symmetric)
+    whole = _compares_whole_numbers(factor)
     return whole and not factor.free.isdisjoint(indices) and not any(isinstance(v.type, Real) for v in factor.free)
 
 
@@ -351,13 +373,14 @@ def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     conditions = [f for f in factors if isinstance(f, Indicator | Unequal) and not _on_the_real_line(f)]
     if not conditions:
         return factors
-    variables = {symbol(v): v for f in conditions for v in f.free}
+    equal = [f for f in factors if isinstance(f, Delta) and _compares_whole_numbers(f)]
+    variables = {symbol(v): v for f in (*conditions, *equal) for v in f.free}
     indicators = [f for f in conditions if isinstance(f, Indicator)]
     congruences = [c for f in indicators if f.modulus if (c := plain_congruence(f)) is not ONE]
     lattice = {linear(f.form): f.modulus for f in congruences if isinstance(f, Indicator)}
     bounds = tuple(sorted((_on_lattice(linear(f.form), lattice) for f in indicators if not f.modulus), key=str))
     apart = {linear(f.form): f for f in conditions if isinstance(f, Unequal) and not f.cycle}
-    premises = [*(_on_lattice(form, lattice) for form in premises_of(variables.values())), *_equal_sides(factors)]
+    premises = [*(_on_lattice(form, lattice) for form in premises_of(variables.values())), *_equal_sides(equal)]
     found = _pruned(bounds, tuple(apart), tuple(premises))
     if found is None:
         return [ZERO]
@@ -366,12 +389,11 @@ def plain_conditions(factors: Sequence[Term]) -> Sequence[Term]:
     return [f for f in factors if f not in conditions] + chosen + list(dict.fromkeys((*around, *congruences)))
 
 
-def _equal_sides(factors: Iterable[Term]) -> Iterator[Linear]:
-    """What the δ's of a product say: `i − j ≥ 0` and `j − i ≥ 0` for δ(i, j)."""
-    for factor in factors:
-        if isinstance(factor, Delta) and _compares_indices(factor) and isinstance(factor.domain, Range | Symmetric):
-            form = linear(affine([(factor.left, 1), (factor.right, -1)]))
-            yield from (form, form.scale(-1))
+def _equal_sides(deltas: Iterable[Delta]) -> Iterator[Linear]:
+    """What δ's say: `i − j ≥ 0` and `j − i ≥ 0` for δ(i, j)."""
+    for each in deltas:
+        form = linear(affine([(each.left, 1), (each.right, -1)]))
+        yield from (form, form.scale(-1))
 
 
 def _on_lattice(bound: Linear, lattice: Mapping[Linear, int]) -> Linear:
