@@ -166,6 +166,43 @@ MUTANTS = (
         "int(spent.bytes) / int(total) if total",
         "tests/planning/test_costs.py",
     ),
+    Mutant(
+        "kernels/bands.py",
+        "min(count, (size - 1 - first) // stride + 1)",
+        "min(count, (size - 1 - first) // stride)",
+        "tests/kernels/test_bands.py",
+    ),
+    Mutant(
+        "kernels/running.py",
+        "bound + (size if sign > 0 else 1)",
+        "bound + (size if sign > 0 else 0)",
+        "tests/kernels/test_kernels.py tests/stability/test_running_sums.py",
+    ),
+    Mutant(
+        "dialects/numpy.py",
+        "list(order) == identity[::-1]",
+        "sorted(order) == identity",
+        "tests/dialects/test_dialects.py",
+    ),
+    Mutant(
+        "codegen/writer.py",
+        "dict.fromkeys((*standard, *jax,",
+        "dict.fromkeys((*jax,",
+        "tests/codegen/test_plain_sources.py",
+    ),
+    Mutant("pictures/drawing.py", "line[: most - 1]", "line[:most]", "tests/pictures -k cut"),
+    Mutant(
+        "page/application.py",
+        "if host not in self.hosts:",
+        "if not host:",
+        "tests/page -k host",
+    ),
+    Mutant(
+        "testing/differences.py",
+        'for direction in (1.0, 1j) if array.dtype.kind == "c" else (1.0,):',
+        "for direction in (1.0,):",
+        "tests/testing",
+    ),
     # --- runtime, Hessians, printing, front ends
     Mutant("runtime/limits.py", '"KIB": 2**10', '"KIB": 10**3', "tests/runtime/test_memory.py -k units"),
     Mutant(

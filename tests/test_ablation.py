@@ -703,6 +703,10 @@ def convolved(x: cd.Space("m"), w: cd.Space("k")):
     return cd.sum(lambda i: cd.sum(lambda j: x[i + j] * w[j]) ** 2, i=cd.Range("m-k+1"))
 
 
+def shifted_behind(x: Vector, y: Vector):
+    return cd.tensor(lambda i: cd.where(i >= 1, x[i - 1] + 2 * y[i - 1], 0), i="n")
+
+
 def filtered(x: cd.Space("m", "m"), w: cd.Space("n", "n"), v: cd.Space("d", "d")):
     return cd.sum(lambda i, j, a, b: x[i + a, j + b] * w[a, b] * v[i, j])
 
@@ -824,6 +828,14 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
     "running sums of exponentials": (lower, "running_exponentials", never, gradient, at_risk, peak),
     "running maxima": (shifts, "prefix_largest", never, cd.program, at_risk, peak),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),
+    "sums of views that are 0 outside": (
+        mask_elimination,
+        "view_reads",
+        lambda graph, value: [()],
+        cd.program,
+        shifted_behind,
+        flops,
+    ),
     "products that are 0 between": (lower, "placement", never, gradient, every_other, flops),
     "tiles that make up an index": (lower, "tiling", never, cd.program, repeated, flops),
     "tensors that are only summed over": (

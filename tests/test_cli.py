@@ -294,3 +294,10 @@ def test_the_examples_of_the_help_run(capsys: pytest.CaptureFixture[str]) -> Non
     for each in runs:
         assert main(["--check", *each]) == 0
     assert not capsys.readouterr().err
+
+
+def test_a_check_has_as_many_entries_as_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check", "--wrt", "x", "x[1e2]^2"]) == 0
+    assert "2 δ(d, 100) x[100]" in capsys.readouterr().out
+    assert main(["--check", "--wrt", "x", "x[1e9]"]) == 2
+    assert "1000000001 entries or more, which are not compared one by one" in capsys.readouterr().err

@@ -126,6 +126,11 @@ def test_there_are_at_most_thirteen_floors() -> None:
     assert len(FLOORS) <= 13
 
 
+def test_at_most_four_modules_lie_beside_the_rooms() -> None:
+    """But what is called by the package's own name: `import combdiff`, `python -m combdiff`."""
+    assert len([path.name for path in PACKAGE.glob("*.py") if not path.name.startswith("__")]) <= 4
+
+
 def test_rooms_import_only_rooms_of_lower_floors() -> None:
     assert not [f"{name} imports {other}" for name, other in crossings() if FLOOR[room(name)] <= FLOOR[room(other)]]
 
@@ -304,6 +309,13 @@ def test_tests_of_plans_derive_nothing() -> None:
         for word in re.findall(r"(?:\.|import |, )(\w+)", path.read_text(encoding="utf-8"))
         if word in deriving
     ]
+
+
+def test_every_room_has_tests_of_its_own_and_a_break_made_by_hand() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    tested = {path.parent.name for path in Path(__file__).parent.glob("*/test_*.py")}
+    assert tested == {*rooms, "routes", "examples"}
+    assert rooms <= {mutant.file.partition("/")[0] for mutant in MUTANTS}
 
 
 def test_the_rule_files_are_found() -> None:

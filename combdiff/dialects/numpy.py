@@ -133,6 +133,12 @@ class NumPyDialect:
         """An array with zeros before and after each axis, for the libraries that pad."""
         raise NotImplementedError
 
+    def summed(self, text: str, axes: Sequence[int], rank: int) -> str:
+        """The sum over some of the axes of an array, of which the text is a name or stands in parentheses."""
+        if len(axes) == rank:
+            return f"{text}.sum()"
+        return f"{text}.sum({axes[0] if len(axes) == 1 else tuple(axes)})"
+
     def stacked(self, texts: Sequence[str], axis: int) -> str:
         """Arrays of one shape side by side along a new axis."""
         return f"{self.np}.stack([{', '.join(texts)}], {axis})"
@@ -372,6 +378,11 @@ class JaxDialect(NumPyDialect):
         """An array with zeros before and after each axis, or without so many elements where that is negative."""
         around = tuple_text([f"({before}, {after}, 0)" for before, after in edges])
         return f"jax.lax.pad({text}, jnp.zeros((), {text}.dtype), {around})"
+
+    def summed(self, text: str, axes: Sequence[int], rank: int) -> str:
+        """Rows are added up in their order."""
+        first = list(axes) == list(range(len(axes))) and len(axes) < rank
+        return f"_sum_of_rows({text}, {len(axes)})" if first else super().summed(text, axes, rank)
 
     def stacked(self, texts: Sequence[str], axis: int) -> str:
         """A choice for each element, which XLA fuses with what makes the arrays and reads them."""

@@ -10,6 +10,7 @@ Invariant: each kernel works under jax.jit, jax.grad and jax.vmap; what the valu
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -19,6 +20,8 @@ import numpy as np
 from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
 from combdiff.kernels.numerics import _adjugate, _system
 from combdiff.kernels.positions import _folded, _gathered
+
+LONG_ROW = 64  # elements from which a product with ones is quicker than a sum column by column
 
 
 def _gather(array: Any, axes: Any, shape: Any) -> Any:
@@ -56,6 +59,25 @@ def _stack(arrays: Any, axis: Any) -> Any:
     each = [jnp.expand_dims(array, axis) for array in arrays]
     position = jnp.expand_dims(jnp.arange(len(each)), [n for n in range(each[0].ndim) if n != axis])
     return functools.reduce(lambda rest, n: jnp.where(position == n, each[n], rest), range(len(each) - 1), each[-1])
+
+
+def _sum_of_rows(array: Any, count: int) -> Any:
+    """The sum over so many of the first axes: on CPUs of long rows as a product, which takes them in their order.
+
+    XLA adds up column by column there, and computes what is summed in that order, too.
+    """
+    rows, shape = math.prod(array.shape[:count]), array.shape[count:]
+
+    def by_product(array: Any) -> Any:
+        flat = array.reshape(rows, math.prod(shape))
+        return jnp.matmul(jnp.ones(rows, array.dtype), flat, precision="highest").reshape(shape)
+
+    def by_columns(array: Any) -> Any:
+        return array.sum(tuple(range(count)))
+
+    if math.prod(shape) < LONG_ROW or not jnp.issubdtype(array.dtype, jnp.inexact):
+        return by_columns(array)
+    return jax.lax.platform_dependent(array, cpu=by_product, default=by_columns)
 
 
 def _hypot(one: Any, other: Any) -> Any:

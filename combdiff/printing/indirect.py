@@ -53,7 +53,9 @@ def _without_lookups(term: Sum) -> Term:
         assert condition.lookup
         index, value = condition.lookup
         rest = [f for f in factors if f is not condition]
-        if isinstance(index, Var) and index in term.indices and index.type == condition.domain and _stands(index, rest):
+        if not isinstance(index, Var) or index not in term.indices or index in value.free:
+            continue  # an index may equal what an array holds at that very index
+        if index.type == condition.domain and _stands(index, rest):
             left = tuple(other for other in term.indices if other is not index)
             body = total(left, mul(*(substitute(f, {index: value}) for f in rest)))
             return _without_lookups(body) if isinstance(body, Sum) else body

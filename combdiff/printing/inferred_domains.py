@@ -38,6 +38,7 @@ from combdiff.records import dataclass
 SIGNS: Mapping[type, str] = {Range: "<", Cyclic: "mod", Symmetric: "≤", Real: "∈"}
 
 Axis = tuple[Var, int]  # of a definition, by its number
+Bound = tuple[Term, Sequence[tuple[Axis, Var]]]  # the value of a definition, and the index of each axis
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,16 @@ class InferredDomains:
                 return Uses(pairs=frozenset({(one, two)}))
         return Uses()
 
-    def untold(self, states: Sequence[tuple[Var, Term, Sequence[tuple[Axis, Var]]]]) -> frozenset[Axis]:
-        """The axes of states that neither their boundary values nor their steps tell, nor how they are read."""
-        untold = {axis for _, _, axes in states for axis, _ in axes} - self._read
+    def untold(self, states: Sequence[Bound], others: Sequence[Bound]) -> frozenset[Axis]:
+        """The axes of states that neither their boundary values nor their steps tell, nor how they are read.
+
+        Of the other definitions those count that read such an axis; the ranges of the rest are written.
+        """
+        reading = [(body, [(axis, v) for axis, v in axes if v in self.uses(body).told]) for body, axes in others]
+        untold = {axis for _, axes in (*states, *reading) for axis, _ in axes} - self._read
         while True:
             told = set()
-            for _, body, axes in states:
+            for body, axes in (*states, *reading):
                 uses = self.uses(body)
                 known = uses.given | {v for v, axis in uses.axes if axis not in untold}
                 told |= {axis for axis, v in axes if v in known}

@@ -119,8 +119,10 @@ class Layout:
     def __init__(self, nodes: Sequence[Term], definitions: Sequence[tuple[Var, Term]]) -> None:
         self._inside: dict[Term, frozenset[str]] = {}
         self._domains = InferredDomains(nodes, [var for var, _ in definitions])
-        states = [(var, value) for var, value in definitions if isinstance(value, AtStep)]
-        self._untold = self._domains.untold([(var, value.body, _own_axes(var, value)) for var, value in states])
+        self._untold = self._domains.untold(
+            [(value.body, _own_axes(var, value)) for var, value in definitions if isinstance(value, AtStep)],
+            [(value.body, _axes(var, value)) for var, value in definitions if isinstance(value, Lambda)],
+        )
         for node in nodes:  # children first
             self._names_inside(node)
 
@@ -177,6 +179,7 @@ class Layout:
         first = value.place[: len(value.place) - value.own]
         steps = [v for v in value.indices if any(v in place.free for place in first)]
         unknown = [v for v in steps if v in uses.other or (value.open and v not in uses.given)]
+        unknown += [v for v in steps if value.beside and v not in value.body.free and v not in unknown]
         unknown += [v for axis, v in _own_axes(var, value) if axis in self._untold or v in uses.other]
         ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]
         found = []
@@ -382,6 +385,10 @@ def _own_axes(var: Var, value: AtStep) -> list[tuple[tuple[Var, int], Var]]:
     """The axes of a state behind that of its steps, and the indices that stand there."""
     first = len(value.place) - value.own
     return [((var, n), v) for n, v in enumerate(value.place[first:], start=first) if isinstance(v, Var)]
+
+
+def _axes(var: Var, value: Lambda) -> list[tuple[tuple[Var, int], Var]]:
+    return [((var, n), v) for n, v in enumerate(value.parameters)]
 
 
 def _derivative_sign(type_: object, arguments: int, cotangent: Term) -> str:

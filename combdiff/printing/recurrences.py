@@ -49,7 +49,7 @@ class AtStep(Term):
     """What a tensor is at some of its indices, `x[t+1,…] = body` for all t; it occurs in prints alone.
 
     The last `own` indices are those of a value, the one before is the step's. `open` says that nothing else tells how
-    many steps there are.
+    many steps there are; a value that steps give `beside` their states reads these, or nothing tells it.
     """
 
     indices: tuple[Var, ...]
@@ -57,6 +57,7 @@ class AtStep(Term):
     body: Term
     own: int
     open: bool = False
+    beside: bool = False
 
     @property
     def children(self) -> tuple[Term, ...]:
@@ -218,7 +219,8 @@ class _RecurrenceWriter:
         found += self.definitions(bindings, (*around, index))
         for n, (name, output) in enumerate(zip(names, items_of(outputs), strict=True)):
             place = after if n < len(step.states) else early
-            found.append((name, self._at((*around, index), (*around, place), self.put_back(output))))
+            value = self._at((*around, index), (*around, place), self.put_back(output))
+            found.append((name, replace(value, beside=n >= len(step.states))))
         return found
 
     def _at(self, indices: tuple[Var, ...], first: tuple[Term, ...], value: Term) -> AtStep:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.api import Derivation, Program
+from combdiff.errors import UnsupportedError
 from combdiff.ir import Affine, Apply, Range, Space, Var, extent, subterms, type_of
 from combdiff.planning import size_names
 from combdiff.runtime import run
@@ -29,20 +30,28 @@ from combdiff.testing.differences import default_step, unit_moves
 Array = np.ndarray[Any, Any]
 LENGTHS = ((3, 2, 4), (2,), (1,))
 MOST_ENTRIES = 20_000  # of a derivative
+MANY_ENTRIES = 1_000_000  # that are refused
 CLOSE, STEPS = 1e-7, (1.0, 32.0)  # an error worth a second look, and the steps for it in units of the usual one
 
 
 def random_sizes(program: Program) -> dict[str, int]:
     """A small length for every size name of a program, smaller where its derivatives would have many entries.
 
-    An axis that is read at 7 has 8 entries.
+    An axis that is read at 7 has 8 entries. Raises UnsupportedError where there are too many.
     """
     names, least = sorted(size_names(program.term)), _least_sizes(program)
     for lengths in LENGTHS:
         sizes = {name: max(length, least.get(name, 0)) for name, length in zip(names, cycle(lengths), strict=False)}
         largest = max((_entries(p.type, sizes) for p in program.parameters), default=1)
-        if largest * _entries(type_of(program.term.body), sizes) <= MOST_ENTRIES:
+        entries = largest * _entries(type_of(program.term.body), sizes)
+        if entries <= MOST_ENTRIES:
             break
+    if entries > MANY_ENTRIES:
+        needs = max(least, key=least.__getitem__, default="")
+        raise UnsupportedError(
+            f"the derivative has {entries} entries or more, which are not compared one by one",
+            hint=f"an element is read at {least[needs] - 1}; try a smaller number" if needs else "",
+        )
     return sizes
 
 

@@ -1454,6 +1454,8 @@ class _PrintReader:
                 return ({self.shown_sizes.get(doc.name, doc.name): 1}, 0) if isinstance(symbol, Whole) else None
             case Literal(int() | Fraction() as value, 0):
                 return {}, value
+            case Literal(float() as value, 0) if value.is_integer():
+                return {}, int(value)  # 1e3
             case Signed():
                 parts = [(negative, self.form(part, scope)) for negative, part in doc.terms]
                 known = [(-1 if negative else 1, part) for negative, part in parts if part is not None]

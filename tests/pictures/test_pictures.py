@@ -13,7 +13,7 @@ from thesis_cases import CASES
 
 import combdiff as cd
 from combdiff.api.language import parse
-from combdiff.pictures import Picture, bars, blocks
+from combdiff.pictures import Picture, bars, blocks, cut
 from combdiff.printing import sheet
 from combdiff.printing.tensor_networks import equations
 
@@ -191,3 +191,7 @@ def test_zeros_of_a_complex_variable() -> None:
     assert_blocks_stand_apart(picture, 2)
     assert len(shapes(picture)[0]) == 2 * (1 + 3)
     assert all(name in str(picture) for name in ("z zz̄", "z zz"))
+
+
+def test_a_long_text_is_cut_to_as_many_letters_with_an_ellipsis() -> None:
+    assert [cut(text, 5) for text in ("abcde", "abcdef", " a  b\nc ")] == ["abcde", "abcd…", "a b c"]

@@ -241,3 +241,12 @@ def test_dask_finds_an_index_out_of_range_when_it_computes() -> None:
     lazy = cd.grad(shifted)(**arrays)
     with pytest.raises(IndexingError, match=r"axis 0 of x is read at a\[i\] \+ j = 4 \(for i = 1, j = 2\)"):
         lazy.compute()
+
+
+def test_an_index_that_equals_what_an_array_holds_there() -> None:
+    """No index stands for itself: those i are summed over for which idx[i] is i."""
+    spaces = {"x": cd.Space("n"), "idx": cd.Space("n", dtype=int)}
+    fixed = cd.read("(x, idx) ↦ Σ_i δ(i, idx[i]) x[i]", spaces)
+    assert str(fixed) == "(x, idx) ↦ Σ_i δ(i, idx[i]) x[i]"
+    assert str(cd.grad(fixed, "x")) == "(x, idx) ↦ d ↦ δ(idx[d], d)"
+    assert fixed(np.arange(1.0, 5.0), np.array([0, 2, 2, 1])) == 1 + 3

@@ -348,3 +348,21 @@ def test_source_needs_its_backend_alone(name: str, make: Callable[[], cd.Program
     imports = [line for line in text.splitlines() if "import" in line]
     roots = {"numpy": {"numpy"}, "jax": {"jax"}, "torch": {"torch"}, "dask": {"dask", "numpy"}}[name]
     assert {line.split()[1].partition(".")[0] for line in imports} == roots
+
+
+@pytest.mark.parametrize("shape", [(7, 100), (0, 100), (4, 3), (100, 0)])
+def test_sums_of_rows_on_jax_are_numpys(shape: tuple[int, int]) -> None:
+    """Long rows and short ones, none, and rows within `jax.vmap`."""
+    jax = pytest.importorskip("jax")
+
+    @cd.program
+    def weighted(x: cd.Space("m", "n"), y: cd.Space("m", "n")):
+        return cd.tensor(lambda j: cd.sum(lambda i: x[i, j] * y[i, j]))
+
+    assert "_sum_of_rows" in weighted.source("jax")
+    x, y = np.random.default_rng(0).normal(size=(2, *shape)).astype("f4")
+    found = jax.jit(weighted)(jax.numpy.asarray(x), y)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, (x * y).sum(0), atol=1e-5)
+    mapped = jax.vmap(weighted, (0, None))(jax.numpy.stack([x, 2 * x]), y)
+    np.testing.assert_allclose(mapped, np.stack([(x * y).sum(0), 2 * (x * y).sum(0)]), atol=1e-5)

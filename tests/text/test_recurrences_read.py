@@ -8,6 +8,11 @@ from known_programs import driven_pendulum
 from strategies import assert_reads_back
 
 import combdiff as cd
+from combdiff.ir.domains import Range
+from combdiff.ir.indices import affine
+from combdiff.ir.iteration import AFTER, LAST, Scan
+from combdiff.ir.terms import Apply, Lambda, Tuple, Var, add, let, mul
+from combdiff.printing.plain import text as printed
 
 Matrix, Vector, Number, Inputs = cd.Space("n", "n"), cd.Space("n"), cd.Space(), cd.Space("T", "n")
 RNG = np.random.default_rng(0)
@@ -142,6 +147,29 @@ def test_states_are_read_at_integers(kind: str) -> None:
 
 def test_solved_in_loops_is_read() -> None:
     assert cd.read(str(solved_in_loops), {p.name: p.type for p in solved_in_loops.parameters}) == solved_in_loops
+
+
+def test_ranges_that_only_states_and_definitions_tell_each_other() -> None:
+    circular = cd.read(
+        "x ↦\n  s[2,i<5] = x[2i]\n  t[k,i] = 1 / (2 + s[k + 1,i]²)\n  s[k,i] = s[k + 1,i] t[k,i] + t[k,i]²\n"
+        "  s[1,2] + s[0,3]",
+        {"x": cd.Space("n")},
+    )
+    again = cd.read(str(circular), {"x": cd.Space("n")})
+    x = np.arange(1.0, 10.0)
+    assert again == circular
+    assert again(x) == circular(x)
+
+
+def test_what_steps_give_that_mentions_no_step() -> None:
+    a, c, x = (Var(name, Number) for name in "acx")
+    step = Lambda((Var("t", Range(4)), x), Tuple((mul(x, x), c)))
+    last, given = Var("x", Number), Var("y", cd.Space(4))
+    results = [(last, Scan(step, (a,), LAST, 0)), (given, Scan(step, (a,), AFTER, 1))]
+    body = let(results, add(last, Apply(given, (affine([], 2),))))
+    shown = printed(Lambda((a, c), body))
+    assert "y[t<4] = c" in shown
+    assert cd.read(shown, {"a": Number, "c": Number})(1.0, 3.0) == 1 + 3
 
 
 def test_programs_differ_by_what_their_steps_are() -> None:

@@ -280,7 +280,7 @@ function drawn(svg) {
 function check(answer) {
   if (answer.passed === null) return [made("p", {}, "There is no derivative to check: nothing is differentiated by.")];
   const verdict = made("p", { class: answer.passed ? "passed" : "failed" }, answer.passed ? "The derivative agrees with central differences." : "The derivative does not agree with central differences, or is not finite.");
-  const error = answer.largest === null ? "not a number" : answer.largest.toExponential(1);
+  const error = answer.largest === null ? "not a number" : answer.largest ? answer.largest.toExponential(1) : "0";
   return [verdict, made("p", {}, `Largest error of any entry at random values, in every real and imaginary direction: ${error} (1e-6 passes).`)];
 }
 

@@ -16,8 +16,9 @@ a δ of two indices multiplies is written along a diagonal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import isfinite
 
 from combdiff.ir import (
     ONE,
@@ -42,11 +43,12 @@ from combdiff.planning.lowering.guards import Read, needless
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.operations.diagonals import DiagonalEmbed
+from combdiff.planning.operations.elementwise import Combine, Scale
 from combdiff.planning.operations.leaves import Fill
 from combdiff.planning.operations.masks import IndexCondition, Mask
 from combdiff.planning.operations.prefixes import PrefixSum
 from combdiff.planning.operations.reads import Read as ViewStep
-from combdiff.planning.operations.words import UNIT
+from combdiff.planning.operations.words import UNIT, SizeFactor
 from combdiff.planning.views import domain_of, is_renaming, mask, mask_of_form
 from combdiff.polyhedra import Linear, eliminate, linear, premises_of, symbol, term_of
 from combdiff.records import dataclass
@@ -114,8 +116,8 @@ def _spread(graph: Graph, value: LabelledStep, along: Var, other: Var) -> Labell
 
 def keep(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) -> LabelledStep:
     """A value where conditions hold, 0 elsewhere, over the labels of all; a view is 0 beside what it views."""
-    seen = view_reads(graph, value)
-    conditions = [c for c in conditions if not (isinstance(c, Indicator) and needless(c, seen))]
+    seen = list(view_reads(graph, value))
+    conditions = [c for c in conditions if not (isinstance(c, Indicator) and all(needless(c, each) for each in seen))]
     if not conditions:
         return value
     found = [mask(condition) for condition in conditions]
@@ -132,17 +134,29 @@ def keep(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) ->
     return replace(graph.labelled(operation, (whole,), labels, graph.kind(whole)), conj=value.conj)
 
 
-def view_reads(graph: Graph, value: LabelledStep) -> tuple[Read, ...]:
-    """The index expressions at which a view reads axes that end; it is 0 outside of them."""
+def view_reads(graph: Graph, value: LabelledStep) -> Iterator[tuple[Read, ...]]:
+    """The index expressions at which each view of a sum of views reads axes that end; it is 0 outside of them."""
     step = graph.steps[value.step]
-    if not isinstance(step.operation, ViewStep):
-        return ()
-    axes = zip(step.operation.positions, graph.steps[step.operands[0]].axes, strict=True)
-    return tuple(
-        (affine([*zip(value.labels, position.steps, strict=True)], position.start.constant), axis)
-        for position, axis in axes
-        if not position.start.symbols and not position.wrap and position.divisor == 1 and isinstance(axis, Range)
-    )
+    match step.operation:
+        case ViewStep(positions=positions):
+            axes = zip(positions, graph.steps[step.operands[0]].axes, strict=True)
+            yield tuple(
+                (affine([*zip(value.labels, position.steps, strict=True)], position.start.constant), axis)
+                for position, axis in axes
+                if isinstance(axis, Range) and position.divisor == 1 and not (position.start.symbols or position.wrap)
+            )
+        case Combine(factors=factors, patterns=patterns) if all(_is_finite(factor) for factor in factors):
+            for n, pattern in zip(step.operands, patterns, strict=True):
+                yield from view_reads(graph, LabelledStep(n, tuple(value.labels[label] for label in pattern)))
+        case Scale(factor=factor) if _is_finite(factor):
+            yield from view_reads(graph, replace(value, step=step.operands[0]))
+        case _:
+            yield ()
+
+
+def _is_finite(factor: SizeFactor) -> bool:
+    """Whether zeros times a factor are zeros."""
+    return isfinite(factor.number.real) and isfinite(factor.number.imag)
 
 
 def over(labels: Sequence[Var], own: Sequence[Var], condition: IndexCondition) -> IndexCondition:

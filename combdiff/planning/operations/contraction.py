@@ -152,7 +152,7 @@ class Contract(Operation):
         right = words.dialect.transposed(right, [self.right.index(label) for label in self.left])
         axes = [axis for axis, label in enumerate(self.left) if label in self.summed]
         kept = [label for label in self.left if label not in self.summed]
-        text = f"({left} * {right}).sum({axes[0] if len(axes) == 1 else tuple(axes)})"
+        text = words.dialect.summed(f"({left} * {right})", axes, len(self.left))
         return words.dialect.transposed(text, [kept.index(label) for label in self.out])
 
     def _matrix_product(self, words: Words, step: Step, left: str, right: str) -> str:

@@ -35,6 +35,8 @@ class Reduce(Operation):
         short = axes[-1].size if axes and isinstance(axes[-1], Range) and isinstance(axes[-1].size, int) else 0
         if words.dialect.native and len(axes) > 1 and self.summed == (len(axes) - 1,) and 1 < short <= SHORT:
             return " + ".join(f"{operands[0]}[..., {n}]" for n in range(short))
+        if words.dialect.fuses_sums:
+            return words.dialect.summed(operands[0], self.summed, len(axes))
         return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, self.summed), single=False)}'})"
 
 
