@@ -126,6 +126,20 @@ def test_steps_over_a_part_of_an_axis_are_read(name: str) -> None:
     assert assert_reads_back(gradient.term, {p: ARRAYS[p.name] for p in gradient.parameters}, {"n": 3}) == gradient
 
 
+@pytest.mark.parametrize("kind", DERIVED)
+def test_an_index_of_two_domains_is_read(kind: str) -> None:
+    """It reads the steps and an axis that is symmetric about 0: bounds alone would not tell which it is."""
+    signed = cd.Space(cd.Symmetric(1))
+
+    @cd.program
+    def crossed(x0: signed):
+        _, states = cd.scan(lambda x, _: (0.5 * x, x), x0, length=2)
+        return cd.sum(lambda p: cd.where(p >= 1, states[p, p] * x0[p], 0), p=cd.Symmetric(1))
+
+    found = DERIVED[kind](crossed, "x0")
+    assert_reads_back(found.term, {found.parameters[0]: ARRAYS["x0"]}, {})
+
+
 def test_all_that_a_state_is_has_one_more_entry_than_steps() -> None:
     """Of a state that is read from the first to the last, each element is before a step or after one."""
     forward = cd.read("a ↦\n  x[0] = a\n  x[t<3 + 1] = 2 x[t]\n  t<4 ↦ x[t]²", {"a": Number})
