@@ -20,7 +20,6 @@ from combdiff.records import dataclass
 
 REPEATED = Number(3)  # a power that is written as products
 IN_TWO = (Number(-2), Number(Fraction(-1, 2)), REPEATED)  # powers that are written as two operations
-TRUTHS = 5  # truth values of one byte that NumPy's nan_to_num holds at a time for each element
 
 _NEGATIVE = SizeFactor(Number(-1))
 
@@ -181,7 +180,8 @@ class ElementwiseStep(Named, Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """Some powers are two operations, hypotenuses are made of squares, infinities found by truth values."""
-        beside = at.item * self._in_two(at) + TRUTHS * (self.name == "finite") + self.name.startswith("not_less")
+        truths = self.name == "finite" or self.name.startswith("not_less")  # of one byte
+        beside = at.item * self._in_two(at) + truths
         return beside * at.elements + (at.buffers(self.patterns) if self.fresh else 0)
 
     def _in_two(self, at: Occurrence) -> bool:
