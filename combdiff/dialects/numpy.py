@@ -33,7 +33,7 @@ _PARTS = ("real", "imag")  # attributes of an array
 # What no program is written with: conditions, and what loses no digits near 1 (see `planning.operations`).
 WORDS = {
     "masked": "{np}.where({0}, {1}, -{np}.inf)",
-    "finite": "{np}.nan_to_num({0}, posinf=0, neginf=0)",
+    "finite": "{np}.where({np}.isfinite({0}), {0}, 0)",
     "chosen": "{np}.where({0}, {1}, 0)",
     "less": "{0} < {1}",
     "less_equal": "{0} <= {1}",

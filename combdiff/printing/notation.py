@@ -123,6 +123,8 @@ class Layout:
             [(value.body, _own_axes(var, value)) for var, value in definitions if isinstance(value, AtStep)],
             [(value.body, _axes(var, value)) for var, value in definitions if isinstance(value, Lambda)],
         )
+        steps = [value for _, value in definitions if isinstance(value, AtStep) and not value.beside]
+        self._told_steps = {v for value in steps for v in self._domains.uses(value.body).given}
         for node in nodes:  # children first
             self._names_inside(node)
 
@@ -178,7 +180,8 @@ class Layout:
         uses = self._domains.uses(value.body)
         first = value.place[: len(value.place) - value.own]
         steps = [v for v in value.indices if any(v in place.free for place in first)]
-        unknown = [v for v in steps if v in uses.other or (value.open and v not in uses.given)]
+        told = uses.given if value.beside else self._told_steps  # by any state of the iteration
+        unknown = [v for v in steps if v in uses.other or (value.open and v not in told)]
         unknown += [v for v in steps if value.beside and v not in value.body.free and v not in unknown]
         unknown += [v for axis, v in _own_axes(var, value) if axis in self._untold or v in uses.other]
         ranges: dict[Doc, Doc] = {Name(scope[v]): ranging(Name(scope[v]), v.type, scope.shown) for v in unknown}  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ Invariant: a state has one name, and its value before step t, or after a reverse
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import (
@@ -37,6 +37,7 @@ from combdiff.ir import (
     put_back,
     size_form,
     substitute,
+    subterms,
     type_of,
 )
 from combdiff.records import dataclass
@@ -77,7 +78,8 @@ def with_recurrences(bindings: Definitions, result: Term) -> tuple[Definitions, 
     bindings, result = _bound_in_result(bindings, result, names)
     if not any(isinstance(value, Scan) for _, value in bindings):
         return bindings, result
-    writer = _RecurrenceWriter(names)
+    values = Tuple((*(value for _, value in bindings), result))
+    writer = _RecurrenceWriter(names, {node for node in subterms(values) if isinstance(node, Var)})
     found = writer.definitions(bindings, ())
     alike = len(set(writer.sizes.values())) == 1 and writer.shown  # what tells the steps of one tells those of all
     told = writer.sizes.keys() if alike else writer.shown
@@ -134,8 +136,9 @@ def _integer(place: Term, given: Mapping[Var, Term]) -> Term:
 
 
 class _RecurrenceWriter:
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, mentioned: Container[Var]) -> None:
         self.names = names
+        self.mentioned = mentioned
         self.known: dict[Var, Term] = {}
         self.states: dict[Term, tuple[Var, ...]] = {}
         self.sizes: dict[Var, Size] = {}  # of each name the number of steps
@@ -179,7 +182,7 @@ class _RecurrenceWriter:
         form = canonical_names(scan.result(LAST, 0))
         found = [] if form in self.states else self._recurrence(form, scan, around)
         names, count = self.states[form], len(scan.states)
-        if scan.states and (scan.reverse or scan.kind == LAST):
+        if scan.states and (scan.reverse or (scan.kind == LAST and var in self.mentioned)):
             self.shown.update(names)
         index = self.names.fresh(scan.index)
         size = size_form(scan.steps.size)

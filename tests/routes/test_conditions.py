@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backends import BACKENDS, double_precision
 
 import combdiff as cd
-from combdiff.ir.interpreter import evaluate
 from combdiff.testing.differences import finite_difference_gradient
 
 Positions, Weights = cd.Space("n"), cd.Space("n", "n")
@@ -75,29 +73,6 @@ def test_what_a_condition_guards_is_not_computed(f: Any, simplify: bool) -> None
     np.testing.assert_allclose(
         cd.hvp(f, "x", simplify=simplify)(**given, x_dot=direction), change, rtol=1e-5, atol=1e-4
     )
-
-
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
-@pytest.mark.parametrize("simplify", [True, False])
-def test_the_reference_agrees(f: Any, simplify: bool) -> None:
-    given = arrays(3)
-    gradient = grad(f, "x", simplify=simplify)
-    with np.errstate(all="ignore"):
-        found = evaluate(gradient.term, {}, {"n": 3})(*(given[p.name] for p in gradient.parameters))
-    np.testing.assert_allclose(found, gradient(**given), rtol=1e-10)
-
-
-@pytest.mark.sample(2)
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Dask computes later, where none are held back
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
-def test_backends_agree(f: Any, backend: str) -> None:
-    given = arrays(4)
-    gradient = grad(f, "x", simplify=True)
-    with double_precision():
-        found = np.asarray(gradient.compile(backend=backend)(**given))
-    np.testing.assert_allclose(found, gradient(**given), rtol=1e-6)
 
 
 def test_an_undefined_factor_that_nothing_guards_is_not_hidden() -> None:

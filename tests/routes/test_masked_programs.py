@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import BACKENDS, MODULES, converted, on
-from masked_programs import PROGRAMS, arrays_of, chosen, form, logarithms, lower, meaning, pairs, triangle
+from masked_programs import PROGRAMS, chosen, form, logarithms, lower, meaning, pairs, triangle
 
 import combdiff as cd
 from combdiff.planning import size_names
@@ -30,25 +30,6 @@ def given(program: Any, f: Any, arrays: list[Any], n: int) -> list[Any]:
     for p in program.parameters[len(arrays) :]:
         found.append(rng.random([{"n": n, "m": 3}[axis.size] for axis in p.type.axes]))
     return found
-
-
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
-def test_values_and_derivatives_of_every_size(f: Any) -> None:
-    for program in derivatives(f):
-        for n in (0, 1, 2, 3, 7):
-            arrays = given(program, f, arrays_of(f, n), n)
-            np.testing.assert_allclose(program(*arrays), meaning(program, arrays, n), atol=1e-9)
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
-def test_other_libraries_agree(f: Any, backend: str) -> None:
-    for program in derivatives(f)[: 2 if backend == "jax" else None]:
-        arrays = given(program, f, arrays_of(f, 6), 6)
-        found = np.asarray(on(backend, program)(*converted(backend, arrays, chunks=4)))
-        np.testing.assert_allclose(found, program(*arrays), rtol=1e-4 if backend == "jax" else 1e-9)
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backends import BACKENDS, converted, on
 
 import combdiff as cd
 from combdiff.ir import extent
-from combdiff.ir.interpreter import evaluate
 
 Ring = cd.Space(cd.Cyclic("n"))
 
@@ -38,31 +36,9 @@ def both(x: cd.Space(cd.Cyclic("n"), cd.Cyclic("n")), y: Ring):
 PROGRAMS = [doubled, shifted, two, both]
 
 
-def arrays_of(f: Any, n: int) -> list[Any]:
+def arrays_of(f: Any, n: int) -> tuple[list[Any], dict[str, int]]:
     rng, sizes = np.random.default_rng(n), {"n": n, "m": n + 1, "b": 2}
-    return [rng.random([extent(axis, sizes) for axis in p.type.axes]) for p in f.parameters]
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
-def test_derivatives_are_those_of_the_interpreter_at_all_sizes(f: Any) -> None:
-    for program in (cd.grad(f), cd.grad(f, simplify=False), cd.grad(f, wrt="y"), cd.hvp(f)):
-        for n in (0, 1, 2, 3, 4, 6, 8, 9):
-            arrays = arrays_of(f, n)
-            given = [*arrays, np.cos(arrays[0])][: len(program.parameters)]
-            values = dict(zip(program.term.parameters, given, strict=True))
-            expected = evaluate(program.term.body, values, {"n": n, "m": n + 1, "b": 2})
-            np.testing.assert_allclose(program(*given), np.asarray(expected), atol=1e-10)
-    cd.testing.check_grad(f, "x", **dict(zip((p.name for p in f.parameters), arrays_of(f, 4), strict=True)))
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
-def test_other_libraries_agree(f: Any, backend: str) -> None:
-    gradient, arrays = cd.grad(f), arrays_of(f, 6)
-    found = np.asarray(on(backend, gradient)(*converted(backend, arrays)))
-    np.testing.assert_allclose(found, gradient(*arrays), rtol=1e-4 if backend == "jax" else 1e-10)
+    return [rng.random([extent(axis, sizes) for axis in p.type.axes]) for p in f.parameters], sizes
 
 
 @pytest.mark.parametrize("f", [doubled, shifted])

@@ -2,7 +2,7 @@
 
     Masked((j ≤ i,), x[i, j])     np.where(mask, x, -np.inf)
     Largest((j,), x[i, j])        x.max(axis=1, initial=-np.inf)
-    Shift((a, b))                 np.nan_to_num(np.maximum(a, b), posinf=0, neginf=0)
+    Shift((a, b))                 where(isfinite(m), m, 0) of m = np.maximum(a, b)
     Magnitude((j,), x[j], 2)      _magnitude(x, (0,), 2)
     Rescaled(x[j], s)             _rescaled(x, s)
 

@@ -14,13 +14,12 @@ import numpy
 from combdiff.dialects import parenthesised
 from combdiff.ir import OPPOSITES, TABLE, Number
 from combdiff.planning.operations.leaves import Fill
-from combdiff.planning.operations.operation import REUSED, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import REUSED, Labels, Named, Occurrence, Operation, Step
 from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
 from combdiff.records import dataclass
 
 REPEATED = Number(3)  # a power that is written as products
 IN_TWO = (Number(-2), Number(Fraction(-1, 2)), REPEATED)  # powers that are written as two operations
-TRUTHS = 5  # truth values of one byte that NumPy's nan_to_num holds at a time for each element
 
 _NEGATIVE = SizeFactor(Number(-1))
 
@@ -140,7 +139,7 @@ class Combine(Operation):
 
 
 @dataclass(frozen=True)
-class ElementwiseStep(Operation):
+class ElementwiseStep(Named, Operation):
     """A function of `primitives.TABLE`, each operand broadcast along its pattern; or what makes exponents ready:
 
     `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite,
@@ -151,11 +150,6 @@ class ElementwiseStep(Operation):
 
     name: str
     patterns: tuple[Pattern, ...]
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self.name
 
     @property
     def takes_type(self) -> bool:
@@ -186,7 +180,8 @@ class ElementwiseStep(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """Some powers are two operations, hypotenuses are made of squares, infinities found by truth values."""
-        beside = at.item * self._in_two(at) + TRUTHS * (self.name == "finite") + self.name.startswith("not_less")
+        truths = self.name == "finite" or self.name.startswith("not_less")  # of one byte
+        beside = at.item * self._in_two(at) + truths
         return beside * at.elements + (at.buffers(self.patterns) if self.fresh else 0)
 
     def _in_two(self, at: Occurrence) -> bool:

@@ -6,21 +6,16 @@ from collections.abc import Sequence
 
 from combdiff.dialects import literal
 from combdiff.ir import Number
-from combdiff.planning.operations.operation import Occurrence, Operation, Step, View
+from combdiff.planning.operations.operation import Named, Occurrence, Operation, Step, View
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
 
 @dataclass(frozen=True)
-class Parameter(View):
+class Parameter(Named, View):
     """An argument of the program."""
 
     name: str
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self.name
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The name of the argument in the source."""

@@ -11,6 +11,7 @@ from combdiff.planning.operations.operation import (
     BUFFER,
     ITEM_BYTES,
     Labels,
+    Named,
     Occurrence,
     Operation,
     PartialResult,
@@ -68,15 +69,10 @@ def _by_singular_values(name: str, shape: Sequence[int], is_complex: bool) -> in
 
 
 @dataclass(frozen=True)
-class MatrixFunctionStep(Operation):
+class MatrixFunctionStep(Named, Operation):
     """A function of `matrices.MATRIX_TABLE` of the last two axes of the operand, for each matrix of the stack."""
 
     name: str
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self.name
 
     def labels(self, step: Step) -> Labels | None:
         """Those of the stack, of what folds or marks a matrix; a decomposition of LAPACK's is no element-wise step."""
@@ -141,15 +137,10 @@ class Decomposition(Operation):
 
 
 @dataclass(frozen=True)
-class DecompositionResult(PartialResult):
+class DecompositionResult(Named, PartialResult):
     """What a decomposition gives for one of its functions."""
 
     name: str
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self.name
 
 
 @dataclass(frozen=True)

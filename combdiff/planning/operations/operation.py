@@ -189,6 +189,17 @@ class Operation(ABC):
         return 0
 
 
+class Named:
+    """An operation of many of one kind, which is called by its name."""
+
+    name: str
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.name
+
+
 class View(Operation):
     """An operation whose result shares the memory of its operand, or is the caller's: nothing is computed or held."""
 
