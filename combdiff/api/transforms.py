@@ -54,7 +54,6 @@ from combdiff.ir import (
     split,
     subterms,
     type_of,
-    values_of,
 )
 from combdiff.planning import cost
 from combdiff.runtime import rough_plan
@@ -235,13 +234,11 @@ def cheapest(
 
 
 def _promising(bodies: Sequence[Term]) -> Term:
-    """Of equal bodies the one whose outline is shortest of those that take least work, about."""
+    """The first of equal bodies whose outline takes about as little work as any."""
     if len(bodies) == 1:
         return bodies[0]
-    outlines = {body: outline(body) for body in bodies}
-    works = {body: program_cost(outlines[body]) for body in bodies}
-    near = [body for body in bodies if works[body] <= ABOUT * min(works.values())]
-    return min(near, key=lambda body: sum(map(symbols, values_of(outlines[body]))))
+    works = {body: program_cost(outline(body)) for body in bodies}
+    return next(body for body in bodies if works[body] <= ABOUT * min(works.values()))
 
 
 @one_warning()
