@@ -102,7 +102,7 @@ def shown(value: object) -> str:
         return f"a fraction of {value.numerator.bit_length() + value.denominator.bit_length()} bits"
     try:
         text = repr(value)
-    except ValueError:  # whole numbers inside that Python does not write
+    except (ValueError, RecursionError):  # whole numbers inside that Python does not write; lists in lists
         text = f"a {type(value).__name__}"
     return text if len(text) <= 200 else f"{text[:200]}…"
 

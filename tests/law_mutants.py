@@ -74,6 +74,7 @@ MISTAKES = [
     ("cancel a factor of a denominator", "(+ n $one)", "n"),
     ("a fraction written out", "(Num n $zero)", "(Num (neg n) $zero)"),
     ("exp of log", "(vec-get w 0)", '(Fn "exp" w)'),
+    ("exp(c log z) = z^c", "(Num c $zero)", "(Num (neg c) $zero)"),
     ("square of a root", "(vec-get v 0)", '(Fn "abs" v)'),
     ("square of an absolute value", "(Conj x)", "x"),
     ("|z| sign z = z", "(vec-get v 0)", '(Fn "abs" v)'),

@@ -1,21 +1,34 @@
-"""What a call takes, and which laws match."""
+"""What a call takes beside what is promised, and which laws match."""
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
+import combdiff as cd
+from combdiff.ir import Scan, Space, subterms
 from combdiff.ir.substitution import Names
 from combdiff.ir.terms import Term
+from combdiff.planning.operations.matrices import Decomposition, LinearSolve, MatrixFunctionStep
+from combdiff.planning.planning import size_names
+from combdiff.runtime.execution import plan
 from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.context import NOTHING, Context
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.egraph.extraction import Extractor, read
+from combdiff.testing.arrays import array_shape, random_arrays
 
+OWN = 12288  # the interpreter's own objects, in a loop over blocks those of the blocks too
+BUFFER = 8192  # elements that NumPy lays out at a time where it must
+BUFFERS = 2 * BUFFER * 16  # where an operand has another order of axes, say
+OF_LAPACK = MatrixFunctionStep | LinearSolve | Decomposition  # tracemalloc does not see what these work on
+MOST = 1 << 26  # bytes
 STEPS = 3  # of saturation, in which every law matches on its example
 
 
@@ -27,6 +40,35 @@ def measured(call: Callable[[], Any]) -> tuple[Any, int]:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return result, most
+
+
+def enlarged(program: cd.Program, scale: float = 1.0) -> tuple[dict[str, int], list[Any]]:
+    """Sizes at which arrays take a megabyte or so, or an axis has thousands of indices, and arguments of that scale."""
+    spaces = [p.type for p in program.parameters if isinstance(p.type, Space)]
+    names, repeats = sorted(size_names(program.term)), any(isinstance(part, Scan) for part in subterms(program.term))
+    sizes: dict[str, int] = {}
+    for least in (1, 2, 3, 12, 80, 400, 1000, 4000, *(() if repeats else (130_000,))):
+        larger = {name: least + min(7, least // 2) * (n % 3) for n, name in enumerate(names)}
+        given = sum(8 * math.prod(array_shape(space, larger)) for space in spaces)
+        taken = given if given > MOST else max(given, program.cost(**larger).peak_bytes)
+        if taken > MOST and sizes:
+            break
+        sizes = larger
+        if taken >= 1 << 20:
+            break
+    drawn = random_arrays(program.parameters, np.random.default_rng(5), sizes).values()
+    return sizes, [array * scale if array.dtype.kind == "f" and array.ndim else array for array in drawn]
+
+
+def assert_takes_what_is_promised(program: cd.Program, scale: float = 1.0, room: float = 1.1) -> None:
+    """A program takes the memory that `cost()` promises, and hardly less, at sizes at which that can be told."""
+    sizes, given = enlarged(program, scale)
+    promised = program.cost(**sizes).peak_bytes
+    with np.errstate(all="ignore"):
+        _, most = measured(lambda: program(*given))
+    assert most <= promised + OWN, (program.name, sizes)
+    if not any(isinstance(step.operation, OF_LAPACK) for step in plan(program.term, sizes).steps):
+        assert promised <= room * most + BUFFERS, (program.name, sizes)
 
 
 def laws_counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from combdiff.api.instantiation import resolved
 from combdiff.api.programs import Program
 from combdiff.differentiation import (
@@ -29,7 +31,7 @@ from combdiff.differentiation import (
     push,
     space_of,
 )
-from combdiff.errors import DifferentiationError, UnsupportedError, shown
+from combdiff.errors import ArgumentError, DifferentiationError, UnsupportedError, shown
 from combdiff.ir import (
     ONE,
     Function,
@@ -289,14 +291,21 @@ def reduced(f: Program, simplified: bool, rules: tuple[str, ...]) -> Program:
     """f to be differentiated: matrix functions in it are simplified before, det(A X) to det(A) det(X), so that their
     derivatives are those of the literature; a product of matrices that is one binding shows its symmetries, too."""
     _check_program(f)
+    _check_simplified(simplified)
     if not simplified or f.raw is not None or not any(map(is_matrix_function, subterms(f.term))):
         return f
     reduced_body = simplify_body(f.term.body, rules, written_out=False)
     return replace(f, term=Lambda(f.term.parameters, reduced_body), steps=None)
 
 
+def _check_simplified(value: object) -> None:
+    if not isinstance(value, int | np.bool_):  # True and False are whole numbers
+        raise ArgumentError(f"simplify={shown(value)} is neither True nor False")
+
+
 def _derived(f: Program, raw: Lambda, kind: str, simplified: bool, rules: tuple[str, ...], **how: bool) -> Program:
     """The program of a raw derivative of f; `how` it is to be simplified `derived` says."""
+    _check_simplified(simplified)
     term = derived(f.term, raw, rules if simplified else None, **how)
     made_of = raw.body if simplified else None
     name = f"{kind}_{f.name}"

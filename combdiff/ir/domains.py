@@ -250,7 +250,7 @@ def _element_type(dtype: Any) -> type:
 
         try:
             kind = np.dtype(dtype).kind
-        except (TypeError, ValueError, SyntaxError):
+        except (TypeError, ValueError, SyntaxError, RecursionError):  # of a list in lists
             kind = None
     found = {"f": float, "c": complex, "i": int, "u": int}.get(kind or "")
     if found is None:

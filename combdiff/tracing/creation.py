@@ -85,7 +85,7 @@ def _only_known(name: str, dtype: Any, order: str = "C", device: object = None) 
         raise UnsupportedError(f"{name} on the device {shown(device)}", hint="a program runs where its arguments are")
     try:
         kind = np.dtype(dtype).kind  # of None, float
-    except (TypeError, ValueError, SyntaxError):
+    except (TypeError, ValueError, SyntaxError, RecursionError):
         raise TypeMismatchError(
             f"{name} of {shown(dtype)}, which is no type of elements", hint="leave it out"
         ) from None

@@ -517,7 +517,11 @@ def constant(array: Any, /) -> Value:
 
     In arithmetic and in NumPy's functions an array stands by itself. Raises TypeMismatchError for what is no array.
     """
-    return traced(np.asarray(array))
+    try:
+        found = np.asarray(array)
+    except (TypeError, ValueError, RecursionError):  # of rows of unlike lengths, of lists in lists
+        raise TypeMismatchError(f"constant takes an array, not {shown(array)}") from None
+    return traced(found)
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, /, *, min: Any = None, max: Any = None) -> Any:

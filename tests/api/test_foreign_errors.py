@@ -13,6 +13,7 @@ import operator
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ X, A = np.array([0.5, -1.0, 2.0]), np.arange(9.0).reshape(3, 3)
 ODD = [None, "a", "", b"x", [], (), {}, [1], (1, 2), object(), np.array([1.0, 2.0]), np.array("a"), np.nan, np.inf]
 NUMBERS = [True, 1j, complex(np.nan, 1), 10**400, -(10**5000), Fraction(1, 10**5000), 1e308, 5e-324, 10**40, 2.5, 0, -1]
 OBJECTS = [cd, int, Vector, np.float64, lambda: 0, slice(None), ..., np.ma.masked, np.datetime64("2020"), "\0"]
-HOSTILE: tuple[Any, ...] = (*ODD, *NUMBERS, *OBJECTS)
+HOSTILE: tuple[Any, ...] = (*ODD, *NUMBERS, *OBJECTS, reduce(lambda inner, _: [inner], range(3000), []))
 
 
 def outcome(attempt: Callable[[], Any]) -> Any:
@@ -138,10 +139,19 @@ def test_options_of_transforms(transform: Any) -> None:
         if transform is not cd.simplify:
             outcome(lambda: transform(square, wrt=value))
             outcome(lambda: transform(square, wrt=(value, "x")))
+            outcome(lambda: transform(square, simplify=value))
         if transform in (cd.jacobian, cd.hessian):
             outcome(lambda: transform(square, mode=value))
         if transform is cd.grad:
             outcome(lambda: transform(square, convention=value))
+
+
+def test_simplify_is_true_or_false() -> None:
+    """No text is taken for True."""
+    for value in ("no", np.array([True, False]), None):
+        with pytest.raises(cd.ArgumentError, match=r"simplify=.* is neither True nor False"):
+            cd.grad(square, simplify=value)
+    assert cd.grad(square, simplify=np.True_) == cd.grad(square)
 
 
 def test_budgets() -> None:

@@ -1,4 +1,8 @@
-"""Random steps done over and over: `cd.scan` against Python's own loop, in values and in derivatives of two orders."""
+"""Random steps done over and over: `cd.scan` against Python's own loop, in values and in derivatives of two orders.
+
+Random programs with recurrences, too: their pullback and Hessian-vector product against the reference interpreter and
+central differences.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.ir import Scan, subterms
+from combdiff.ir.interpreter import evaluate
+from combdiff.testing import check_routes
+from combdiff.testing.arrays import symmetrize
 from tests.backends import TORCH, back, converted, double_precision, on
+from tests.strategies import Case, all_programs, at_most
 
 FEW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+DRAWN = settings(
+    max_examples=at_most(4), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+)
 N, T = 2, 3
+OTHERS = ("lookups", "empty axes", "matrix functions", "solutions", "maps")
+
+pytestmark = pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning")
 
 # What a step makes of its state x, of v or nothing, and of what it reads from outside.
 MOVES: list[Callable[..., Any]] = [
@@ -130,6 +145,31 @@ def test_random_steps_on_other_libraries(
         np.testing.assert_allclose(back(found), value, rtol=1e-10)
         for one, other in zip(back(slopes), gradients, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def repeats(case: Case) -> bool:
+    """Whether steps are done over and over in what a program computes."""
+    return any(isinstance(part, Scan) for part in subterms(case.program.term))
+
+
+@DRAWN
+@given(all_programs(result="scalar", depth=1, without=OTHERS).filter(repeats))
+def test_random_programs_with_recurrences(case: Case) -> None:
+    """Every route of value and pullback; the Hessian-vector product is the slope of the gradient, and what it means."""
+    f, arrays = case.program, case.arrays
+    with cd.budget(nodes=2000), np.errstate(all="ignore"):
+        check_routes(f, **arrays)
+        for p in case.points[:1]:
+            raw, product = (cd.hvp(f, p.name, simplify=simplified) for simplified in (False, True))
+            direction = np.random.default_rng(0).normal(size=np.shape(arrays[p.name])) + 0 * arrays[p.name]
+            given = {**arrays, raw.parameters[-1].name: symmetrize(direction, p.type)}
+            direction, gradient = given[raw.parameters[-1].name], cd.grad(f, p.name)
+            ends = [gradient(**arrays | {p.name: arrays[p.name] + h * direction}) for h in (1e-5, -1e-5)]
+            slope, found = (ends[0] - ends[1]) / 2e-5, product(**given)
+            scale = max(1.0, float(np.max(np.abs(slope), initial=0.0)))
+            np.testing.assert_allclose(found, slope, rtol=0, atol=1e-5 * scale, err_msg=str(f))
+            meant = evaluate(raw.term.body, {q: given[q.name] for q in raw.term.parameters}, case.sizes)
+            np.testing.assert_allclose(found, meant, rtol=0, atol=1e-9 * scale, err_msg=str(f))
 
 
 def rooted(given: Any) -> Any:

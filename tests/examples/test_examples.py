@@ -10,8 +10,14 @@ import sys
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from measuring import assert_takes_what_is_promised
+
+import combdiff as cd
+from combdiff.ir import Implicit, Space, subterms
 
 ROOT = Path(__file__).parents[2]
 
@@ -163,11 +169,23 @@ def printed_by(example: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> s
     """What an example prints: in this process, where modules are loaded and warnings are errors, or in its own."""
     if example in ALONE:
         return run(f"examples/{example}.py", folder)
-    printed = io.StringIO()
+    printed, call = io.StringIO(), cd.Program.__call__
+
+    def recorded(self: cd.Program, /, *arguments: Any, **named: Any) -> Any:
+        given = (*arguments, *named.values())
+        if not self.inner and all(isinstance(each, np.ndarray | np.generic | float) for each in given):
+            CALLED.setdefault(example, {})[self.term] = self
+        return call(self, *arguments, **named)
+
     monkeypatch.setattr(sys, "argv", [example])
+    monkeypatch.setattr(cd.Program, "__call__", recorded)
     with contextlib.redirect_stdout(printed), contextlib.chdir(folder):
         runpy.run_path(str(ROOT / "examples" / f"{example}.py"), run_name="__main__")
     return printed.getvalue()
+
+
+CALLED: dict[str, dict[Any, cd.Program]] = {}
+"""The programs that examples call with arrays, as far as they ran in this process."""
 
 
 def test_every_example_is_tested() -> None:
@@ -181,6 +199,24 @@ def test_an_example_shows_what_it_is_there_for(name: str, tmp_path: Path, monkey
     for part in SHOWN[name]:
         place = printed.find(part, place)
         assert place >= 0, f"{part!r} is missing, or not where it should be, in:\n{printed}"
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore")  # at random numbers of any size a value may have no meaning
+@pytest.mark.parametrize("name", [pytest.param(n, marks=NEEDS.get(n, ())) for n in SHOWN if n not in ALONE])
+def test_what_an_example_calls_takes_the_memory_that_is_promised(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every program of it that is called, at larger sizes; a new one is in it as soon as it is called."""
+    if name not in CALLED:
+        printed_by(name, tmp_path, monkeypatch)
+        monkeypatch.undo()
+    for program in CALLED.get(name, {}).values():
+        searches = any(isinstance(part, Implicit) for part in subterms(program.term))  # of random numbers: in vain
+        spaces = [p.type for p in program.term.parameters]
+        if not searches and all(isinstance(space, Space) and cd.Real() not in space.axes for space in spaces):
+            whole = cd.Program(program.term, program.name)  # what is fixed in it is larger, too
+            assert_takes_what_is_promised(whole, room=2)  # a loop over parts that suit caches takes less
 
 
 @lru_cache(maxsize=1)

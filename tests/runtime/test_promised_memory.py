@@ -1,6 +1,5 @@
 """The memory that a plan promises is what it takes: for every function of matrices, and programs of all kinds."""
 
-import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,23 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 from known_programs import hartree_fock
-from measuring import measured
+from measuring import BUFFER, OWN, assert_takes_what_is_promised, measured
 from planner import coulomb, exchange
 
 import combdiff as cd
-from combdiff.ir import MATRIX_TABLE, Lambda, Primitive, Space, Var, names_in
-from combdiff.planning.operations.matrices import Decomposition, LinearSolve, MatrixFunctionStep
+from combdiff.ir import MATRIX_TABLE, Lambda, Primitive, Space, Var
 from combdiff.planning.plan import peak
 from combdiff.runtime.execution import Runner, plan
-from combdiff.testing.arrays import array_shape, random_arrays
+from combdiff.testing.arrays import random_arrays
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import textbook
 
-OWN = 12288  # the interpreter's own objects, in a loop over blocks those of the blocks too
 BY_LAPACK = 3  # matrices that LAPACK works on, which tracemalloc does not see
-BUFFER = 8192  # elements that NumPy lays out at a time where it must
 RNG = np.random.default_rng(5)
 Vector, Matrix, Wide = Space("n"), Space("n", "n"), Space("n", "m")
 
@@ -194,23 +190,9 @@ def test_large_arrays_take_what_is_promised_and_hardly_less(name: str) -> None:
 
 # --- programs of books and examples ---------------------------------------------------------------------------------
 
-OF_LAPACK = MatrixFunctionStep | LinearSolve | Decomposition  # tracemalloc does not see what these work on
-BUFFERS = 2 * BUFFER * 16  # where an operand has another order of axes, say
 SHARED = {"hartree_fock": hartree_fock, "coulomb": coulomb, "exchange": exchange}
 SHARED |= {f"{name}'": cd.pullback(program) for name, program in SHARED.items()}
 BOOKS = {entry.title: entry for entry in textbook.entries()[::5]}
-
-
-def enlarged(program: cd.Program) -> tuple[dict[str, int], list[Any]]:
-    """Sizes at which the arrays take a megabyte at least, and arguments."""
-    spaces = [p.type for p in program.term.parameters if isinstance(p.type, Space)]
-    names = sorted({name for space in spaces for axis in space.axes for name in names_in(getattr(axis, "size", 0))})
-    for least in (12, 30, 80, 200, 400, 1000, 4000, 20_000, 130_000):
-        sizes = {name: least + 7 * n for n, name in enumerate(names)}
-        if max([program.cost(**sizes).peak_bytes, *(8 * math.prod(array_shape(s, sizes)) for s in spaces)]) >= 1 << 20:
-            break
-    drawn = random_arrays(program.term.parameters, RNG, sizes)
-    return sizes, [array * 1e160 if array.dtype.kind == "f" and array.ndim else array for array in drawn.values()]
 
 
 @pytest.mark.thorough
@@ -219,10 +201,4 @@ def enlarged(program: cd.Program) -> tuple[dict[str, int], list[Any]]:
 def test_books_and_examples_take_what_is_promised_and_hardly_less(name: str) -> None:
     """Numbers are so large that norms are scaled, which takes a copy."""
     program = SHARED[name] if name in SHARED else BOOKS[name].derivative
-    sizes, given = enlarged(program)
-    promised = program.cost(**sizes).peak_bytes
-    with np.errstate(all="ignore"):
-        _, most = measured(lambda: program(*given))
-    assert most <= promised + OWN
-    if not any(isinstance(step.operation, OF_LAPACK) for step in plan(program.term, sizes).steps):
-        assert promised <= 1.1 * most + BUFFERS
+    assert_takes_what_is_promised(program, 1e160)

@@ -273,6 +273,7 @@ EXAMPLES: Mapping[str, Term] = {
         add(ONE, mul(c, fn("power", v, Number(-1)))), fn("power", add(c, v), Number(-1))
     ),
     "exp of log": fn("exp", fn("log", r)),
+    "exp(c log z) = z^c": fn("exp", mul(Number(-3), fn("log", r))),
     "square of a root": mul(fn("sqrt", r), fn("sqrt", r)),
     "1 / sqrt(x)² = 1 / x": fn("power", fn("sqrt", r), Number(-2)),
     "square of an absolute value": mul(fn("abs", c), fn("abs", c)),

@@ -57,7 +57,7 @@ class SolveEquation(Operation):
         twice = 2 if at.step.kind is complex else 1
         extents = at.shape[len(at.shape) - self.order :]
         matrix = ITEM_BYTES[float] * (twice * prod(extents)) ** 2
-        return at.inner[0].peak + JACOBIANS * matrix + 3 * sum(at.given) * at.item
+        return at.inner[0].peak + JACOBIANS * matrix + 3 * at.given[0] * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of a solver with the function of the system; on NumPy's arrays, where the library's own do not do."""
