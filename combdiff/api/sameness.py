@@ -333,7 +333,7 @@ def _with_powers(term: Term) -> Term:
     """A term with what it multiplies by itself as powers, and the index of an axis of length 1 as 0."""
     done: dict[Term, Term] = {}
     for node in subterms(term):
-        new = _at_zero(node.with_children(tuple(done[child] for child in node.children)))
+        new = _taken_out(_at_zero(node.with_children(tuple(done[child] for child in node.children))))
         done[node] = _powers(new) if isinstance(new, Mul) else _power(new)
     return done[term]
 
@@ -351,6 +351,16 @@ def _at_zero(term: Term) -> Term:
         if isinstance(term, Sum)
         else Lambda(term.parameters, body)
     )
+
+
+def _taken_out(term: Term) -> Term:
+    """A Σ whose δ's of other indices with numbers stand before it, as lines of elements do."""
+    if not isinstance(term, Sum) or not isinstance(term.body, Mul):
+        return term
+    outer = [
+        f for f in term.body.factors if isinstance(f, Delta) and len(f.free) == 1 and f.free.isdisjoint(term.bound)
+    ]
+    return mul(*outer, total(term.indices, mul(*(f for f in term.body.factors if f not in outer)))) if outer else term
 
 
 def _power(term: Term) -> Term:
