@@ -10,7 +10,7 @@ Invariant: a state has one name, and its value before step t, or after a reverse
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir import (
@@ -27,6 +27,7 @@ from combdiff.ir import (
     Tuple,
     Var,
     affine,
+    affine_parts,
     apply,
     as_integer,
     canonical_names,
@@ -82,11 +83,13 @@ def with_recurrences(bindings: Definitions, result: Term) -> tuple[Definitions, 
     writer = _RecurrenceWriter(names, {node for node in subterms(values) if isinstance(node, Var)})
     found = writer.definitions(bindings, ())
     alike = len(set(writer.sizes.values())) == 1 and writer.shown  # what tells the steps of one tells those of all
-    told = writer.sizes.keys() if alike else writer.shown
+    result = writer.put_back(result)
+    doubtful = writer.read_at_numbers([*(value for _, value in found), result])
+    told = writer.shown | (writer.sizes.keys() - doubtful if alike else set())
     found = [
         (var, replace(value, open=var not in told) if isinstance(value, AtStep) else value) for var, value in found
     ]
-    return found, writer.put_back(result)
+    return found, result
 
 
 def _bound_in_result(bindings: Definitions, result: Term, names: Names) -> tuple[Definitions, Term]:
@@ -143,6 +146,7 @@ class _RecurrenceWriter:
         self.states: dict[Term, tuple[Var, ...]] = {}
         self.sizes: dict[Var, Size] = {}  # of each name the number of steps
         self.shown: set[Var] = set()  # those whose number of steps a boundary shows
+        self.beside: dict[Var, tuple[int, tuple[Var, ...]]] = {}  # what is no state: the steps' axis, its states
 
     def definitions(self, bindings: Sequence[tuple[Var, Term]], around: tuple[Var, ...]) -> Definitions:
         """The definitions that bindings make under the indices of the steps around."""
@@ -158,6 +162,16 @@ class _RecurrenceWriter:
                 self.known[var] = self._read(whole, around, self._space(value))
             else:
                 found.append((var, value))
+        return found
+
+    def read_at_numbers(self, terms: Iterable[Term]) -> set[Var]:
+        """The names of iterations of which a value beside the states is read at a number: states may be at fewer."""
+        found: set[Var] = set()
+        for node in subterms(Tuple(tuple(terms))):
+            if isinstance(node, Apply) and isinstance(node.function, Var) and node.function in self.beside:
+                axis, names = self.beside[node.function]
+                if is_index(node.arguments[axis]) and not affine_parts(node.arguments[axis])[0]:
+                    found.update(names)
         return found
 
     def put_back(self, term: Term) -> Term:
@@ -214,6 +228,7 @@ class _RecurrenceWriter:
         )
         self.states[form] = names
         self.sizes.update(dict.fromkeys(names, scan.steps.size))
+        self.beside.update(dict.fromkeys(names[len(step.states) :], (len(around), names)))
         found: Definitions = []
         for name, value, x in zip(names, scan.starts, step.states, strict=False):
             found.append((name, self._at(around, (*around, start), self.put_back(value))))

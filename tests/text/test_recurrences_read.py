@@ -175,6 +175,18 @@ def test_ranges_that_only_states_and_definitions_tell_each_other() -> None:
     assert again(x) == circular(x)
 
 
+def test_values_beside_a_state_that_is_read_after_one_of_its_steps() -> None:
+    """What another iteration tells of the number of steps does not count then: the state may seem to have one."""
+    steps = "scan((t<2, x) ↦ (x / 2 + b, a x²), a)"
+    spaces = {"a": Number, "b": Number}
+    iterations = f"  y = after({steps}, 1)\n  z[2] = b\n  z[t<2] = z[t + 1] / 2 + y[1]"
+    text = f"(a, b) ↦\n{iterations}\n  before({steps}, 0)[1] y[1] z[0]"
+    found = cd.read(text, spaces)
+    again = cd.read(str(found), spaces)
+    assert again == found
+    assert again(2.0, 0.3) == found(2.0, 0.3)
+
+
 def test_what_steps_give_that_mentions_no_step() -> None:
     a, c, x = (Var(name, Number) for name in "acx")
     step = Lambda((Var("t", Range(4)), x), Tuple((mul(x, x), c)))
