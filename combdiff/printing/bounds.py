@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from combdiff.ir import Indicator, Mul, Real, Sum, Term, Unequal, Var, Whole, affine, affine_parts, factors_of, mul
 from combdiff.polyhedra import Bound as LinearBound
 from combdiff.polyhedra import Bounds, Linear, eliminate, in_domain, linear, premises_of, symbol, term_of
-from combdiff.printing.conditions import form_of, write_form
+from combdiff.printing.conditions import form_of, tells_its_cycle, write_form
 from combdiff.printing.documents import Bound, Doc, FunctionCall, Name, Rounded
 from combdiff.printing.monomials import monomial
 from combdiff.printing.naming import Scope
@@ -38,7 +38,8 @@ def split_inequalities(
     taken: dict[Term, Var] = {}
     for factor in factors:
         inner = [v for v in indices if v in factor.free]
-        coefficients = dict(affine_parts(factor.form)[0]) if isinstance(factor, Unequal) else {}
+        is_told = isinstance(factor, Unequal) and tells_its_cycle(factor)
+        coefficients = dict(affine_parts(factor.form)[0]) if is_told else {}  # type: ignore[attr-defined]
         if inner and abs(coefficients.get(inner[-1], 0)) == 1 and factor.free.isdisjoint(later):
             taken[factor] = inner[-1]
     bounds = tuple(

@@ -5,6 +5,7 @@
     d − k ≥ 0 and 4 − d + k ≥ 0   [0 ≤ d - k ≤ 4]
     d − i + 1 ≡ 0 (mod 2)         [(d - i) mod 2 = 1]
     d − i ≠ 0                     [d ≠ i]
+    d − i ≢ 0 (mod 3)             [d ≠ i], where an index is on that cycle; else [(d - i) mod 3 ≠ 0]
 
 Within an index expression positive parts come before negative ones; among each, indices in the order of the names
 shown (those of symmetric domains last, since they are steps from another index), then sizes. The constant is last,
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from combdiff.ir import Indicator, Real, Symmetric, Term, Unequal, Var, Whole, affine_parts
+from combdiff.ir import Cyclic, Indicator, Real, Symmetric, Term, Unequal, Var, Whole, affine_parts, size_form, unequal
 from combdiff.printing.documents import Comparison, Doc, Literal, Modulo, Name, Scaled, Signed
 from combdiff.printing.naming import Scope
 
@@ -56,7 +57,7 @@ def write_conditions(conditions: Iterable[Indicator | Unequal], scope: Scope) ->
     """Conditions that all hold, each once; a lower and an upper bound of the same expression become one."""
     distinct = tuple(dict.fromkeys(conditions))
     indicators = [c for c in distinct if isinstance(c, Indicator)]
-    apart = [form_of(c.form) for c in distinct if isinstance(c, Unequal)]
+    apart = [c for c in distinct if isinstance(c, Unequal)]
     bounds = [form_of(c.form) for c in indicators if not c.modulus]
     written: list[Comparison] = []
     while bounds:
@@ -67,7 +68,8 @@ def write_conditions(conditions: Iterable[Indicator | Unequal], scope: Scope) ->
         else:
             bounds.remove(partner)
             written.append(_between(first, partner, scope))
-    written += [_one_sided(form, scope, ("≠", "≠")) for form in apart]
+    written += [_one_sided(form_of(c.form), scope, ("≠", "≠")) for c in apart if tells_its_cycle(c)]
+    written += [_incongruence(c, scope) for c in apart if not tells_its_cycle(c)]
     return (*written, *(_congruence(c, scope) for c in indicators if c.modulus))
 
 
@@ -75,6 +77,22 @@ def _congruence(condition: Indicator, scope: Scope) -> Comparison:
     coefficients, offset = form_of(condition.form)
     rest = Modulo(write_form((coefficients, 0), scope), Literal(condition.modulus))
     return Comparison((rest, Literal(-offset % condition.modulus)), ("=",))
+
+
+def tells_its_cycle(condition: Unequal) -> bool:
+    """Whether the indices of `form ≠ 0` tell whether it is meant on a cycle."""
+    return not isinstance(condition.domain, Cyclic) or unequal(condition.form) == condition
+
+
+def _incongruence(condition: Unequal, scope: Scope) -> Comparison:
+    assert isinstance(condition.domain, Cyclic)
+    coefficients, offset = form_of(condition.form)
+    size = condition.domain.size
+    modulus = Literal(size) if isinstance(size, int) else write_form(form_of(size_form(size)), scope)
+    rest = (coefficients, 0) if isinstance(size, int) else (coefficients, offset)
+    return Comparison(
+        (Modulo(write_form(rest, scope), modulus), Literal(-offset % size if isinstance(size, int) else 0)), ("≠",)
+    )
 
 
 def _split(form: Form) -> tuple[dict[Var, Rational], Form]:

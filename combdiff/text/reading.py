@@ -1470,9 +1470,12 @@ class _PrintReader:
 
     def _conditions(self, doc: Comparison, scope: Scope) -> Iterator[Denotation]:
         """What is 1 where each comparison of a chain holds: of indices where both sides are, of values otherwise."""
-        if doc.signs == ("=",) and isinstance(remainder := doc.sides[0], Modulo):
+        if doc.signs in (("=",), ("≠",)) and isinstance(remainder := doc.sides[0], Modulo):
             form, modulus = self._known_form(remainder.form, scope), remainder.modulus
             rest = self._known_form(doc.sides[1], scope)
+            if doc.signs == ("≠",) and (size := self._range_size(modulus, scope)):
+                yield _number(lambda: unequal(affine([(_form(form), 1), (_form(rest), -1)]), Cyclic(size)))
+                return
             if not isinstance(modulus, Literal) or not isinstance(modulus.real, int) or modulus.real < 1:
                 raise self.source.error("a modulus is a whole number", doc)
             number = modulus.real

@@ -525,3 +525,16 @@ def test_multiples_of_pi_are_read_and_printed(text: str, shown: str, latex: str)
     assert str(found) == f"x ↦ {shown}"
     assert found.latex() == rf"x \mapsto {latex}"
     assert cd.read(str(found), {"x": cd.Space()}) == found
+
+
+@pytest.mark.parametrize("n", [3, "n"])
+@pytest.mark.parametrize("binder", ["Σ_{{j<{n}}} ", "j<{n} ↦ "])
+def test_inequalities_on_a_cycle_that_no_index_is_on(n: int | str, binder: str) -> None:
+    """`j ≠ 1` and `j ≠ -2` are one condition modulo 3, and two on the whole numbers: the print says which."""
+    spaces = dict.fromkeys("xy", cd.Space(cd.Cyclic(n)))
+    found = cd.read(f"(x, y) ↦ {binder.format(n=n)}[(2j + 4) mod {n} ≠ 0] x[j] y[2j - 2]", spaces)
+    x, y = np.array([2.0, 3.0, 5.0]), np.array([1.0, 7.0, 11.0])
+    terms = [x[j] * y[(2 * j - 2) % 3] * ((2 * j + 4) % 3 != 0) for j in range(3)]
+    again = cd.read(str(found), spaces)
+    assert again == found
+    np.testing.assert_array_equal(again(x, y), sum(terms) if "Σ" in binder else terms)
