@@ -54,10 +54,13 @@ from combdiff.ir import (
     split,
     subterms,
     type_of,
+    values_of,
 )
 from combdiff.planning import cost
 from combdiff.runtime import rough_plan
 from combdiff.simplification import (
+    Stops,
+    gathered,
     is_real,
     one_warning,
     outline,
@@ -65,11 +68,13 @@ from combdiff.simplification import (
     rolled_up,
     rule_paths,
     simplify_body,
+    stopped,
     symbols,
 )
 
 BYTES = 8  # of a number
 ABOUT = 1.2  # times the least cost, to be about as little
+MOST_COMPARED = 200  # symbols of an outline up to which equal derivatives are all simplified, and then compared
 Wrt = str | Sequence[str] | None
 
 
@@ -224,21 +229,33 @@ def cheapest(
 ) -> tuple[Lambda, Term | None]:
     """The derivative that costs least among equal ones, and the body it was simplified from, None if it was not.
 
-    Which one is worth simplifying the outlines tell: no other is simplified.
+    Of simplified ones that cost about as little the shortest is taken. Which are worth simplifying their outlines tell.
     """
+    found: dict[Lambda, Stops] = {}
+    raw: dict[Lambda, Term] = {}
     bodies = list(dict.fromkeys(bodies))
-    if simplified:
-        body = _promising(bodies)
-        return derived(f.term, Lambda(f.term.parameters, body), rules), body
-    return min((derived(f.term, Lambda(f.term.parameters, body), None) for body in bodies), key=_total_cost), None
+    for body in _promising(bodies) if simplified and len(bodies) > 1 else bodies:
+        with gathered() as stops:
+            term = derived(f.term, Lambda(f.term.parameters, body), rules if simplified else None)
+        if term not in found:
+            found[term], raw[term] = stops, body
+    costs = {term: _total_cost(term) for term in found} if len(found) > 1 else dict.fromkeys(found, 0)
+    least = min(costs.values()) * (ABOUT if simplified else 1)
+    term = min((t for t in costs if costs[t] <= least), key=symbols if simplified else costs.__getitem__)
+    for limit, name in found[term]:  # a budget met by what is not taken is nobody's business
+        stopped(limit, name)
+    return term, raw[term] if simplified else None
 
 
-def _promising(bodies: Sequence[Term]) -> Term:
-    """The first of equal bodies whose outline takes about as little work as any."""
-    if len(bodies) == 1:
-        return bodies[0]
-    works = {body: program_cost(outline(body)) for body in bodies}
-    return next(body for body in bodies if works[body] <= ABOUT * min(works.values()))
+def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
+    """Of equal bodies with long outlines the one whose outline is shortest of those that take least work, about."""
+    outlines = {body: outline(body) for body in bodies}
+    lengths = {body: sum(map(symbols, values_of(outlines[body]))) for body in bodies}
+    if min(lengths.values()) <= MOST_COMPARED:
+        return bodies
+    works = {body: program_cost(outlines[body]) for body in bodies}
+    near = [body for body in bodies if works[body] <= ABOUT * min(works.values())]
+    return [min(near, key=lengths.__getitem__)]
 
 
 @one_warning()
