@@ -24,6 +24,8 @@ from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 PERMUTED = 1 << 12  # elements of an array from which a copy in another order of axes is noticed
 
 _LEAST_INTEGER = np.dtype(np.int32)
+KINDS = {int: "biu", float: "biuf", complex: "biufc"}  # NumPy's letters of the numbers that a Space takes
+NUMBERS = {int: "whole numbers", float: "real numbers", complex: "numbers"}
 
 Converter = Callable[[Any], Any]
 
@@ -286,10 +288,9 @@ def _check_sort(var: Var, given: Given) -> None:
             f"the array given for {name} has dtype {given.dtype}, which is not a number type",
             hint="convert it first: x.astype(float)",
         )
-    allowed = {int: "biu", float: "biuf", complex: "biufc"}[var.type.dtype]
-    if kind not in allowed:
+    if kind not in KINDS[var.type.dtype]:
         real = "take its real part, or declare" if kind == "c" else "round it, or declare"
-        wanted = {int: "whole numbers", float: "real numbers"}[var.type.dtype]
+        wanted = NUMBERS[var.type.dtype]
         found = "complex" if kind == "c" else "float"
         raise ArgumentError(
             f"{name} takes {wanted}, but the array given for it has dtype {given.dtype}",
@@ -415,6 +416,11 @@ class _NamedMap:
         expected = tuple(extent(axis, dict(self.sizes)) for axis in space.axes)
         if given.shape != expected:
             raise ArgumentError(f"{what} gave an array of shape {given.shape}, but {expected} was expected")
+        if getattr(given.dtype, "kind", "V") not in KINDS[space.dtype]:
+            raise ArgumentError(
+                f"{what} gave {given.dtype}, but {NUMBERS[space.dtype]} were expected",
+                hint=f"take its real part or round it, or declare {self.name} with that dtype",
+            )
         var = Var("", space)
         convert = _converter(var, given, _taken(var, given, self.width, self.library), self.library, None)
         return convert(result) if convert else result

@@ -192,7 +192,15 @@ def renamed_sizes(given: Lambda, declared: Function, outer: Lambda, name: str) -
         _unify_space(parameter.type, space, sizes, what)
     if not isinstance(found, Space):
         raise TypeMismatchError(f"{name} gives one result, but the program given for it several")
-    _unify_space(_resized_space(found, sizes), declared.result, {}, f"the result of {name}, by its declaration,")
+    result = declared.result
+    if join(found.dtype, result.dtype) is not result.dtype:
+        raise TypeMismatchError(
+            f"{name} gives {result.dtype.__name__} by its declaration, but the program given for it "
+            f"{found.dtype.__name__}",
+            hint=f"declare {name} with a result of that dtype, or take cd.real(…) of the program's",
+        )
+    alike = Space(*found.axes, dtype=result.dtype, symmetry=found.symmetry)
+    _unify_space(_resized_space(alike, sizes), result, {}, f"the result of {name}, by its declaration,")
     taken = _sizes_in(outer)
     for size in sorted(_sizes_in(given) - sizes.keys()):
         sizes[size] = next(s for s in (size, *(f"{size}{n}" for n in range(2, len(taken) + 3))) if s not in taken)

@@ -170,6 +170,16 @@ def image(x: Vector, B: Matrix):  # type: ignore[valid-type, no-untyped-def]
 
 
 @cd.program
+def turned(u: Vector):  # type: ignore[valid-type, no-untyped-def]
+    return 1j * u.sum()
+
+
+@cd.program
+def counted(u: Vector):  # type: ignore[valid-type, no-untyped-def]
+    return 7
+
+
+@cd.program
 def difference(x: Vector):  # type: ignore[valid-type, no-untyped-def]
     return cd.tensor(lambda i: x[i] - cd.sum(lambda j: x[j]) / 3)
 
@@ -222,6 +232,16 @@ WRONG: dict[str, tuple[type[cd.CombdiffError], Callable[[], Any], str]] = {
         lambda: search.partial(R=difference),
         "the result of R, by its declaration, has order 0, but the program takes order 1",
     ),
+    "a complex result": (
+        cd.TypeMismatchError,
+        lambda: search.partial(R=turned),
+        "R gives float by its declaration, but the program given for it complex",
+    ),
+    "a complex value": (
+        cd.ArgumentError,
+        lambda: search(R=lambda u: 1j * u.sum(), **POINT),
+        "R gave complex128, but real numbers were expected",
+    ),
     "no program": (cd.ArgumentError, lambda: slopes()(**POINT), "grad_search misses R"),
     "nothing": (cd.ArgumentError, lambda: search(R=None, **POINT), "no array was given for R"),
     "an array": (cd.ArgumentError, lambda: search(R=A0, **POINT), "R is a map, but what was given for it cannot be"),
@@ -257,3 +277,10 @@ def test_a_tuple_gives_the_cotangents_of_several_results() -> None:
     same(several((1.0, 2.0, 3.0), A)[0], A @ [1.0, 2.0, 3.0])
     with pytest.raises(cd.ArgumentError, match="misses k2"):
         product(x, A, (k,))
+
+
+def test_whole_numbers_are_real_ones() -> None:
+    """A program of whole numbers, or a function, stands for a map to real ones."""
+    for given in (counted, lambda u: 7, lambda u: np.int64(7)):
+        assert search(R=given, **POINT) == 7
+    assert cd.grad(search.partial(R=counted), "a")(**POINT) == 0
