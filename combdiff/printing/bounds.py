@@ -36,10 +36,9 @@ def split_inequalities(
     """Summed indices with what each is not equal to, and the rest of the body, with conditions on `later` indices."""
     factors = factors_of(body)
     taken: dict[Term, Var] = {}
-    for factor in factors:
+    for factor in (f for f in factors if isinstance(f, Unequal) and tells_its_cycle(f)):
         inner = [v for v in indices if v in factor.free]
-        is_told = isinstance(factor, Unequal) and tells_its_cycle(factor)
-        coefficients = dict(affine_parts(factor.form)[0]) if is_told else {}  # type: ignore[attr-defined]
+        coefficients = dict(affine_parts(factor.form)[0])
         if inner and abs(coefficients.get(inner[-1], 0)) == 1 and factor.free.isdisjoint(later):
             taken[factor] = inner[-1]
     bounds = tuple(

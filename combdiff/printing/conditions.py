@@ -86,13 +86,12 @@ def tells_its_cycle(condition: Unequal) -> bool:
 
 def _incongruence(condition: Unequal, scope: Scope) -> Comparison:
     assert isinstance(condition.domain, Cyclic)
-    coefficients, offset = form_of(condition.form)
-    size = condition.domain.size
-    modulus = Literal(size) if isinstance(size, int) else write_form(form_of(size_form(size)), scope)
-    rest = (coefficients, 0) if isinstance(size, int) else (coefficients, offset)
-    return Comparison(
-        (Modulo(write_form(rest, scope), modulus), Literal(-offset % size if isinstance(size, int) else 0)), ("≠",)
-    )
+    (coefficients, offset), size = form_of(condition.form), condition.domain.size
+    if isinstance(size, int):
+        rest = Modulo(write_form((coefficients, 0), scope), Literal(size))
+        return Comparison((rest, Literal(-offset % size)), ("≠",))
+    rest = Modulo(write_form((coefficients, offset), scope), write_form(form_of(size_form(size)), scope))
+    return Comparison((rest, Literal(0)), ("≠",))
 
 
 def _split(form: Form) -> tuple[dict[Var, Rational], Form]:

@@ -135,10 +135,14 @@ def _unify_argument(parameter: Var, argument: Term, sizes: Sizes) -> None:
 
 
 def _unify_space(wanted: Space, found: Space, sizes: Sizes, what: str) -> None:
-    if wanted.order != found.order:
-        raise TypeMismatchError(f"{what} has order {found.order}, but the program takes order {wanted.order}")
+    _unify_axes(wanted, found, sizes, what)
     if join(wanted.dtype, found.dtype) is not wanted.dtype:
         raise TypeMismatchError(f"{what} is {found.dtype.__name__}, but the program takes {wanted.dtype.__name__}")
+
+
+def _unify_axes(wanted: Space, found: Space, sizes: Sizes, what: str) -> None:
+    if wanted.order != found.order:
+        raise TypeMismatchError(f"{what} has order {found.order}, but the program takes order {wanted.order}")
     for axis, (inner, outer) in enumerate(zip(wanted.axes, found.axes, strict=True)):
         name, size = size_of(inner), size_of(outer)
         if isinstance(name, str) and not name.isidentifier():
@@ -199,8 +203,7 @@ def renamed_sizes(given: Lambda, declared: Function, outer: Lambda, name: str) -
             f"{found.dtype.__name__}",
             hint=f"declare {name} with a result of that dtype, or take cd.real(…) of the program's",
         )
-    alike = Space(*found.axes, dtype=result.dtype, symmetry=found.symmetry)
-    _unify_space(_resized_space(alike, sizes), result, {}, f"the result of {name}, by its declaration,")
+    _unify_axes(_resized_space(found, sizes), result, {}, f"the result of {name}, by its declaration,")
     taken = _sizes_in(outer)
     for size in sorted(_sizes_in(given) - sizes.keys()):
         sizes[size] = next(s for s in (size, *(f"{size}{n}" for n in range(2, len(taken) + 3))) if s not in taken)

@@ -125,25 +125,24 @@ def on_diagonals(factors: Sequence[Term]) -> Sequence[Term]:
     for n, factor in enumerate(factors):
         if isinstance(factor, Delta) and left[n] is factor:
             rest = [*left[:n], *left[n + 1 :]]
-            for index, form in _told(factor, rest):
-                left = [other if m == n else substitute(other, {index: form}) for m, other in enumerate(left)]
+            if told := _told(factor, rest):
+                left = [other if m == n else substitute(other, told) for m, other in enumerate(left)]
     return left
 
 
-def _told(factor: Delta, rest: Sequence[Term]) -> Iterator[tuple[Var, Term]]:
-    """An index that the other factors need not mention, and what a δ says that it is; none or one."""
+def _told(factor: Delta, rest: Sequence[Term]) -> dict[Var, Term]:
+    """An index that the other factors need not mention, with what a δ says that it is; nothing where there is none."""
     left, right = factor.left, factor.right
     if _is_plain(factor):
         assert isinstance(left, Var)
-        if all(any(index in other.free for other in rest) for index in (left, right)):
-            yield left, right
-    elif _compares_whole_numbers(factor):
+        return {left: right} if all(any(index in other.free for other in rest) for index in (left, right)) else {}
+    if _compares_whole_numbers(factor):
         for index, form in ((left, right), (right, left)):
             if isinstance(index, Var) and index not in form.free and any(index in other.free for other in rest):
                 premises = list(premises_of(form.free))
                 if all(implied(side, premises) for side in in_domain(linear(form), index.type)):
-                    yield index, form
-                    return
+                    return {index: form}
+    return {}
 
 
 def _looked_up_once(product: SummedProduct) -> SummedProduct:
