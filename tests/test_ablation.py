@@ -301,6 +301,10 @@ def shares(x: Vector):
     return cd.logsumexp(x)
 
 
+def bell(x: Number, a: Number, b: Number):
+    return np.exp(-(a**2 + b**2) / (2 * x**2)) / (2 * x**2)
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
@@ -321,6 +325,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),
     "parts that a product holds twice": (definitions, "with_repeated_defined", lambda body: body, inverted),
+    "parts that values repeat": (definitions, "with_repeated_named", lambda body: iter(()), bell),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
     "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
     "numbers out of linear calls": (pipeline, "_without_factor", lambda call: call, implicit),

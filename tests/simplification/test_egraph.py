@@ -29,6 +29,7 @@ from combdiff.ir.primitives import power, square
 from combdiff.ir.relations import Relation, relation
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import (
+    MINUS_ONE,
     ONE,
     ZERO,
     Add,
@@ -306,6 +307,10 @@ EXAMPLES: Mapping[str, Term] = {
     "cosh² − sinh² = 1": add(mul(fn("cosh", r), fn("cosh", r)), negate(mul(fn("sinh", r), fn("sinh", r)))),
     "sin z / cos z = tan z": mul(fn("sin", r), fn("power", fn("cos", r), Number(-1))),
     "exp z / (1 + exp z) = 1 / (1 + exp −z)": mul(fn("exp", r), fn("power", add(ONE, fn("exp", r)), Number(-1))),
+    "exp z / (a + c exp z) = 1 / (c + a exp −z)": mul(
+        fn("exp", r), fn("power", add(ONE, mul(MINUS_ONE, fn("exp", r))), Number(-1))
+    ),
+    "exp z exp −z = 1": mul(fn("exp", r), fn("exp", mul(MINUS_ONE, r)), fn("sin", r)),
     "erf + erfc = 1": add(fn("erf", r), fn("erfc", r), r),
     "log expit = log_expit": fn("log", fn("expit", r)),
     "log ndtr = log_ndtr": fn("log", fn("ndtr", r)),

@@ -113,6 +113,9 @@ def test_the_weights_of_a_logistic_hessian() -> None:
         ("x / sqrt(a^2 + x^2)", "a² / sqrt(a² + x²)³"),
         ("log((1 + x) / (1 - x))", "2 / (1 - x²)"),
         ("1 / x^4 - 1 / x^7", "7 / x⁸ - 4 / x⁵"),  # (7 - 4 x³) / x⁸ would be ∞/∞ for large x
+        ("a x^2 / (1 + b x + c x^2)", "a x (2 + b x) / (1 + b x + c x²)²"),  # 2 (1 + b x) - b x is multiplied out
+        ("4 (a^12 / x^12 - a^6 / x^6)", "24 a⁶ / x⁷ - 48 a¹² / x¹³"),
+        ("(sqrt(1 + x^2) - a)^2 / 2", "x - a x / sqrt(1 + x²)"),
     ],
 )
 def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -> None:

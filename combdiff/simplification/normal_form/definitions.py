@@ -49,6 +49,7 @@ from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.common_factors import factored, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated
 from combdiff.simplification.normal_form.lengths import length
+from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 from combdiff.simplification.normal_form.shares import with_named_shares
 
 MOST_NAMES = 6  # of a program whose values are saturated together
@@ -70,7 +71,7 @@ def with_repeated_defined(body: Term) -> Term:
     if _is_long(body) or isinstance(split(body)[1], Tuple):
         return body
     before = _price(body)
-    for candidate in bind_repeated(body):
+    for candidate in (*bind_repeated(body), *with_repeated_named(body)):
         shortest = min((candidate, _with_values(candidate, factored)), key=length)
         if length(shortest) < before[1] and _price(shortest) < before:
             return with_repeated_defined(shortest)

@@ -2,6 +2,8 @@
 
     a/(c x + d) − c (a x + b)/(c x + d)²    →   (a d − b c)/(c x + d)²
     r/(c² (1 + r²/c²))                      →   r/(c² + r²)
+    y[d] (t[d] − c)/t[d]                    →   y[d] (1 − c/t[d])
+    12 s/r⁷ − 7 (1 − 2 s/r³)/r⁴             →   26 s/r⁷ − 7/r⁴
     1/√(a² + x²) − x²/√(a² + x²)³           →   a²/√(a² + x²)³
     2 u/s − 2 v w/s²                        →   2 (u − v w/s)/s
     n log(x) xⁿ⁻¹ + xⁿ/x                    →   xⁿ⁻¹ (n log(x) + 1)
@@ -59,7 +61,7 @@ def over_one_denominator(term: Term) -> Term:
     if isinstance(new, Add):
         return _shortest(new, _forms(new))
     if isinstance(new, Mul):
-        return _shortest(new, (_gathered(new), *_opened(new), *_under_sums(new)))
+        return _shortest(new, (_gathered(new), *_opened(new), *_divided(new), *_under_sums(new)))
     return new
 
 
@@ -87,7 +89,13 @@ def _is_tame(product_: Term) -> bool:
 def _forms(sum_: Add) -> Iterator[Term]:
     """A sum as a product: its common divisors in front, or over one denominator, which may be multiplied out."""
     parts = [_powers(part) for part in sum_.terms]
-    if not any(n < 0 for _, powers in parts for n in powers.values()) or _holds_condition(sum_):
+    if _holds_condition(sum_):
+        return
+    if (terms := _polynomial_sum(parts, {}, opened=True)) is not None:
+        multiplied_out = add(*(mul(number, _product(powers)) for number, powers in terms))
+        if _work(multiplied_out) < _work(sum_):  # something cancels: that there are no brackets is no gain
+            yield multiplied_out
+    if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
     exponents = {base: [powers.get(base, Fraction()) for _, powers in parts] for base in bases}
@@ -130,6 +138,18 @@ def _opened(term: Mul) -> Iterator[Term]:
                 inner, found = _powers(form)
                 numbers = mul(number, raised(inner, n.numerator))
                 yield mul(numbers, _product(_times(others, {each: m * n for each, m in found.items()})))
+
+
+def _divided(term: Mul) -> Iterator[Term]:
+    """A product with a divisor in the sum that it divides, where it cancels in a term: (t − l)/t is 1 − l/t."""
+    number, powers = _powers(term)
+    for base in (base for base, n in powers.items() if isinstance(base, Add) and n == 1):
+        parts = [_powers(part) for part in base.terms]
+        for divisor, n in powers.items():
+            if n < 0 and any(divisor in above for _, above in parts):
+                inside = add(*(mul(each, _product(_times(above, {divisor: n}))) for each, above in parts))
+                others = {other: m for other, m in powers.items() if other not in (base, divisor)}
+                yield mul(number, _product(others), inside)
 
 
 def _under_sums(term: Mul) -> Iterator[Term]:

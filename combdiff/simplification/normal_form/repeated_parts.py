@@ -1,0 +1,146 @@
+"""What the values of a program repeat, by a name: sums, and factors that stand together in several products.
+
+    exp(−(x² + y²)/(2 s²)) ((x² + y²)/(2 s²) − 1)    →   t = (x² + y²)/(2 s²) in exp(−t) (t − 1)
+    2 b (a[d] − b c[d]/s)/s                          →   t = b/s in 2 t (a[d] − t c[d])
+
+Sharing binds what is work; what takes hardly any is repeated in a print as often as it is read.
+
+Invariant: the value is unchanged; nothing is read outside of a tensor that was not read there before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+from combdiff.ir import (
+    Add,
+    Cyclic,
+    Implicit,
+    Mul,
+    Names,
+    Number,
+    Range,
+    Rewriter,
+    Scan,
+    Space,
+    Symmetric,
+    Term,
+    Var,
+    apply,
+    canonical_names,
+    dtype_of,
+    free_indices,
+    inline_single_uses,
+    items_of,
+    joined,
+    lambda_,
+    let,
+    mul,
+    raised,
+    split,
+    values_of,
+)
+from combdiff.polyhedra import doubtful_accesses
+from combdiff.simplification.normal_form.lengths import length
+from combdiff.simplification.normal_form.quotients import exponents
+
+SHORTEST = 5  # symbols of what gets a name: t = 1 + x is no easier to read where it is read twice
+Powers = Mapping[Term, int]
+"""The factors of a product by their bases."""
+
+
+def with_repeated_named(body: Term) -> Iterator[Term]:
+    """The let program with a part that its values hold more than once as a definition; each such part alone."""
+    sites = [list(_parts(value)) for value in values_of(body)]
+    every = [part for site in sites for part in site]
+    tried: set[Term] = set()
+    for part in (*_sums(every), *_products(every)):
+        if (form := _form(part)) not in tried:
+            tried.add(form)
+            yield from _named(body, part)
+
+
+def _parts(value: Term) -> Iterator[Term]:
+    """The sums and products of a value, as often as they are printed; equations and steps are values of their own."""
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Implicit | Scan):
+            continue
+        todo.extend(node.children)
+        if isinstance(node, Add | Mul):
+            yield node
+
+
+def _sums(parts: list[Term]) -> Iterator[Term]:
+    """The sums that occur more than once, up to names of indices."""
+    sums = [part for part in parts if isinstance(part, Add)]
+    counts = Counter(map(_form, sums))
+    yield from (part for part in sums if counts[_form(part)] > 1)
+
+
+def _products(parts: list[Term]) -> Iterator[Term]:
+    """The products of what two products have in common."""
+    tables = [exponents(part) for part in parts if isinstance(part, Mul)]
+    for one, other in combinations(tables, 2):
+        common = {base: _less(n, other.get(base, 0)) for base, n in one.items() if not isinstance(base, Number)}
+        if sum(n != 0 for n in common.values()) > 1:
+            yield mul(*(raised(base, n) for base, n in common.items() if n))
+
+
+def _less(one: int, other: int) -> int:
+    """The power that both have."""
+    return 0 if one * other <= 0 else min(one, other, key=abs)
+
+
+def _form(part: Term) -> Term:
+    """A part up to the names of its indices."""
+    return canonical_names(lambda_(free_indices(part), part))
+
+
+def _named(body: Term, part: Term) -> Iterator[Term]:
+    """The program with a name for a part, if it can have one that is worth it."""
+    indices = free_indices(part)
+    value = lambda_(indices, part)
+    if not all(isinstance(i.type, Range | Cyclic | Symmetric) for i in indices) or doubtful_accesses(value):
+        return
+    names = Names(body)
+    name = names.fresh(Var("t", Space(*(i.type for i in indices), dtype=dtype_of(part))))  # type: ignore[arg-type]
+    naming = _Naming(name, part)
+    bindings, result = split(body)
+    renamed = [(var, naming.run(old)) for var, old in bindings]
+    items = [naming.run(item) for item in items_of(result)]
+    first = next((n for n, (_, new) in enumerate(renamed) if name in new.free), len(renamed))
+    if not part.free.isdisjoint(var for var, _ in renamed[first:]):
+        return
+    own = names.indices(name.type.axes)  # type: ignore[union-attr]
+    renamed.insert(first, (name, lambda_(own, apply(value, own))))
+    found = inline_single_uses(let(renamed, joined(result, items)))
+    if name in dict(split(found)[0]) and length(dict(split(found)[0])[name]) >= SHORTEST:
+        yield found
+
+
+class _Naming(Rewriter):
+    """Reads a part by its name, a product also where it is among other factors."""
+
+    def __init__(self, name: Var, part: Term) -> None:
+        super().__init__()
+        self.name, self.part, self.form = name, part, _form(part)
+        self.powers = exponents(part) if isinstance(part, Mul) else {}
+
+    def node(self, term: Term) -> Term:
+        """The term with the part by its name in it."""
+        if isinstance(term, Implicit | Scan):
+            return term
+        if type(term) is type(self.part) and _form(term) is self.form:
+            return apply(self.name, free_indices(term))
+        new = self.inside(term)
+        if isinstance(new, Mul) and self.powers:
+            found = exponents(new)
+            often = min(found.get(base, 0) // n if found.get(base, 0) * n > 0 else 0 for base, n in self.powers.items())
+            if often:
+                rest = (raised(base, n - often * self.powers.get(base, 0)) for base, n in found.items())
+                return mul(*rest, *[apply(self.name, free_indices(self.part))] * often)
+        return new

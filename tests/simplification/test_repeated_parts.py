@@ -1,0 +1,66 @@
+"""What values repeat has a name where that is shorter, and the value that it had without one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.ir import evaluate
+from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
+
+DECLARED = "a (), b (), s (), x (), y (n), R symmetric (n, n), z (n)"
+ARRAYS = {"a": 1.3, "b": 0.7, "s": 1.1, "x": 0.4, "y": np.array([0.5, 1.5, 0.9]), "z": np.array([1.2, -0.3, 0.8])}
+ARRAYS["R"] = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, 0.2], [0.1, 0.2, 1.8]])
+
+
+@pytest.mark.parametrize(
+    ("objective", "by", "printed"),
+    [
+        ("exp(-(x^2 + a^2) / (2·s^2)) / (2·s^2)", "s", "t = a² + x²; exp(-t / (2 s²)) (t / (2 s⁵) - 1 / s³)"),
+        ("exp(-a·b·x^2 / (a + b))", "x", "t = a b x / (a + b); -2 t exp(-x t)"),
+        (
+            "(yᵀ·z)^2 / (zᵀ·R·z)",
+            "z",
+            "t = (Σ_i y[i] z[i]) / (Σ_i z[i] Σ_j R[i,j] z[j]); d ↦ 2 t (y[d] - t Σ_i R[d,i] z[i])",
+        ),
+        ("log(1 + x)", "x", "1 / (1 + x)"),
+        ("log(log(1 + x))", "x", "1 / (log(1 + x) (1 + x))"),  # two symbols read twice are no easier to read by a name
+    ],
+)
+def test_what_is_repeated_has_a_name(objective: str, by: str, printed: str) -> None:
+    program = cd.read(f"{DECLARED}\n{objective}")
+    lines = str(cd.grad(program, by)).partition("↦")[2].splitlines()
+    assert "; ".join(line.strip() for line in lines if line.strip()) == printed
+    cd.testing.check_grad(program, wrt=by, **ARRAYS)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "(x + a b + 1)^2 / (1 + (x + a b + 1) s)",
+        "a² b x / s³ + a b² / s² - x / (a b)",  # factors that stand together, above and below a line
+        "i ↦ exp(y[i] - z[i]) + Σ_j (y[j] - z[j])² (y[i] - z[i])",  # at two indices
+        "i ↦ (y[i] - y[0]) / (Σ_j R[i,j] (y[j] - y[0])) + (y[i] - y[0])²",
+        "Σ_i Σ_j [i < j] (y[i] - z[j])² exp(y[i] - z[j]) / (y[j] - z[i])³",
+    ],
+)
+def test_every_name_leaves_the_value_as_it_was(definition: str) -> None:
+    names = "a, b, s, x, y, R, z"
+    program = cd.read(f"{DECLARED}\n({names}) ↦\n{definition}")
+    body = program.term.body
+    scope = {parameter: ARRAYS[parameter.name] for parameter in program.term.parameters}
+    candidates = list(with_repeated_named(body))
+    assert candidates
+    for candidate in candidates:
+        np.testing.assert_allclose(evaluate(candidate, scope, {"n": 3}), evaluate(body, scope, {"n": 3}), rtol=1e-12)
+
+
+def test_what_may_be_read_outside_of_its_tensor_has_no_name() -> None:
+    """y[i + 1] is read where i + 1 < n alone: a tensor of all of them would have an element too many."""
+
+    @cd.program
+    def steps(y: cd.Space("n")):
+        return cd.sum(lambda i: cd.where(i < y.shape[0] - 1, np.exp(y[i + 1] - y[i]) * (y[i + 1] - y[i]) ** 2, 0.0))
+
+    assert not list(with_repeated_named(steps.term.body))
