@@ -155,7 +155,7 @@ def spectral(V: Square, u: Vector) -> Any:
         (lambda: grad(squares, "x"), "2·Aᵀ·(A·x - b)"),
         (lambda: grad(squares, "A"), "2·(A·x - b)·xᵀ"),
         (lambda: grad(factorised, "U"), "2·(U·Wᵀ - T)·W"),
-        (lambda: grad(search, "α"), "(r + β·p)ᵀ·(A·(x + α·(r + β·p)) - b)"),
+        (lambda: grad(search, "α"), "t = r + β·p\ntᵀ·(A·(x + α·t) - b)"),
         (lambda: network, "vᵀ·tanh(W·x)"),
         (lambda: spectral, "V·diag(u)·Vᵀ"),
         (lambda: rayleigh, "xᵀ·A·x / ‖x‖²"),

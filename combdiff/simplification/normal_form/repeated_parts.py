@@ -108,7 +108,7 @@ def _named(body: Term, part: Term) -> Iterator[Term]:
         return
     names = Names(body)
     name = names.fresh(Var("t", Space(*(i.type for i in indices), dtype=dtype_of(part))))  # type: ignore[arg-type]
-    naming = _Naming(name, part)
+    naming = _ReadByName(name, part)
     bindings, result = split(body)
     renamed = [(var, naming.run(old)) for var, old in bindings]
     items = [naming.run(item) for item in items_of(result)]
@@ -122,7 +122,7 @@ def _named(body: Term, part: Term) -> Iterator[Term]:
         yield found
 
 
-class _Naming(Rewriter):
+class _ReadByName(Rewriter):
     """Reads a part by its name, a product also where it is among other factors."""
 
     def __init__(self, name: Var, part: Term) -> None:
