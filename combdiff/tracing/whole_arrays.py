@@ -518,7 +518,7 @@ def constant(array: Any, /) -> Value:
     In arithmetic and in NumPy's functions an array stands by itself. Raises TypeMismatchError for what is no array.
     """
     try:
-        found = np.asarray(array)
+        found = np.asanyarray(array)  # with its class, so that a mask is seen
     except (TypeError, ValueError, RecursionError):  # of rows of unlike lengths, of lists in lists
         raise TypeMismatchError(f"constant takes an array, not {shown(array)}") from None
     return traced(found)
