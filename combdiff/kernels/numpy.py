@@ -250,8 +250,8 @@ def _det_times_inverse(matrix: Any) -> Any:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
         return _adjugate(np, matrix)
-    sizes = [np.abs(each).max((-2, -1), initial=0) * matrix.shape[-1] for each in (matrix, inverse)]
-    if not np.all(sizes[0] * sizes[1] * np.finfo(inverse.dtype).eps ** 0.5 < 0.01):
+    sizes = [np.abs(each).max((-2, -1), initial=0) for each in (matrix, inverse)]
+    if not (sizes[0] * sizes[1] * (matrix.shape[-1] ** 2 * np.finfo(inverse.dtype).eps ** 0.5) < 0.01).all():
         return _adjugate(np, matrix)
     return np.linalg.det(matrix)[..., None, None] * inverse
 
