@@ -340,12 +340,15 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
 
 def _rescaled(array: Any, scale: Any) -> Any:
     """array / scale; the array itself where the scale is 1 throughout."""
-    return array if (scale == 1).all() else array / scale
+    is_one = (scale == 1).all() if scale.ndim else scale == 1  # of a number `all` takes as long as fifty divisions
+    return array if is_one else array / scale
 
 
 @np.errstate(over="ignore", under="ignore")
 def _hypot(one: Any, other: Any) -> Any:
     """The hypotenuse, by squares where none over- or underflows, in an eighth of the time of np.hypot."""
+    if max(np.size(one), np.size(other)) < 1 << 10:  # what is looked at to know takes longer
+        return np.hypot(one, other)
     squares = np.square(one) + np.square(other)
     if squares.dtype.kind == "f" and squares.size:
         limits = np.finfo(squares.dtype)
