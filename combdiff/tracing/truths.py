@@ -231,6 +231,8 @@ def where(condition: Any, one: Any = None, other: Any = None, /) -> Any:
 
     A condition compares values or indices. The part that is not chosen has no influence, not even by an infinity or a
     nan, on the value and on derivatives; the derivative by what is compared is 0. On plain arrays it is NumPy's where.
+    Raises TraceError for what is no condition, TypeMismatchError where the parts cannot be broadcast with it and each
+    other, UnsupportedError for a condition alone.
     """
     if one is None or other is None:
         raise UnsupportedError(

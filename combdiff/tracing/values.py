@@ -397,6 +397,7 @@ def lift(value: object) -> Term:
     if isinstance(value, Value | Condition):
         return value.live()
     if isinstance(value, np.ndarray):
+        _check_plain(value)
         return _unit_matrix(value) or current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
@@ -413,6 +414,19 @@ def lift(value: object) -> Term:
             hint="give one value here; only a whole program returns a tuple",
         )
     raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
+
+
+def _check_plain(array: np.ndarray[Any, Any]) -> None:
+    """Raises UnsupportedError for arrays whose operations are others than those of tensors."""
+    if isinstance(array, np.matrix):
+        raise UnsupportedError(
+            "a np.matrix is used in a program, where * would not be the product of matrices that it is for NumPy",
+            hint="give np.asarray(…) of it, and write products with @",
+        )
+    if isinstance(array, np.ma.MaskedArray):
+        raise UnsupportedError(
+            "a masked array is used in a program, where its mask would be lost", hint="give x.filled(0), or x.data"
+        )
 
 
 def _unit_matrix(array: np.ndarray[Any, Any]) -> Term | None:
