@@ -411,48 +411,6 @@ def test_spaces_follow_from_use() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "message"),
-    [
-        (
-            "x ↦ d ↦ 1",
-            "line 1, column 5: nothing tells the range of d\n  x ↦ d ↦ 1\n      ^\n  hint: write it: i<n, |b|≤B",
-        ),
-        ("x ↦ Σ_i z[i]", "line 1, column 9: z is not declared\n  x ↦ Σ_i z[i]\n          ^"),
-        ("x ↦ Σ_i x[i,i]", "line 1, column 9: a tensor of order 1 is read with 2 indices"),
-        ("x ↦ x x", "line 1, column 5: two tensors stand side by side"),
-        ("x ↦ Σ_i x[i] / 2 x[0]", "column 5: a / b c has two meanings"),
-        ("x ↦ Σ_i", "column 5: a Σ or ∫ has nothing after it"),
-        ("x ↦ Σ_i x[i", "the text ends; expected"),
-        ("x ↦ foo(x[0])", "line 1, column 5: there is no function foo"),
-        ("x ↦ softsignum(x[0])", "a function of a rule file is loaded by cd.primitive('softsignum', rules=[…])"),
-        ("trace(A)", "there is no function trace\n  trace(A)\n  ^\n  hint: write tr(A)"),
-        ("x ↦ arctanh(logg(x[0]))", "hint: write log(…)"),
-        ("eye(3)*x", "hint: write eye or 𝐈 alone"),
-        ("x**2", "'*2' is not expected here; expected an expression\n  x**2\n    ^\n  hint: a power is x^2"),
-        ("A.T*x", "'.T*x' is not expected here; expected an expression or an operator"),
-        ("A*(x + 1", "the text ends; expected ')' or ','"),
-        ("matrix(1)*x", "vector(1) and matrix(1) take theirs from what stands beside them"),
-        ("x ↦\n  t = 2\n", "the text ends in a definition"),
-        ("x ↦\n  x[0]\n  2", "line 2, column 3: a line before the last is a definition"),
-        ("x (n), A symetric (n, n)\nx'*A*x", "line 1, column 8: 'A symetric (n, n)' declares no tensor"),
-        ("c scalar (n)\nc'*c", "line 1, column 1: c: a scalar has no axes"),
-        ("x vector, A matrix\nx'*A*x", "line 1, column 1: 'x vector' declares no tensor"),
-        ("A (n, n), \nA'", "line 1, column 9: the declarations end with a comma"),
-        ("x^" + "9" * 1001, "line 1, column 3: a number has 1001 digits; 1000 are read"),
-        ("(x, A) ↦ Σ_i x[i] B[i]", "B is not declared"),
-        ("(x, y) ↦ Σ_i x[i] y[i]", "Range(size='n') and Range(size='m') meet here"),
-        ("R ↦ R", "R is a map, which takes arguments"),
-        ("x ↦ ∫ x[0]", "an integral names its variable at its end"),
-    ],
-)
-def test_messages(shown: str, message: str) -> None:
-    spaces = {"x": Vector, "A": Square, "y": cd.Space("m"), "R": Function(Vector)}
-    with pytest.raises(cd.TextError) as caught:
-        cd.read(shown, spaces)
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("log(1 + exp(-x))", "x ↦ i ↦ log(1 + exp(-x[i]))"),

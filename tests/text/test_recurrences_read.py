@@ -265,32 +265,3 @@ def test_a_scan_stands_in_an_expression() -> None:
     np.testing.assert_allclose(before([1.0]), [[4], [3], [1]])
     turned = cd.read("z ↦ last(scan((t<2, x) ↦ (k ↦ z[k] x[k],), k ↦ 1), 0)", {"z": cd.Space("n", dtype=complex)})
     np.testing.assert_allclose(turned(np.array([1, 2j])), [1, -4])
-
-
-@pytest.mark.parametrize(
-    ("shown", "message"),
-    [
-        ("a ↦ last(a, 0)", "last takes a scan and which result of its steps"),
-        ("a ↦ last(scan((t<3, x) ↦ (x,), a), x)", "last takes a scan and which result of its steps"),
-        ("a ↦ last(scan(a, a), 0)", "a scan takes its step and how its states begin"),
-        ("a ↦ last(scan((t<3, x) ↦ (x,)), 0)", "a scan of 1 states begins with 0"),
-        ("a ↦ last(scan((t<3, x) ↦ (x, a), a), 1)", "there is no result 1 of these steps"),
-        ("a ↦ last(scan((t<3, x) ↦ (i<2 ↦ x,), a), 0)", "a state of order 0 has order 1 after a step"),
-        ("a ↦ last(scan((t, x) ↦ (2 x,), a), 0)", "nothing tells the range of t"),
-        ("a ↦\n  x[0] = a\n  x[2 t] = a\n  x[0]", "a step gives what x is at the step after, t \\+ 1"),
-        ("a ↦\n  x[0] = a\n  x[0]", "a recurrence gives x a boundary value and a step"),
-        ("a ↦\n  x = a\n  x = 2 a\n  x", "x has two definitions that are not of one recurrence"),
-        ("a ↦\n  x[0] = a\n  x[t + 1] = x[t]\n  x[t + 1] = x[t]\n  x[2]", "x has 3 definitions; a recurrence has two"),
-        ("a ↦\n  x[0] = a\n  x[t + 1] = x[t + 1] + a\n  x[2]", "a step reads a state as the step before left it"),
-        ("a ↦\n  x[0] = a\n  x[t + 1] = 2 x[t]\n  a", "nothing tells the range of the steps of a recurrence"),
-        ("a ↦\n  x[0,2i] = a\n  x[t + 1,i] = a\n  x[2,0]", "an index that is bound is a name"),
-        ("a ↦ 2 + (a, a)", "several results stand where one number is expected"),
-        ("a<n ↦\n  x[0] = 1\n  x[t + 1] = x[t]\n  x[2]", "a parameter is a name"),
-        ("a ↦\n  x[0] = a\n  x[t< + 1] = a\n  x[2]", "a step gives what x is at the step after"),
-        ("a ↦ root(x ↦ x - a)", "root takes a map and the start of its search"),
-        ("a ↦ argmin(x ↦ (i<3 ↦ x), a)", "the map of argmin gives a tensor of order 1"),
-    ],
-)
-def test_messages(shown: str, message: str) -> None:
-    with pytest.raises(cd.TextError, match=message):
-        cd.read(shown, {"a": Number})
