@@ -46,7 +46,7 @@ from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.indices import Condition, Index, IndexDistance, as_index, equality
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays, python_number
-from combdiff.tracing.values import Value, combined, lift, traced, wrap
+from combdiff.tracing.values import Value, combined, lift, named_sizes, traced, wrap
 
 PARENTHESES_HINT = "put each comparison in parentheses: (x > 0) & (y < 1)"
 
@@ -63,6 +63,13 @@ class Truth(Value):
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
+        if names := named_sizes(self.live()):
+            raise TraceError(
+                f"Python's if, or a function of NumPy's, needs the truth of a comparison of the size {names}, which is "
+                "only named while the program is traced",
+                hint="write np.tri(x.shape[0], like=x) for np.tri, cd.where(…) for a choice, or declare the axis with "
+                "a number",
+            )
         self._refuse(
             "Python's if, and, or, not, in, max, min or a chain such as 0 < x < 1 needs the truth of",
             "write cd.where(x > 0, a, b), joined by & and | with parentheses: (x > 0) & (x < 1); "

@@ -151,8 +151,7 @@ class Value(NumpyAware):
 
     def _refuse_size(self, asked: str) -> None:
         """The error that fits where what Python asks for the number of is a size such as `x.shape[0]`."""
-        if self.term.free and all(isinstance(var.type, Whole) for var in self.term.free):
-            names = ", ".join(sorted(var.name for var in self.term.free))
+        if names := named_sizes(self.term):
             raise TraceError(
                 f"{asked} made of the size {names}, which is only named while the program is traced",
                 hint="write cd.arange, cd.ones, cd.zeros, cd.full, cd.eye or cd.linspace for NumPy's function of that "
@@ -358,6 +357,12 @@ def wrap(term: Term) -> Scalar | Tensor:
     """The traced value of a number or tensor term."""
     kind = Tensor if axes_of(term) else Scalar
     return kind(term, current("a traced value"))
+
+
+def named_sizes(term: Term) -> str:
+    """The names of the sizes that all of a term is made of; none where it reads anything else."""
+    only_sizes = all(isinstance(var.type, Whole) for var in term.free)
+    return ", ".join(sorted(var.name for var in term.free)) if only_sizes else ""
 
 
 def as_size(value: Value) -> Size:

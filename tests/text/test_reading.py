@@ -63,7 +63,7 @@ def test_what_is_read_back_equals_the_program(number: int) -> None:
 
 
 def test_equal_programs_may_name_other_parts() -> None:
-    spaces = {"A": Square, "x": Vector}
+    spaces = {"A": Square, "x": Vector, "z": cd.Space("n", "n", dtype=complex)}
     one = cd.read("(A, x) ↦\n  t[i] = Σ_j A[i,j] x[j]\n  Σ_i t[i] (1 - 2 t[i])", spaces)
     other = cd.read("(A, x) ↦ -Σ_j (2 Σ_i A[j,i] x[i] - 1) Σ_k x[k] A[j,k]", spaces)
     assert one == other
@@ -86,6 +86,10 @@ def test_equal_programs_may_name_other_parts() -> None:
         "(A, x) ↦\n  t[i,j] = Σ_k (A[i,k] - A[j,k])³\n  (i, j) ↦ t[i,j] x[j]": (
             "(A, x) ↦ (i, j) ↦ -x[j] Σ_k (A[j,k] - A[i,k])³"
         ),
+        "(A, x) ↦\n  t[i] = x[i] ([i ≥ 1] exp(x[i]) - Σ_j A[j,i]³)\n  (i, j) ↦ t[i] - t[j]": (
+            "(A, x) ↦\n  t[i] = [i ≥ 1] exp(x[i]) - Σ_j A[j,i]³\n  (i, j) ↦ x[i] t[i] - x[j] t[j]"
+        ),
+        "z ↦\n  t[k] = -i Σ_j sin(z[k,j])\n  k ↦ t[k]*": "z ↦\n  t[k] = Σ_j sin(z[k,j])\n  k ↦ i t[k]*",
     }.items():
         assert cd.read(named, spaces) == cd.read(alone, spaces), named
     for one_order, other_order in {

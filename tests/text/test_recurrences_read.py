@@ -8,9 +8,10 @@ from known_programs import driven_pendulum
 from strategies import assert_reads_back
 
 import combdiff as cd
+from combdiff.api.sameness import signature
 from combdiff.ir.domains import Range
 from combdiff.ir.indices import affine
-from combdiff.ir.iteration import AFTER, LAST, Scan
+from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.terms import Apply, Lambda, Tuple, Var, add, let, mul
 from combdiff.printing.plain import text as printed
 
@@ -159,8 +160,11 @@ def test_states_are_read_at_integers(kind: str) -> None:
     assert found == assert_reads_back(found.term, {p: ARRAYS[p.name] for p in found.parameters}, {"n": 3})
 
 
-def test_solved_in_loops_is_read() -> None:
-    assert cd.read(str(solved_in_loops), {p.name: p.type for p in solved_in_loops.parameters}) == solved_in_loops
+@pytest.mark.parametrize("kind", ["program", pytest.param("raw", marks=pytest.mark.thorough)])
+def test_solved_in_loops_is_read(kind: str) -> None:
+    """In the raw gradient loops give what they solved to loops that have no states."""
+    program = DERIVED[kind](solved_in_loops, ("A", "x0", "u"))
+    assert cd.read(str(program), {p.name: p.type for p in program.parameters}) == program
 
 
 def test_ranges_that_only_states_and_definitions_tell_each_other() -> None:
@@ -216,6 +220,21 @@ def test_programs_differ_by_what_their_steps_are() -> None:
     ]:
         parts = (*named[:place], other, *named[place + 1 :])
         assert cd.read(steps.format(*parts), spaces) != one, other
+
+
+@pytest.mark.parametrize(("reverse", "before", "after"), [(False, 1, 0), (False, 2, 1), (True, 1, 2), (True, 0, 1)])
+def test_what_a_step_begins_with_is_what_the_one_before_gave(reverse: bool, before: int, after: int) -> None:
+    """A line for what nobody reads makes their prints differ; x[1] is read as the state that a step begins with."""
+    a, b, x = (Var(name, Number) for name in "abx")
+    given = add(x, b), mul(x, b)
+
+    def program(kind: str, place: int, outputs: int) -> Lambda:
+        steps = Lambda((Var("t", Range(3)), x), Tuple(given[:outputs]))
+        scan, y = Scan(steps, (a,), kind, 0, reverse), Var("y", cd.Space(3))
+        return Lambda((a, b), let([(y, scan)], Apply(y, (affine([], place),))))
+
+    assert signature(program(BEFORE, before, 1)) == signature(program(AFTER, after, 2))
+    assert signature(program(BEFORE, before, 1)) != signature(program(AFTER, (after + 1) % 3, 2))
 
 
 def test_solutions_under_indices_have_names_or_not() -> None:
