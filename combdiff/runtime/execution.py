@@ -58,7 +58,6 @@ MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is qui
 MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
 REPEATS = 16  # of a randomised greedy search
 Bind = Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]]
-MOST_KEPT = 32  # plans, functions and runners of programs, beside those that programs hold on to
 MOST_PREPARED = 256  # kinds of arguments that a program is prepared for; the oldest are prepared again
 TEMPERATURES = (0.3, 1.0, 3.0)  # of randomised greedy searches: how often they take what is not the best next step
 
@@ -324,7 +323,7 @@ def run(
     return _runner(program, tuple(sizes.items()) if sizes else (), accesses)(arguments)
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=32)
 def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple[Access | Lookup, ...]) -> Runner:
     return Runner(program, dict(sizes), accesses)
 
@@ -403,7 +402,7 @@ def cost_table(
     return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=32)
 @refusing_depth()
 @working("planning")
 def _plan(
@@ -451,7 +450,7 @@ def _within(request: _PlanRequest) -> Plan:
     return fitted(specialise(whole, backend, fuses=False, even=request.even), limit, copies, peak(planned))
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=32)
 @working("compiling")
 def _compiled(request: _PlanRequest) -> Callable[..., Any]:
     """The function that the source of the program at these sizes defines."""
