@@ -12,9 +12,9 @@ one does not, or every third:
 
 Other arrays are laid out so first, some rows at a time, with zeros around or wrapped. More axes may be summed over
 (channels of images, other windows), kept, or come with the weights. Windows of a few elements alone are left to
-`np.correlate` and `np.einsum`. Windows that are longer than the array are mostly zeros: then the weights slide, and the
-array is what they are multiplied by (`_exchanged`); of lags those are computed side by side that are a stride apart
-(`_by_phases`). The work is that of the elements that are there.
+`np.convolve` (in `_slide`) and `np.einsum`. Windows that are longer than the array are mostly zeros: then the weights
+slide, and the array is what they are multiplied by (`_exchanged`); of lags those are computed side by side that are a
+stride apart (`_by_phases`). The work is that of the elements that are there.
 
 Invariant: results are those of the plain sums, with infinite elements and nan too, which a band's zeros would spread.
 """
@@ -189,11 +189,11 @@ def _lag_sums(array: Any, kept: Any, start: Any, stride: Any, other: Any, width:
 
 
 def _short(rows: Any, start: Any, wrap: Any, weights: Any, count: Any) -> Any:
-    """Σ rows[:, start + i + k]·weights[k] for i < count, by np.correlate on some rows at a time, laid end to end."""
+    """Σ rows[:, start + i + k]·weights[k] for i < count, some rows at a time, laid end to end, as one vector."""
     span = count + len(weights) - 1
 
     def product(part: Any) -> Any:
-        flat = np.correlate(part.reshape(-1), weights, "valid")
+        flat = _slide(part.reshape(-1), 0, weights, part.size - len(weights) + 1)
         return np.lib.stride_tricks.as_strided(flat, (len(part), count), (span * flat.itemsize, flat.itemsize))
 
     if start == 0 and span == rows.shape[1]:
@@ -345,7 +345,7 @@ def _few_lags(array: Any, kept: Any, start: Any, stride: Any, wrap: Any, other: 
     rows = _stretch(array, kept, start, (count - 1) * stride + width, wrap)
     if count >= 512 and stride == 1 and np.result_type(rows, other).kind == "f":
         pairs = zip(rows.reshape(-1, rows.shape[-1]), other.reshape(-1, count), strict=True)
-        return sum(np.correlate(*pair, "valid") for pair in pairs)
+        return sum(_slide(row, 0, factors, width) for row, factors in pairs)
     strides = (*rows.strides[:-1], stride * rows.strides[-1], rows.strides[-1])
     windows = np.lib.stride_tricks.as_strided(rows, (*other.shape, width), strides, writeable=False)
     return np.einsum(windows, list(range(kept + 2)), other, list(range(kept + 1)), [kept + 1])

@@ -23,7 +23,7 @@ from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 
 PERMUTED = 1 << 12  # elements of an array from which a copy in another order of axes is noticed
 
-_LEAST_INTEGER = np.dtype(np.int32)
+_INTEGER = np.dtype(np.int64)  # in fewer bits, products of whole numbers wrap around
 KINDS = {int: "biu", float: "biuf", complex: "biufc"}  # NumPy's letters of the numbers that a Space takes
 NUMBERS = {int: "whole numbers", float: "real numbers", complex: "numbers"}
 
@@ -248,8 +248,7 @@ def _taken(var: Var, given: Given, width: np.dtype[Any], library: Library) -> np
     assert isinstance(space, Space)
     weak = given.what == "number" or (library.name != "numpy" and given.library is not library)
     if space.dtype is int:
-        # in few bits, products of integers wrap around, and functions of them are of low precision
-        dtype = dtype if dtype.kind == "i" and dtype.itemsize >= _LEAST_INTEGER.itemsize else np.dtype(int)
+        dtype = _INTEGER
     elif dtype.kind not in "fc" or weak:
         # Python numbers do not widen float32; NumPy's arrays of integers do.
         dtype = width if weak or library.name != "numpy" else np.dtype(float)

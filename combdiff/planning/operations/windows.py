@@ -100,13 +100,13 @@ class Sliding:
         return (self.count - 1) * self.stride + self.width
 
     def _few(self) -> int:
-        """What lags that are few take, which `np.correlate` or `np.einsum` multiplies."""
+        """What lags that are few take, which `np.convolve` or `np.einsum` multiplies."""
         if not self.plain or self.width > 11:
             return 0
         return self.rows * (self.size + 3 * self._span) + self.results
 
     def _short(self) -> int:
-        """What `np.correlate` takes of windows of a few elements: rows laid end to end, and their results."""
+        """What `np.convolve` takes of windows of a few elements: rows laid end to end, and their results."""
         rows = self.rows if self._span == self.size else min(self.rows, max(1, CHUNK // 2 // self._span))
         laid = self.scattered * self.rows * self.size + self.mixed * rows * self._span
         return laid + 2 * rows * self._span
