@@ -119,6 +119,22 @@ def test_parts_of_lazy_arrays() -> None:
     )
 
 
+@pytest.mark.parametrize("count", [1, 3000])
+@pytest.mark.parametrize("kind", [float, np.float32])
+def test_hypotenuses_and_quotients_of_few_and_of_many(kind: type, count: int) -> None:
+    """Squares are taken of many numbers alone, and where none over- or underflows; a scale of 1 leaves all as it is."""
+    limits = np.finfo(kind)
+    for size in (1, limits.max / 2, limits.tiny, 0, np.inf):
+        legs = np.full(count, size, kind)[() if count > 1 else 0]
+        with np.errstate(all="raise"):
+            found = reference._hypot(legs, legs)
+        assert found.dtype == kind
+        np.testing.assert_allclose(found, legs * np.sqrt(kind(2)), rtol=2 * limits.eps)
+    array = np.linspace(1, 2, count, dtype=kind)[() if count > 1 else 0]
+    np.testing.assert_array_equal(reference._rescaled(array, array), np.ones_like(array))
+    assert reference._rescaled(array, array / array) is array
+
+
 @pytest.mark.parametrize(("kind", "infinite"), [(float, False), (float, True), (complex, False), (np.float32, False)])
 def test_a_vector_slides_along_another(kind: type, infinite: bool) -> None:
     """Of every length; where a window leaves the array there is nothing, not even 0 · ∞; the blocks agree."""
