@@ -329,7 +329,7 @@ def run(
     return _runner(program, tuple(sizes.items()) if sizes else (), accesses)(arguments)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple[Access | Lookup, ...]) -> Runner:
     return Runner(program, dict(sizes), accesses)
 
@@ -408,7 +408,7 @@ def cost_table(
     return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 @refusing_depth()
 @working("planning")
 def _plan(
@@ -456,7 +456,7 @@ def _within(request: _PlanRequest) -> Plan:
     return fitted(specialise(whole, backend, fuses=False, even=request.even), limit, copies, peak(planned))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 @working("compiling")
 def _compiled(request: _PlanRequest) -> Callable[..., Any]:
     """The function that the source of the program at these sizes defines."""
