@@ -267,7 +267,7 @@ def _only(sizes: Mapping[str, int], program: Lambda) -> dict[str, int]:
     return {name: sizes[name] for name in size_names(program) if name in sizes}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """A planned callable: takes arguments as the program does."""
 
@@ -284,6 +284,12 @@ class Compiled:
             f, rest = found
             return f.compile(self.backend, self.memory_limit)(**rest)
         return self.runner(values)
+
+    def __repr__(self) -> str:
+        where = f" for {self.backend}" if self.backend else ""
+        within = f" within {self.memory_limit}" if self.memory_limit is not None else ""
+        names = ", ".join(p.name for p in self.runner.program.parameters)
+        return f"<compiled program of {names}{where}{within}>"
 
 
 def compiled(
