@@ -1,6 +1,6 @@
 """Planned programs against hand-written NumPy, JAX and PyTorch, side by side in one process.
 
-    python benchmarks/planner.py [--quick] [--repeats N] [--threads N] [--chart FILE.svg]
+    python benchmarks/planner.py [--quick] [--repeats N] [--cpu] [--chart FILE.svg]
 
 Timed are Hartree-Fock value and gradient (Coulomb and exchange energy), those of the Wannier spread, and the Hessian of
 a symmetric quartic form: combdiff on NumPy, which is what is compared, and on JAX; a floor written by hand in NumPy;
@@ -11,20 +11,15 @@ their ratios to the floor.
 
 Then what a call costs beyond its kernels, and peak memory within limits. Contraction orders are counted in `orders.py`.
 
-Every library gets one thread unless `--threads` says otherwise: the libraries divide work among threads in different
-ways, and on a busy machine of few cores it is that which one would measure. (The number is set before they are
-imported, by a start of this script from itself.)
+Every library gets one thread: they divide work among threads in different ways, and on a busy machine of few cores it
+is that which one would measure.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
-import statistics
-import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import side_by_side
 
 import combdiff as cd
 from combdiff.pictures import Picture, bars
@@ -279,27 +275,15 @@ def check(problem: Problem) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max(), err_msg=name)
 
 
-def medians(ways: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Seconds of each way, medians over interleaved repeats."""
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, way in ways.items():
-            way()  # what ran before leaves other data in the caches
-            start = time.perf_counter()
-            way()
-            times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(found) for name, found in times.items()}
-
-
-def report(problem: Problem, repeats: int) -> dict[str, float]:
+def report(problem: Problem, repeats: int, cpu: bool) -> dict[str, float]:
     """Print the times of a problem, and give their ratios to the floor."""
     check(problem)
-    found = medians(problem.ways, repeats)
+    found = side_by_side.medians(problem.ways, repeats, cpu)
     floor = next(iter(found.values()))
     print(f"\n{problem.name}")
-    for name, seconds in found.items():
-        print(f"  {name:<28} {1e3 * seconds:10.3f} ms {seconds / floor:9.2f}", flush=True)
-    return {name: seconds / floor for name, seconds in found.items()}
+    for name, time in found.items():
+        print(f"  {name:<28} {time:10.3f} ms {time / floor:9.2f}", flush=True)
+    return {name: time / floor for name, time in found.items()}
 
 
 def chart(ratios: dict[str, dict[str, float]]) -> Picture:
@@ -319,7 +303,7 @@ def chart(ratios: dict[str, dict[str, float]]) -> Picture:
 # --- calls and memory ----------------------------------------------------------------------------------------------
 
 
-def report_calls(repeats: int) -> None:
+def report_calls(repeats: int, cpu: bool) -> None:
     """Print what a call costs beyond its kernel, for a product of a matrix and a vector with three elements."""
     A, x, compiled = np.eye(3), np.arange(3.0), apply.compile()
     np.testing.assert_array_equal(compiled(A, x), A @ x)
@@ -329,10 +313,10 @@ def report_calls(repeats: int) -> None:
         "compiled": lambda: [compiled(A, x) for _ in many],
         "plain call": lambda: [apply(A, x) for _ in many],
     }
-    found = medians(ways, repeats)
+    found = side_by_side.medians(ways, repeats, cpu)
     print("\nmicroseconds of a call beyond the kernel")
     for name in ("compiled", "plain call"):
-        print(f"  {name:<28} {1e6 * (found[name] - found['A @ x']) / len(many):10.1f}")
+        print(f"  {name:<28} {1e3 * (found[name] - found['A @ x']) / len(many):10.1f}")
 
 
 def report_memory(N: int = 24) -> None:
@@ -374,34 +358,22 @@ def problems(quick: bool) -> Iterator[Problem]:
         yield hessian(n, peers=n < 40)
 
 
-def restarted(threads: int) -> int:
-    """The exit status of this script in a process where every library has so many threads."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-    environment = os.environ | dict.fromkeys(names, str(threads)) | {"COMBDIFF_BENCHMARK": "1"}
-    environment["JAX_ENABLE_X64"] = "1"
-    if threads == 1:
-        environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    return subprocess.run([sys.executable, *sys.argv], env=environment).returncode
-
-
 def main() -> None:
     """Read the command line, measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes alone")
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cpu", action="store_true", help="time of this process alone, where others run beside")
     parser.add_argument("--chart", help="where to draw the ratios, an SVG file")
     options = parser.parse_args()
-    if "COMBDIFF_BENCHMARK" not in os.environ:
-        sys.exit(restarted(options.threads))
     if TORCH:
         import torch
 
-        torch.set_num_threads(options.threads)
-    ratios = {problem.name: report(problem, options.repeats) for problem in problems(options.quick)}
+        torch.set_num_threads(1)
+    ratios = {problem.name: report(problem, options.repeats, options.cpu) for problem in problems(options.quick)}
     if options.chart:
         chart(ratios).save(options.chart)
-    report_calls(options.repeats)
+    report_calls(options.repeats, options.cpu)
     report_memory()
 
 

@@ -29,7 +29,7 @@ def progress(shown: bool = True) -> None:
     """Whether long derivations and plans say what they do, on a line of the terminal; they do, unless `shown` is False.
 
     The line is written to standard error, where that is a terminal, once a call has taken a second. The setting holds
-    for the process.
+    for the process. Raises nothing.
     """
     global _allowed
     _allowed = shown is not False

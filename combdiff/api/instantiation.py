@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from combdiff.differentiation import check_linear, pulled_back, zero
 from combdiff.errors import TypeMismatchError
 from combdiff.ir import Function, Lambda, Names, Pullback, Space, Term, Var, subterms
+from combdiff.simplification import missing_symmetry
 from combdiff.tracing import called, renamed_sizes
 
 
@@ -47,9 +48,21 @@ def _as_map(var: Var, given: Lambda, names: Names, term: Lambda) -> tuple[Lambda
     given = renamed_sizes(given, declared, term, var.name)
     if declared.linear:
         check_linear(given, var.name)
+    _check_symmetry(given.body, declared.result, var.name)
     more = [names.parameter(p) for p in given.parameters[count:]]
     body = called(given, [*given.parameters[:count], *more], names)
     return Lambda(given.parameters[:count], body), more
+
+
+def _check_symmetry(result: Term, declared: Space, name: str) -> None:
+    """What follows from the symmetries of a map's result may have been used before the map was known."""
+    missing = missing_symmetry(result, declared)
+    if missing is not None:
+        raise TypeMismatchError(
+            f"the result of {name} is declared with {missing.equation(name)}, which that of the program given for it "
+            "has not",
+            hint=f"declare {name} without that symmetry, or give a program whose result has it",
+        )
 
 
 def resolved(term: Term, names: Names) -> Term:

@@ -14,7 +14,7 @@ Invariant: programs of the same parameters and signature have the same value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
@@ -34,7 +34,9 @@ from combdiff.ir import (
     Coordinate,
     Delta,
     Implicit,
+    Indicator,
     Lambda,
+    Let,
     Mul,
     Names,
     Number,
@@ -47,15 +49,18 @@ from combdiff.ir import (
     Sum,
     Term,
     Tuple,
+    Unequal,
     Var,
     Whole,
     add,
     affine,
+    affine_parts,
     apply,
     at_step,
     axes_of,
     bind_heavy,
     canonical_names,
+    conj,
     dtype_of,
     exact,
     free_indices,
@@ -87,7 +92,76 @@ SINGLE = Range(1)
 
 def signature(term: Lambda) -> str:
     """What programs of the same parameters have in common where they are the same: the result in names of its parts."""
-    return text(_normal(Lambda(term.parameters, _in_parts(term.body, 0, {}))))
+    return text(_normal(Lambda(term.parameters, _in_parts(_after_steps(term.body), 0, {}))))
+
+
+def _after_steps(body: Term) -> Term:
+    """What can be said of steps in two ways, in one."""
+    return _AfterSteps(body).run(body)
+
+
+class _AfterSteps(Rewriter):
+    """Reads of what steps begin with, where some step surely comes before, by what that step gives: x[t + 1] is either.
+
+    What steps without states give is a function of the step, and so is what steps with states give beside them, where
+    it is read at a number.
+    """
+
+    def __init__(self, body: Term) -> None:
+        super().__init__()
+        self.scans = {
+            var: value
+            for node in subterms(body)
+            if isinstance(node, Let)
+            for var, value in node.bindings
+            if isinstance(value, Scan)
+        }
+
+    def node(self, term: Term) -> Term:
+        new = self.inside(term)
+        if isinstance(new, Scan) and new.kind == AFTER and not new.states:
+            return _of_the_step(new)
+        if not isinstance(new, Apply):
+            return new
+        scan = self.scans.get(new.function, new.function) if isinstance(new.function, Var) else new.function
+        if not isinstance(scan, Scan) or not _follows(new.arguments[0], scan):
+            return new
+        if scan.kind == AFTER and scan.component >= len(scan.states) and not affine_parts(new.arguments[0])[0]:
+            return self.run(apply(_given_at_steps(scan), new.arguments))
+        if scan.kind != BEFORE:
+            return new
+        place = affine([(new.arguments[0], 1)], 1 if scan.reverse else -1)
+        return Apply(self.run(scan.result(AFTER, scan.component)), (place, *new.arguments[1:]))
+
+
+def _given_at_steps(scan: Scan, stack: Callable[[Term], Term] = lambda term: term) -> Lambda:
+    """What the steps give as a function of the step, from all states that steps begin with, which `stack` writes."""
+    names = Names(scan)
+    step = opened(scan, names)
+    output = inline_all(let(step.bindings, step.outputs[scan.component]))
+    own = names.indices(axes_of(output))
+    known = {x: at_step(stack(scan.result(BEFORE, n)), step.index, x, names) for n, x in enumerate(step.states)}
+    return Lambda((step.index, *own), apply(put_back(output, known), own))
+
+
+def _of_the_step(scan: Scan) -> Term:
+    """What steps without states give is a function of the step, but where they solve equations in loops again."""
+    return scan if any(_solves_again(node) for node in subterms(scan.body)) else _given_at_steps(scan)
+
+
+def _follows(place: Term, scan: Scan) -> bool:
+    """Whether the number of a step is surely not that of the first: 1 or more, or below n - 1 where steps go back."""
+    parts, offset = affine_parts(place)
+    if any(factor < 0 or not isinstance(var.type, Range) for var, factor in parts):
+        return False
+    if not scan.reverse:
+        return offset >= 1
+    sizes = [var.type.size for var, _ in parts if isinstance(var.type, Range)]
+    count = scan.steps.size
+    if not isinstance(count, int) or not all(isinstance(size, int) for size in sizes):
+        return False
+    most = sum(factor * (size - 1) for (_, factor), size in zip(parts, sizes, strict=True) if isinstance(size, int))
+    return offset + most < count - 1
 
 
 def _in_parts(body: Term, depth: int, sums: dict[Var, Term]) -> Term:
@@ -166,15 +240,9 @@ class _Within(Rewriter):
         return self._own(replace(scan, step=self._program(states), starts=starts))
 
     def _given(self, scan: Scan) -> Term:
-        if not scan.states and any(isinstance(node, Scan) and solves(node) for node in subterms(scan.body)):
+        if not scan.states and any(_solves_again(node) for node in subterms(scan.body)):
             return self._each(scan)
-        names = Names(scan)
-        step = opened(scan, names)
-        stacks = {x: self.run(scan.result(BEFORE, n)) for n, x in enumerate(step.states)}
-        output = inline_all(let(step.bindings, step.outputs[scan.component]))
-        own = names.indices(axes_of(output))
-        known = {x: at_step(stack, step.index, x, names) for x, stack in stacks.items()}
-        return _in_parts(Lambda((step.index, *own), apply(put_back(output, known), own)), self.depth, self.sums)
+        return _in_parts(_given_at_steps(scan, self.run), self.depth, self.sums)
 
     def _each(self, scan: Scan) -> Term:
         """A value for each step, which a symbol stands for: under an index a scan that solves is one of steps again."""
@@ -185,6 +253,11 @@ class _Within(Rewriter):
         value = _in_parts(outputs.items[scan.component], self.depth + 1, self.sums)
         own = Names(scan).indices(axes_of(value))
         return Lambda((scan.index, *own), substitute(apply(value, own), {symbol: scan.index}))
+
+
+def _solves_again(term: Term) -> bool:
+    """Whether it is a scan whose steps solve equations."""
+    return isinstance(term, Scan) and solves(term)
 
 
 def _named(value: Term, sums: dict[Var, Term]) -> Term:
@@ -211,7 +284,7 @@ def _named(value: Term, sums: dict[Var, Term]) -> Term:
 def _elements(term: Term) -> float:
     """How many elements a sum or product of powers of elements reads; infinite for what else there is."""
     match term:
-        case Var() | Number() | Delta():
+        case Var() | Number() | Delta() | Indicator() | Unequal():
             return 1
         case Apply():
             return 1 if isinstance(term.function, Var | Primitive) else inf
@@ -425,6 +498,9 @@ def _settled(term: Term) -> Term:
         case Delta():
             left, right = sorted((term.left, term.right), key=order_key)
             return Delta(left, right, term.domain)
+        case Conj():
+            number, rest = _number_and_rest(term.body)
+            return mul(conj(number), _settled(Conj(rest))) if number is not ONE and rest is not ONE else term
         case Number(float() as real, imag):
             return Number(exact(real), exact(imag))
         case Coordinate(Affine() as form):

@@ -199,7 +199,7 @@ class Hessian(Program):
     def diag(self, /, *arguments: Any, **named: Any) -> Any:
         """The diagonal, shaped like the variable, as a Program that never forms the rest; with arrays, its value.
 
-        A complex variable has the pair of the diagonals of zz̄ and zz.
+        A complex variable has the pair of the diagonals of zz̄ and zz. Raises ArgumentError for arrays that do not fit.
         """
         program = self._diagonal
         return program(*arguments, **named) if arguments or named else program
@@ -223,7 +223,8 @@ class Hessian(Program):
     def matvec(self, /, vector: Any = None, *arguments: Any, **named: Any) -> Any:
         """The Hessian times a vector shaped like the variable (a tuple of them for several), without the Hessian.
 
-        For a complex variable it is the change of the gradient, 2 (∂²f/∂z̄∂z·v + ∂²f/∂z̄∂z̄·v̄).
+        For a complex variable it is the change of the gradient, 2 (∂²f/∂z̄∂z·v + ∂²f/∂z̄∂z̄·v̄). Raises ArgumentError for
+        arrays that do not fit.
         """
         self._check_square("products")
         program, vectors = replace(self._product, fixed=self.fixed), self._for_each(vector, "vector")
@@ -242,7 +243,7 @@ class Hessian(Program):
         """A SciPy LinearOperator of the Hessian at arrays; vectors are flat, Re before Im of what is complex.
 
         Several variables follow one another. Where the Hessian has structure its cores are computed once, and products
-        use them.
+        use them. Raises ArgumentError for arrays that do not fit.
         """
         from scipy.sparse.linalg import LinearOperator
 

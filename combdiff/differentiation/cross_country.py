@@ -266,6 +266,8 @@ class _JacobianGraph:
             return term
         parts = tuple(self._with_functions_bound(child) for child in term.children)
         new = term.with_children(parts) if parts else term
+        if isinstance(new, Apply) and is_matrix_function(new.function):
+            return self.formed.bind(new)
         heavy = isinstance(new, Primitive) and not is_light_primitive(new) and not is_matrix_function(new)
         return self.formed.bind(new) if heavy else new
 

@@ -11,6 +11,7 @@ Invariant: what does not fit is refused before anything is computed, and argumen
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat
 
@@ -23,7 +24,7 @@ from combdiff.runtime.libraries import LIBRARIES, Library, library_of_type
 
 PERMUTED = 1 << 12  # elements of an array from which a copy in another order of axes is noticed
 
-_LEAST_INTEGER = np.dtype(np.int32)
+_INTEGER = np.dtype(np.int64)  # in fewer bits, products of whole numbers wrap around
 KINDS = {int: "biu", float: "biuf", complex: "biufc"}  # NumPy's letters of the numbers that a Space takes
 NUMBERS = {int: "whole numbers", float: "real numbers", complex: "numbers"}
 
@@ -248,8 +249,7 @@ def _taken(var: Var, given: Given, width: np.dtype[Any], library: Library) -> np
     assert isinstance(space, Space)
     weak = given.what == "number" or (library.name != "numpy" and given.library is not library)
     if space.dtype is int:
-        # in few bits, products of integers wrap around, and functions of them are of low precision
-        dtype = dtype if dtype.kind == "i" and dtype.itemsize >= _LEAST_INTEGER.itemsize else np.dtype(int)
+        dtype = _INTEGER
     elif dtype.kind not in "fc" or weak:
         # Python numbers do not widen float32; NumPy's arrays of integers do.
         dtype = width if weak or library.name != "numpy" else np.dtype(float)
@@ -377,6 +377,17 @@ def _axis_text(axis: Domain) -> str:
     return str(axis.size) if isinstance(axis, Range) else repr(axis)
 
 
+def _can_take(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments, as far as Python tells."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:  # of functions that are not written in Python, some tell nothing
+        return True
+    except TypeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class _NamedMap:
     """The callable given for a named map, its results checked."""
@@ -389,7 +400,16 @@ class _NamedMap:
     width: np.dtype[Any]
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._checked(self.function(*arguments), self.type.result, self.name)
+        try:
+            result = self.function(*arguments)
+        except TypeError:
+            if _can_take(self.function, len(arguments)):
+                raise  # it is about something else
+            raise ArgumentError(
+                f"{self.name} takes {len(arguments)} arguments, which the function given for it cannot be called with",
+                hint="give a function of as many parameters as the Function declares arguments",
+            ) from None
+        return self._checked(result, self.type.result, self.name)
 
     def pullback(self, position: int, arguments: tuple[Any, ...], cotangent: Any) -> Any:
         """The pullback of the map, if it brings one."""

@@ -31,7 +31,7 @@ from combdiff.simplification.egraph.extraction import (
 from combdiff.simplification.egraph.provenance import Event, Found, Normalised, Place, Solved, State, recording
 from combdiff.simplification.egraph.replay import MET, Replay
 from combdiff.simplification.egraph.vocabulary import domain_key
-from combdiff.simplification.fingerprints import checked
+from combdiff.simplification.fingerprints import checked, missing_symmetry
 from combdiff.simplification.laws.declarations import declared, restored
 from combdiff.simplification.laws.loading import RuleFile, built_in_files, load, rule_paths
 from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, calls, law_names, run_text
@@ -97,6 +97,7 @@ __all__ = [
     "is_real",
     "law_names",
     "load",
+    "missing_symmetry",
     "normalise",
     "on_diagonals",
     "one_warning",

@@ -21,6 +21,7 @@ import numpy as np
 
 from combdiff.errors import CombdiffError, RuleError
 from combdiff.ir import (
+    Action,
     Cyclic,
     Lambda,
     Names,
@@ -86,6 +87,26 @@ def seeming_zero(sums: Sequence[Sum], definitions: dict[Var, Term]) -> Iterator[
     for sum_ in sums:
         if _is_zero(_at_the_point(sum_, left, scope, sizes)):
             yield sum_
+
+
+def missing_symmetry(value: Term, space: Space) -> Action | None:
+    """The first generator of the symmetries of a Space under which a tensor changes at a random point, if one is seen.
+
+    None also for a tensor that has no value there or takes long.
+    """
+    sizes = _sizes(value)
+    scope = _scope(value.free, sizes)
+    found = None if scope is None else _values(value, scope, sizes, MOST_WORK)
+    if found is None or not np.isfinite(found).all():
+        return None
+    plain = Var("T", Space(*space.axes, dtype=complex))
+    indices = Names(plain).indices(space.axes)
+    close = CLOSE * max(1.0, np.abs(found).max(initial=0))
+    for action in space.generators:
+        image = evaluate(lambda_(indices, image_under(plain, indices, action)), {plain: found}, sizes)
+        if np.abs(image - found).max(initial=0) > close:
+            return action
+    return None
 
 
 _Elements = list[tuple[complex | None, complex | None]]

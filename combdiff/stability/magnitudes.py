@@ -52,6 +52,7 @@ from combdiff.ir import (
     lambda_,
     let,
     mul,
+    parity,
     split,
     substitute,
     subterms,
@@ -208,7 +209,7 @@ class _Scaling(Rewriting):
                 return found
             if frozenset().union(*outer) not in outer:  # of pairs of rows: there would be one scale for each
                 return []
-        if not own and isinstance(element, Add | Mul | Sum) and free_indices(element):
+        if not own and _is_scaled_by_name(element) and free_indices(element):
             self.nameless.add(canonical_names(lambda_(free_indices(element), element)))
         return own
 
@@ -418,6 +419,11 @@ def _plain(term: Term) -> Term:
     while isinstance(term, Conj) or (isinstance(term, Primitive) and term.name in LINEAR):
         term = term.children[0]
     return term
+
+
+def _is_scaled_by_name(term: Term) -> bool:
+    """Whether a term that is no element is as large, or as small, as what it is made of: a sum, tanh, an odd power."""
+    return isinstance(term, Add | Mul | Sum) or parity(term) < 0
 
 
 def _access(element: Apply, summed: frozenset[Var]) -> Access:

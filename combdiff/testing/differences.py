@@ -103,13 +103,14 @@ def check_grad(
 ) -> float:
     """Compare `grad(f, wrt)` with central differences at the arrays given by name; return the largest error.
 
+    What central differences lose to the rounding of values is taken off each error, so it is often 0.
+
     Every entry is moved, in the imaginary direction too where the argument is complex; an array of more than 200
     entries is moved in 24 fixed random directions. Where the argument has symmetries all moves stay within its Space,
     in which the gradient has to lie. An error is relative to the size of the largest slope found
     (absolute where that is below 1); `step` is how far an entry is moved, by its size if none is given. Raises
-    AssertionError naming the entry where an error exceeds `tolerance`, and what central differences lose to the
-    rounding of large values,
-    and ArgumentError where the arrays do not have the declared shapes and symmetries.
+    AssertionError naming the entry where an error exceeds `tolerance`, and ArgumentError where the arrays do not have
+    the declared shapes and symmetries.
     """
     arguments = check_arguments(f.parameters, arrays)
     names = (f.parameters[0].name,) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)

@@ -87,6 +87,7 @@ def eigvalsh(a: Any, /) -> Any:
     """The eigenvalues of a Hermitian matrix, or of each in a stack, in ascending order.
 
     Sums of functions of them have gradients where eigenvalues are equal, too; second derivatives need distinct ones.
+    Raises TypeMismatchError for what is no square matrix or stack of them.
     """
     if isinstance(a, TracedValue):
         return _of("eigvalsh", a)
@@ -97,7 +98,8 @@ def eigvalsh(a: Any, /) -> Any:
 def eigvecsh(a: Any, /) -> Any:
     """The eigenvectors, as columns, of a Hermitian matrix, or of each in a stack, in the order of the eigenvalues.
 
-    Their derivatives are infinite or NaN where eigenvalues are equal.
+    Their derivatives are infinite or NaN where eigenvalues are equal. Raises TypeMismatchError for what is no square
+    matrix or stack of them.
     """
     if isinstance(a, TracedValue):
         return _of("eigvecsh", a)
@@ -108,7 +110,8 @@ def eigvecsh(a: Any, /) -> Any:
 def eigh(a: Any, /) -> Any:
     """The eigenvalues and eigenvectors of a Hermitian matrix, or of each in a stack: (eigenvalues, eigenvectors).
 
-    Eigenvalues ascend, eigenvectors are columns: A V = V diag(w). For derivatives see `eigvalsh` and `eigvecsh`.
+    Eigenvalues ascend, eigenvectors are columns: A V = V diag(w). For derivatives and errors see `eigvalsh` and
+    `eigvecsh`.
     """
     return Eigh(eigvalsh(a), eigvecsh(a))
 
@@ -116,7 +119,8 @@ def eigh(a: Any, /) -> Any:
 def svdvals(a: Any, /) -> Any:
     """The singular values of a matrix, or of each in a stack, in descending order.
 
-    There are as many as the matrix has columns, or rows where these are fewer by numbers.
+    There are as many as the matrix has columns, or rows where these are fewer by numbers. Raises TypeMismatchError for
+    what is no matrix or stack of them.
     """
     if isinstance(a, TracedValue):
         return _of("svdvals", wrap(_adjoint(lift(a))) if _is_wide(lift(a)) else a)
@@ -127,8 +131,8 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """The singular value decomposition of a matrix, or of each in a stack: (U, S, Vh) with A = U diag(S) Vh.
 
     As `numpy.linalg.svd`. There are as many singular values as the matrix has columns, or rows where these are fewer by
-    numbers; of sizes that are names the last ones and their columns of U may be 0. `full_matrices=True` is refused for
-    traced values that are not square.
+    numbers; of sizes that are names the last ones and their columns of U may be 0. Raises UnsupportedError for
+    `full_matrices=True` of traced values that are not square, TypeMismatchError for what is no matrix or stack of them.
     """
     if not isinstance(a, TracedValue):
         return on_arrays("svd", np.linalg.svd, a, full_matrices=full_matrices, compute_uv=compute_uv)
@@ -163,7 +167,7 @@ def _adjoint(matrix: Term) -> Term:
 def qr(a: Any, /) -> Any:
     """The factors (Q, R) of a matrix A = Q R with no fewer rows than columns, or of each in a stack, as np.linalg.qr.
 
-    Q is A R⁻¹: the columns of A must be independent.
+    Q is A R⁻¹: the columns of A must be independent. Raises TypeMismatchError for what is no matrix or stack of them.
     """
     if not isinstance(a, TracedValue):
         return on_arrays("qr", np.linalg.qr, a)
@@ -173,7 +177,10 @@ def qr(a: Any, /) -> Any:
 
 
 def pinv(a: Any, /) -> Any:
-    """The pseudoinverse of a matrix, or of each in a stack; its derivatives hold where the rank does not change."""
+    """The pseudoinverse of a matrix, or of each in a stack; its derivatives hold where the rank does not change.
+
+    Raises TypeMismatchError for what is no matrix or stack of them.
+    """
     if isinstance(a, TracedValue):
         return _of("pinv", a)
     with refusing("pinv"):
@@ -181,7 +188,10 @@ def pinv(a: Any, /) -> Any:
 
 
 def expm(a: Any, /) -> Any:
-    """The exponential Σ Aᵏ/k! of a square matrix, or of each in a stack. Not element by element, which is `cd.exp`."""
+    """The exponential Σ Aᵏ/k! of a square matrix, or of each in a stack. Not element by element, which is `cd.exp`.
+
+    Raises TypeMismatchError for what is no square matrix or stack of them.
+    """
     if isinstance(a, TracedValue):
         return _of("expm", a)
     return for_numpy("expm")(matrix_array("expm", a))
@@ -190,7 +200,8 @@ def expm(a: Any, /) -> Any:
 def sqrtm(a: Any, /) -> Any:
     """The principal square root of a square matrix, or of each in a stack, of the matrix's own element type.
 
-    Give a complex matrix where the root is complex: NaN stands where an eigenvalue is on the negative real axis.
+    Give a complex matrix where the root is complex: NaN stands where an eigenvalue is on the negative real axis. Raises
+    TypeMismatchError for what is no square matrix or stack of them.
     """
     if isinstance(a, TracedValue):
         return _of("sqrtm", a)
@@ -199,7 +210,10 @@ def sqrtm(a: Any, /) -> Any:
 
 
 def lstsq(a: Any, b: Any, /) -> Any:
-    """The x of least norm for which |a @ x − b| is least, for a matrix a and a vector or matrix b: pinv(a) @ b."""
+    """The x of least norm for which |a @ x − b| is least, for a matrix a and a vector or matrix b: pinv(a) @ b.
+
+    Raises TypeMismatchError where a is no matrix or b has another number of rows.
+    """
     if not isinstance(a, TracedValue) and not isinstance(b, TracedValue):
         return on_arrays("lstsq", np.linalg.lstsq, a, b)[0]
     return wrap(arrays.matmul(lift(pinv(a if isinstance(a, TracedValue) else traced(a))), lift(b)))

@@ -203,6 +203,7 @@ def delta(left: object, right: object, /) -> Any:
     """δ of two index expressions: 1 where they are equal and 0 elsewhere (Dirac's over the real line).
 
     One of them may be an integer computed from integer parameters, beside an index by itself: `cd.delta(idx[e], i)`.
+    Raises IndexingError for what is neither, and where no index is beside two such integers.
     """
     for index, other in ((left, right), (right, left)):
         if isinstance(index, Index) and (value := integer_value(other)) is not None:
@@ -232,8 +233,17 @@ def element_function(name: str, numpy_function: Callable[..., Any], doc: str) ->
         return combined(lambda *terms: function(name, *terms), *values)
 
     elementary.__name__ = elementary.__qualname__ = name
-    elementary.__doc__ = doc
+    elementary.__doc__ = f"{doc}\n\n{_what_it_takes(name)}"
     return elementary
+
+
+def _what_it_takes(name: str) -> str:
+    """What docstrings say of shapes and errors of the primitive `name`."""
+    row = TABLE[name]
+    shapes = "The result has the shape of the argument." if row.arity == 1 else "Arguments are broadcast, as in NumPy."
+    unfit = "" if row.arity == 1 else "shapes that cannot be, for "
+    unreal = ", and in programs for what is complex" if row.real_only else ""
+    return f"{shapes} Raises TypeMismatchError for {unfit}what is no number or tensor{unreal}."
 
 
 def _elementary(name: str, doc: str, own: Callable[..., Any] | None = None) -> Any:
@@ -284,7 +294,8 @@ relu = _elementary("relu", "max(x, 0); its derivative at 0 is 0", lambda x: np.m
 def abs(x: Any, /) -> Any:
     """The absolute value, element by element; its derivative at 0 is 0.
 
-    An index has one to be compared: `cd.where(abs(i - j) <= 2, a, b)`.
+    An index has one to be compared: `cd.where(abs(i - j) <= 2, a, b)`. The result has the shape of the argument. Raises
+    TypeMismatchError for what is no number or tensor.
     """
     return x.__abs__() if isinstance(x, Index) and not x.is_number else _absolute(x)
 
@@ -312,18 +323,30 @@ def primitive(name: str, rules: Iterable[str | Path] = ()) -> Callable[..., Any]
 
 
 def conj(x: Any, /) -> Any:
-    """The complex conjugate, element by element."""
+    """The complex conjugate, element by element. Raises TypeMismatchError for what is no number or tensor."""
     return _as_value(x).conj() if is_traced(x) else on_arrays("conj", np.conj, x)
 
 
 def real(x: Any, /) -> Any:
-    """The real part, element by element."""
-    return _as_value(x).real if is_traced(x) else on_arrays("real", np.real, x)
+    """The real part, element by element. Raises TypeMismatchError for what is no number or tensor."""
+    return _as_value(x).real if is_traced(x) else on_arrays("real", _part(np.real), x)
 
 
 def imag(x: Any, /) -> Any:
-    """The imaginary part, element by element."""
-    return _as_value(x).imag if is_traced(x) else on_arrays("imag", np.imag, x)
+    """The imaginary part, element by element. Raises TypeMismatchError for what is no number or tensor."""
+    return _as_value(x).imag if is_traced(x) else on_arrays("imag", _part(np.imag), x)
+
+
+def _part(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """NumPy's real or imaginary part, which it takes of texts and objects, too."""
+
+    def of_numbers(x: Any) -> Any:
+        found = function(x)
+        if np.asarray(x).dtype.kind not in "biufc":
+            raise TypeError("it is no number")
+        return found
+
+    return of_numbers
 
 
 def _as_value(x: object) -> Value:

@@ -39,7 +39,7 @@ def _function(name: str, of_arrays: Callable[[Any], Any], doc: str) -> Callable[
         return wrap(Primitive(name, (square(name, lift(a)),)))
 
     matrix_function.__name__ = matrix_function.__qualname__ = name
-    matrix_function.__doc__ = doc
+    matrix_function.__doc__ = f"{doc}\n\nRaises TypeMismatchError for what is no square matrix or stack of them."
     return matrix_function
 
 
@@ -127,7 +127,8 @@ _signdet = _function("signdet", lambda matrix: np.linalg.slogdet(matrix)[0], "de
 def solve(a: Any, b: Any, /) -> Any:
     """The solution x of `a @ x = b` for a square matrix a and a vector or matrix b, or stacks of matrices.
 
-    In a program it is inv(a) @ b, which is evaluated without forming the inverse where that is its only use.
+    In a program it is inv(a) @ b, which is evaluated without forming the inverse where that is its only use. Raises
+    TypeMismatchError where a is not square or b has another number of rows, and SingularError in a call.
     """
     if not isinstance(a, TracedValue) and not isinstance(b, TracedValue):
         return _solved(matrix_array("solve", a), np.asarray(b))
@@ -192,7 +193,10 @@ def _power(base: Term, exponent: int) -> Term:
 
 
 def trace(x: Any, /) -> Any:
-    """The sum of the diagonal of a matrix; of a tensor of higher order, over its first two axes."""
+    """The sum of the diagonal of a matrix; of a tensor of higher order, over its first two axes.
+
+    Raises TypeMismatchError for what has fewer axes.
+    """
     if not isinstance(x, TracedValue):
         x = on_arrays("trace", np.asarray, x)
         if x.ndim < 2:

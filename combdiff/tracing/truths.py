@@ -46,7 +46,7 @@ from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import TracedValue, current
 from combdiff.tracing.indices import Condition, Index, IndexDistance, as_index, equality
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays, python_number
-from combdiff.tracing.values import Value, combined, lift, traced, wrap
+from combdiff.tracing.values import Value, combined, lift, named_sizes, traced, wrap
 
 PARENTHESES_HINT = "put each comparison in parentheses: (x > 0) & (y < 1)"
 
@@ -63,6 +63,13 @@ class Truth(Value):
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
+        if names := named_sizes(self.live()):
+            raise TraceError(
+                f"Python's if, or a function of NumPy's, needs the truth of a comparison of the size {names}, which is "
+                "only named while the program is traced",
+                hint="write np.tri(x.shape[0], like=x) for np.tri, cd.where(…) for a choice, or declare the axis with "
+                "a number",
+            )
         self._refuse(
             "Python's if, and, or, not, in, max, min or a chain such as 0 < x < 1 needs the truth of",
             "write cd.where(x > 0, a, b), joined by & and | with parentheses: (x > 0) & (x < 1); "
@@ -224,6 +231,8 @@ def where(condition: Any, one: Any = None, other: Any = None, /) -> Any:
 
     A condition compares values or indices. The part that is not chosen has no influence, not even by an infinity or a
     nan, on the value and on derivatives; the derivative by what is compared is 0. On plain arrays it is NumPy's where.
+    Raises TraceError for what is no condition, TypeMismatchError where the parts cannot be broadcast with it and each
+    other, UnsupportedError for a condition alone.
     """
     if one is None or other is None:
         raise UnsupportedError(

@@ -151,8 +151,7 @@ class Value(NumpyAware):
 
     def _refuse_size(self, asked: str) -> None:
         """The error that fits where what Python asks for the number of is a size such as `x.shape[0]`."""
-        if self.term.free and all(isinstance(var.type, Whole) for var in self.term.free):
-            names = ", ".join(sorted(var.name for var in self.term.free))
+        if names := named_sizes(self.term):
             raise TraceError(
                 f"{asked} made of the size {names}, which is only named while the program is traced",
                 hint="write cd.arange, cd.ones, cd.zeros, cd.full, cd.eye or cd.linspace for NumPy's function of that "
@@ -360,6 +359,12 @@ def wrap(term: Term) -> Scalar | Tensor:
     return kind(term, current("a traced value"))
 
 
+def named_sizes(term: Term) -> str:
+    """The names of the sizes that all of a term is made of; none where it reads anything else."""
+    only_sizes = all(isinstance(var.type, Whole) for var in term.free)
+    return ", ".join(sorted(var.name for var in term.free)) if only_sizes else ""
+
+
 def as_size(value: Value) -> Size:
     """The size that a number of the program is. Raises UnsupportedError for one that depends on values or indices."""
     form = index_form(value.live())
@@ -392,6 +397,7 @@ def lift(value: object) -> Term:
     if isinstance(value, Value | Condition):
         return value.live()
     if isinstance(value, np.ndarray):
+        _check_plain(value)
         return _unit_matrix(value) or current("a constant array").constant(value)
     if isinstance(value, numbers.Complex):
         return number_term(_plain(value))
@@ -408,6 +414,19 @@ def lift(value: object) -> Term:
             hint="give one value here; only a whole program returns a tuple",
         )
     raise TypeMismatchError(f"{shown(value)} is not a number or tensor")
+
+
+def _check_plain(array: np.ndarray[Any, Any]) -> None:
+    """Raises UnsupportedError for arrays whose operations are others than those of tensors."""
+    if isinstance(array, np.matrix):
+        raise UnsupportedError(
+            "a np.matrix is used in a program, where * would not be the product of matrices that it is for NumPy",
+            hint="give np.asarray(…) of it, and write products with @",
+        )
+    if isinstance(array, np.ma.MaskedArray):
+        raise UnsupportedError(
+            "a masked array is used in a program, where its mask would be lost", hint="give x.filled(0), or x.data"
+        )
 
 
 def _unit_matrix(array: np.ndarray[Any, Any]) -> Term | None:

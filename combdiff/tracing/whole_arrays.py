@@ -518,14 +518,17 @@ def constant(array: Any, /) -> Value:
     In arithmetic and in NumPy's functions an array stands by itself. Raises TypeMismatchError for what is no array.
     """
     try:
-        found = np.asarray(array)
+        found = np.asanyarray(array)  # with its class, so that a mask is seen
     except (TypeError, ValueError, RecursionError):  # of rows of unlike lengths, of lists in lists
         raise TypeMismatchError(f"constant takes an array, not {shown(array)}") from None
     return traced(found)
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, /, *, min: Any = None, max: Any = None) -> Any:
-    """The elements, but at least the first bound and at most the second, as `numpy.clip`."""
+    """The elements, but at least the first bound and at most the second, as `numpy.clip`.
+
+    Bounds are broadcast; None is no bound. Raises TypeMismatchError where they cannot be, and for complex numbers.
+    """
     low, high = a_min if min is None else min, a_max if max is None else max
     raised = a if low is None else cd.maximum(a, low)
     return raised if high is None else cd.minimum(raised, high)

@@ -108,7 +108,6 @@ SHOWN: dict[str, tuple[Callable[[], cd.Program], str]] = {
     ),
     "convolution by f": (lambda: cd.grad(smoothed, "f"), "(f, g, w) ↦ d ↦ ∫ g(t - d) w(t) dt"),
     "convolution by g": (lambda: cd.grad(smoothed, "g"), "(f, g, w) ↦ d ↦ ∫ f(t - d) w(t) dt"),
-    "action": (lambda: action(LINE), "(L, D, r) ↦ ∫ L(r(t), D(r)(t)) dt"),
     "least action": (lambda: cd.grad(action(LINE), "r"), "(L, D, r) ↦ ∂₁L(r, D(r)) + Dᵀ(∂₂L(r, D(r)))"),
     "Newton's law": (lambda: cd.grad(motion(LINE), "r"), "(m, k, D, r) ↦ m Dᵀ(D(r)) - k r"),
     "Newton's law, moved": (lambda: cd.hvp(motion(LINE), "r"), "(m, k, D, r, r_dot) ↦ m Dᵀ(D(r_dot)) - k r_dot"),

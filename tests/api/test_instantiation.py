@@ -180,6 +180,21 @@ def counted(u: Vector):  # type: ignore[valid-type, no-untyped-def]
 
 
 @cd.program
+def gram(R: cd.Function(Vector, result=Symmetric), x: Vector):  # type: ignore
+    return x @ R(x) @ np.sin(x) - np.sin(x) @ R(x) @ x
+
+
+@cd.program
+def outer_square(u: Vector):  # type: ignore[valid-type, no-untyped-def]
+    return np.outer(u, u) + np.diag(u)
+
+
+@cd.program
+def lopsided(u: Vector):  # type: ignore[valid-type, no-untyped-def]
+    return np.outer(u, u * u)
+
+
+@cd.program
 def difference(x: Vector):  # type: ignore[valid-type, no-untyped-def]
     return cd.tensor(lambda i: x[i] - cd.sum(lambda j: x[j]) / 3)
 
@@ -242,6 +257,11 @@ WRONG: dict[str, tuple[type[cd.CombdiffError], Callable[[], Any], str]] = {
         lambda: search(R=lambda u: 1j * u.sum(), **POINT),
         "R gave complex128, but real numbers were expected",
     ),
+    "a result without the declared symmetry": (
+        cd.TypeMismatchError,
+        lambda: cd.simplify(gram).partial(R=lopsided),
+        "the result of R is declared with R[i,j] = R[j,i], which that of the program given for it has not",
+    ),
     "no program": (cd.ArgumentError, lambda: slopes()(**POINT), "grad_search misses R"),
     "nothing": (cd.ArgumentError, lambda: search(R=None, **POINT), "no array was given for R"),
     "an array": (cd.ArgumentError, lambda: search(R=A0, **POINT), "R is a map, but what was given for it cannot be"),
@@ -284,3 +304,9 @@ def test_whole_numbers_are_real_ones() -> None:
     for given in (counted, lambda u: 7, lambda u: np.int64(7)):
         assert search(R=given, **POINT) == 7
     assert cd.grad(search.partial(R=counted), "a")(**POINT) == 0
+
+
+def test_a_result_with_the_declared_symmetry_is_taken() -> None:
+    """All that follows from the symmetry of a map's result was used before the program is there: both are 0."""
+    for f in (gram, cd.simplify(gram)):
+        same(f(outer_square, POINT["x"]), 0)

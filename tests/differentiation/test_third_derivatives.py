@@ -183,7 +183,6 @@ def test_jacobians_of_several_results(mode: str) -> None:
     close(tuple(each[1] for each in found), along(lambda x: pair(A, x), x, 1))
     close(found[0][0], along(lambda A: pair(A, x)[0], A, 1))
     assert not found[1][0].any()
-    assert str(jacobian(pair, "x")) == "(A, x) ↦ ((a, d) ↦ A[a,d] cos(x[d]), d ↦ exp(x[d]) (1 + x[d]))"
 
 
 @pytest.mark.thorough

@@ -413,6 +413,17 @@ def test_cross_country_multiplies_the_vectors_first() -> None:
     assert source.count("matrix-matrix") == 1
 
 
+def test_matrix_functions_of_other_bindings() -> None:
+    """The derivative of expm is expm of a matrix for each element, which has a binding of its own."""
+
+    @cd.program
+    def f(A: cd.Space("n", "n")):  # type: ignore[valid-type, no-untyped-def]
+        return cd.sum(lambda i, j: cd.expm(0.3 * A)[i, j] ** 2)
+
+    A, V = RNG.normal(size=(2, 2, 2))
+    np.testing.assert_allclose(np.tensordot(cd.hessian(f, mode="cross-country")(A), V), cd.hvp(f)(A, V), rtol=1e-9)
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_third_derivatives(mode: str) -> None:

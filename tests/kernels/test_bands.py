@@ -107,7 +107,7 @@ def test_there_is_nothing_beyond_an_axis_for_infinite_weights(helpers: dict[str,
 @pytest.mark.parametrize("start", [0, -3, 40])
 @pytest.mark.parametrize("wrap", [False, True])
 def test_long_rows(helpers: dict[str, Any], rows: tuple[int, ...], start: int, wrap: bool) -> None:
-    """Rows that are copied a few at a time, or by parts, and those that np.correlate takes."""
+    """Rows that are copied a few at a time, or by parts, and those that np.convolve takes."""
     rng = np.random.default_rng(0)
     array, place = rng.standard_normal((*rows, 1500)), (len(rows), start, 1, wrap)
     for width, count in ((3, 700), (11, 1490), (60, 1441), (300, 1300)):

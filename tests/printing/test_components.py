@@ -78,22 +78,3 @@ def test_typed_elements() -> None:
     np.testing.assert_array_equal(grid(3.0), [[3, 2], [9, 0]])
     fibonacci = cd.read("a ->\n  x[0,0] = 0\n  x[0,1] = a\n  x[t+1,0] = x[t,1]\n  x[t+1,1] = x[t,0] + x[t,1]\n  x[9,0]")
     assert fibonacci(1.0) == 34
-
-
-@pytest.mark.parametrize(
-    ("shown", "message"),
-    [
-        ("a ↦\n  t[1] = a\n  t[2] = a\n  t[1]", r"t\[1\], t\[2\] are given; lines of elements begin at 0"),
-        (
-            "a ↦\n  t[0] = a\n  t[1] = 2 a\n  t[3] = a\n  t[1]",
-            r"t\[0\], t\[1\], t\[3\] are given; lines of elements begin at 0",
-        ),
-        ("x ↦\n  t[0,i] = x[i]\n  t[1,i] = Σ_j x[j]\n  t[0,i]", "an index is an integer, not a complex number"),
-        ("(x, A) ↦\n  t[0,i] = x[i]\n  t[1,i] = A[i,i]\n  t", "meet here"),
-        ("x ↦\n  t[0,i] = x[i]\n  t[1] = 1\n  t", "the lines of t have different numbers of indices"),
-        ("x ↦ x[2.5]", "an index is an integer, not 5/2"),
-    ],
-)
-def test_messages(shown: str, message: str) -> None:
-    with pytest.raises(cd.TextError, match=message):
-        cd.read(shown, {"x": cd.Space("n"), "A": cd.Space("m", "m")})

@@ -59,19 +59,6 @@ def test_gradients_of_folds_have_no_axes_of_one_index() -> None:
     assert r"\prod_{j \neq d}" in cd.grad(program_of(lambda x: np.prod(x), V), "x").latex()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("x ↦ max_{i,j,k} x[i,j,k]", "over one index, or over two"),
-        ("x ↦ i ↦ max_{j≠i} x[j]", "over all of a range"),
-        ("x ↦ i ↦ Π_{j=1}^{i} x[j]", "begins at 0"),
-    ],
-)
-def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
-    with pytest.raises(cd.CombdiffError, match=said):
-        cd.read(text)
-
-
 @cd.program
 def scaled(scale: cd.Space(), observed: cd.Space("n"), predicted: cd.Space("n"), weights: cd.Space("n")):
     return scale * (weights @ observed - weights @ predicted + observed @ predicted + weights @ weights)

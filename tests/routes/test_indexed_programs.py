@@ -1,8 +1,8 @@
-"""One corpus of programs whose indices meet bounds, strides and cycles × one table of routes.
+"""One corpus of programs whose indices meet bounds, strides, windows, cycles and integers × one table of routes.
 
 Each program, its gradients, raw and simplified, and its products with the Hessian, at sizes at which edges meet: run on
-NumPy, and as source that was written without sizes, they are what the interpreter says; the gradients are those of
-central differences, and other libraries give them, too.
+NumPy, as source that was written without sizes, and in the least memory that there is a plan for, they are what the
+interpreter says; the gradients are those of central differences, and other libraries give them, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ import pytest
 import test_bounds
 import test_conditions
 import test_folds
+import test_joining
+import test_lookups
 import test_turns
+import test_windows
 from backends import BACKENDS, converted, on, quiet
 
 import combdiff as cd
@@ -35,6 +38,7 @@ def of_matrices(f: cd.Program, n: int) -> tuple[list[Any], dict[str, int]]:
     return masked_programs.arrays_of(f, n), {"n": n, "m": 3}
 
 
+LOOKUPS = list(dict.fromkeys(f for f, _ in test_lookups.CASES))
 CORPUS: dict[str, tuple[cd.Program, Draw, Sequence[int]]] = {
     f"{f.name}, {about}": (f, draw, sizes)
     for about, programs, draw, sizes in (
@@ -42,6 +46,9 @@ CORPUS: dict[str, tuple[cd.Program, Draw, Sequence[int]]] = {
         ("a reshape", test_folds.SIZES, test_folds.arrays_of, (0, 1, 2, 5)),
         ("a condition", test_conditions.PROGRAMS, of_points, (2, 3, 4)),
         ("a mask", masked_programs.PROGRAMS, of_matrices, (0, 1, 2, 3, 7)),
+        ("joined", test_joining.PROGRAMS, test_joining.arrays_of, (0, 1, 2)),
+        ("windows", test_windows.SHAPES, test_windows.arrays_of, (0,)),
+        ("integers", LOOKUPS, test_lookups.arrays_of, (0,)),
         ("a cycle", test_turns.PROGRAMS, test_turns.arrays_of, (0, 1, 2, 3, 4, 6, 8, 9)),
     )
     for f in programs
@@ -52,10 +59,11 @@ CORPUS: dict[str, tuple[cd.Program, Draw, Sequence[int]]] = {
 def derivatives(name: str) -> list[cd.Program]:
     """The program, its gradients and the product of its Hessian and a direction; of tensors pullbacks, and of one."""
     f = CORPUS[name][0]
+    points = [p.name for p in f.parameters if p.type.dtype is not int]
     if len(type_of(f.term.body).axes):
-        first = [cd.pullback(f, wrt=p.name) for p in f.parameters]
-        return [f, *first, cd.pullback(first[-1], wrt=f.parameters[0].name)]
-    return [f, *(cd.grad(f, wrt=p.name, simplify=s) for p in f.parameters for s in (True, False)), cd.hvp(f)]
+        first = [cd.pullback(f, wrt=point) for point in points]
+        return [f, *first, cd.pullback(first[-1], wrt=points[0])]
+    return [f, *(cd.grad(f, wrt=point, simplify=s) for point in points for s in (True, False)), cd.hvp(f)]
 
 
 def given(program: cd.Program, arrays: list[Any], sizes: dict[str, int]) -> list[Any]:
@@ -72,7 +80,21 @@ def written(program: cd.Program) -> Callable[..., Any]:
     return function
 
 
-ROUTES: dict[str, Callable[[cd.Program], Callable[..., Any]]] = {"run": lambda program: program, "source": written}
+def limited(program: cd.Program) -> Callable[..., Any]:
+    """The program in the least memory that there is a plan for, which an error names."""
+
+    def call(*arrays: Any) -> Any:
+        try:
+            return program.compile(memory_limit=1)(*arrays)
+        except cd.MemoryLimitError as refused:
+            least = int(str(refused.hint).rpartition("=")[2])
+            return program.compile(memory_limit=least)(*arrays)
+
+    return call
+
+
+Route = Callable[[cd.Program], Callable[..., Any]]
+ROUTES: dict[str, Route] = {"run": lambda program: program, "source": written, "limits": limited}
 
 
 @pytest.mark.sample(10)
@@ -80,7 +102,10 @@ ROUTES: dict[str, Callable[[cd.Program], Callable[..., Any]]] = {"run": lambda p
 @pytest.mark.parametrize("name", CORPUS)
 def test_values_and_derivatives_are_those_of_the_interpreter(name: str, route: str) -> None:
     _, draw, every = CORPUS[name]
-    for program in derivatives(name):
+    programs = derivatives(name)
+    if route == "limits":  # of each a plan for each size, which is dear: the program and a gradient, at one size
+        programs, every = programs[:2], every[:3][-1:]
+    for program in programs:
         function = ROUTES[route](program)
         for size in every:
             arrays, sizes = draw(CORPUS[name][0], size)
@@ -95,7 +120,7 @@ def test_values_and_derivatives_are_those_of_the_interpreter(name: str, route: s
 @pytest.mark.parametrize("name", CORPUS)
 def test_gradients_are_those_of_central_differences(name: str) -> None:
     f, draw, every = CORPUS[name]
-    arrays, _ = draw(f, every[2])
+    arrays, _ = draw(f, every[:3][-1])
     named = dict(zip((p.name for p in f.parameters), arrays, strict=True))
     check = cd.testing.check_routes if derivatives(name)[1].name.startswith("pullback") else cd.testing.check_grad
     check(f, **named)

@@ -29,6 +29,8 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: cd.tensor(), cd.TraceError, "cd.tensor is given no lambda"),
     (lambda: cd.tensor(i=3), cd.TraceError, "cd.tensor is given no lambda"),
     (lambda: cd.sum(), cd.TraceError, "cd.sum is given no lambda"),
+    (lambda: cd.real("a"), cd.TypeMismatchError, "cd.real of 'a': it is no number"),
+    (lambda: cd.imag(None), cd.TypeMismatchError, "cd.imag of None: it is no number"),
 ]
 
 

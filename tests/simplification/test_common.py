@@ -80,13 +80,10 @@ def test_every_route_gives_the_value_and_the_central_differences(program: Any, w
 
 
 def test_energy_and_gradient_of_hartree_fock_share_the_density_and_the_fock_matrix() -> None:
-    assert str(cd.value_and_grad(coulomb, wrt="C")) == (
-        "(J, C) ↦\n"
-        "  t[p,q] = Σ_i C[p,i] C[q,i]*\n"
-        "  t2[d,p] = Σ_{q,r} J[d,p,r,q] t[q,r]\n"
-        "  (Re(Σ_{p,q} t2[q,p] t[p,q]), (d, e) ↦ 4 Σ_p C[p,e] t2[d,p])"
-    )
-    assert str(cd.grad(coulomb, wrt="C")) == "(J, C) ↦ (d, e) ↦ 4 Σ_{p,q,r,i} C[p,e] C[q,i] C[r,i]* J[d,p,r,q]"
+    """The whole texts are in tests/examples/test_worked_results.py."""
+    shared, alone = str(cd.value_and_grad(coulomb, wrt="C")), str(cd.grad(coulomb, wrt="C"))
+    assert [text.count("J[") for text in (shared, alone)] == [1, 1]
+    assert [text.count("]*") for text in (shared, alone)] == [1, 1]
 
 
 @pytest.mark.sample(3)

@@ -177,6 +177,20 @@ def test_residuals_are_scaled_where_no_one_tensor_is_squared() -> None:
         np.testing.assert_allclose(cd.grad(misfit, "x")(A, x * size, b * size), A.T @ residual / norm, rtol=1e-12)
 
 
+def test_odd_functions_are_as_small_as_their_arguments() -> None:
+    """Near 0 the norm of tanh(−3x) is that of 3x; its square underflows long before."""
+
+    @cd.program
+    def f(x: V):  # type: ignore[valid-type, no-untyped-def]
+        return np.linalg.norm(np.tanh(-3 * x))
+
+    unit, v = np.array([1.0, 2.0, -2.0]) / 3, np.array([0.5, -1.0, 2.0])
+    gradient, product = cd.grad(f), cd.hvp(f)
+    for size in (1e-290, 1e-160):
+        np.testing.assert_allclose(gradient(size * unit), 3 * unit, rtol=1e-12)
+        np.testing.assert_allclose(product(size * unit, size * v), 3 * (v - unit * (unit @ v)), rtol=1e-12)
+
+
 def test_ordinary_numbers_are_not_divided() -> None:
     """Not a digit is changed, and infinities stay what they are."""
     x = np.random.default_rng(1).normal(size=50)

@@ -100,6 +100,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "texts": (lambda x: cd.ones(3, dtype=str), "full of <class 'str'>"),
     "order": (lambda x: cd.zeros(3, order="F"), "full in the order 'F'"),
     "NumPy alone": (lambda x: np.eye(x.shape[0]), "a whole number is made of the size n, which is only named"),
+    "a triangle of NumPy's": (lambda x: np.tri(x.shape[0]), "a comparison of the size n, which is only named"),
+    "a size that decides": (lambda x: x if x.shape[0] > 3 else -x, "a comparison of the size n, which is only named"),
     "counted by NumPy": (lambda x: np.arange(x.shape[0]), "an array is made of the size n"),
 }
 

@@ -190,6 +190,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "broadcast": (lambda A: np.broadcast_to(A, (3, 3)), "A over (2, 3) does not broadcast to (3, 3)"),
     "tensordot": (lambda A: np.tensordot(A, A, 3), "of order 2 and A of order 2 over the axes"),
     "norm": (lambda A: np.linalg.norm(A, 3), "np.linalg.norm of a matrix with ord=3"),
+    "np.matrix": (lambda A: A * np.eye(3).view(np.matrix), "a np.matrix is used in a program, where * would not be"),
+    "mask of an array": (lambda A: cd.constant(np.ma.array([1, 2], mask=[0, 1])), "where its mask would be lost"),
     "text": (lambda A: A * np.array(["a", "b", "c"]), "an array of <U1 is used in a program"),
 }
 

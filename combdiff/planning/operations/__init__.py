@@ -4,12 +4,10 @@
 
 In: arrays and numbers. Out: one array.
 
-`words` (how steps, sizes and element types are called), `operation` (what each tells of itself, and a `Step`),
-`leaves` (arguments, numbers), `positions`, `reads` and `wrapped_reads` (views), `elementwise`, `contraction`,
-`reductions`, `diagonals`, `stacks`, `masks` (conditions), `prefixes` (sums up to each position), `windows` and
-`sliding`, `indirections` (indices in arrays), `matrices`, `calls`, `loops` (blocks), `iterations` (programs done over
-and over).
+All are written in `words` (how steps, sizes and element types are called) and derived from `operation` (what each tells
+of itself, and a `Step`). Each other module holds operations of one kind, which its first line names; they are in no
+order, and in no list.
 
 Invariant: an operation says everything about a step but the sizes; adding one is adding a class in its module, from
-which those take it that build it or look for it: there is no list of operations.
+which those take it that build it or look for it.
 """
