@@ -44,8 +44,8 @@ def _adjugate(xp: Any, matrix: Any) -> Any:
     if 0 in matrix.shape:
         return xp.linalg.inv(matrix)
     left, values, right = xp.linalg.svd(matrix)
-    diagonal = xp.tril(xp.triu(xp.ones_like(values[..., None, :] * values[..., None])))
-    others = xp.where(diagonal == 1, 1, values[..., None, :]).prod(-1)
+    place = xp.ones_like(values).cumsum(-1)
+    others = xp.where(place[..., None] == place[..., None, :], 1, values[..., None, :]).prod(-1)
     turned = xp.linalg.det(left) * xp.linalg.det(right)
     scaled = right.swapaxes(-1, -2).conj() * (turned[..., None] * others)[..., None, :]
     return scaled @ left.swapaxes(-1, -2).conj()

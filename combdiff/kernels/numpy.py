@@ -250,8 +250,8 @@ def _det_times_inverse(matrix: Any) -> Any:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
         return _adjugate(np, matrix)
-    sizes = [np.abs(each).max((-2, -1), initial=0) * matrix.shape[-1] for each in (matrix, inverse)]
-    if not np.all(sizes[0] * sizes[1] * np.finfo(inverse.dtype).eps ** 0.5 < 0.01):
+    sizes = [np.abs(each).max((-2, -1), initial=0) for each in (matrix, inverse)]
+    if not (sizes[0] * sizes[1] * (matrix.shape[-1] ** 2 * np.finfo(inverse.dtype).eps ** 0.5) < 0.01).all():
         return _adjugate(np, matrix)
     return np.linalg.det(matrix)[..., None, None] * inverse
 
@@ -340,12 +340,15 @@ def _magnitude(array: Any, axes: Any, degree: Any) -> Any:
 
 def _rescaled(array: Any, scale: Any) -> Any:
     """array / scale; the array itself where the scale is 1 throughout."""
-    return array if (scale == 1).all() else array / scale
+    is_one = (scale == 1).all() if scale.ndim else scale == 1  # of a number `all` takes as long as fifty divisions
+    return array if is_one else array / scale
 
 
 @np.errstate(over="ignore", under="ignore")
 def _hypot(one: Any, other: Any) -> Any:
     """The hypotenuse, by squares where none over- or underflows, in an eighth of the time of np.hypot."""
+    if max(np.size(one), np.size(other)) < 1 << 10:  # what is looked at to know takes longer
+        return np.hypot(one, other)
     squares = np.square(one) + np.square(other)
     if squares.dtype.kind == "f" and squares.size:
         limits = np.finfo(squares.dtype)

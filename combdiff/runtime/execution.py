@@ -294,7 +294,7 @@ def _only(sizes: Mapping[str, int], program: Lambda) -> dict[str, int]:
     return {name: sizes[name] for name in size_names(program) if name in sizes}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """A planned callable: takes arguments as the program does."""
 
@@ -311,6 +311,12 @@ class Compiled:
             f, rest = found
             return f.compile(self.backend, self.memory_limit)(**rest)
         return self.runner(values)
+
+    def __repr__(self) -> str:
+        where = f" for {self.backend}" if self.backend else ""
+        within = f" within {self.memory_limit}" if self.memory_limit is not None else ""
+        names = ", ".join(p.name for p in self.runner.program.parameters)
+        return f"<compiled program of {names}{where}{within}>"
 
 
 def compiled(
@@ -350,7 +356,7 @@ def run(
     return _runner(program, tuple(sizes.items()) if sizes else (), accesses)(arguments)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple[Access | Lookup, ...]) -> Runner:
     return Runner(program, dict(sizes), accesses)
 
@@ -429,7 +435,7 @@ def cost_table(
     return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 @refusing_depth()
 @working("planning")
 def _plan(
@@ -477,7 +483,7 @@ def _within(request: _PlanRequest) -> Plan:
     return fitted(specialise(whole, backend, fuses=False, even=request.even), limit, copies, peak(planned))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 @working("compiling")
 def _compiled(request: _PlanRequest) -> Callable[..., Any]:
     """The function that the source of the program at these sizes defines."""

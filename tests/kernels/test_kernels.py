@@ -101,6 +101,20 @@ def test_what_is_found_up_to_each_position(name: str, library: str, words: str) 
     np.testing.assert_allclose(np.asarray(found), getattr(running, kernel)(np, *RUNNING[name]), rtol=1e-13)
 
 
+def test_pads_read_what_is_gathered() -> None:
+    """On JAX, which fuses them: each axis along one of the result, or at one place."""
+    import jax.numpy as jnp
+
+    for axes, shape in (
+        (((6, (0, -2), 1, 0), (-3, (2, 0), 3, 0)), (6, 4)),
+        (((-1, (0, 1, 0), 2, 0), (2, (0, 0, 0), 1, 0)), (2, 9, 3)),
+        (((1, (1,), 1, 0), (9, (0,), 1, 0)), (3,)),
+        (((1, (1, 0), 1, 0), (0, (0, 1), 1, 0)), (0, 2)),
+    ):
+        found = kernels("jax")._by_pads(jnp.asarray(MATRIX), axes, shape)
+        np.testing.assert_array_equal(np.asarray(found), reference._gather(MATRIX, axes, shape))
+
+
 @pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
 def test_parts_are_placed_among_zeros(library: str, words: str) -> None:
     """Also where slices hold nothing."""
@@ -117,6 +131,22 @@ def test_parts_of_lazy_arrays() -> None:
     np.testing.assert_array_equal(
         np.asarray(part), np.where((np.indices((5, 4))[0] > 0) & (np.arange(4) < 2), MATRIX, 0)
     )
+
+
+@pytest.mark.parametrize("count", [1, 3000])
+@pytest.mark.parametrize("kind", [float, np.float32])
+def test_hypotenuses_and_quotients_of_few_and_of_many(kind: type, count: int) -> None:
+    """Squares are taken of many numbers alone, and where none over- or underflows; a scale of 1 leaves all as it is."""
+    limits = np.finfo(kind)
+    for size in (1, limits.max / 2, limits.tiny, 0, np.inf):
+        legs = np.full(count, size, kind)[() if count > 1 else 0]
+        with np.errstate(all="raise"):
+            found = reference._hypot(legs, legs)
+        assert found.dtype == kind
+        np.testing.assert_allclose(found, legs * np.sqrt(kind(2)), rtol=2 * limits.eps)
+    array = np.linspace(1, 2, count, dtype=kind)[() if count > 1 else 0]
+    np.testing.assert_array_equal(reference._rescaled(array, array), np.ones_like(array))
+    assert reference._rescaled(array, array / array) is array
 
 
 @pytest.mark.parametrize(("kind", "infinite"), [(float, False), (float, True), (complex, False), (np.float32, False)])

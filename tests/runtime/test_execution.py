@@ -186,6 +186,10 @@ def test_messages_about_named_maps() -> None:
     assert "the derivative of R is needed, but what was given for R has no pullback" in message(SLOPE, np.sum, VECTOR)
     assert "R is a map, but what was given for it cannot be called" in message(VALUE, 3.0, VECTOR)
     assert "R gave an array of shape (3,), but () was expected" in message(VALUE, lambda u: u, VECTOR)
+    alone = "R takes 1 arguments, which the function given for it cannot be called with"
+    assert alone in message(VALUE, lambda u, v: u @ v, VECTOR)
+    with pytest.raises(TypeError, match="can only concatenate list"):
+        run(VALUE, (lambda u: [] + 1, VECTOR))
     row = Lambda((j,), Apply(A, (i, j)))
     rows = Lambda((R, A), Lambda((i,), Apply(R, (row,))))
     with pytest.raises(UnsupportedError, match="a named map is called for each index i"):

@@ -55,6 +55,10 @@ class Read(View):
         plain = all(not p.wrap and sum(p.steps) == 1 for p in self.positions)
         return alone and plain and any(p.divisor > 1 for p in self.positions)
 
+    def _mixes(self) -> bool:
+        """Whether some axis is read around, or along several labels at once."""
+        return any(p.wrap or sum(map(bool, p.steps)) > 1 for p in self.positions)
+
     def labels(self, step: Step) -> Labels:
         """Those of the axes that are read along them; a label goes by blocks where one axis alone is."""
         result = tuple(range(len(step.axes)))
@@ -195,6 +199,8 @@ class Read(View):
         helper = "_view" if strided else "_gather"
         if "_place" in words.dialect.helpers() and self.places(len(step.axes)):
             helper = "_place"
+        if "_by_pads" in words.dialect.helpers() and len(labels) == len(set(labels)) and not self._mixes():
+            helper = "_by_pads"
         axes = tuple_text([_told(words, position, helper) for position in self.positions])
         return f"{helper}({operand}, {axes}, {words.shape(step.axes)})"
 
