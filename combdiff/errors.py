@@ -20,7 +20,9 @@ from types import CodeType, FrameType
 
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARY = str(Path(functools.__file__).parent)
-_NUMPY = str(Path(getattr(find_spec("numpy"), "origin", None) or _PACKAGE).parent)  # not imported: `--help` needs none
+_CALLERS = tuple(  # not imported: `--help` needs none
+    str(Path(found.origin).parent) for name in ("numpy", "scipy") if (found := find_spec(name)) and found.origin
+)
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,9 @@ def _name_within(scope: Mapping[str, object], value: object) -> str | None:
 
 
 def _is_users(file: str) -> bool:
-    """Whether a file is none of combdiff's, and none of NumPy's or Python's, which call it back (`functools`)."""
+    """Whether a file is none of combdiff's, and of none that calls it back: NumPy, SciPy, Python's `functools`."""
     in_library = file.startswith(_LIBRARY) and "site-packages" not in file
-    return not file.startswith((_PACKAGE, _NUMPY)) and not in_library
+    return not file.startswith((_PACKAGE, *_CALLERS)) and not in_library
 
 
 def shown(value: object) -> str:

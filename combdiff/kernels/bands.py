@@ -10,6 +10,9 @@ one does not, or every third:
     x = 0 1 2 3 4 5 6 7 …      windows of 4, by blocks of 2:    0 1 2 3 4    and    2 3 4 5 6
                                                                  4 5 6 7 8           6 7 8 9 …
 
+Where there are channels before and after (images), each lag is a matrix product of its own, and as quick as blocks are
+(`_window_sums`, `_lag_sums`).
+
 Other arrays are laid out so first, some rows at a time, with zeros around or wrapped. More axes may be summed over
 (channels of images, other windows), kept, or come with the weights. Windows of a few elements alone are left to
 `np.convolve` (in `_slide`) and `np.einsum`. Windows that are longer than the array are mostly zeros: then the weights
@@ -157,34 +160,46 @@ def _pieces(array: Any, kept: Any, start: Any, wrap: Any, length: Any, spare: An
             number += len(part) * each
 
 
-def _each_lag(array: Any, kept: Any, start: Any, stride: Any, width: Any, count: Any) -> Any:
-    """array[…, start + stride·i + k, …] for each k < width, with k and the i < count for which there is an element."""
-    size, whole = array.shape[kept], (slice(None),) * kept
+def _each_lag(rows: Any, start: Any, stride: Any, width: Any, count: Any) -> Any:
+    """rows[:, start + stride·i + k] for each k < width, with k and the i < count for which there is an element."""
+    size = rows.shape[1]
     for k, first in enumerate(range(start, start + width)):
         low, high = max(0, -(first // stride)), min(count, (size - 1 - first) // stride + 1)
         if low < high:
-            place, last = (*whole, slice(low, high)), first + stride * (high - 1)
-            yield k, place, array[(*whole, slice(first + stride * low, last + 1, stride))]
+            last = first + stride * (high - 1)
+            yield k, slice(low, high), rows[:, first + stride * low : last + 1 : stride]
+
+
+def _some(rows: Any, count: Any, wide: Any, least: Any) -> Any:
+    """Slices of rows and of count places in them: as many as a cache holds, with so many elements at each place."""
+    long = max(1, min(count, CHUNK // 4 // wide))
+    many = max(1, CHUNK // 4 // max(long * wide, least))
+    return [(slice(n, n + many), slice(m, m + long)) for n in range(0, rows, many) for m in range(0, count, long)]
 
 
 def _window_sums(array: Any, kept: Any, start: Any, stride: Any, weights: Any, count: Any) -> Any:
     """Σ array[…, start + stride·i + k, …]·weights[k, …] over k and the axes after; i < count, after the kept axes."""
-    inner, outer = array.shape[kept + 1 :], weights.shape[array.ndim - kept :]
-    matrix = weights.reshape(len(weights), math.prod(inner), math.prod(outer))
-    result = np.zeros((*array.shape[:kept], count, math.prod(outer)), np.result_type(array, weights))
-    for k, place, part in _each_lag(array, kept, start, stride, len(weights), count):
-        to = result[place]
-        to += (part.reshape(math.prod(to.shape[:-1]), math.prod(inner)) @ matrix[k]).reshape(to.shape)
+    width, inner, outer = len(weights), math.prod(array.shape[kept + 1 :]), weights.shape[array.ndim - kept :]
+    rows = array.reshape(math.prod(array.shape[:kept]), array.shape[kept], inner)
+    matrix = weights.reshape(width, inner, math.prod(outer))
+    result = np.zeros((len(rows), count, matrix.shape[2]), np.result_type(array, weights))
+    for some, places in _some(len(rows), count, max(1, *matrix.shape[1:]), 1):
+        sums = result[some, places]
+        for k, place, part in _each_lag(rows[some], start + stride * places.start, stride, width, sums.shape[1]):
+            sums[:, place] += part @ matrix[k]
     return result.reshape(*array.shape[:kept], count, *outer)
 
 
 def _lag_sums(array: Any, kept: Any, start: Any, stride: Any, other: Any, width: Any) -> Any:
     """Σ array[…, start + stride·i + k, …]·other[…, i, …] over i and the kept axes, the first of both; k < width."""
-    inner, outer = array.shape[kept + 1 :], other.shape[kept + 1 :]
-    result = np.zeros((width, math.prod(inner), math.prod(outer)), np.result_type(array, other))
-    for k, place, part in _each_lag(array, kept, start, stride, width, other.shape[kept]):
-        many = math.prod(part.shape[: kept + 1])
-        result[k] = part.reshape(many, math.prod(inner)).T @ other[place].reshape(many, math.prod(outer))
+    inner, outer, count = array.shape[kept + 1 :], other.shape[kept + 1 :], other.shape[kept]
+    rows = array.reshape(math.prod(array.shape[:kept]), array.shape[kept], math.prod(inner))
+    factors = other.reshape(len(rows), count, math.prod(outer))
+    result = np.zeros((width, rows.shape[2], factors.shape[2]), np.result_type(array, other))
+    for some, places in _some(len(rows), count, max(1, *result.shape[1:]), math.prod(result.shape[1:])):
+        part = factors[some, places]
+        for k, place, read in _each_lag(rows[some], start + stride * places.start, stride, width, part.shape[1]):
+            result[k] += (read.swapaxes(1, 2) @ part[:, place]).sum(0)
     return result.reshape(width, *inner, *outer)
 
 

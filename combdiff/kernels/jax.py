@@ -28,10 +28,15 @@ def _gather(array: Any, axes: Any, shape: Any) -> Any:
     """array at positions (start + steps · t) / divisor along each axis; zeros outside and between the elements."""
     if 0 in shape or 0 in array.shape:
         return jnp.zeros(shape, array.dtype)
+    return _gathered(jnp, jnp.arange, array, axes, shape)
+
+
+def _by_pads(array: Any, axes: Any, shape: Any) -> Any:
+    """_gather of an array each axis of which is read along one axis of its own of the result, or at one place."""
+    if 0 in shape or 0 in array.shape:
+        return jnp.zeros(shape, array.dtype)
     labels = [[n for n, step in enumerate(steps) if step] for _, steps, _, _ in axes]
     used = [n for along in labels for n in along]
-    if any(wrap for *_, wrap in axes) or max(map(len, labels)) > 1 or len(used) > len(set(used)):
-        return _gathered(jnp, jnp.arange, array, axes, shape)
     for axis, (along, (start, steps, divisor, _)) in enumerate(zip(labels, axes, strict=True)):
         step, count = (steps[along[0]], shape[along[0]]) if along else (1, 1)
         array = _padded(array, axis, divisor, start, step, count)

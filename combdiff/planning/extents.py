@@ -50,6 +50,13 @@ def at_most(limit: int, forms: Iterable[Linear], sizes: Mapping[str, int]) -> bo
     return known and prod(int(form.evaluate(sizes)) for form in lengths) <= limit
 
 
+def at_least(limit: int, forms: Iterable[Linear], sizes: Mapping[str, int]) -> bool:
+    """Whether a product of lengths is known at the sizes, and no less than a limit."""
+    lengths = list(forms)
+    known = all(sizes.keys() >= set(form.symbols) for form in lengths)
+    return known and prod(int(form.evaluate(sizes)) for form in lengths) >= limit
+
+
 def never_negative(form: Linear) -> bool:
     """Whether a form of sizes is a natural number for all of them."""
     return form.constant >= 0 and all(factor >= 0 for _, factor in form.coefficients)

@@ -13,6 +13,8 @@ Invariant: what is written has the value of the program, 𝟏 and 𝐈 of the ri
 
 from __future__ import annotations
 
+import re
+
 from combdiff.ir import (
     TABLE,
     Add,
@@ -74,34 +76,48 @@ from combdiff.printing.recurrences import AtStep
 from combdiff.simplification import symbols, with_known_symmetries
 
 Indices = tuple[Var, ...]
-MOST_PUT_BACK = 28  # symbols of a cotangent that is written where it is used
+MOST_PUT_BACK = 28  # symbols of a definition that is written where it is used
+_MADE = re.compile(r"t\d*|\w*_bar")  # names that no user gave
 MOST_REPEATED = 3  # a whole power up to which the factors of a sum stand side by side
 
 
 def matrix_sheet(term: Term) -> Sheet:
     """The document of a program: its definitions and results in matrix notation where there is one."""
-    parts, layout, scope = opened(with_known_symmetries(_with_short_cotangents(term)))
+    parts, layout, scope = opened(with_known_symmetries(_with_short_definitions(term)))
     writer = _Notation(layout, scope)
     definitions = tuple(writer.definition(var, value) for var, value in parts.definitions)
     return Sheet((), definitions, writer.result(parts.result), unit_of(scope))
 
 
-def _with_short_cotangents(term: Term) -> Term:
-    """The program with every short cotangent that is used once where it is used: Aᵀ·W·r needs no name for W·r."""
+def _with_short_definitions(term: Term) -> Term:
+    """The program with what is short, used once and named by nobody where it is used: Aᵀ·W·r needs no name for W·r."""
     if not isinstance(term, Lambda) or not isinstance(term.body, Let):
         return term
     bindings, result = split(term.body)
-    count = uses(Tuple((*(value for _, value in bindings), result)))
+    whole = Tuple((*(value for _, value in bindings), result))
+    count, arguments = uses(whole), _read_whole(whole)
     put: dict[Var, Term] = {}
     kept: list[tuple[Var, Term]] = []
     for var, value in bindings:
         value = put_back(value, put, {})
-        short = var.name.endswith("_bar") and count[var] == 1 and symbols(value) <= MOST_PUT_BACK
-        if short and not is_call(value):
+        short = _MADE.fullmatch(var.name) and count[var] == 1 and symbols(value) <= MOST_PUT_BACK
+        if short and var not in arguments and not is_call(value):
             put[var] = value
         else:
             kept.append((var, value))
     return Lambda(term.parameters, let(kept, put_back(result, put, {}))) if put else term
+
+
+def _read_whole(term: Term) -> set[Term]:
+    """What is read otherwise than at indices: the matrices of matrix functions, which print by their names."""
+    return {
+        child
+        for node in subterms(term)
+        for child in node.children
+        if isinstance(space := type_of(child), Space)
+        and space.order
+        and not (isinstance(node, Apply) and child is node.function)
+    }
 
 
 def _has_untold_axis(value: Term) -> bool:

@@ -11,6 +11,7 @@ Invariant: what does not fit is refused before anything is computed, and argumen
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat
 
@@ -376,6 +377,17 @@ def _axis_text(axis: Domain) -> str:
     return str(axis.size) if isinstance(axis, Range) else repr(axis)
 
 
+def _can_take(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments, as far as Python tells."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:  # of functions that are not written in Python, some tell nothing
+        return True
+    except TypeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class _NamedMap:
     """The callable given for a named map, its results checked."""
@@ -388,7 +400,16 @@ class _NamedMap:
     width: np.dtype[Any]
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._checked(self.function(*arguments), self.type.result, self.name)
+        try:
+            result = self.function(*arguments)
+        except TypeError:
+            if _can_take(self.function, len(arguments)):
+                raise  # it is about something else
+            raise ArgumentError(
+                f"{self.name} takes {len(arguments)} arguments, which the function given for it cannot be called with",
+                hint="give a function of as many parameters as the Function declares arguments",
+            ) from None
+        return self._checked(result, self.type.result, self.name)
 
     def pullback(self, position: int, arguments: tuple[Any, ...], cotangent: Any) -> Any:
         """The pullback of the map, if it brings one."""

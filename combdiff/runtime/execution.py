@@ -34,7 +34,18 @@ from combdiff.errors import (
     refusing_depth,
     shown,
 )
-from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in, without_scipy
+from combdiff.ir import (
+    TYPICAL_SIZE,
+    Lambda,
+    Primitive,
+    Space,
+    Tuple,
+    extent,
+    matrices_in,
+    subterms,
+    type_of,
+    without_scipy,
+)
 from combdiff.planning import (
     CostTable,
     Plan,
@@ -58,6 +69,7 @@ MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is qui
 MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
 REPEATS = 16  # of a randomised greedy search
 Bind = Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]]
+EXTREMES = {"amax": "largest", "amin": "smallest", "argmax": "place of the largest", "argmin": "place of the smallest"}
 MOST_PREPARED = 256  # kinds of arguments that a program is prepared for; the oldest are prepared again
 TEMPERATURES = (0.3, 1.0, 3.0)  # of randomised greedy searches: how often they take what is not the best next step
 
@@ -206,6 +218,7 @@ class Runner:
         if unknown:
             raise unknown_size(unknown[0])
         check((one for one in self.accesses if isinstance(one, Access)), prepared.sizes)
+        _check_extremes(self.program, prepared.sizes)
         names = [parameter.name for parameter in self.program.parameters]
         orders = {name: order for name, a in zip(names, arguments, strict=True) if (order := memory_order(a))}
         orders = orders if prepared.library.name == "numpy" else {}
@@ -262,12 +275,26 @@ def _look(lookup: Lookup, sizes: Mapping[str, int], *arrays: np.ndarray[Any, Any
         lookup.check(values, sizes, used)
 
 
+def _check_extremes(program: Lambda, sizes: Mapping[str, int]) -> None:
+    """Raises ArgumentError where the largest or smallest of no elements is asked for."""
+    for node in subterms(program):
+        if isinstance(node, Primitive) and (what := EXTREMES.get(node.name.partition("_")[0])):  # amax_ties, too
+            space = type_of(node.arguments[0])
+            assert isinstance(space, Space)
+            extents = [extent(axis, dict(sizes)) for axis in space.axes]
+            if 0 in extents[-2:] and 0 not in extents[:-2]:
+                raise ArgumentError(
+                    f"the {what} of no elements is asked for: an axis has length 0",
+                    hint="give arrays with elements along it",
+                )
+
+
 def _only(sizes: Mapping[str, int], program: Lambda) -> dict[str, int]:
     """The sizes that a program has."""
     return {name: sizes[name] for name in size_names(program) if name in sizes}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """A planned callable: takes arguments as the program does."""
 
@@ -284,6 +311,12 @@ class Compiled:
             f, rest = found
             return f.compile(self.backend, self.memory_limit)(**rest)
         return self.runner(values)
+
+    def __repr__(self) -> str:
+        where = f" for {self.backend}" if self.backend else ""
+        within = f" within {self.memory_limit}" if self.memory_limit is not None else ""
+        names = ", ".join(p.name for p in self.runner.program.parameters)
+        return f"<compiled program of {names}{where}{within}>"
 
 
 def compiled(
@@ -323,7 +356,7 @@ def run(
     return _runner(program, tuple(sizes.items()) if sizes else (), accesses)(arguments)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple[Access | Lookup, ...]) -> Runner:
     return Runner(program, dict(sizes), accesses)
 
@@ -402,7 +435,7 @@ def cost_table(
     return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 @refusing_depth()
 @working("planning")
 def _plan(
@@ -450,7 +483,7 @@ def _within(request: _PlanRequest) -> Plan:
     return fitted(specialise(whole, backend, fuses=False, even=request.even), limit, copies, peak(planned))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 @working("compiling")
 def _compiled(request: _PlanRequest) -> Callable[..., Any]:
     """The function that the source of the program at these sizes defines."""

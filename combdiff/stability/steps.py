@@ -36,7 +36,7 @@ from combdiff.stability.magnitudes import with_scaled_sums
 from combdiff.stability.stabilisation import with_stable_exponentials
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 def stable(program: Lambda) -> Lambda:
     """An equal program in which quotients, logarithms and roots neither over- nor underflow on the way."""
     return _stable_values(_with_stable_steps(program))

@@ -201,7 +201,7 @@ def _hint(text: str, position: int, expected: set[str]) -> str:
     word = re.match(r"\w+", text[position:])
     if "NAME" in expected and word and word[0] in (*RESERVED, *KEYWORDS):
         return f"{word[0]} is a word of the language and cannot be a name"
-    if "DECLARE" in expected:
+    if not re.search(r"\bexpression\b", text) or "DECLARE" in expected:
         return "a text reads: declare A 2 x 1 expression A *(ij,j->i) x derivative wrt x"
     return ""
 

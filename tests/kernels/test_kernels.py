@@ -101,6 +101,20 @@ def test_what_is_found_up_to_each_position(name: str, library: str, words: str) 
     np.testing.assert_allclose(np.asarray(found), getattr(running, kernel)(np, *RUNNING[name]), rtol=1e-13)
 
 
+def test_pads_read_what_is_gathered() -> None:
+    """On JAX, which fuses them: each axis along one of the result, or at one place."""
+    import jax.numpy as jnp
+
+    for axes, shape in (
+        (((6, (0, -2), 1, 0), (-3, (2, 0), 3, 0)), (6, 4)),
+        (((-1, (0, 1, 0), 2, 0), (2, (0, 0, 0), 1, 0)), (2, 9, 3)),
+        (((1, (1,), 1, 0), (9, (0,), 1, 0)), (3,)),
+        (((1, (1, 0), 1, 0), (0, (0, 1), 1, 0)), (0, 2)),
+    ):
+        found = kernels("jax")._by_pads(jnp.asarray(MATRIX), axes, shape)
+        np.testing.assert_array_equal(np.asarray(found), reference._gather(MATRIX, axes, shape))
+
+
 @pytest.mark.parametrize(("library", "words"), LIBRARIES[:2])
 def test_parts_are_placed_among_zeros(library: str, words: str) -> None:
     """Also where slices hold nothing."""

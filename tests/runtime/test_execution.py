@@ -186,6 +186,10 @@ def test_messages_about_named_maps() -> None:
     assert "the derivative of R is needed, but what was given for R has no pullback" in message(SLOPE, np.sum, VECTOR)
     assert "R is a map, but what was given for it cannot be called" in message(VALUE, 3.0, VECTOR)
     assert "R gave an array of shape (3,), but () was expected" in message(VALUE, lambda u: u, VECTOR)
+    alone = "R takes 1 arguments, which the function given for it cannot be called with"
+    assert alone in message(VALUE, lambda u, v: u @ v, VECTOR)
+    with pytest.raises(TypeError, match="can only concatenate list"):
+        run(VALUE, (lambda u: [] + 1, VECTOR))
     row = Lambda((j,), Apply(A, (i, j)))
     rows = Lambda((R, A), Lambda((i,), Apply(R, (row,))))
     with pytest.raises(UnsupportedError, match="a named map is called for each index i"):
@@ -325,3 +329,13 @@ def test_functions_of_matrices_name_the_element_types_that_they_take(kind: str) 
 
     with pytest.raises(ArgumentError, match="float64 or float32"):
         f(np.eye(2).astype(kind))
+
+
+def test_nothing_has_no_largest_element() -> None:
+    @cd.program
+    def f(A: cd.Space("m", "n")):  # type: ignore[valid-type, no-untyped-def]
+        return A.max(axis=1).sum() - A.min()
+
+    for g in (f, cd.grad(f)):
+        with pytest.raises(cd.ArgumentError, match="the largest of no elements is asked for: an axis has length 0"):
+            g(np.zeros((2, 0)))

@@ -12,7 +12,7 @@ from measuring import BUFFER, OWN, assert_takes_what_is_promised, measured
 from planner import coulomb, exchange
 
 import combdiff as cd
-from combdiff.ir import MATRIX_TABLE, Lambda, Primitive, Space, Var
+from combdiff.ir import MATRIX_TABLE, Lambda, Primitive, Space, Var, extent
 from combdiff.planning.plan import peak
 from combdiff.runtime.execution import Runner, plan
 from combdiff.testing.arrays import random_arrays
@@ -67,6 +67,10 @@ PROGRAMS: Programs = {
         lambda x, y: cd.tensor(lambda i: cd.sum(lambda j: x[i - j] * y[j]), i=cd.Cyclic("n")),
         {"x": Circle, "y": Circle},
     ),
+    "windows of channels": (
+        lambda x, w: cd.tensor(lambda b, i, o: cd.sum(lambda k, c: x[b, i + k, c] * w[k, c, o]), i=85),
+        {"x": Space(30, "n", 16), "w": Space(6, 16, 12)},
+    ),
     "pairs": (lambda x: cd.tensor(lambda i: cd.sum(lambda j: cd.exp(-((x[i] - x[j]) ** 2)))), {"x": Vector}),
     "slices": (lambda A: A[1:, 1:] - A[:-1, :-1], {"A": Wide}),
     "scan": (lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), None), x, length=20)[0], Square),
@@ -80,7 +84,7 @@ def arrays(parameters: tuple[Var, ...]) -> list[Any]:
     found = []
     for parameter in parameters:
         assert isinstance(parameter.type, Space)
-        shape = [SIZES[str(getattr(axis, "size", axis))] for axis in parameter.type.axes]
+        shape = [extent(axis, SIZES) for axis in parameter.type.axes]
         if parameter.type.dtype is int:
             found.append(RNG.integers(0, SIZES["m"], size=shape))
         else:

@@ -93,3 +93,19 @@ def test_what_an_axis_repeats_brings_no_index_along(name: str) -> None:
     program, rng = cd.program(f), np.random.default_rng(4)
     assert "maxima" in str(cd.grad(program, "y"))
     cd.testing.check_grad(program, ("x", "y"), x=rng.normal(size=5), y=rng.normal(size=5))
+
+
+def test_what_asks_where_an_index_of_a_cycle_is_has_no_value_at_two_beyond_it() -> None:
+    """t[d - 2] is t at d - 2 modulo n, and t is [d ≤ 1] y[d] x[d] + …: [d ≤ 3] is not what it asks there."""
+    Ring = cd.Space(cd.Cyclic("n"))
+
+    @cd.program
+    def f(x: Ring, y: Ring):
+        z = cd.tensor(lambda i: cd.where(i != 1, x[i + 2] * y[i - 2], cd.sin(x[i - 2])))
+        return cd.sum(lambda i: cd.where(i <= 1, z[i] ** 2 * y[i], z[i]))
+
+    gradient, raw = cd.grad(f), cd.grad(f, simplify=False)
+    for n in range(1, 6):
+        x, y = np.random.default_rng(n).normal(size=(2, n))
+        expected = evaluate(raw.term.body, dict(zip(raw.term.parameters, (x, y), strict=True)), {"n": n})
+        np.testing.assert_allclose(gradient(x, y), expected, atol=1e-12)

@@ -88,3 +88,15 @@ def test_an_egraph_with_few_more_laws_serves(monkeypatch: pytest.MonkeyPatch) ->
     larger = saturation._base_egraph(load(), powers)
     assert saturation._base_egraph(load(), none) is larger
     assert saturation._base_egraph(load(), powers | {"exp", "log", "sin", "cos", "inv", "det"}) is not larger
+
+
+def test_an_egraph_with_the_laws_of_two_takes_the_place_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has many laws more than some terms ask for is made beside that of few: it would be slow for them."""
+    monkeypatch.setattr(saturation, "_local", type(saturation._local)())
+    first, second, large = frozenset({"exp"}), frozenset({"abs"}), frozenset({"power", "log", "inv", "det", "maximum"})
+    made = {saturation._base_egraph(load(), functions) for functions in (first, second, large)}
+    both, many = saturation._local.egraphs
+    assert [both.functions, many.functions] == [first | second, large]
+    assert made > {both.egraph, many.egraph}
+    served = [saturation._base_egraph(load(), functions) for functions in (first, second, frozenset(), large)]
+    assert served == [both.egraph] * 3 + [many.egraph]

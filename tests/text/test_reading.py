@@ -338,6 +338,10 @@ def test_ascii_spellings(ascii: str, unicode: str) -> None:
         ("norm1(x - y)", "𝟏ᵀ·|x - y|"),
         ("x'*A*x + c*sin(y)'*x", "xᵀ·A·x + c·sin(y)ᵀ·x"),
         ("norm2(A*x - y)^2 + c*norm1(x) + b", "‖A·x - y‖² + c·𝟏ᵀ·|x| + b"),
+        ("tr(A*X'*B*X*C)", "tr(A·Xᵀ·B·X·C)"),
+        ("norm2(A*x - b)/norm2(x)", "‖A·x - b‖ / ‖x‖"),
+        ("log(det(inv(A)))", "t = A⁻¹\nlog(det(t))"),
+        ("exp(x)./sum(exp(x))", "t = exp(x)\nt / (𝟏ᵀ·t)"),
     ],
 )
 def test_matrix_notation_as_it_is_typed(written: str, shown: str) -> None:

@@ -307,8 +307,9 @@ def test_hints_say_how_to_mend() -> None:
         parse("declare x 1 expression x * x")
     with pytest.raises(TextError, match="sin is a word of the language and cannot be a name"):
         parse("declare sin 1 expression 1")
-    with pytest.raises(TextError, match="a text reads: declare A 2 x 1 expression"):
-        parse("x + 1")
+    for text in ("x + 1", "declare x 1 expresion x"):
+        with pytest.raises(TextError, match="a text reads: declare A 2 x 1 expression"):
+            parse(text)
 
 
 def test_control_characters_are_shown_escaped() -> None:

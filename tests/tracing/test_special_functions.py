@@ -318,3 +318,4 @@ def test_functions_of_scipy_that_ask_for_numbers_are_refused_by_name(function: A
     with pytest.raises(cd.UnsupportedError, match=said) as refused:
         cd.program(f)
     assert written in str(refused.value)
+    assert str(refused.value).startswith(f"{__file__}:")  # SciPy's functions are Python's, with lines of their own

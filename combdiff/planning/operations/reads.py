@@ -55,6 +55,10 @@ class Read(View):
         plain = all(not p.wrap and sum(p.steps) == 1 for p in self.positions)
         return alone and plain and any(p.divisor > 1 for p in self.positions)
 
+    def _mixes(self) -> bool:
+        """Whether some axis is read around, or along several labels at once."""
+        return any(p.wrap or sum(map(bool, p.steps)) > 1 for p in self.positions)
+
     def labels(self, step: Step) -> Labels:
         """Those of the axes that are read along them; a label goes by blocks where one axis alone is."""
         result = tuple(range(len(step.axes)))
@@ -192,9 +196,12 @@ class Read(View):
             shifted = f"_shifted({operand}, {starts}, {words.shape([step.axes[n] for n in order])})"
             return words.dialect.transposed(shifted, [order.index(n) for n in range(len(order))])
         strided = words.dialect.strided and all(position.divisor == 1 for position in self.positions)
-        helper = "_view" if strided else "_gather"
+        around = any(position.wrap for position in self.positions)
+        helper = ("_view_around" if around else "_view") if strided else "_gather"
         if "_place" in words.dialect.helpers() and self.places(len(step.axes)):
             helper = "_place"
+        if "_by_pads" in words.dialect.helpers() and len(labels) == len(set(labels)) and not self._mixes():
+            helper = "_by_pads"
         axes = tuple_text([_told(words, position, helper) for position in self.positions])
         return f"{helper}({operand}, {axes}, {words.shape(step.axes)})"
 
@@ -282,9 +289,9 @@ def _edges(low: int, spare: int) -> tuple[str, str]:
 
 def _told(words: Words, position: Position, helper: str) -> str:
     """A position as the helpers take it."""
-    divisor = [] if helper == "_view" else [str(position.divisor)]
-    parts = [words.form(position.start), tuple_text(map(str, position.steps)), *divisor, str(int(position.wrap))]
-    return f"({', '.join(parts)})"
+    divisor = [] if helper.startswith("_view") else [str(position.divisor)]
+    wrap = [] if helper == "_view" else [str(int(position.wrap))]
+    return f"({', '.join([words.form(position.start), tuple_text(map(str, position.steps)), *divisor, *wrap])})"
 
 
 def _slice(words: Words, position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from combdiff.ir import Domain
-from combdiff.planning.extents import at_most, extent_form
+from combdiff.planning.extents import at_least, at_most, extent_form
 from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Occurrence, Operation, Step
 from combdiff.planning.operations.windows import Sliding
 from combdiff.planning.operations.words import Pattern, Words
@@ -20,6 +20,7 @@ from combdiff.records import dataclass
 FEW_PRODUCTS = 1 << 16  # of elements, which NumPy's own convolution does as soon as products by blocks
 FEW_AT_ONCE = 1 << 14  # with which a loop over a narrow window takes about as long as the making of blocks
 NARROW_WINDOWS = 24
+CHANNELS = 8  # before and after, with which a product for each element of a window is as quick as one by blocks
 SHORT_WINDOWS = range(2, 8)  # elements of those that it slides along as quickly
 
 
@@ -51,8 +52,8 @@ class Correlate(Operation):
         """A band of weights, windows, and results laid out; of vectors with few elements what NumPy's own takes."""
         if not self.slides([operand.axes for operand in at.operands], at.step.axes, at.sizes):
             sliding = self._sliding(at)
-            is_few = self.is_few([operand.axes for operand in at.operands], at.step.axes, at.sizes)
-            return (sliding.each_lag if is_few else sliding.elements) * at.item
+            by_lags = self.goes_by_lags([operand.axes for operand in at.operands], at.step.axes, at.sizes)
+            return (sliding.each_lag if by_lags else sliding.elements) * at.item
         (length,), (width,), (count,) = at.shape_of(0), at.shape_of(1), at.shape
         results = count * self.stride
         span = results + width - 1
@@ -69,15 +70,23 @@ class Correlate(Operation):
         (length,), (width,), (count,) = (map(extent_form, axes) for axes in (*operands, out))
         return self._is_short(length, width, count) or at_most(FEW_PRODUCTS, (width, count.scale(self.stride)), sizes)
 
-    def is_few(self, operands: Sequence[Sequence[Domain]], out: Sequence[Domain], sizes: Mapping[str, int]) -> bool:
-        """Whether it is of few elements at those sizes, and the window is narrow: then it goes element by element."""
+    def goes_by_lags(
+        self, operands: Sequence[Sequence[Domain]], out: Sequence[Domain], sizes: Mapping[str, int]
+    ) -> bool:
+        """Whether each element of a window is multiplied by itself, at those sizes.
+
+        So are narrow windows of matrices of channels, which are products enough for BLAS, and those with few products.
+        """
         left, right = ([operands[n][axis] for axis in order] for n, order in enumerate((self.left, self.right)))
         of_result = out[self.out.index(0 if self.lags else self.kept)]
         width, count = (of_result, right[self.kept]) if self.lags else (right[0], of_result)
         outer = right[self.kept + 1 if self.lags else len(left) - self.kept :]
-        others = [*left[: self.kept], *left[self.kept + 1 :], *outer]
-        narrow = not self.wrap and at_most(NARROW_WINDOWS, [extent_form(width)], sizes)
-        return narrow and at_most(FEW_AT_ONCE, map(extent_form, (width, count, *others)), sizes)
+        inner = left[self.kept + 1 :]
+        if self.wrap or not at_most(NARROW_WINDOWS, [extent_form(width)], sizes):
+            return False
+        if all(at_least(CHANNELS, map(extent_form, axes), sizes) for axes in (inner, outer)):
+            return True
+        return at_most(FEW_AT_ONCE, map(extent_form, (width, count, *left[: self.kept], *inner, *outer)), sizes)
 
     def _is_short(self, length: Linear, width: Linear, count: Linear) -> bool:
         """Whether a short window slides over the whole of the first operand."""
@@ -115,7 +124,7 @@ class Correlate(Operation):
         long = long and f"[{':, ' * self.kept}::-1]"
         place = f"{array}, {self.kept}, {words.form(self.start)}, {self.stride}"
         sums, lags = "_window_sums", "_lag_sums"
-        if not self.is_few([words.axes[m] for m in step.operands], step.axes, words.planned):
+        if not self.goes_by_lags([words.axes[m] for m in step.operands], step.axes, words.planned):
             place, sums, lags = f"{place}, {int(self.wrap)}", "_correlate", "_lags"
         extent = words.extent(step.axes[self.out.index(0 if self.lags else self.kept)])
         if self.lags:

@@ -11,6 +11,7 @@ Invariant: no product takes more memory than `Sliding.elements` and its result.
 from __future__ import annotations
 
 from combdiff.kernels import CHUNK, block_size
+from combdiff.planning.operations.operation import BUFFER
 from combdiff.records import dataclass
 
 
@@ -65,7 +66,15 @@ class Sliding:
         """The elements of arrays beside the operands and the result, where each element of a window is by itself."""
         if self._is_empty:
             return 0
-        return self._plainly() if self.lags else self._row_by_row()
+        laid, matrix = self.scattered * self.rows * self.size * self.inner, self.inner * self.outer
+        wide, least = max(self.inner, self.outer), matrix if self.lags else 1
+        long = max(1, min(self.count, CHUNK // 4 // wide))
+        many = min(self.rows, max(1, CHUNK // 4 // max(long * wide, least)))
+        cast = self.mixed * many * long * (self.inner + self.outer * self.lags)
+        if self.lags:
+            return laid + self.rows * self.count * self.outer + cast + (many + 2) * matrix
+        product = many * long * self.outer  # and what NumPy lays out of it to add it up
+        return laid + cast + product + 2 * min(BUFFER, product) + (self.width + self.mixed) * matrix
 
     @property
     def _is_empty(self) -> bool:

@@ -99,7 +99,7 @@ def index_variables(term: Term) -> Indices:
     return frozenset(v for v in term.free if is_domain(v.type) and not isinstance(v.type, Whole))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     """Multiplications of a greedy pairwise contraction of factors with these indices.
 

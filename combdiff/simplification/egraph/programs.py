@@ -17,11 +17,13 @@ from dataclasses import replace
 from functools import cached_property
 
 from combdiff.ir import (
+    Cyclic,
     Lambda,
     Names,
     Space,
     Term,
     Var,
+    counts_modulo,
     is_call,
     is_domain,
     items_of,
@@ -31,6 +33,7 @@ from combdiff.ir import (
     put_back,
     split,
     substitute,
+    subterms,
     type_of,
 )
 from combdiff.records import dataclass
@@ -56,6 +59,16 @@ class _BoundValue:
     def named(self, body: Term) -> Term:
         """The value with that body."""
         return lambda_(self.indices, substitute(body, dict(zip(self.parameters, self.indices, strict=True))))
+
+    def goes_around(self) -> bool:
+        """Whether d + n may stand for each index d of a cycle in whatever equals the value: t[d + 2] is that at d + 2.
+
+        Of Σ_i δ(d, i) [i ≥ 1] x[i] it may not, as that is [d ≥ 1] x[d].
+        """
+        cycles = {parameter.type for parameter in self.parameters if isinstance(parameter.type, Cyclic)}
+        bound = ((v, child) for node in subterms(self.body) for v in node.bound for child in node.children)
+        indices = [(v, self.body) for v in self.parameters] + list(bound) if cycles else []
+        return all(counts_modulo(v, part) for v, part in indices if v.type in cycles)
 
 
 class ProgramClasses:
@@ -102,7 +115,7 @@ class ProgramClasses:
         definitions = [
             Definition(var, value.parameters, value.root)
             for (var, _), value in zip(self.bindings, self.values, strict=False)
-            if value.root is not None and value.body.free.issuperset(value.parameters)
+            if value.root is not None and value.body.free.issuperset(value.parameters) and value.goes_around()
         ]  # beside t[d, e] = x[d] in its class, t[d, e] would bring an e along that nothing binds
         context = Context(self.known)
         with session(self.rules, terms, context) as egraph:

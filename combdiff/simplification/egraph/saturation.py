@@ -16,6 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from combdiff.ir import (
@@ -46,7 +47,7 @@ from combdiff.simplification.egraph.extraction import Classes, Extractor, ordere
 from combdiff.simplification.egraph.provenance import Found, note
 from combdiff.simplification.egraph.settled import functions_in
 from combdiff.simplification.laws.loading import RuleFile, load, run_laws
-from combdiff.simplification.laws.reach import reached
+from combdiff.simplification.laws.reach import ReachedLaws, reached
 from combdiff.simplification.laws.syntax import run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
@@ -61,30 +62,61 @@ NEAR = 8  # times what an e-graph is foreseen to be: where that is beyond the bu
 _local = threading.local()
 
 
-MOST_EGRAPHS = 12  # that a thread keeps: those of other choices of laws are made again
+MOST_EGRAPHS = 6  # that a thread keeps, of some megabytes each: those of other choices of laws are made again
 MOST_USES = 1000  # of an e-graph: it keeps about a kilobyte of what was pushed and popped each time
 MOST_IDLE = 1.6  # laws in an e-graph that is there, for one that a term asks for, up to which no other is made
+
+
+@dataclass(frozen=True)
+class _Base:
+    """An e-graph with the laws of some files that hold of terms with these functions."""
+
+    files: tuple[RuleFile, ...]
+    table: tuple[str, ...]
+    functions: frozenset[str]
+
+    @cached_property
+    def laws(self) -> ReachedLaws:
+        return reached(self.files, self.functions)
+
+    @cached_property
+    def egraph(self) -> Any:
+        made = bindings().EGraph()
+        run_laws(made, self.laws.commands)
+        run_text(made, function_facts())
+        return made
+
+    def serves(self, other: _Base) -> bool:
+        """Whether terms of another e-graph find their laws in this one, and few besides."""
+        return other.laws.names <= self.laws.names and len(self.laws.names) <= MOST_IDLE * len(other.laws.names)
+
+    def joined(self, other: _Base) -> _Base:
+        return _Base(self.files, self.table, self.functions | other.functions)
 
 
 def _base_egraph(files: tuple[RuleFile, ...], functions: frozenset[str]) -> Any:
     """An e-graph with the laws that hold of terms with these functions, and perhaps with some that find nothing.
 
-    Each is made once per thread, and again when it was used often; callers push and pop.
+    Each is made once per thread, and again when it was used often; callers push and pop. One with the laws of two
+    takes the place of the first where it serves both.
     """
-    cache: OrderedDict[Any, Any] = _local.__dict__.setdefault("egraphs", OrderedDict())
-    table, laws = tuple(TABLE), reached(files, functions)
-    fitting = [key for key in cache if key[:2] == (files, table) and laws.names <= key[2]]
-    key = min(fitting, key=lambda key: len(key[2]), default=None)
-    if key is None or len(key[2]) > MOST_IDLE * len(laws.names):
-        egraph = bindings().EGraph()
-        run_laws(egraph, laws.commands)
-        run_text(egraph, function_facts())
-        cache[key := (files, table, laws.names)] = egraph, 0
+    cache: OrderedDict[_Base, int] = _local.__dict__.setdefault("egraphs", OrderedDict())
+    wanted = _Base(files, tuple(TABLE), functions)
+    like = [base for base in cache if (base.files, base.table) == (files, wanted.table)]
+    found = min((base for base in like if base.serves(wanted)), key=lambda base: len(base.laws.names), default=None)
+    if found is None:
+        found = wanted
+        both = [(base, base.joined(wanted)) for base in like]
+        near = [(base, joined) for base, joined in both if joined.serves(base) and joined.serves(wanted)]
+        if near:
+            replaced, found = min(near, key=lambda pair: len(pair[1].laws.names))
+            del cache[replaced]
+        cache[found] = 0
         if len(cache) > MOST_EGRAPHS:
             cache.popitem(last=False)
-    egraph, uses = cache.pop(key)
-    if uses + 1 < MOST_USES:
-        cache[key] = egraph, uses + 1
+    uses, egraph = cache.pop(found) + 1, found.egraph
+    if uses < MOST_USES:
+        cache[found] = uses
     return egraph
 
 

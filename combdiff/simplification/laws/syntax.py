@@ -35,6 +35,7 @@ MOST_CHARACTERS = 400_000  # of a file
 MOST_NESTED = 60
 MOST_DIGITS = 300
 MOST_LAWS = 500
+SHORT = 160  # characters of a text whose commands are kept
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()]|[^\s()";]+')
 _BEGINS = re.compile(r"\n(?=\()")
 _local = threading.local()
@@ -125,13 +126,17 @@ def trusted(text: str) -> list[Command]:
 
     egglog copies the text that it reads once for each part of it, so the time would be quadratic in its length.
     """
-    commands: list[Command] = attempt(lambda: [command for part in _BEGINS.split(text) for command in _parsed(part)])
+    commands: list[Command] = attempt(lambda: [command for part in _BEGINS.split(text) for command in _read(part)])
     return commands
 
 
-@lru_cache(maxsize=256)
+def _read(text: str) -> tuple[Command, ...]:
+    """The commands of a text. Short ones come again and again: the schedule, what is said of tensors of one name."""
+    return _parsed(text) if len(text) <= SHORT else _parsed.__wrapped__(text)
+
+
+@lru_cache(maxsize=64)  # each some ten kilobytes
 def _parsed(text: str) -> tuple[Command, ...]:
-    """The commands of a short text: those of the schedule, and of tensors of one name, come again and again."""
     return tuple(_parser().parse_program(text))
 
 

@@ -104,7 +104,7 @@ def _have_one_form(one: Term, other: Term) -> bool:
     return canonical(normalise(one, names), forms) is canonical(normalise(other, names), forms)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def _symmetries(value: Lambda, axes: tuple[Domain, ...], dtype: type) -> tuple[str, ...]:
     """The symmetry equations that hold for a tensor given element by element, by the canonical forms of both sides."""
     forms: dict[object, int] = {}
