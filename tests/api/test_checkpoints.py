@@ -29,18 +29,18 @@ def network(A: M, x0: V, u: U):
 
 
 @cd.program
-def oscillator(k: R, x0: cd.Space(3)):
+def oscillator(k: R, x0: cd.Space(2)):
     """A state of which the components have formulas of their own: the tensor of all states is read by component."""
 
     def step(x, _):
-        return np.stack([x[0] + 0.1 * x[1], x[1] - 0.1 * k * np.sin(x[0]), x[2] * (1 - 0.01 * k)]), None
+        return np.stack([x[0] + 0.1 * x[1], x[1] - 0.1 * k * np.sin(x[0])]), None
 
     return (cd.scan(step, x0, length=64)[0] ** 2).sum()
 
 
 rng = np.random.default_rng(0)
 ARGUMENTS = {
-    "oscillator": (1.3, rng.normal(size=3)),
+    "oscillator": (1.3, np.array([0.3, 0.1])),
     "network": (rng.normal(size=(3, 3)) / 3, rng.normal(size=3), rng.normal(size=(97, 3))),
     "pendulum": (1.3, 0.2, 0.1 * rng.normal(size=97)),
 }
