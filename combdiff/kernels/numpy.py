@@ -1,14 +1,15 @@
 """Kernels on NumPy's arrays: reads at affine positions, writes into arrays of zeros, solvers.
 
-    _view(x, ((-1, (1, 1), 0),), (4, 3))        x of 5 elements: the 4 × 3 array of x[i + k − 1]
+    _view(x, ((-1, (1, 1)),), (4, 3))           x of 5 elements: the 4 × 3 array of x[i + k − 1]
     _shifted(x, (-1,), (5,))                    0, x[0], x[1], x[2], x[3]
     _search("root", "x", lambda x: (x**2 - 2, 2 * x), 1.0, float)     = 1.41421356…
 
-Each axis of an array that is read is given by `(start, steps, wrap)` (with a divisor for `_gather` and `_place`): it is
-read at `start + Σ steps[n]·t[n]`, modulo its length where `wrap` is set; outside the array there are zeros. Equations
-are solved by Newton's method. Where its first steps do not go down as they promise, SciPy brings the search near
-(`root` by Powell's hybrid method, `minimize` by trust regions); plain steps finish it, and what they tell about the
-solution is checked. A complex unknown counts as a pair of real ones, since equations need not be holomorphic.
+Each axis of an array that is read is given by `(start, steps)` (then a divisor for `_gather` and `_place`, and whether
+it wraps for these and `_view_around`): it is read at `start + Σ steps[n]·t[n]`, modulo its length where it wraps;
+outside the array there are zeros. Equations are solved by Newton's method. Where its first steps do not go down as they
+promise, SciPy brings the search near (`root` by Powell's hybrid method, `minimize` by trust regions); plain steps
+finish it, and what they tell about the solution is checked. A complex unknown counts as a pair of real ones, since
+equations need not be holomorphic.
 
 Invariant: no kernel writes to its arguments but `_deposit`, which owns its total; reading never fails, whatever the
 sizes are; what a solver returns solves the equation and is isolated, all else raises ArithmeticError with the residual.
@@ -28,31 +29,43 @@ GRAM_BLOCK = 2**20  # elements that `_gram` weights at a time
 GRAM_SMALL = 2**15  # and of arrays that it weights as a whole
 
 
+def _reach(start: Any, steps: Any, shape: Any) -> Any:
+    """The least and the greatest of the positions start + steps · t."""
+    ends = [step * (n - 1) for step, n in zip(steps, shape, strict=True)]
+    return start + sum(min(0, end) for end in ends), start + sum(max(0, end) for end in ends)
+
+
 def _view(array: Any, axes: Any, shape: Any) -> Any:
-    """array at positions start + steps · t (wrapped or not) along each axis; zeros outside; a view if it can be."""
+    """array at positions start + steps · t along each axis; zeros outside; a view if it can be."""
     if 0 in shape:
         return np.zeros(shape, array.dtype)
     origin = []
-    for axis, (start, steps, wrap) in enumerate(axes):
-        size = array.shape[axis]
-        low = start + sum(min(0, step * (n - 1)) for step, n in zip(steps, shape, strict=True))
-        high = start + sum(max(0, step * (n - 1)) for step, n in zip(steps, shape, strict=True))
-        if low < 0 or high >= size:
-            if wrap and size:
-                array = _wrapped(np, array, axis, low, high + 1 - low)
-            else:
-                first, total = max(low, 0), high + 1 - low
-                inner = array[(slice(None),) * axis + (slice(first, max(high + 1, first)),)]
-                before = min(first - low, total)
-                after = total - before - inner.shape[axis]
-                array = np.pad(inner, [(before, after) if n == axis else (0, 0) for n in range(array.ndim)])
+    for axis, (start, steps) in enumerate(axes):
+        low, high = _reach(start, steps, shape)
+        if low < 0 or high >= array.shape[axis]:
+            first, total = max(low, 0), high + 1 - low
+            inner = array[(slice(None),) * axis + (slice(first, max(high + 1, first)),)]
+            before = min(first - low, total)
+            after = total - before - inner.shape[axis]
+            array = np.pad(inner, [(before, after) if n == axis else (0, 0) for n in range(array.ndim)])
             start -= low
         origin.append(slice(start, None))
     strides = [
-        sum(steps[n] * stride for (_, steps, _), stride in zip(axes, array.strides, strict=True))
+        sum(steps[n] * stride for (_, steps), stride in zip(axes, array.strides, strict=True))
         for n in range(len(shape))
     ]
     return np.lib.stride_tricks.as_strided(array[tuple(origin)], shape, strides, writeable=False)
+
+
+def _view_around(array: Any, axes: Any, shape: Any) -> Any:
+    """_view of an array that begins again after its end along the axes that say so."""
+    laid = []
+    for axis, (start, steps, wrap) in enumerate(axes):
+        (low, high), size = _reach(start, steps, shape), array.shape[axis]
+        if wrap and size and not 0 <= low <= high < size:
+            array, start = _wrapped(np, array, axis, low, high + 1 - low), start - low
+        laid.append((start, steps))
+    return _view(array, laid, shape)
 
 
 def _shifted(array: Any, starts: Any, shape: Any) -> Any:

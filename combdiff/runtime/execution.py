@@ -34,7 +34,18 @@ from combdiff.errors import (
     refusing_depth,
     shown,
 )
-from combdiff.ir import TYPICAL_SIZE, Lambda, Tuple, matrices_in, without_scipy
+from combdiff.ir import (
+    TYPICAL_SIZE,
+    Lambda,
+    Primitive,
+    Space,
+    Tuple,
+    extent,
+    matrices_in,
+    subterms,
+    type_of,
+    without_scipy,
+)
 from combdiff.planning import (
     CostTable,
     Plan,
@@ -58,6 +69,7 @@ MOST_FOR_DP = 16  # operands up to which opt_einsum's dynamic programming is qui
 MOST_FOR_DENSE_DP = 9  # operands up to which it is quick in any case
 REPEATS = 16  # of a randomised greedy search
 Bind = Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]]
+EXTREMES = {"amax": "largest", "amin": "smallest", "argmax": "place of the largest", "argmin": "place of the smallest"}
 MOST_PREPARED = 256  # kinds of arguments that a program is prepared for; the oldest are prepared again
 TEMPERATURES = (0.3, 1.0, 3.0)  # of randomised greedy searches: how often they take what is not the best next step
 
@@ -206,6 +218,7 @@ class Runner:
         if unknown:
             raise unknown_size(unknown[0])
         check((one for one in self.accesses if isinstance(one, Access)), prepared.sizes)
+        _check_extremes(self.program, prepared.sizes)
         names = [parameter.name for parameter in self.program.parameters]
         orders = {name: order for name, a in zip(names, arguments, strict=True) if (order := memory_order(a))}
         orders = orders if prepared.library.name == "numpy" else {}
@@ -260,6 +273,20 @@ def _look(lookup: Lookup, sizes: Mapping[str, int], *arrays: np.ndarray[Any, Any
     else:
         values, used = run(lookup.program, arrays, _only(sizes, lookup.program))
         lookup.check(values, sizes, used)
+
+
+def _check_extremes(program: Lambda, sizes: Mapping[str, int]) -> None:
+    """Raises ArgumentError where the largest or smallest of no elements is asked for."""
+    for node in subterms(program):
+        if isinstance(node, Primitive) and (what := EXTREMES.get(node.name.partition("_")[0])):  # amax_ties, too
+            space = type_of(node.arguments[0])
+            assert isinstance(space, Space)
+            extents = [extent(axis, dict(sizes)) for axis in space.axes]
+            if 0 in extents[-2:] and 0 not in extents[:-2]:
+                raise ArgumentError(
+                    f"the {what} of no elements is asked for: an axis has length 0",
+                    hint="give arrays with elements along it",
+                )
 
 
 def _only(sizes: Mapping[str, int], program: Lambda) -> dict[str, int]:

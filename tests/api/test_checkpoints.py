@@ -28,8 +28,19 @@ def network(A: M, x0: V, u: U):
     return (last * last).sum() + (states * u).sum()
 
 
+@cd.program
+def oscillator(k: R, x0: cd.Space(2)):
+    """A state of which the components have formulas of their own: the tensor of all states is read by component."""
+
+    def step(x, _):
+        return np.stack([x[0] + 0.1 * x[1], x[1] - 0.1 * k * np.sin(x[0])]), None
+
+    return (cd.scan(step, x0, length=64)[0] ** 2).sum()
+
+
 rng = np.random.default_rng(0)
 ARGUMENTS = {
+    "oscillator": (1.3, np.array([0.3, 0.1])),
     "network": (rng.normal(size=(3, 3)) / 3, rng.normal(size=3), rng.normal(size=(97, 3))),
     "pendulum": (1.3, 0.2, 0.1 * rng.normal(size=97)),
 }
@@ -37,7 +48,7 @@ ARGUMENTS = {
 
 @cache
 def derivative(name: str) -> cd.Program:
-    f = {"network": network, "pendulum": driven_pendulum}[name]
+    f = {"network": network, "pendulum": driven_pendulum, "oscillator": oscillator}[name]
     return cd.value_and_grad(f, wrt=tuple(p.name for p in f.parameters))
 
 
@@ -46,7 +57,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("name", ["network", "pendulum"])
+@pytest.mark.parametrize("name", ["network", "pendulum", "oscillator"])
 def test_every_limit_gives_the_same_within_itself_and_the_least_is_told(name: str) -> None:
     f, arguments = derivative(name), ARGUMENTS[name]
     expected, full = measured(partial(f, *arguments))

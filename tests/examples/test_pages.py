@@ -32,6 +32,16 @@ def test_a_page_shows_what_its_code_prints(page: Path, tmp_path: Path, monkeypat
         assert printed.getvalue().strip() == expected.strip(), code
 
 
+def test_readme_and_the_documents_share_no_paragraph() -> None:
+    """Nor a block of code; titles and imports are short."""
+    readme, *documents = (
+        {" ".join(part.split()) for part in re.split(r"\n\s*\n", page.read_text(encoding="utf-8")) if len(part) > 80}
+        for page in PAGES
+    )
+    assert len(readme) > 20
+    assert not [part for part in readme if any(part in document for document in documents)]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_what_a_page_links_to_is_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))

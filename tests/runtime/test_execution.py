@@ -329,3 +329,13 @@ def test_functions_of_matrices_name_the_element_types_that_they_take(kind: str) 
 
     with pytest.raises(ArgumentError, match="float64 or float32"):
         f(np.eye(2).astype(kind))
+
+
+def test_nothing_has_no_largest_element() -> None:
+    @cd.program
+    def f(A: cd.Space("m", "n")):  # type: ignore[valid-type, no-untyped-def]
+        return A.max(axis=1).sum() - A.min()
+
+    for g in (f, cd.grad(f)):
+        with pytest.raises(cd.ArgumentError, match="the largest of no elements is asked for: an axis has length 0"):
+            g(np.zeros((2, 0)))

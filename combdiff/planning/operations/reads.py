@@ -196,7 +196,8 @@ class Read(View):
             shifted = f"_shifted({operand}, {starts}, {words.shape([step.axes[n] for n in order])})"
             return words.dialect.transposed(shifted, [order.index(n) for n in range(len(order))])
         strided = words.dialect.strided and all(position.divisor == 1 for position in self.positions)
-        helper = "_view" if strided else "_gather"
+        around = any(position.wrap for position in self.positions)
+        helper = ("_view_around" if around else "_view") if strided else "_gather"
         if "_place" in words.dialect.helpers() and self.places(len(step.axes)):
             helper = "_place"
         if "_by_pads" in words.dialect.helpers() and len(labels) == len(set(labels)) and not self._mixes():
@@ -288,9 +289,9 @@ def _edges(low: int, spare: int) -> tuple[str, str]:
 
 def _told(words: Words, position: Position, helper: str) -> str:
     """A position as the helpers take it."""
-    divisor = [] if helper == "_view" else [str(position.divisor)]
-    parts = [words.form(position.start), tuple_text(map(str, position.steps)), *divisor, str(int(position.wrap))]
-    return f"({', '.join(parts)})"
+    divisor = [] if helper.startswith("_view") else [str(position.divisor)]
+    wrap = [] if helper == "_view" else [str(int(position.wrap))]
+    return f"({', '.join([words.form(position.start), tuple_text(map(str, position.steps)), *divisor, *wrap])})"
 
 
 def _slice(words: Words, position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:

@@ -24,7 +24,6 @@ from combdiff.planning.operations.leaves import Parameter
 from combdiff.planning.operations.loops import Block
 from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract
 from combdiff.planning.operations.operation import Step
-from combdiff.planning.operations.reads import Read
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.plan import Plan, peak, pruned
 from combdiff.records import dataclass
@@ -33,7 +32,7 @@ SIZE, START = "steps", "start"
 FORWARD, ADVANCE, BACK = "forward", "advance", "back"
 CALLS = 8  # steps of an iteration that take as long as what a block costs beside its steps
 WHOLE = Lane((), None)
-COUNTING = (IndexCondition, Mask, MaskedContract, Read)  # what may count positions along an index
+COUNTING = (IndexCondition, Mask, MaskedContract)  # what may count positions along an index
 
 
 def checkpointed(plan: Plan, limit: int) -> tuple[Plan | None, int]:

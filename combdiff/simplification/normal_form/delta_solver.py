@@ -214,7 +214,9 @@ def _around(term: Term, index: Var) -> Term:
     if not isinstance(index.type, Cyclic):
         return term
     conditions = [node for node in subterms(term) if isinstance(node, Indicator) and index in node.free]
-    edges = {node: other for node in conditions if (other := _edge(node, index, index.type)) is not None}
+    edges: dict[Term, Term] = {
+        node: other for node in conditions if (other := _edge(node, index, index.type)) is not None
+    }
     return exchanged(term, edges) if edges else term
 
 
