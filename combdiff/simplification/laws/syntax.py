@@ -230,6 +230,8 @@ def _named(command: Command, source: Source, names: set[str]) -> Command:
     rewrite = egg.Rewrite(law.span, law.lhs, law.rhs, law.conditions, name)
     if isinstance(command, egg.BiRewriteCommand):
         return egg.BiRewriteCommand(ruleset, rewrite)
+    if command.subsume and not isinstance(law.lhs, egg.Call):
+        raise source.error(command, "a law with :subsume takes its left side away, which is no call here")
     return egg.RewriteCommand(ruleset, rewrite, command.subsume)
 
 
