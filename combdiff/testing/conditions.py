@@ -58,6 +58,8 @@ class Law:
     def _condition(self, fact: Any) -> None:
         if type(fact).__name__ == "Eq":
             self._equation(fact.left, fact.right)
+        elif type(fact.expr).__name__ != "Call":  # a number or a name by itself says nothing
+            return
         elif fact.expr.name in self.defined:
             self._written_out(fact.expr)
         else:

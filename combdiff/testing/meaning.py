@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from combdiff.errors import CombdiffError
 from combdiff.ir import (
     ONE,
     ZERO,
@@ -41,6 +42,7 @@ from combdiff.ir import (
 from combdiff.simplification import Codec, order_key, symbols
 
 MOST_TERMS = 12  # of one class
+MATRIX = 2  # axes
 
 
 class Meaning:
@@ -81,7 +83,7 @@ class Meaning:
     def _read(self, name: str, inputs: Any) -> Iterable[Any]:
         try:
             yield _NODES[name](self, *inputs)
-        except _Unknown:
+        except (_Unknown, CombdiffError):  # what a law writes of parts that do not fit has no meaning
             return
 
     def best(self, class_: Any) -> Any:
@@ -142,11 +144,15 @@ class Meaning:
         """A tensor with its last two axes exchanged."""
         found: Term = self.best(tensor)
         indices = Names(found).indices(_axes(found))
+        if len(indices) < MATRIX:
+            raise _Unknown
         return Lambda((*indices[:-2], indices[-1], indices[-2]), apply(found, indices))
 
     def matmul(self, left: Any, right: Any) -> Term:
         """The product of two matrices."""
         one, other = self.best(left), self.best(right)
+        if not len(_axes(one)) == len(_axes(other)) == MATRIX:
+            raise _Unknown
         i, k, j = Names(one, other).indices((*_axes(one), _axes(other)[1]))
         return Lambda((i, j), Sum((k,), Mul((apply(one, (i, k)), apply(other, (k, j))))))
 

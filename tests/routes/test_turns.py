@@ -9,6 +9,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.ir import extent
+from combdiff.ir.interpreter import evaluate
 
 Ring = cd.Space(cd.Cyclic("n"))
 
@@ -84,3 +85,50 @@ def test_other_indices_of_a_stride_round_a_cycle_stay() -> None:
     ]
     for simplify in (True, False):
         np.testing.assert_allclose(cd.grad(f, "x", simplify=simplify)(x, y), expected, rtol=1e-12)
+
+
+EDGES = {
+    "but the first": lambda i, n: i > 0,
+    "but the first three": lambda i, n: i >= 3,
+    "but the last": lambda i, n: i < n - 1,
+    "but the last two": lambda i, n: i + 2 < n,
+    "first": lambda i, n: i <= 0,
+    "last": lambda i, n: i >= n - 1,
+}
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", EDGES)
+def test_conditions_at_the_edge_of_a_cycle_leave_no_sum_in_a_derivative(name: str) -> None:
+    """What is read at other places is asked modulo n where it is; its δ went unsolved, and sums grew with the steps."""
+
+    @cd.program
+    def f(x: Ring, y: Ring):
+        def here(z, i):
+            return cd.where(EDGES[name](i, x.shape[0]), z[i] * y[i - 1], 0) + cd.sin(z[1 - i])
+
+        first = cd.tensor(lambda i: here(x, i))
+        return cd.sum(lambda i: here(first, i) * x[i + 2])
+
+    gradient, raw = cd.grad(f), cd.grad(f, simplify=False)
+    assert "Σ" not in str(gradient)
+    for n in range(1, 6):
+        x, y = np.random.default_rng(n).normal(size=(2, n))
+        expected = evaluate(raw.term.body, dict(zip(raw.term.parameters, (x, y), strict=True)), {"n": n})
+        np.testing.assert_allclose(gradient(x, y), expected, atol=1e-12)
+
+
+def test_steps_around_a_cycle_are_derived_in_linear_length() -> None:
+    def written(steps: int) -> int:
+        @cd.program
+        def f(x: Ring):
+            state = x
+            for _ in range(steps):
+                before = state
+                state = cd.tensor(lambda i: cd.where(i > 0, before[i] * before[i - 1], before[i]))  # noqa: B023  (at once)
+            return state.sum()
+
+        return len(str(cd.grad(f)))
+
+    two, four, six = written(2), written(4), written(6)
+    assert six - four <= 1.1 * (four - two)

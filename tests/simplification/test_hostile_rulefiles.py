@@ -42,6 +42,7 @@ REFUSED = {
     '(let $x (from-string "one"))': "call of primitive from-string failed",
     "(rewrite (Conj x) (Prod (multiset-single x 1000000000)))": "multiset-single takes a number of copies",
     "(rewrite (At t v) (At t (vec-set v 9 (vec-get v 0))))": "vec-set is not in the vocabulary",
+    "(rewrite v (vec-of $null) :subsume)": "takes its left side away, which is no node here",
     '(rewrite (Conj x) (Opaque "x" (vec-empty)))': "the right side names 'x', which no condition names",
     '(rewrite (Conj x) (At (T "nosuch") (vec-empty)))': "the right side names 'nosuch', which no condition names",
     "(rewrite (Opaque n v) (Opaque (+ n n) v))": "a law computes no texts",

@@ -139,6 +139,13 @@ def test_a_law_that_nothing_meets_is_reported(rule_file: Any) -> None:
         cd.testing.check_rules(path)
 
 
+def test_a_law_of_matrices_that_do_not_fit_is_untested(rule_file: Any) -> None:
+    """A row of a matrix function of numbers has no transpose, the largest of complex numbers no value."""
+    path = rule_file('(rewrite (At (Transposed (MatrixFn g u)) v) $null :name "numbers in a row")')
+    with pytest.raises(cd.testing.FalseLaw, match="numbers in a row"):
+        cd.testing.check_rules(path)
+
+
 BROKEN = [
     (
         "like terms",

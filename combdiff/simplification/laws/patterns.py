@@ -76,12 +76,15 @@ class _Patterns:
         """A rewrite as a rule; None where egglog matches it as it is."""
         egg = bindings()
 
+        head = law.lhs.name if isinstance(law.lhs, egg.Call) else ""
+        if subsume and head not in self.declared:
+            raise self.source.error(law.lhs, "a law with :subsume takes its left side away, which is no node here")
         parts = (law.lhs, law.rhs, *law.conditions)
         plain = self.declared - {*PAIRS, "real"}
         if all(c.name in plain for part in parts for c in calls(part)):
             return None
         whole = self.fresh()
-        left, right = self.pair(law) if law.lhs.name in PAIRS else (self.pattern(law.lhs), law.rhs)
+        left, right = self.pair(law) if head in PAIRS else (self.pattern(law.lhs), law.rhs)
         facts = [egg.Eq(law.span, whole, left), *self.facts]
         self.facts = []
         facts += [*map(self.fact, law.conditions), *self.facts]

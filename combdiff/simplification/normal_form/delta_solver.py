@@ -46,12 +46,14 @@ from combdiff.ir import (
     affine_parts,
     counts_modulo,
     delta,
+    exchanged,
     factors_of,
     indicator,
     is_index,
     mul,
     substitute,
     subterms,
+    unequal,
 )
 from combdiff.polyhedra import (
     NEVER,
@@ -70,6 +72,8 @@ from combdiff.polyhedra import (
     tighten,
 )
 from combdiff.simplification.normal_form.canonical import canonical_order
+
+MOST_LEFT_OUT = 3  # elements at the edge of a cycle, each a factor
 
 
 def solve(product: SummedProduct, names: Names) -> SummedProduct:
@@ -178,7 +182,7 @@ def _one_by_one(product: SummedProduct, names: Names) -> SummedProduct:
         solution = _single(factor, indices, rest, names) if isinstance(factor, Delta) else None
         if solution is not None:
             index, value, extra, more = solution
-            replaced = factors_of(mul(*(substitute(f, {index: value}) for f in rest)))
+            replaced = factors_of(mul(*(substitute(_around(f, index), {index: value}) for f in rest)))
             left = (*(i for i in indices if i is not index), *more)
             return _one_by_one(SummedProduct(left, (*replaced, *extra)), names)
     return product
@@ -198,10 +202,36 @@ def _single(factor: Delta, indices: Sequence[Var], rest: Sequence[Term], names: 
         if isinstance(factor.domain, Real):
             value = affine([(form, -1 / Fraction(coefficient)), (index, 1)])
             return index, value, [Number(abs(1 / Fraction(coefficient)))] if abs(coefficient) != 1 else [], []
-        if isinstance(factor.domain, Cyclic) and all(counts_modulo(index, other) for other in rest):
+        if isinstance(factor.domain, Cyclic) and all(counts_modulo(index, _around(other, index)) for other in rest):
             solution = _modular(index, coefficient, form, factor.domain, names)
             if solution is not None:
                 return solution
+    return None
+
+
+def _around(term: Term, index: Var) -> Term:
+    """The term with what it asks of an edge of an index's cycle asked modulo its size: [i ≥ 1] is [i ≢ 0]."""
+    if not isinstance(index.type, Cyclic):
+        return term
+    conditions = [node for node in subterms(term) if isinstance(node, Indicator) and index in node.free]
+    edges: dict[Term, Term] = {
+        node: other for node in conditions if (other := _edge(node, index, index.type)) is not None
+    }
+    return exchanged(term, edges) if edges else term
+
+
+def _edge(condition: Indicator, index: Var, cycle: Cyclic) -> Term | None:
+    """A condition that only the first or last elements of a cycle fail, or only one meets, asked modulo its size."""
+    if condition.modulus:
+        return None
+    bound = linear(condition.form)
+    for side, first, step in zip(in_domain(Linear.symbol(symbol(index)), cycle), (0, -1), (1, -1), strict=True):
+        left_out, kept = side - bound, bound + side
+        if not left_out.coefficients and 0 < left_out.constant <= MOST_LEFT_OUT:
+            places = (first + step * n for n in range(int(left_out.constant)))
+            return mul(*(unequal(affine([(index, 1)], -place), cycle) for place in places))
+        if not kept.coefficients and kept.constant == 0:
+            return delta(index, affine([], first), cycle)
     return None
 
 
