@@ -466,7 +466,7 @@ class _SourceWriter:
         if not step.axes:
             if self.plan.numbers[n]:
                 return self.dialect.scalar(name, self.words.dtype(step.kind))
-            if self.dialect.item and any(self.plan.numbers[:n]):  # Python's numbers on the way may leave one of Python
+            if self.dialect.item and self.plan.maybe_numbers[n]:
                 return self.dialect.called(name)
             if self.dialect.item:
                 return f"{name}{self.dialect.item}"

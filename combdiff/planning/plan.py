@@ -135,12 +135,21 @@ class Plan:
     @cached_property
     def numbers(self) -> tuple[bool, ...]:
         """Of each step, whether it is a Python number, made of constants and sizes alone."""
+        return self._made_by_arithmetic(lambda step: False)
+
+    @cached_property
+    def maybe_numbers(self) -> tuple[bool, ...]:
+        """Of each step, whether it is a Python number where the parameters are."""
+        return self._made_by_arithmetic(lambda step: isinstance(step.operation, Parameter) and not step.axes)
+
+    def _made_by_arithmetic(self, given: Callable[[Step], bool]) -> tuple[bool, ...]:
+        """Of each step, whether it is a constant, a size, given, or made of such numbers by Python's arithmetic."""
         found: list[bool] = []
         for step in self.steps:
             arithmetic = isinstance(step.operation, Scale | Combine | ConjugateElements | ElementwiseStep | Contract)
             made = arithmetic and not step.axes and all(found[m] for m in step.operands)
             size = isinstance(step.operation, Iota) and not step.axes
-            found.append(made or size or isinstance(step.operation, Fill))
+            found.append(made or size or isinstance(step.operation, Fill) or given(step))
         return tuple(found)
 
     @cached_property

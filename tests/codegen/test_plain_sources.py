@@ -103,3 +103,16 @@ def test_plain_programs_have_plain_sources(name: str, library: str) -> None:
             found = back(function(*(arrays if library == "numpy" else converted(library, arrays))))
             assert np.shape(found) == np.shape(expected)
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("text", ["c", "2 c", "c + 1/2", "-c b", "c² - b", "[c < b]", "max(c, b)", "exp(c) b", "3"])
+def test_sources_of_numbers_take_pythons_numbers(text: str) -> None:
+    """What adds and multiplies Python's numbers is one, which has no axes to read: the result is NumPy's all the same."""
+    program = cd.read(f"c (), b ()\n(c, b) ↦ {text}")
+    for each in (program, cd.grad(program, "c")):
+        scope: dict[str, Any] = {}
+        exec(each.source(), scope)
+        for kind in (float, np.float64, np.array):
+            found = scope[each.name](kind(2.0), kind(-0.5))
+            assert type(found) is np.float64
+            assert found == each(2.0, -0.5)
