@@ -107,7 +107,7 @@ def test_plain_programs_have_plain_sources(name: str, library: str) -> None:
 
 @pytest.mark.parametrize("text", ["c", "2 c", "c + 1/2", "-c b", "c² - b", "[c < b]", "max(c, b)", "exp(c) b", "3"])
 def test_sources_of_numbers_take_pythons_numbers(text: str) -> None:
-    """What adds and multiplies Python's numbers is one, which has no axes to read: the result is NumPy's all the same."""
+    """What adds and multiplies Python's numbers is one, but the result is NumPy's."""
     program = cd.read(f"c (), b ()\n(c, b) ↦ {text}")
     for each in (program, cd.grad(program, "c")):
         scope: dict[str, Any] = {}
