@@ -19,7 +19,7 @@ from combdiff.ir.indices import Affine
 from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
 from combdiff.ir.rewriting import Rewriter
-from combdiff.ir.substitution import active_in, apply, substitute, subterms
+from combdiff.ir.substitution import active_in, apply, stays_bound, substitute, subterms
 from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, lambda_, let, remembered
 from combdiff.ir.types import is_domain, type_of
 
@@ -215,7 +215,8 @@ def _narrowed(var: Var, value: Term, places: _Places) -> tuple[Var, Term, tuple[
     space = var.type
     if not isinstance(value, Lambda) or not isinstance(space, Space) or len(space.group) > 1 or is_field(value):
         return None
-    read = {own: place for own, place in zip(value.parameters, places, strict=False) if place is not None}
+    pairs = ((own, place) for own, place in zip(value.parameters, places, strict=False) if place is not None)
+    read = {own: place for own, place in pairs if not stays_bound(own, place, value.body)}
     body = substitute(value.body, read) if read else value.body
     kept = tuple(parameter for parameter in value.parameters if parameter in body.free)
     if kept == value.parameters:

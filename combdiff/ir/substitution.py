@@ -187,7 +187,7 @@ def apply(function: Term, arguments: Iterable[Term]) -> Term:
     if not isinstance(function, Lambda):
         return Apply(function, arguments) if arguments else function
     pairs = list(zip(function.parameters, arguments, strict=True))
-    kept = [(p, a) for p, a in pairs if _stays_bound(p, a, function.body)]
+    kept = [(p, a) for p, a in pairs if stays_bound(p, a, function.body)]
     if not kept:
         return substitute(function.body, dict(pairs))
     taken = {v.name for node in subterms(function.body) for v in (*node.free, *node.bound)}
@@ -200,7 +200,8 @@ def apply(function: Term, arguments: Iterable[Term]) -> Term:
     return _reduced(body, [(renaming[parameter], argument) for parameter, argument in kept])
 
 
-def _stays_bound(parameter: Var, argument: Term, body: Term) -> bool:
+def stays_bound(parameter: Var, argument: Term, body: Term) -> bool:
+    """Whether an argument may not be put for a parameter: one not known to be reduced, where its value matters."""
     cycle = parameter.type
     return isinstance(cycle, Cyclic) and not is_reduced(argument, cycle) and not counts_modulo(parameter, body)
 

@@ -32,7 +32,7 @@ def _gather(array: Any, axes: Any, shape: Any) -> Any:
 
 
 def _by_pads(array: Any, axes: Any, shape: Any) -> Any:
-    """_gather of an array each axis of which is read along one axis of its own of the result, or at one place."""
+    """Elements at places along each axis, which is read along one axis of its own of the result, or at one place."""
     if 0 in shape or 0 in array.shape:
         return jnp.zeros(shape, array.dtype)
     labels = [[n for n, step in enumerate(steps) if step] for _, steps, _, _ in axes]

@@ -27,8 +27,10 @@ from combdiff.ir import (
     Symmetric,
     Term,
     Type,
+    Unequal,
     Var,
     Whole,
+    subterms,
     type_of,
 )
 from combdiff.printing.documents import Doc, Literal, Name, Ranging
@@ -105,6 +107,12 @@ class InferredDomains:
             case FoldSign(indices=(one,), apart=Var() as two) if one.type == two.type:
                 return Uses(pairs=frozenset({(one, two)}))
         return Uses()
+
+    def only_equal(self, term: Sum) -> frozenset[Var]:
+        """The summed indices on cycles that nothing tells beside δ's, and inequalities around the cycle."""
+        own = frozenset(v for v in term.indices if isinstance(v.type, Cyclic)) - self.uses(term.body).told
+        nodes = (node for node in subterms(term.body) if isinstance(node, Delta | Unequal)) if own else ()
+        return own.intersection(v for node in nodes if isinstance(node.domain, Cyclic) for v in node.free)
 
     def untold(self, states: Sequence[Bound], others: Sequence[Bound]) -> frozenset[Axis]:
         """The axes of states that neither their boundary values nor their steps tell, nor how they are read.

@@ -308,7 +308,8 @@ class Layout:
         inner = self._enter(scope, term.indices, term.body)
         finite = [v for v in term.indices if not isinstance(v.type, Real)]
         real = [v for v in term.indices if isinstance(v.type, Real)]
-        elsewhere = self._domains.uses(term.body).other  # bounds do not tell which of several domains it is
+        uses = self._domains.uses(term.body)  # bounds tell neither which of several domains it is, nor that of a cycle
+        elsewhere = uses.other | self._domains.only_equal(term)
         conditions, body = split_bounds([v for v in finite if v not in elsewhere], term.body)
         bounded = write_bounds(finite, conditions, inner)
         plain = [v for v in finite if not any(Name(inner[v]) == bound.name for bound in bounded)]

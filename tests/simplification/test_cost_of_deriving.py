@@ -40,7 +40,7 @@ COSTS: dict[str, tuple[int, int]] = {
     "GP evidence": (1902, 4857),
     "shooting, 6 steps": (4362, 33917),
     "neo-Hooke, Hessian": (1903, 7108),
-    "autoencoder": (336, 8611),
+    "autoencoder": (735, 8611),
     "Ising mean field": (475, 1938),
     "principal components": (1737, 10021),
     "convolutions": (563, 4347),

@@ -95,10 +95,10 @@ class _Shares(Rewriter):
     def _share(self, powers: Powers, base: Term) -> list[Part] | None:
         """The parts of a product with an addend of the sum, and its inverse, as a share: as often as both are there."""
         at = base.arguments if isinstance(base, Apply) else ()
-        outer, (index,) = dict(zip(self.outer, at, strict=True)), self.summed.indices
+        addends, (index,) = Lambda((*self.outer, *self.summed.indices), self.summed.body), self.summed.indices
         indices = {i for each in powers for i in index_variables(each) if i.type == index.type}
         for i in sorted(indices, key=lambda i: i.name):
-            addend = exponents(substitute(self.summed.body, {**outer, index: i}))
+            addend = exponents(apply(addends, (*at, i)))
             often = min(-powers[base], *(powers.get(each, 0) // n for each, n in addend.items()))
             if often > 0:
                 first = next(each for each in powers if each in addend)
