@@ -13,7 +13,18 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.ir import evaluate
+from combdiff.ir import (
+    Lambda,
+    Var,
+    affine,
+    apply,
+    evaluate,
+    function,
+    indicator,
+    inline_single_uses,
+    let,
+    mul,
+)
 
 CONDITIONS: tuple[Callable[[Any, int, Any], Any], ...] = (
     lambda i, c, n: i > c,
@@ -66,15 +77,12 @@ def test_conditions_ask_for_the_index_on_its_cycle(seed: int) -> None:
 
 
 def test_what_is_read_at_one_place_is_read_on_its_cycle() -> None:
-    """Of t[i] = [i + 2 ≥ n] … alone t[−1] is read, where i is n − 1: [n ≤ 1] would be that of i = −1."""
-    domain = cd.Cyclic("n")
-
-    @cd.program
-    def ends(x: cd.Space(domain), y: cd.Space(domain)):
-        n = x.shape[0]
-        t = cd.tensor(lambda i: cd.where(i + 2 >= n, x[i] * y[-i - 1], cd.sin(x[i])), i=domain)
-        return t[-1] ** 2 * y[0]
-
-    x, y = np.array([0.3, -1.2, 0.8]), np.array([1.5, 0.7, -0.4])
-    assert np.isclose(ends(x, y), (x[2] * y[0]) ** 2 * y[0])
-    np.testing.assert_allclose(cd.grad(ends)(x, y), [0, 0, 2 * x[2] * y[0] ** 3])
+    """Of t[i] = [i ≥ 1] x[i] alone t[−1] is read, twice: bound as one number it is x[n − 1], not [−1 ≥ 1] x[−1]."""
+    cycle = cd.Cyclic("n")
+    x, t, i = Var("x", cd.Space(cycle)), Var("t", cd.Space(cycle)), Var("i", cycle)
+    last = apply(t, (affine([], -1),))
+    value = Lambda((i,), mul(indicator(affine([(i, 1)], -1)), function("sin", apply(x, (i,)))))
+    body = let([(t, value)], mul(last, function("cos", last)))
+    scope = {x: np.array([0.3, -1.2, 0.8])}
+    assert np.isclose(evaluate(body, scope, {"n": 3}), np.sin(0.8) * np.cos(np.sin(0.8)))
+    assert np.isclose(evaluate(inline_single_uses(body), scope, {"n": 3}), evaluate(body, scope, {"n": 3}))
