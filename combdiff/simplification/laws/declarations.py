@@ -167,14 +167,18 @@ def check_functions(commands: Iterable[Command], source: Source, declared: Itera
     known = {**TABLE, **{row.name: row for row in declared}}
     for command in commands:
         for call in calls(command):
-            if call.name == "Fn" and len(call.args) == 2 and _is_string(call.args[0]):
+            if call.name in ("Fn", "Part") and len(call.args) == 2 and _is_string(call.args[0]):
                 name, inside = call.args[0].value.value, call.args[1]
                 if name not in known:
                     mend = f'declare it with (primitive "{name}" …), or use a function of the table'
                     raise source.error(call, f"{name} is not a primitive", mend)
-                count = len(inside.args) if getattr(inside, "name", "") == "vec-of" else None
+                count = 1 if call.name == "Part" else len(inside.args) if _is_vector(inside) else None
                 if count is not None and count != known[name].arity:
                     raise source.error(call, f"{name} takes {known[name].arity} arguments, not {count}")
+
+
+def _is_vector(node: Expr) -> bool:
+    return getattr(node, "name", "") == "vec-of"
 
 
 def _is_string(node: Expr) -> bool:

@@ -84,6 +84,8 @@ class _Patterns:
         if all(c.name in plain for part in parts for c in calls(part)):
             return None
         whole = self.fresh()
+        if head in PAIRS and len(law.lhs.args) != 2:
+            raise self.source.error(law.lhs, f"{head} takes 2 arguments, not {len(law.lhs.args)}")
         left, right = self.pair(law) if head in PAIRS else (self.pattern(law.lhs), law.rhs)
         facts = [egg.Eq(law.span, whole, left), *self.facts]
         self.facts = []
