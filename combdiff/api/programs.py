@@ -289,8 +289,9 @@ class Program:
         """The program as a planned callable: on one backend (None: that of the arguments), within a memory limit.
 
         JAX compiles it (`jax.jit`). `memory_limit` is a number of bytes or a text such as "2GB", and counts all but the
-        arguments. Raises UnsupportedError for another backend, ArgumentError for what is no limit, and, when it is
-        called, MemoryLimitError with the smallest limit that works.
+        arguments: copies of those that come in another element type (real numbers for complex ones, lists), too.
+        Raises UnsupportedError for another backend, ArgumentError for what is no limit, and, when it is called,
+        MemoryLimitError with the smallest limit that works.
         """
         if self.inner:
             raise UnsupportedError(

@@ -12,7 +12,8 @@ Invariant: what does not fit is refused before anything is computed, and argumen
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from math import prod
 from typing import Any, SupportsFloat
 
 import numpy as np
@@ -55,6 +56,7 @@ class Prepared:
     sizes: dict[str, int]
     converters: tuple[Converter | None, ...]
     even: bool  # whether all tensors are taken in element types of one width
+    copies: int  # bytes of the arrays that are made of what is given
 
 
 def key(value: Any) -> object:
@@ -155,9 +157,10 @@ def prepare(
     if len(values) != len(parameters):
         raise _wrong_count(parameters, len(values))
     given = [described(value) for value in values]
-    for var, one in zip(parameters, given, strict=True):
+    pairs = list(zip(parameters, given, strict=True))
+    for var, one in pairs:
         _check_sort(var, one)
-    tensors = [(var, one) for var, one in zip(parameters, given, strict=True) if isinstance(var.type, Space)]
+    tensors = [(var, one) for var, one in pairs if isinstance(var.type, Space)]
     sizes = dict(extra) | bind_sizes({var: one.shape for var, one in tensors})
     library = _common_library(tensors, wanted)
     device = _common_device(tensors)
@@ -165,10 +168,26 @@ def prepare(
     taken = {var: _taken(var, one, width, library) for var, one in tensors}
     converters = [
         _converter(var, one, taken[var], library, device) if var in taken else _calling(var, width, library, sizes)
-        for var, one in zip(parameters, given, strict=True)
+        for var, one in pairs
     ]
     widths = {np.finfo(np.result_type(dtype, np.float16)).dtype for dtype in taken.values()}
-    return Prepared(library, sizes, tuple(converters), len(widths) < 2)
+    made = {var for (var, _), convert in zip(pairs, converters, strict=True) if convert}
+    copies = _copied(tensors, taken, made) if library.name == "numpy" else 0  # on a device all arguments are copies
+    return Prepared(library, sizes, tuple(converters), len(widths) < 2, copies)
+
+
+def _copied(tensors: Sequence[tuple[Var, Given]], taken: Mapping[Var, np.dtype[Any]], made: Container[Var]) -> int:
+    """The bytes of what is made of arguments: arrays in the element types that are taken, and, where these are of more
+    than one width, one at a time in the widest, by products."""
+    widest = np.result_type(*taken.values()) if taken else np.dtype(float)
+    arrays = [(var, prod(one.shape)) for var, one in tensors if one.shape]
+    converted = sum(elements * taken[var].itemsize for var, elements in arrays if var in made)
+    return converted + max((n * widest.itemsize for var, n in arrays if _narrow(taken[var], widest)), default=0)
+
+
+def _narrow(dtype: np.dtype[Any], widest: np.dtype[Any]) -> bool:
+    """Whether an array beside one of the widest element type is cast: numbers of fewer bits, not real for complex."""
+    return np.finfo(np.result_type(dtype, np.float16)).dtype != np.finfo(np.result_type(widest, np.float16)).dtype
 
 
 def _common_library(tensors: Sequence[tuple[Var, Given]], wanted: Library | None) -> Library:

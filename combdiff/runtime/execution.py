@@ -223,7 +223,7 @@ class Runner:
         orders = {name: order for name, a in zip(names, arguments, strict=True) if (order := memory_order(a))}
         orders = orders if prepared.library.name == "numpy" else {}
         sizes = tuple(prepared.sizes.items())
-        copies = sum(map(bytes_written_out, arguments))
+        copies = prepared.copies + sum(map(bytes_written_out, arguments))
         name, limit = prepared.library.name, self.memory_limit
         ordered, even = tuple(orders.items()), prepared.even
         function = _compiled(_PlanRequest(self.program, sizes, self.real, name, limit, ordered, copies, even))
@@ -454,7 +454,8 @@ class _PlanRequest:
     """What is to be planned: a program at some sizes, for a backend, within a memory limit.
 
     `real` says that results are no integers; `orders` are those of the axes of arguments in memory, by name, and
-    `copies` the bytes of copies that BLAS may make of arguments. `even` says that these are of one width.
+    `copies` the bytes of copies of arguments: in the element types that are taken, and those that BLAS may make. `even`
+    says that these are of one width.
     """
 
     program: Lambda

@@ -80,8 +80,9 @@ def check_available(plan: Plan, copies: int = 0) -> None:
 
 
 def _of_copies(copies: int) -> str:
-    """What of the memory is for arguments that repeat what they hold."""
-    return f" ({in_words(copies)} of it for views such as np.broadcast_to, written out)" if copies else ""
+    """What of the memory is for arguments that repeat what they hold, or come in other element types than are taken."""
+    which = "views such as np.broadcast_to, or another element type"
+    return f" ({in_words(copies)} of it for copies of arguments: {which})" if copies else ""
 
 
 def _sizes(plan: Plan) -> str:

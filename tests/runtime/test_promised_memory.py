@@ -122,6 +122,25 @@ def test_programs_hold_what_is_promised_and_keep_to_limits(name: str) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("way", ["real for complex", "lists", "float32 beside float64", "both"])
+def test_copies_of_arguments_count(way: str) -> None:
+    """Arrays are converted to the element types that are taken, and products to the widest of theirs."""
+    kind = complex if way in ("real for complex", "both") else float
+    a, x = RNG.normal(size=(300, 300)), RNG.normal(size=300)
+    a = a.tolist() if way == "lists" else a.astype(np.float32) if way in ("float32 beside float64", "both") else a
+
+    @cd.program
+    def form(A: cd.Space("n", "n", dtype=kind), x: cd.Space("n", dtype=kind)):
+        return cd.real(np.conj(x) @ (A @ x))
+
+    copies = 300 * 300 * np.dtype(kind).itemsize
+    _, most = measured(lambda: form(a, x))
+    assert copies < most
+    with pytest.raises(cd.MemoryLimitError, match="for copies of arguments"):
+        form.compile(memory_limit=most - copies // 2)(a, x)
+    form.compile(memory_limit=2 * most)(a, x)
+
+
 def test_the_least_limit_is_no_matter_of_the_limit_asked_for() -> None:
     @cd.program
     def factor(A: Matrix):
