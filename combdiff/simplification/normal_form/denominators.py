@@ -61,7 +61,8 @@ def over_one_denominator(term: Term) -> Term:
     if isinstance(new, Add):
         return _shortest(new, _forms(new))
     if isinstance(new, Mul):
-        return _shortest(new, (_gathered(new), *_opened(new), *_divided(new), *_under_sums(new)))
+        forms = (_gathered(new), *_opened(new), *_divided(new), *_multiplied(new), *_under_sums(new))
+        return _shortest(new, forms)
     return new
 
 
@@ -91,10 +92,7 @@ def _forms(sum_: Add) -> Iterator[Term]:
     parts = [_powers(part) for part in sum_.terms]
     if _holds_condition(sum_):
         return
-    if (terms := _polynomial_sum(parts, {}, opened=True)) is not None:
-        multiplied_out = add(*(mul(number, _product(powers)) for number, powers in terms))
-        if _work(multiplied_out) < _work(sum_):  # something cancels: that there are no brackets is no gain
-            yield multiplied_out
+    yield from _multiplied(sum_)
     if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
@@ -115,6 +113,17 @@ def _forms(sum_: Add) -> Iterator[Term]:
         yield mul(_product(powers), *primitive(rest))
         if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
             yield mul(multiplied, *primitive(rest))
+
+
+def _multiplied(term: Add | Mul) -> Iterator[Term]:
+    """A sum or product with the sums in it multiplied out, where something cancels: no brackets are no gain."""
+    found = _polynomial_sum(
+        [_powers(part) for part in (term.terms if isinstance(term, Add) else (term,))], {}, opened=True
+    )
+    if found is not None:
+        multiplied_out = add(*(mul(number, _product(powers)) for number, powers in found))
+        if _work(multiplied_out) < _work(term):
+            yield multiplied_out
 
 
 def _common(exponents: Sequence[Fraction]) -> Fraction:

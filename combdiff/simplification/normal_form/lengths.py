@@ -68,7 +68,7 @@ def printed_length(term: Term) -> int:
             return 1 + _bracketed(term.body)
         case Primitive(name="power"):
             base, exponent = term.arguments
-            return _product((term,)) if _is_below(exponent) else _bracketed(base) + printed_length(exponent)
+            return _product((term,)) if _is_below(exponent) else _bracketed(base) + _raised(exponent)
         case Coordinate():
             return printed_length(term.form)
         case Apply():
@@ -96,6 +96,13 @@ def _is_negative(term: Term) -> bool:
 def _is_below(exponent: Term) -> bool:
     """Whether a power with that exponent is written as a fraction."""
     return isinstance(exponent, Number) and exponent.real < 0
+
+
+def _raised(exponent: Term) -> int:
+    """The symbols of `²`, `^a` or `^(a - 1)`."""
+    if isinstance(exponent, Number):
+        return printed_length(exponent)
+    return printed_length(exponent) + (3 if isinstance(exponent, Add | Mul) else 1)
 
 
 def _product(factors: Sequence[Term]) -> int:

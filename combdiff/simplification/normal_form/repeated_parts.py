@@ -25,6 +25,7 @@ from combdiff.ir import (
     Rewriter,
     Scan,
     Space,
+    Sum,
     Symmetric,
     Term,
     Var,
@@ -40,6 +41,7 @@ from combdiff.ir import (
     mul,
     raised,
     split,
+    substitute,
     values_of,
 )
 from combdiff.polyhedra import doubtful_accesses
@@ -53,13 +55,26 @@ Powers = Mapping[Term, int]
 
 def with_repeated_named(body: Term) -> Iterator[Term]:
     """The let program with a part that its values hold more than once as a definition; each such part alone."""
-    sites = [list(_parts(value)) for value in values_of(body)]
-    every = [part for site in sites for part in site]
+    bindings, result = split(body)
+    body = let(((var, _aligned(value)) for var, value in bindings), joined(result, map(_aligned, items_of(result))))
+    every = [part for value in values_of(body) for part in _parts(value)]
     tried: set[Term] = set()
     for part in (*_sums(every), *_products(every)):
         if (form := _form(part)) not in tried:
             tried.add(form)
             yield from _named(body, part)
+
+
+def _aligned(term: Term, depth: int = 0) -> Term:
+    """A term with its summed indices named by how deep they stand: those of several Σ's side by side are alike."""
+    if isinstance(term, Implicit | Scan):
+        return term
+    if isinstance(term, Sum):
+        indices = tuple(Var(f"@s{depth + n}", index.type) for n, index in enumerate(term.indices))
+        inner = substitute(term.body, dict(zip(term.indices, indices, strict=True)))
+        return Sum(indices, _aligned(inner, depth + len(indices)))
+    children = tuple(_aligned(child, depth) for child in term.children)
+    return term if children == term.children else term.with_children(children)
 
 
 def _parts(value: Term) -> Iterator[Term]:
