@@ -170,7 +170,7 @@ def prepare(
         _converter(var, one, taken[var], library, device) if var in taken else _calling(var, width, library, sizes)
         for var, one in pairs
     ]
-    widths = {np.finfo(np.result_type(dtype, np.float16)).dtype for dtype in taken.values()}
+    widths = set(map(_precision, taken.values()))
     made = {var for (var, _), convert in zip(pairs, converters, strict=True) if convert}
     copies = _copied(tensors, taken, made) if library.name == "numpy" else 0  # on a device all arguments are copies
     return Prepared(library, sizes, tuple(converters), len(widths) < 2, copies)
@@ -182,12 +182,13 @@ def _copied(tensors: Sequence[tuple[Var, Given]], taken: Mapping[Var, np.dtype[A
     widest = np.result_type(*taken.values()) if taken else np.dtype(float)
     arrays = [(var, prod(one.shape)) for var, one in tensors if one.shape]
     converted = sum(elements * taken[var].itemsize for var, elements in arrays if var in made)
-    return converted + max((n * widest.itemsize for var, n in arrays if _narrow(taken[var], widest)), default=0)
+    narrow = (elements for var, elements in arrays if _precision(taken[var]) != _precision(widest))
+    return converted + widest.itemsize * max(narrow, default=0)
 
 
-def _narrow(dtype: np.dtype[Any], widest: np.dtype[Any]) -> bool:
-    """Whether an array beside one of the widest element type is cast: numbers of fewer bits, not real for complex."""
-    return np.finfo(np.result_type(dtype, np.float16)).dtype != np.finfo(np.result_type(widest, np.float16)).dtype
+def _precision(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The real element type of that width, a complex one's parts'; that of Python's floats for whole numbers."""
+    return np.finfo(np.result_type(dtype, np.float16)).dtype
 
 
 def _common_library(tensors: Sequence[tuple[Var, Given]], wanted: Library | None) -> Library:

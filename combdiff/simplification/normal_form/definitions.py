@@ -14,6 +14,7 @@ Invariant: the value is unchanged, the work, with equal parts computed once, is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Protocol
 
 from combdiff.ir import (
@@ -67,11 +68,11 @@ class LetForms(Protocol):
 
 
 def with_repeated_defined(body: Term) -> Term:
-    """A let program with what its networks hold several times as definitions, where that is less work and shorter."""
+    """A let program with what its values hold several times as definitions, where that is no more work and shorter."""
     if _is_long(body) or isinstance(split(body)[1], Tuple):
         return body
     before = _price(body)
-    for candidate in (*bind_repeated(body), *with_repeated_named(body)):
+    for candidate in chain(bind_repeated(body), with_repeated_named(body)):
         shortest = min((candidate, _with_values(candidate, factored)), key=length)
         if length(shortest) < before[1] and _price(shortest) < before:
             return with_repeated_defined(shortest)

@@ -61,7 +61,7 @@ def over_one_denominator(term: Term) -> Term:
     if isinstance(new, Add):
         return _shortest(new, _forms(new))
     if isinstance(new, Mul):
-        forms = (_gathered(new), *_opened(new), *_divided(new), *_multiplied(new), *_under_sums(new))
+        forms = (_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
         return _shortest(new, forms)
     return new
 
@@ -92,7 +92,7 @@ def _forms(sum_: Add) -> Iterator[Term]:
     parts = [_powers(part) for part in sum_.terms]
     if _holds_condition(sum_):
         return
-    yield from _multiplied(sum_)
+    yield from _multiplied(sum_, parts)
     if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
@@ -115,11 +115,9 @@ def _forms(sum_: Add) -> Iterator[Term]:
             yield mul(multiplied, *primitive(rest))
 
 
-def _multiplied(term: Add | Mul) -> Iterator[Term]:
-    """A sum or product with the sums in it multiplied out, where something cancels: no brackets are no gain."""
-    found = _polynomial_sum(
-        [_powers(part) for part in (term.terms if isinstance(term, Add) else (term,))], {}, opened=True
-    )
+def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
+    """A sum of products with the sums in these multiplied out, where something cancels: no brackets are no gain."""
+    found = _polynomial_sum(parts, {}, opened=True)
     if found is not None:
         multiplied_out = add(*(mul(number, _product(powers)) for number, powers in found))
         if _work(multiplied_out) < _work(term):

@@ -11,7 +11,7 @@ Invariant: the value is unchanged; nothing is read outside of a tensor that was 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import combinations
 
 from combdiff.ir import (
@@ -49,8 +49,6 @@ from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.quotients import exponents
 
 SHORTEST = 5  # symbols of what gets a name: t = 1 + x is no easier to read where it is read twice
-Powers = Mapping[Term, int]
-"""The factors of a product by their bases."""
 
 
 def with_repeated_named(body: Term) -> Iterator[Term]:
@@ -133,7 +131,8 @@ def _named(body: Term, part: Term) -> Iterator[Term]:
     own = names.indices(name.type.axes)  # type: ignore[union-attr]
     renamed.insert(first, (name, lambda_(own, apply(value, own))))
     found = inline_single_uses(let(renamed, joined(result, items)))
-    if name in dict(split(found)[0]) and length(dict(split(found)[0])[name]) >= SHORTEST:
+    defined = dict(split(found)[0]).get(name)
+    if defined is not None and length(defined) >= SHORTEST:
         yield found
 
 
@@ -154,8 +153,8 @@ class _ReadByName(Rewriter):
         new = self.inside(term)
         if isinstance(new, Mul) and self.powers:
             found = exponents(new)
-            often = min(found.get(base, 0) // n if found.get(base, 0) * n > 0 else 0 for base, n in self.powers.items())
-            if often:
+            often = min(found.get(base, 0) // n for base, n in self.powers.items())
+            if often > 0:
                 rest = (raised(base, n - often * self.powers.get(base, 0)) for base, n in found.items())
                 return mul(*rest, *[apply(self.name, free_indices(self.part))] * often)
         return new
