@@ -56,6 +56,7 @@ class Entry:
 
     @property
     def kind(self) -> str:
+        """Which derivative it is, a key of DERIVATIVES."""
         *how, _ = self.wrt.split()
         return "grad" if not how else how[0] if how[0] in DERIVATIVES else "hessian"
 
