@@ -55,8 +55,8 @@ def test_two_pairs_of_axes_may_change_together() -> None:
     """t[i,a,j,b] = t[j,b,i,a] of integrals in molecular orbitals: both orbital energies have one derivative."""
 
     @cd.program
-    def mp2(J: Integrals, O: cd.Space("N", "o"), V: cd.Space("N", "v"), e: cd.Space("o"), f: cd.Space("v")):
-        t = np.einsum("pi,qa,rj,sb,pqrs->iajb", O, V, O, V, J)
+    def mp2(J: Integrals, U: cd.Space("N", "o"), V: cd.Space("N", "v"), e: cd.Space("o"), f: cd.Space("v")):
+        t = np.einsum("pi,qa,rj,sb,pqrs->iajb", U, V, U, V, J)
         gaps = e[:, None, None, None] - f[:, None, None] + e[:, None] - f
         return (t * (2 * t - t.transpose(0, 3, 2, 1)) / gaps).sum()
 
@@ -67,6 +67,6 @@ def test_two_pairs_of_axes_may_change_together() -> None:
     J = draw(size=(3, 3, 3, 3))
     J = J + J.transpose(1, 0, 2, 3)
     J = J + J.transpose(0, 1, 3, 2)
-    arrays = {"J": J + J.transpose(2, 3, 0, 1), "O": draw(size=(3, 2)), "V": draw(size=(3, 2))}
+    arrays = {"J": J + J.transpose(2, 3, 0, 1), "U": draw(size=(3, 2)), "V": draw(size=(3, 2))}
     for name in ("V", "f"):
         cd.testing.check_grad(mp2, wrt=name, **arrays, e=-1 - draw(size=2) ** 2, f=1 + draw(size=2) ** 2)
