@@ -46,3 +46,27 @@ def test_what_is_zero_tells_no_symmetries() -> None:
     zero = Lambda((i, j), Add((product, Mul((Number(-1), *product.factors)))))
     assert with_symmetries(t, zero) is t
     assert with_symmetries(t, Lambda((i, j), product)) is not t
+
+
+Integrals = cd.Space("N", "N", "N", "N", symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = J[q,p,r,s]"])
+
+
+def test_two_pairs_of_axes_may_change_together() -> None:
+    """t[i,a,j,b] = t[j,b,i,a] of integrals in molecular orbitals: both orbital energies have one derivative."""
+
+    @cd.program
+    def mp2(J: Integrals, U: cd.Space("N", "o"), V: cd.Space("N", "v"), e: cd.Space("o"), f: cd.Space("v")):
+        t = np.einsum("pi,qa,rj,sb,pqrs->iajb", U, V, U, V, J)
+        gaps = e[:, None, None, None] - f[:, None, None] + e[:, None] - f
+        return (t * (2 * t - t.transpose(0, 3, 2, 1)) / gaps).sum()
+
+    assert str(cd.grad(mp2, "f")).splitlines()[2].strip() == (
+        "d ↦ 2 Σ_{i,j,a} t[i,a,j,d] (2 t[i,a,j,d] - t[i,d,j,a]) / (e[i] + e[j] - f[d] - f[a])²"
+    )
+    draw = np.random.default_rng(1).normal
+    J = draw(size=(3, 3, 3, 3))
+    J = J + J.transpose(1, 0, 2, 3)
+    J = J + J.transpose(0, 1, 3, 2)
+    arrays = {"J": J + J.transpose(2, 3, 0, 1), "U": draw(size=(3, 2)), "V": draw(size=(3, 2))}
+    for name in ("V", "f"):
+        cd.testing.check_grad(mp2, wrt=name, **arrays, e=-1 - draw(size=2) ** 2, f=1 + draw(size=2) ** 2)

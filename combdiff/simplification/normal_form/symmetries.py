@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import combinations, islice
 
 from combdiff.ir import (
     ZERO,
@@ -37,12 +38,16 @@ from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.forms import form_of
 
+MOST_PAIRS = 12  # of changes of axes that are tried at once
+
+_Change = tuple[tuple[int, bool], ...]  # for each axis which index stands on it, and whether negated
+
 
 def with_symmetries(var: Var, value: Term) -> Var:
     """The binding's variable, its Space told the symmetries that the value has by its canonical form.
 
-    Tried are exchanges of two axes of one domain and negations of a Symmetric or Cyclic axis, plain, with a minus,
-    and (for complex values) conjugated.
+    Tried are exchanges of two axes of one domain, negations of a Symmetric or Cyclic axis and pairs of these, plain,
+    with a minus, and (for complex values) conjugated.
     """
     space = var.type
     assert isinstance(space, Space)
@@ -124,14 +129,16 @@ def _symmetries(value: Lambda, axes: tuple[Domain, ...], dtype: type) -> tuple[s
     return tuple(found)
 
 
-def _changes(axes: Sequence[Domain]) -> Iterator[list[tuple[int, bool]]]:
-    """Exchanges of two axes of one domain, negations of an axis: which index stands on each axis, whether negated."""
-    plain = [(n, False) for n in range(len(axes))]
+def _changes(axes: Sequence[Domain]) -> Iterator[_Change]:
+    """Exchanges of two axes of one domain and negations of an axis, then two of these at once.
+
+    Pairs are what exchanges of particles are made of: ⟨ij|ab⟩ = ⟨ji|ba⟩, where neither i, j nor a, b alone may change.
+    """
+    single: list[dict[int, tuple[int, bool]]] = []
     for n, axis in enumerate(axes):
         if isinstance(axis, Symmetric | Cyclic):
-            yield [*plain[:n], (n, True), *plain[n + 1 :]]
-        for m in range(n):
-            if axes[m] == axis:
-                swapped = list(plain)
-                swapped[n], swapped[m] = plain[m], plain[n]
-                yield swapped
+            single.append({n: (n, True)})
+        single += [{m: (n, False), n: (m, False)} for m in range(n) if axes[m] == axis]
+    pairs = ({**one, **other} for one, other in combinations(single, 2) if one.keys().isdisjoint(other))
+    for moved in (*single, *islice(pairs, MOST_PAIRS)):
+        yield tuple(moved.get(n, (n, False)) for n in range(len(axes)))
