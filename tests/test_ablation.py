@@ -496,6 +496,10 @@ def gram(X: cd.Space("m", "n"), s: cd.Space("m")):
     return cd.tensor(lambda a, d: cd.sum(lambda i: X[i, a] * s[i] * X[i, d]))
 
 
+def chosen(X: cd.Space("m", "n"), s: cd.Space("m")):
+    return cd.tensor(lambda a: cd.sum(lambda i: cd.where(s[i] > 0, s[i] * X[i, a], 0)))
+
+
 def chain(x: Vector):
     return (cd.exp(cd.sin(x) * 2) + cd.cos(x)).sum()
 
@@ -539,6 +543,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "stacks": (columns, {"n": 1000}, peak),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
+    "chosen products": (chosen, {"m": 1000, "n": 100}, flops),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
     "structured": (gram, {"m": 1000, "n": 100}, flops),
     "fusion": (chain, {"n": 10**6}, peak),

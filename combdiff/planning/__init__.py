@@ -15,6 +15,7 @@ Invariant: a plan computes what its term means; no array of zeros and ones is ma
 from combdiff.planning.costs import CostTable, table
 from combdiff.planning.memory import BY_STRUCTURE, available, in_words, refuse_beyond
 from combdiff.planning.operations.calls import SolveEquation, plain_name
+from combdiff.planning.operations.contraction import ChosenProduct
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
 from combdiff.planning.operations.iterations import Iteration, IterationResult, Sweep, SweepBack
 from combdiff.planning.operations.leaves import Fill, Parameter
@@ -24,7 +25,7 @@ from combdiff.planning.operations.matrices import Decomposition, DecompositionRe
 from combdiff.planning.operations.operation import Operation, PartialResult, Step
 from combdiff.planning.operations.prefixes import PrefixSum
 from combdiff.planning.operations.reads import Arrange, Read
-from combdiff.planning.operations.reductions import ReduceMax, Rescale
+from combdiff.planning.operations.reductions import ReduceExtreme, Rescale
 from combdiff.planning.operations.words import Words
 from combdiff.planning.passes.checkpoints import checkpointed
 from combdiff.planning.passes.pipeline import specialise
@@ -36,6 +37,7 @@ from combdiff.planning.planning import make_plan, size_names
 __all__ = [
     "BY_STRUCTURE",
     "Arrange",
+    "ChosenProduct",
     "Collect",
     "Combine",
     "ConjugateElements",
@@ -56,7 +58,7 @@ __all__ = [
     "Plan",
     "PrefixSum",
     "Read",
-    "ReduceMax",
+    "ReduceExtreme",
     "Rescale",
     "Scale",
     "SolveEquation",
