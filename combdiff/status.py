@@ -1,9 +1,10 @@
 """What a long derivation or plan is doing: one line on the terminal, after a second, gone when it is done.
 
-    combdiff: simplifying t3, binding 14 of 37 (5 s)
+    ⠹ combdiff: simplifying t3, binding 14 of 37 (5 s)
 
 `working` is put around what may take long, `stage` says where it is. A thread writes the line, so that it goes on while
-a stage does; nothing is started where standard error is no terminal (a pipe, a file, a notebook).
+a stage does; nothing is started where standard error is no terminal (a pipe, a file, a notebook). It is drawn by rich
+where that is installed (the extra `progress`), and is the bare text where it is not.
 
 Invariant: nothing is written to standard output, and the line is erased before `working` ends.
 """
@@ -13,13 +14,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from threading import Event, Thread
 from time import monotonic
 
-FIRST, EVERY = 1.0, 0.25  # seconds until the line is first written, and between two writings
+FIRST, EVERY = 1.0, 0.1  # seconds until the line is first written, and between two writings
 ERASE = "\r\x1b[K"
 
 _allowed = True
@@ -48,19 +49,62 @@ class _Line:
     def _write(self) -> None:
         if self.over.wait(FIRST):
             return
-        while not self.over.wait(EVERY):
-            text = f"combdiff: {self.stage} ({monotonic() - self.began:.0f} s)"
-            self._put(ERASE + text[: shutil.get_terminal_size().columns - 1])
-        self._put(ERASE)
-
-    @staticmethod
-    def _put(text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        with _drawn() as draw:
+            while not self.over.wait(EVERY):
+                draw(self.stage, f" ({monotonic() - self.began:.0f} s)")
 
     def end(self) -> None:
         self.over.set()
         self.thread.join()
+
+
+def _drawn() -> AbstractContextManager[Callable[[str, str], None]]:
+    """What draws a stage and its time, over what it drew before; it is erased in the end."""
+    try:
+        return _by_rich()
+    except ImportError:
+        return _as_text()
+
+
+def _by_rich() -> AbstractContextManager[Callable[[str, str], None]]:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.text import Text
+
+    console, spinner = Console(file=sys.stderr), Spinner("dots")
+
+    @contextmanager
+    def drawn() -> Iterator[Callable[[str, str], None]]:
+        # Standard output and error stay what they are: the program may replace them itself meanwhile.
+        with Live(
+            console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        ) as live:
+
+            def draw(what: str, time: str) -> None:
+                moving = spinner.render(console.get_time())
+                line = Text.assemble((str(moving), "green"), (" combdiff: ", "bold"), what, (time, "dim"))
+                line.truncate(console.width, overflow="ellipsis")
+                live.update(line, refresh=True)
+
+            yield draw
+
+    return drawn()
+
+
+@contextmanager
+def _as_text() -> Iterator[Callable[[str, str], None]]:
+    stream = sys.stderr
+
+    def put(text: str) -> None:
+        stream.write(text)
+        stream.flush()
+
+    def draw(what: str, time: str) -> None:
+        put(ERASE + f"combdiff: {what}{time}"[: shutil.get_terminal_size().columns - 1])
+
+    yield draw
+    put(ERASE)
 
 
 _line: ContextVar[_Line | None] = ContextVar("combdiff_status", default=None)

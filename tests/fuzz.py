@@ -39,7 +39,7 @@ PROPERTIES = (
 )
 TOGETHER = 20  # programs that one seed draws
 NODES = 2_000  # of an e-graph
-PATIENCE = 120  # seconds after which a program counts as slow
+PATIENCE = 120  # seconds of the processor's after which a program counts as slow
 WRONG = (
     *(cd.CombdiffError, AssertionError, ArithmeticError, AttributeError, LookupError, NameError),
     *(RuntimeError, TypeError, ValueError),
@@ -109,7 +109,7 @@ def of_programs(first: int, seconds: float) -> int:
     """Compare programs until the time is over; how many failed."""
     end = time.monotonic() + seconds
     counts, causes = Counter[str](), Counter[str]()
-    signal.signal(signal.SIGALRM, _give_up)
+    signal.signal(signal.SIGPROF, _give_up)
     for seed in range(first, first + 10**9):
         for number, case in enumerate(drawn(seed)):
             if time.monotonic() > end:
@@ -121,26 +121,31 @@ def of_programs(first: int, seconds: float) -> int:
 
 def one(seed: int, number: int, case: Case, counts: Counter[str], causes: Counter[str]) -> None:
     """Compare one program, and tell what is wrong with it; of one cause three times."""
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE, 5)  # again: what is raised while an object is freed is lost
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE, 5)  # again: what is raised while an object is freed is lost
     try:
         compared(case, number)
+        _wait_no_more()
         counts["programs agree"] += 1
     except SlowError:
+        _wait_no_more()
         counts["slow"] += 1
         print(f"slow: {seed} {number}\n{str(case.program)[:2000]}\n{case.sizes}", flush=True)
     except WRONG as problem:
+        _wait_no_more()
         counts["failed"] += 1
         where = "".join(traceback.format_exception(problem)[-4:])
         cause = re.sub(r"[\d.e+-]+", "#", where)
         causes[cause] += 1
         if causes[cause] <= 3:
             print(f"failed: {seed} {number}\n{str(case.program)[:2000]}\n{case.sizes}\n{where[:3000]}", flush=True)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _give_up(*_: object) -> None:
     raise SlowError
+
+
+def _wait_no_more() -> None:
+    signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 # --- texts and rule files ------------------------------------------------------------------------------------------
@@ -188,7 +193,7 @@ def main(seconds: float, seeds: list[int]) -> int:
 def again(seed: int) -> int:
     """The programs of one seed."""
     counts, causes = Counter[str](), Counter[str]()
-    signal.signal(signal.SIGALRM, _give_up)
+    signal.signal(signal.SIGPROF, _give_up)
     for number, case in enumerate(drawn(seed)):
         one(seed, number, case, counts, causes)
     print(dict(counts))

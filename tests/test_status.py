@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import sys
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -13,6 +15,9 @@ import combdiff as cd
 from combdiff import status
 
 WIDTH = 80
+LOOKS = re.compile(r"\x1b\[(\?25[lh]|[\d;]*m)")  # colours, and whether the cursor is seen
+ERASED = re.compile(r"(?:\n?\r(?:\x1b\[1A)?\x1b\[2?K)+")
+SPINNER = re.compile("^[⠀-⣿] ")
 
 
 class Terminal(io.StringIO):
@@ -21,12 +26,19 @@ class Terminal(io.StringIO):
 
     def lines(self) -> list[str]:
         """What was written, and then erased, in order."""
-        return [line for line in self.getvalue().split(status.ERASE) if line]
+        return [SPINNER.sub("", line) for line in ERASED.split(LOOKS.sub("", self.getvalue())) if line]
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    """A terminal in place of standard error, and a line that comes at once."""
+@pytest.fixture(params=["rich", "no rich"])
+def terminal(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """A terminal in place of standard error, and a line that comes at once; with rich and without."""
+    if request.param == "rich":
+        pytest.importorskip("rich")
+        for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+            monkeypatch.delenv(name, raising=False)
+    else:
+        monkeypatch.setitem(sys.modules, "rich.live", None)
+        monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.setattr(status, "FIRST", 0.0)
     monkeypatch.setattr(status, "EVERY", 0.001)
     monkeypatch.setenv("TERM", "xterm")
@@ -52,12 +64,15 @@ def test_stages_are_shown_with_their_time_and_erased(terminal: Terminal) -> None
     written(terminal, ["simplifying t3, binding 1 of 2", "simplifying the result"])
     assert "combdiff: simplifying t3, binding 1 of 2 (0 s)" in terminal.lines()
     assert terminal.lines()[-1] == "combdiff: simplifying the result (0 s)"
-    assert terminal.getvalue().endswith(status.ERASE)
+    written_in_all = terminal.getvalue()
+    assert not ERASED.split(LOOKS.sub("", written_in_all))[-1]
+    assert written_in_all.count("\x1b[?25l") == written_in_all.count("\x1b[?25h")
+    assert ("\x1b[1m" in written_in_all) == (sys.modules.get("rich.live") is not None)
 
 
 def test_a_line_fits_the_terminal(terminal: Terminal) -> None:
     written(terminal, ["x" * 200])
-    assert max(map(len, terminal.lines())) == WIDTH - 1
+    assert WIDTH - 3 <= max(map(len, terminal.lines())) <= WIDTH - 1
 
 
 def test_a_call_within_a_call_is_a_stage_of_it(terminal: Terminal) -> None:
@@ -82,17 +97,21 @@ def test_nothing_is_started_in_pipes_or_where_it_is_turned_off(
     assert not terminal.getvalue()
 
 
-def test_a_derivation_and_a_plan_name_what_they_work_on(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_derivation_and_a_plan_name_what_they_work_on(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr("combdiff.simplification.pipeline.stage", said.append)
-    monkeypatch.setattr("combdiff.planning.passes.pipeline.stage", said.append)
+    for module in ("simplification.pipeline", "planning.passes.pipeline", "api.explanation"):
+        monkeypatch.setattr(f"combdiff.{module}.stage", said.append)
 
     @cd.program
     def loss(W: cd.Space("n", "n"), x: cd.Space("n")):
         h = cd.tanh(W @ x)
         return h @ W @ h
 
-    cd.grad(loss).cost()
+    gradient = cd.grad(loss)
+    gradient.cost()
     assert "simplifying the result" in said
     assert "rewriting the plan: factoring" in said
     assert any(each.startswith("simplifying h, binding 1 of ") or "binding 1 of" in each for each in said)
+    str(gradient.explain())
+    assert any(each.startswith("finding the laws, step 1 of ") for each in said)
+    assert any(each.startswith("printing step 1 of ") for each in said)

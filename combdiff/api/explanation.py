@@ -39,6 +39,7 @@ from combdiff.simplification import (
     restored,
     simplify_body,
 )
+from combdiff.status import stage, working
 
 SOLVED = "δ meets Σ"
 PREPARED = "own indices named, arguments of calls simplified"
@@ -79,11 +80,13 @@ class Explanation:
     def shown(self) -> Iterator[tuple[ExplanationStep, Term, Term]]:
         """The steps that change more than names and order, with their parts in letters for readers."""
         letters = letters_of(Lambda(self.parameters, self.raw))
-        for step in self.steps:
+        for number, step in enumerate(self.steps, start=1):
+            stage(f"printing step {number} of {len(self.steps)}")
             old, new = (_lettered(part, letters) for part in step.part)
             if text(old) != text(new) and _form(step.part[0]) is not _form(step.part[1]):
                 yield step, old, new
 
+    @working("printing")
     def __str__(self) -> str:
         lines = [text(Lambda(self.parameters, self.raw))]
         for number, (step, old, new) in enumerate(self.shown(), start=1):
@@ -96,6 +99,7 @@ class Explanation:
         terms = (self.raw, self.result, *(term for step in self.steps for term in (step.before, *step.part)))
         return restored, (declared(Tuple(terms)), type(self), {f.name: getattr(self, f.name) for f in fields(self)})
 
+    @working("printing")
     def _repr_html_(self) -> str:
         rows = []
         for number, (step, old, new) in enumerate(self.shown(), start=1):
@@ -128,12 +132,14 @@ def _form(part: Term) -> Term:
     return ordered(canonical_names(lambda_(free, part)), collect=False)
 
 
+@working("explaining")
 def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tuple[str, ...]) -> Explanation:
     """The steps from the raw body of a derivative to the body that simplification gave, by simplifying again."""
     with recording() as events, gathered():  # of budgets was told when it was derived
         simplify_body(raw, rules)
     writer = _StoryWriter(raw, rules)
-    for event in events:
+    for number, event in enumerate(events, start=1):
+        stage(f"finding the laws, step {number} of {len(events)}")
         writer.take(event)
     named = bind_again(writer.state, raw)  # done where a derivative comes alone
     common = bind_common(writer.state)  # done where a value comes with its derivative

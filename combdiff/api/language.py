@@ -60,6 +60,7 @@ __all__ = ["Derivation", "TextError", "derivation", "derive", "parse", "read"]
 
 MOST_SYMBOLS, MOST_IN_ALL = 2000, 8000  # symbols of a derivative, in one binding and in all, that are simplified
 MOST_IN_GROUP = 200  # symbols of terms of a long sum that are simplified together
+MOST_NAMED = 200  # characters of names that a hint lists
 MOST_CROSSED = 150  # nodes up to which the order of elimination is worth a search
 
 
@@ -145,7 +146,9 @@ def _names(wrt: str, program: Program) -> tuple[Wrt, ...]:
         start += len(part) + 1
         if name not in parameters:
             said = f"{quoted(name)} is not a tensor of the expression" if name else "a name is missing"
-            raise TextError(said, wrt, first, hint=f"its tensors are {', '.join(parameters) or 'none'}")
+            known = ", ".join(parameters) or "none"
+            known = known if len(known) <= MOST_NAMED else f"{known[:MOST_NAMED]}…"
+            raise TextError(said, wrt, first, hint=f"its tensors are {known}")
         found.append(Wrt(name, Span(first, first + len(name))))
     return tuple(found)
 

@@ -50,7 +50,7 @@ from combdiff.printing import combinator_text, diagram, latex, matrix_latex, mat
 from combdiff.records import dataclass
 from combdiff.runtime import Compiled, Runner, checked_sizes, compiled, cost_table, source
 from combdiff.simplification import declared, one_warning, restored, simplify_body
-from combdiff.tracing import inline, is_traced, trace_function
+from combdiff.tracing import flag, inline, is_traced, trace_function
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,17 +224,19 @@ class Program:
         """LaTeX of the program in index notation, for mathematics mode.
 
         Definitions stand in one `aligned` environment; without it each stands on a line of its own, a formula that
-        matplotlib reads.
+        matplotlib reads. Raises TypeMismatchError for an option that is neither True nor False.
         """
-        return latex(self._curried, aligned)
+        return latex(self._curried, flag(aligned, "aligned"))
 
     def matrix(self, latex: bool = False, aligned: bool = True) -> str:
         """The program in matrix notation, `2·A·x`, as text or LaTeX; definitions and results without one in indices.
 
         Products element by element are ⊙, 𝟏 is a vector of ones, 𝐈 the unit matrix, of whatever size fits. With
         `latex` it is LaTeX, in one `aligned` environment or a formula on each line, as `latex()` gives it.
+        Raises TypeMismatchError for an option that is neither True nor False.
         """
-        return matrix_latex(self.term, aligned) if latex else matrix_text(self.term)
+        aligned = flag(aligned, "aligned")
+        return matrix_latex(self.term, aligned) if flag(latex, "latex") else matrix_text(self.term)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"

@@ -13,9 +13,8 @@ plan prices what they do, and a writer of source copies their text.
 """
 
 from combdiff.kernels.bands import CHUNK
-from combdiff.kernels.bands import _block_size as block_size
 from combdiff.kernels.emission import needed, standard_imports, texts
 from combdiff.kernels.numerics import for_numpy
 from combdiff.kernels.numpy import GRAM_BLOCK, GRAM_SMALL
 
-__all__ = ["CHUNK", "GRAM_BLOCK", "GRAM_SMALL", "block_size", "for_numpy", "needed", "standard_imports", "texts"]
+__all__ = ["CHUNK", "GRAM_BLOCK", "GRAM_SMALL", "for_numpy", "needed", "standard_imports", "texts"]

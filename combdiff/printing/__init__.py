@@ -50,11 +50,12 @@ from combdiff.printing.indirect import read_directly
 from combdiff.printing.naming import size_names
 from combdiff.printing.notation import sheet
 from combdiff.printing.plain import SHOWN_AS, matrix_text, shown, text
-from combdiff.printing.tex import latex, matrix_latex
+from combdiff.printing.tex import GREEK_NAMES, latex, matrix_latex
 from combdiff.printing.wiring import diagram
 
 __all__ = [
     "FOLDS",
+    "GREEK_NAMES",
     "SHOWN_AS",
     "Arrow",
     "BigSum",

@@ -23,6 +23,7 @@ from typing import TypeGuard
 from combdiff.ir import (
     HALF,
     ONE,
+    ZERO,
     Add,
     Apply,
     Conj,
@@ -60,6 +61,7 @@ from combdiff.ir import (
 )
 from combdiff.records import dataclass
 from combdiff.stability.bindings import Rewriting
+from combdiff.stability.positivity import is_nonnegative
 from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times
 
 TINY = Number(2.0**-1022)  # below all scales
@@ -270,14 +272,33 @@ class _Scaling(Rewriting):
             return term
         if isinstance(term, Lambda):
             return Lambda(term.parameters, self.value(term.body))
-        if (
-            isinstance(term, Primitive)
-            and term.name == "log"
-            and (found := self.scaled(term.arguments[0], True)).exponent
-        ):
-            logarithms = [mul(Number(exact(n)), Primitive("log", (scale,))) for scale, n in found.exponent.items()]
-            return add(Primitive("log", (found.rest,)), *logarithms)
+        if isinstance(term, Primitive) and term.name == "log" and (found := self._logarithm(term.arguments[0])):
+            return found
         return _written(self.scaled(term))
+
+    def _logarithm(self, argument: Term) -> Term | None:
+        """log(s^k·r) = log r + k log s; of 1 and what is not negative by logaddexp, which is exact near 0."""
+        found = self.scaled(argument, True)
+        if not found.exponent:
+            return None
+        while read := self.read(argument):
+            argument = substitute(read[1], read[0])
+        one = next((part for part in argument.terms if part is ONE), None) if isinstance(argument, Add) else None
+        if one is not None:
+            rest = add(*(part for part in argument.children if part is not one))
+            logarithm = self._logarithm(rest) if self._is_nonnegative(rest) else None
+            joined = logarithm and Primitive("logaddexp", (ZERO, logarithm))
+            return joined or self._with_values(Primitive("log", (argument,)))
+        logarithms = [mul(Number(exact(n)), Primitive("log", (scale,))) for scale, n in found.exponent.items()]
+        return add(Primitive("log", (found.rest,)), *logarithms)
+
+    def _is_nonnegative(self, term: Term) -> bool:
+        """Whether a term is real and not negative by its form, definitions written out."""
+        if found := self.read(term):
+            return self._is_nonnegative(found[1])
+        if isinstance(term, Add | Sum):
+            return all(map(self._is_nonnegative, term.children))
+        return is_nonnegative(term)
 
     def _is_involved(self, term: Term) -> bool:
         """Whether a term has a root, a quotient or a logarithm of scaled numbers."""

@@ -7,6 +7,8 @@ Invariant: a term that is said to be positive is real, and positive wherever it 
 
 from __future__ import annotations
 
+from collections import Counter
+
 from combdiff.ir import Add, Mul, Number, Primitive, Sum, Term, dtype_of, remembered
 
 POSITIVE = ("exp", "cosh")  # for every real argument
@@ -35,7 +37,10 @@ def is_nonnegative(term: Term) -> bool:
     match term:
         case Number():
             return not term.imag and term.real >= 0
-        case Add() | Mul() | Sum():
+        case Mul():
+            alone = [factor for factor, count in Counter(term.factors).items() if count % 2]
+            return dtype_of(term) is not complex and all(map(is_nonnegative, alone))
+        case Add() | Sum():
             return all(map(is_nonnegative, term.children))
         case Primitive(name="power", arguments=(base, Number(real=int() as exponent, imag=0))) if exponent % 2 == 0:
             return dtype_of(base) is not complex

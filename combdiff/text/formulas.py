@@ -49,7 +49,7 @@ from combdiff.printing import (
     Superscript,
 )
 from combdiff.records import dataclass
-from combdiff.text.grammar import LOWERED, RAISED, lark_parser, refuse_large
+from combdiff.text.grammar import LOWERED, RAISED, double, lark_parser, refuse_large
 from combdiff.text.places import Span, TextError, alternatives, quoted, stopped
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ ELSEWHERE = {  # what other languages write, and what is written here
     ".T": "a transpose is A' or Aᵀ",
     "@": "a product of matrices is A * B or A·B",
     "_+": "the positive part is relu(x)",
+    "||": "a norm is norm2(x) or ‖x‖",
     "\\": "A⁻¹·b is inv(A) * b",
 }
 OPERAND = {"NAME", "NUMBER", "LPAR"}
@@ -517,7 +518,7 @@ class _FormulaBuilder:
     # atoms
 
     def _number(self, token: Token) -> Doc:
-        return Literal(int(token) if token.isdigit() else float(token))
+        return Literal(int(token) if token.isdigit() else double(token, self.text))
 
     def _name(self, token: Token) -> Doc:
         return Name("mod" if token == OWN_MOD else str(token))

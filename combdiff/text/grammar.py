@@ -182,6 +182,15 @@ def refuse_large(text: str) -> None:
             raise TextError(f"the text has more than {MOST_SYMBOLS} symbols", text, symbol.start())
 
 
+def double(token: Token, text: str) -> float:
+    """A number as written. Raises TextError for one that double precision makes infinite, or zero."""
+    value = float(token)
+    nonzero = any(digit in "123456789" for digit in re.split("[eE]", token)[0])
+    if not math.isfinite(value) or (nonzero and not value):
+        raise TextError(f"{quoted(token)} is not a number of double precision", text, span(token).start)
+    return value
+
+
 def _syntax_error(text: str, problem: Any) -> TextError:
     """lark's error in words: what stands there, what could stand there."""
     position, expected = stopped(problem, text)
@@ -311,11 +320,7 @@ class _MatrixBuilder:
     def _value(self, token: Token) -> Scalar:
         if token.isdigit() and len(token) < 20:
             return int(token)
-        value = float(token)
-        nonzero = any(digit in "123456789" for digit in re.split("[eE]", token)[0])
-        if not math.isfinite(value) or (nonzero and not value):
-            raise TextError(f"{quoted(token)} is not a number of double precision", self.text_, span(token).start)
-        return exact(value)
+        return exact(double(token, self.text_))
 
     def _reference(self, token: Token) -> Node:
         return Reference(span(token), str(token))

@@ -87,6 +87,7 @@ from combdiff.ir import (
 from combdiff.ir import Function as Map
 from combdiff.printing import (
     FOLDS,
+    GREEK_NAMES,
     SHOWN_AS,
     Arrow,
     BigSum,
@@ -142,8 +143,13 @@ RELATIONS = {
     "≠": ("not_equal", False),
 }
 """Comparisons of numbers as relations, some with their sides exchanged."""
+TYPED = str.maketrans("’′−", "''-")  # what phones and typeset pages have for the signs of a keyboard
 STRICT = {"≥": "<", "≤": ">"}  # what is a comparison's opposite where both stand in a text
 MOST_GUESSED = 8  # vectors without a Space of which some are tried as scalars
+USUAL = re.compile(rf"(?:[a-g]|lam|{'|'.join(GREEK_NAMES)})\d*")  # names that are as often those of scalars
+MOST_USUAL, LONGEST_USUAL = 4, 500  # names, and characters of a text, for which all choices of scalars are tried
+BY_TENSOR = "by each element divides ./, by a matrix * inv(A)"
+TO_TENSOR = "a transpose is A' or Aᵀ; to the power of each element is .^"
 MOST_POWERS = 64  # of a matrix, which is written out as a product
 
 
@@ -162,11 +168,12 @@ def read_print(text: str, spaces: Mapping[str, Space | Map] | None = None) -> Pr
     SpaceError for what is no Space.
     """
     refuse_large(text)
+    text = text.translate(TYPED)
     _check_spaces(spaces)
     declared, rest = declarations(text)
     known = {**(spaces or {}), **declared}
     try:
-        return _PrintReader(formula(rest, known), known).program()
+        return _of_least_order(rest, known) or _PrintReader(formula(rest, known), known).program()
     except TextError:
         with suppress(TextError):
             if (found := _with_scalars(rest, known)) is not None:
@@ -191,16 +198,45 @@ def _is_field(tensor: NamedTensor) -> bool:
     return any(isinstance(cell.domain, Real) for cell in tensor.cells or ())
 
 
+def _of_least_order(text: str, known: dict[str, Space | Map]) -> Printed | None:
+    """A formula of matrices with those of its `USUAL` names as scalars that make the result of the least order, and
+    of these readings the one with the fewest scalars: c in `c*xᵀ*x`, none in `A⁻¹*b`.
+
+    What is transposed, or multiplied element by element, is a vector. Nothing where there is no choice, or a tie.
+    """
+    names = [name for name in _small_names(text, known) if USUAL.fullmatch(name)]
+    by_elements = re.findall(r"\b([a-z]\w*)\s*(?:⊙|⊘|\.[*/^])|(?:⊙|⊘|\.[*/])\s*([a-z]\w*)", text)
+    names = [name for name in names if not any(name in pair for pair in by_elements)]
+    if not names:
+        return None
+    is_small = len(names) <= MOST_USUAL and len(text) <= LONGEST_USUAL
+    counts = range(len(names) + 1) if is_small else (0, len(names))
+    chosen = [frozenset(each) for many in counts for each in combinations(names, many)]
+    found = [(_order(read), len(each), read) for each in chosen if (read := _tried(text, known, each)) is not None]
+    least = min((each[:2] for each in found), default=None)
+    best = [read for *each, read in found if tuple(each) == least]
+    return best[0] if len(best) == 1 else None
+
+
+def _order(read: Printed) -> int:
+    space = type_of(read.term.body)
+    return len(space.axes) if isinstance(space, Space) else 0
+
+
+def _small_names(text: str, known: dict[str, Space | Map]) -> list[str]:
+    """The names in a formula of matrices that nothing declares and that may be scalars; none in index notation."""
+    if "[" in text or "↦" in text or "->" in text:
+        return []
+    no_scalars = known.keys() | TABLE.keys() | set(re.findall(r"\b([a-z]\w*)['ᵀ†]", text))
+    return [word for word in dict.fromkeys(re.findall(r"\b[a-z]\w*", text)) if word not in no_scalars]
+
+
 def _with_scalars(text: str, known: dict[str, Space | Map]) -> Printed | None:
     """A formula of matrices with as few of its vectors taken for scalars as let the orders agree: c in `x'*A*x + c`.
 
     What is transposed is no scalar. Nothing where that leaves a choice, or where indices tell the orders.
     """
-    if "[" in text or "↦" in text or "->" in text:
-        return None
-    words = dict.fromkeys(re.findall(r"\b[a-z]\w*", text))
-    no_scalars = known.keys() | TABLE.keys() | set(re.findall(r"\b([a-z]\w*)['ᵀ†]", text))
-    names = [word for word in words if word not in no_scalars][:MOST_GUESSED]
+    names = _small_names(text, known)[:MOST_GUESSED]
     for many in (1, 2):
         found = [
             read for chosen in combinations(names, many) if (read := _tried(text, known, frozenset(chosen))) is not None
@@ -225,17 +261,20 @@ WORDS = {"symmetric": "A[i,j] = A[j,i]", "antisymmetric": "A[i,j] = -A[j,i]", "h
 KINDS: dict[str, type] = {"complex": complex, "integer": int, "hermitian": complex}
 _EQUATIONS = r"((?:;(?:[^;()\n]|\([^()\n]*\))*)*)"
 _DECLARED = (
-    r"\s*+([^\W\d]\w*+)((?:\s++(?:symmetric|antisymmetric|hermitian|complex|integer|scalar))*+)"
-    rf"(?:\s*+\(([\w\s,]*+){_EQUATIONS}\)|(?<=\bscalar))\s*"
+    r"([^\W\d]\w*+)((?:\s++(?:symmetric|antisymmetric|hermitian|complex|integer|scalar))*+)"
+    rf"(?:\s*+\(([\w\s,]*+){_EQUATIONS}\)|(?<=\bscalar))"
 )
-_LINE = re.compile(rf"{_DECLARED}(?:,{_DECLARED})*(?:\n|;)(?=\s*\S)")
+_END = r"(?:\s*+;|[^\S\n]*+\n)"  # of a line of declarations
+# `f(x)` alone on a line is no declaration where the next line goes on with it.
+_NEXT = rf"(?:\s*+,\s*+{_DECLARED}|{_END}\s*+{_DECLARED}(?!{_END}\s*+[-+]))"
+_LINE = re.compile(rf"\s*+{_DECLARED}{_NEXT}*{_END}(?=\s*+\S)")
 _LIKE_DECLARED = r"[^\W\d]\w*(?:[^\S\n]+[^\W\d]\w*)*(?:[^\S\n]*(?:\([^()\n]*\)|\[[^][\n]*\]))?"
 _ONE = rf"{_LIKE_DECLARED}[^\S\n]*"
 _LIKE_A_LINE = re.compile(rf"\s*{_ONE}(?:,[^\S\n]*(?:{_ONE})?)*(?:\n|;)(?=\s*[^\s+-])")
 
 
 def declarations(text: str) -> tuple[dict[str, Space], str]:
-    """The Spaces that the first line declares, `A symmetric (n, n), x (n)`, and the text with that line blank.
+    """The Spaces that the first lines declare, `A symmetric (n, n), x (n)`, and the text with those lines blank.
 
     Other symmetries stand behind the sizes: `R (n, n, n; R[i,j,k] = -R[j,i,k]; R[i,j,k] = R[k,j,i])`.
     """
@@ -702,11 +741,11 @@ class _PrintReader:
             )
         return cell.domain
 
-    def scalar(self, doc: Doc, scope: Scope) -> Denotation:
-        """A document that is a number."""
+    def scalar(self, doc: Doc, scope: Scope, hint: str = "") -> Denotation:
+        """A document that is a number; the hint says how to mend one that is not."""
         value = self.value(doc, scope)
         if value.cells:
-            raise self.source.error(f"a number is expected here, not a tensor of order {len(value.cells)}", doc)
+            raise self.source.error(f"a number is expected here, not a tensor of order {len(value.cells)}", doc, hint)
         return value
 
     def value(self, doc: Doc, scope: Scope) -> Denotation:
@@ -722,7 +761,7 @@ class _PrintReader:
             case Juxtaposition():
                 return self._product(doc, [self.value(factor, scope) for factor in doc.factors])
             case Division():
-                parts_ = [self.value(doc.numerator, scope), self.scalar(doc.denominator, scope)]
+                parts_ = [self.value(doc.numerator, scope), self.scalar(doc.denominator, scope, BY_TENSOR)]
                 return self.elementwise(doc, lambda a, b: mul(a, inverse(b)), parts_, scalars=True)
             case Superscript():
                 return self._power(doc, scope)
@@ -942,7 +981,7 @@ class _PrintReader:
 
     def _power(self, doc: Superscript, scope: Scope) -> Denotation:
         """A power of a number, or a whole power of a matrix: A² is A·A, A^-1 the inverse."""
-        base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope)
+        base, exponent = self.value(doc.base, scope), self.scalar(doc.exponent, scope, TO_TENSOR)
         if base.square and doc.exponent == Literal(2):
             return Denotation((), base.square)
         if not base.cells:
@@ -954,7 +993,7 @@ class _PrintReader:
         if len(base.cells) == 2 and isinstance(times, int) and 1 <= times <= MOST_POWERS:
             return reduce(lambda one, other: self._matrix_product(doc, one, other), [base] * times)
         raise self.source.error(
-            "^ is a power of a number, or a whole power of a square matrix",
+            f"^ is a power of a number, or a whole power of a square matrix up to {MOST_POWERS}",
             doc,
             "write .^ or ^∘ for the power of every element",
         )
@@ -1512,7 +1551,10 @@ def _like(name: str) -> str:
     """Which functions a name that none has may stand for."""
     known = {
         "trace": "tr(A)",
+        "Tr": "tr(A)",
         "norm": "norm2(x) or norm1(x)",
+        "ln": "log(x)",
+        "ones": "vector(1) or matrix(1)",
         "identity": "eye",
         "transpose": "A' or Aᵀ",
         "inverse": "inv(A)",

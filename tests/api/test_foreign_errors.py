@@ -151,6 +151,10 @@ def test_simplify_is_true_or_false() -> None:
     for value in ("no", np.array([True, False]), None):
         with pytest.raises(cd.ArgumentError, match=r"simplify=.* is neither True nor False"):
             cd.grad(square, simplify=value)
+        for show in (lambda: square.matrix(latex=value), lambda: square.latex(aligned=value)):
+            if value is not None:
+                with pytest.raises(cd.TypeMismatchError, match="write True or False"):
+                    show()
     assert cd.grad(square, simplify=np.True_) == cd.grad(square)
 
 

@@ -16,12 +16,12 @@ from combdiff.kernels import texts
 @pytest.fixture(scope="module")
 def helpers() -> dict[str, Any]:
     namespace: dict[str, Any] = {"np": np, "math": math}
-    for text in (*texts("bands").values(), texts("numerics")["_wrapped"]):
+    for text in texts("bands").values():
         exec(text, namespace)
     return namespace
 
 
-def every_window(array: Any, kept: int, start: int, stride: int, wrap: bool, width: int, count: int) -> Any:
+def every_window(array: Any, kept: int, start: int, stride: int, width: int, count: int) -> Any:
     """array[…, start + stride·i + k, …] with i and k after the kept axes, zeros outside."""
     length = array.shape[kept]
     result = np.zeros((*array.shape[:kept], count, width, *array.shape[kept + 1 :]), array.dtype)
@@ -29,7 +29,6 @@ def every_window(array: Any, kept: int, start: int, stride: int, wrap: bool, wid
     for i in range(count):
         for k in range(width):
             place = start + stride * i + k
-            place = place % length if wrap and length else place
             if 0 <= place < length:
                 result[(*before, i, k)] = array[(*before, place)]
     return result
@@ -57,19 +56,26 @@ def test_helpers_agree_with_plain_sums(helpers: dict[str, Any], seed: int) -> No
     array = np.asfortranarray(array) if seed % 4 == 1 else array
     if seed % 5 == 2 and array.size and dtype is not np.complex128:
         array.flat[rng.integers(array.size)] = choose.choice([np.nan, np.inf])
-    place = kept, choose.choice([0, choose.randint(-50, 50)]), stride, choose.random() < 0.3
+    place, block = (kept, choose.choice([0, choose.randint(-50, 50)]), stride), choose.choice([1, 2, 8, 32])
     weights, other = make(width, *first, *last, *outer), make(*rows, count, *outer)
     windows = every_window(array, *place, width, count)
     tolerance = 1e-3 if dtype is np.float32 else 1e-9
     with np.errstate(all="ignore"):
         expected = np.tensordot(windows, weights, 1 + len(first) + len(last))
-        found = helpers["_correlate"](array, *place, weights, count)
-        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-        assert found.dtype == dtype
+        given = weights, count
+        sums = [helpers[name](array, *place, *given, block) for name in ("_correlate", "_exchanged")]
+        sums.append(helpers["_window_sums"](array, *place, *given))
+        if not (first or last or outer) and stride == 1:
+            sums.append(helpers["_short"](array, place[1], *given))
+        for found in sums:
+            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+            assert found.dtype == dtype
         expected = np.tensordot(windows, other, (list(range(kept + 1)),) * 2)
-        found = helpers["_lags"](array, *place, other, width)
-        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-        assert found.dtype == dtype
+        given = other, width
+        sums = [helpers[name](array, *place, *given, block) for name in ("_lags", "_by_phases")]
+        for found in (*sums, helpers["_lag_sums"](array, *place, *given)):
+            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+            assert found.dtype == dtype
 
 
 @pytest.mark.sample(12)
@@ -92,30 +98,32 @@ def test_there_is_nothing_beyond_an_axis_for_infinite_weights(helpers: dict[str,
                 row, at = array[(*whole, start + stride * i + k)], (*whole, i)
                 expected[0][at] += np.tensordot(row, weights[k], len(inner))
                 expected[1][k] += np.tensordot(row, other[at], (range(len(rows)),) * 2)
-        found = helpers["_correlate"](array, len(rows), start, stride, 0, weights, count)
-        np.testing.assert_allclose(found, expected[0], rtol=1e-9, atol=1e-9)
-        found = helpers["_lags"](array, len(rows), start, stride, 0, other, width)
-        np.testing.assert_allclose(found, expected[1], rtol=1e-9, atol=1e-9)
-        found = helpers["_window_sums"](array, len(rows), start, stride, weights, count)
-        np.testing.assert_allclose(found, expected[0], rtol=1e-9, atol=1e-9)
-        found = helpers["_lag_sums"](array, len(rows), start, stride, other, width)
-        np.testing.assert_allclose(found, expected[1], rtol=1e-9, atol=1e-9)
+        place = array, len(rows), start, stride
+        sums = [helpers[name](*place, weights, count, 8) for name in ("_correlate", "_exchanged")]
+        sums.append(helpers["_window_sums"](*place, weights, count))
+        if stride == 1 and not (inner or outer):
+            sums.append(helpers["_short"](array, start, weights, count))
+        for found in sums:
+            np.testing.assert_allclose(found, expected[0], rtol=1e-9, atol=1e-9)
+        sums = [helpers[name](*place, other, width, 8) for name in ("_lags", "_by_phases")]
+        for found in (*sums, helpers["_lag_sums"](*place, other, width)):
+            np.testing.assert_allclose(found, expected[1], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("rows", [(), (7,), (3, 5)])
 @pytest.mark.parametrize("start", [0, -3, 40])
-@pytest.mark.parametrize("wrap", [False, True])
-def test_long_rows(helpers: dict[str, Any], rows: tuple[int, ...], start: int, wrap: bool) -> None:
-    """Rows that are copied a few at a time, or by parts, and those that np.convolve takes."""
+def test_long_rows(helpers: dict[str, Any], rows: tuple[int, ...], start: int) -> None:
+    """Rows whose windows are multiplied as they lie, copied a few at a time, or by parts."""
     rng = np.random.default_rng(0)
-    array, place = rng.standard_normal((*rows, 1500)), (len(rows), start, 1, wrap)
+    array, place = rng.standard_normal((*rows, 1500)), (len(rows), start, 1)
     for width, count in ((3, 700), (11, 1490), (60, 1441), (300, 1300)):
         weights, other = rng.standard_normal(width), rng.standard_normal((*rows, count))
         windows = every_window(array, *place, width, count)
-        np.testing.assert_allclose(helpers["_correlate"](array, *place, weights, count), windows @ weights, atol=1e-9)
+        found = helpers["_correlate"](array, *place, weights, count, 16)
+        np.testing.assert_allclose(found, windows @ weights, atol=1e-9)
         expected = np.tensordot(windows, other, (list(range(len(rows) + 1)),) * 2)
-        np.testing.assert_allclose(helpers["_lags"](array, *place, other, width), expected, atol=1e-9)
+        np.testing.assert_allclose(helpers["_lags"](array, *place, other, width, 16), expected, atol=1e-9)
 
 
 def test_functions_are_computed_before_windows_and_rolls_read_them() -> None:
@@ -138,14 +146,14 @@ def test_an_infinite_element_times_zero_is_nan(helpers: dict[str, Any], shape: t
     array, weights = np.ones((40, *shape)), np.ones((14, *shape))
     array[20], weights[3] = np.inf, 0
     with np.errstate(invalid="ignore"):
-        found = helpers["_correlate"](array, 0, 0, 1, False, weights, 27)
-        lags = helpers["_lags"](array, 0, 0, 1, False, np.zeros(27), 14)
+        found = helpers["_correlate"](array, 0, 0, 1, weights, 27, 8)
+        lags = helpers["_lags"](array, 0, 0, 1, np.zeros(27), 14, 8)
     assert np.isnan(found).tolist() == [i == 17 for i in range(27)]
     assert np.isnan(lags).all()
 
 
 def test_whole_numbers_keep_their_width(helpers: dict[str, Any]) -> None:
     array, weights = np.arange(70, dtype=np.int32), np.arange(12, dtype=np.int32)
-    found = helpers["_lags"](array, 0, 0, 1, False, np.ones(59, np.int32), 12)
-    assert found.dtype == helpers["_correlate"](array, 0, 0, 1, False, weights, 59).dtype == np.int32
+    found = helpers["_lags"](array, 0, 0, 1, np.ones(59, np.int32), 12, 16)
+    assert found.dtype == helpers["_correlate"](array, 0, 0, 1, weights, 59, 16).dtype == np.int32
     np.testing.assert_array_equal(found, [array[k : k + 59].sum() for k in range(12)])

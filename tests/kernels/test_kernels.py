@@ -163,7 +163,7 @@ def test_a_vector_slides_along_another(kind: type, infinite: bool) -> None:
             for i, k in reached:
                 expected[i] += array[start + i + k] * weights[k]
             found = bands._slide(array, start, weights, count)
-            blocks = bands._correlate(array, 0, start, 1, 0, weights, count)
+            blocks = bands._correlate(array, 0, start, 1, weights, count, 8)
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(found, blocks, rtol=1e-5, atol=1e-6)

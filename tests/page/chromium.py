@@ -200,6 +200,18 @@ def test_every_control_has_a_name(page: Any) -> None:
     assert page.find_element(By.ID, "status").get_attribute("aria-live") == "polite"
 
 
+def test_a_long_mistake_is_no_wider_than_a_telephone_and_shows_its_place(page: Any) -> None:
+    width(page, 390)
+    differentiate(page, "x" * 300, "y")
+    WebDriverWait(page, 10).until(lambda b: "its tensors are" in b.find_element(By.ID, "mistake").text)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 390
+    differentiate(page, "x' * A * x + " * 8 + "x ) x", "x")
+    WebDriverWait(page, 10).until(lambda b: "column 107" in b.find_element(By.ID, "mistake").text)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 390
+    excerpt = page.find_element(By.CSS_SELECTOR, "#mistake pre")
+    assert page.execute_script("return arguments[0].scrollLeft", excerpt) > 0
+
+
 @pytest.mark.parametrize("pixels", WIDTHS)
 def test_nothing_is_wider_than_the_window(page: Any, pixels: int) -> None:
     width(page, pixels)

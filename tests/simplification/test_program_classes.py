@@ -59,8 +59,10 @@ def test_a_reciprocal_that_is_a_sum_with_itself_comes_to_rest(more: Term) -> Non
 def test_what_is_equal_as_a_polynomial_is_equal_multiplied_out() -> None:
     x, m = Var("x", Space("n")), Var("m", Space())
     i = Var("i", Range("n"))
-    mean = Sum((i,), mul(add(Apply(x, (i,)), mul(Number(-1), m)), add(Apply(x, (i,)), m)))
-    assert text(canonical(multiplied_out(mean, Names(mean)))) == "Σ_i x[i]² - m² n"
+    down, up = add(Apply(x, (i,)), mul(Number(-1), m)), add(Apply(x, (i,)), m)
+    linear, product = Sum((i,), mul(down, m)), Sum((i,), mul(down, up))
+    assert text(canonical(multiplied_out(linear, Names(linear)))) == "m Σ_i x[i] - m² n"
+    assert text(canonical(multiplied_out(product, Names(product)))) == "Σ_i (x[i] - m) (x[i] + m)"  # keeps its digits
 
 
 SIZES = {

@@ -7,6 +7,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.ir import evaluate
+from combdiff.simplification.normal_form.common_subnetworks import bind_repeated
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 
 DECLARED = "a (), b (), s (), x (), y (n), R symmetric (n, n), z (n)"
@@ -35,9 +36,40 @@ def test_what_is_repeated_has_a_name(objective: str, by: str, printed: str) -> N
     cd.testing.check_grad(program, wrt=by, **ARRAYS)
 
 
+@cd.program
+def attention(
+    Q: cd.Space("t", "d"),
+    K: cd.Space("t", "d"),
+    V: cd.Space("t", "e"),
+):
+    return (np.square(cd.softmax(Q @ K.T, axis=-1) @ V)).sum() / 2
+
+
+@cd.program
+def ridge(X: cd.Space("m", "n"), y: cd.Space("m"), a: cd.Space()):
+    w = np.linalg.solve(X.T @ X + a * cd.eye(X.shape[1]), X.T @ y)
+    return (X @ w - y) @ (X @ w - y)
+
+
+def test_a_network_within_a_network_has_a_name_where_it_is_repeated() -> None:
+    """The gradient of attention is S = P ∘ (G − (G ∘ P) 1) with G = P V Vᵀ; that of ridge regression has w twice."""
+    lines = str(cd.grad(attention, "Q")).splitlines()
+    assert [line.strip() for line in lines[-2:]] == [
+        "t[d,i] = Σ_j V[i,j] Σ_k V[k,j] p[d,k]",
+        "(d, e) ↦ Σ_i K[i,e] p[d,i] (t[d,i] - Σ_j p[d,j] t[d,j])",
+    ]
+    assert cd.grad(ridge, "a").matrix().splitlines()[1:] == ["t2 = t⁻¹·Xᵀ·y", "-2·(X·t2 - y)ᵀ·X·t⁻¹·t2"]
+    draw = np.random.default_rng(0).normal
+    arrays = {"Q": draw(size=(3, 2)), "K": draw(size=(3, 2)), "V": draw(size=(3, 4))}
+    cd.testing.check_grad(attention, wrt="Q", **arrays)
+    cd.testing.check_grad(ridge, wrt="a", X=draw(size=(4, 3)), y=draw(size=4), a=0.7)
+
+
 @pytest.mark.parametrize(
     "definition",
     [
+        "i ↦ (Σ_j R[i,j] y[j] z[j])² + Σ_{j,k} R[i,k] R[k,j] y[j] z[j]",  # one is a part of the other
+        "Σ_{i,j} R[i,j] y[i] z[j] (y[i] - Σ_k R[i,k] z[k]) / (Σ_{i,j} y[i] R[i,j] z[j])",
         "(x + a b + 1)^2 / (1 + (x + a b + 1) s)",
         "a² b x / s³ + a b² / s² - x / (a b)",  # factors that stand together, above and below a line
         "i ↦ exp(y[i] - z[i]) + Σ_j (y[j] - z[j])² (y[i] - z[i])",  # at two indices
@@ -50,7 +82,7 @@ def test_every_name_leaves_the_value_as_it_was(definition: str) -> None:
     program = cd.read(f"{DECLARED}\n({names}) ↦\n{definition}")
     body = program.term.body
     scope = {parameter: ARRAYS[parameter.name] for parameter in program.term.parameters}
-    candidates = list(with_repeated_named(body))
+    candidates = [*with_repeated_named(body), *bind_repeated(body)]
     assert candidates
     for candidate in candidates:
         np.testing.assert_allclose(evaluate(candidate, scope, {"n": 3}), evaluate(body, scope, {"n": 3}), rtol=1e-12)

@@ -79,3 +79,21 @@ def test_other_sums_and_complex_numbers_keep_their_form() -> None:
     assert "log1p" not in source
     x, z = np.array([0.5]), np.array([0.3 + 2j])
     np.testing.assert_allclose(f(x, z), np.log(2 + x) * np.log(1 + z))
+
+
+def test_logarithms_of_one_and_squares_that_are_scaled() -> None:
+    @cd.program
+    def of_sum(x: Vector):
+        return np.log1p(np.sum(x * x))
+
+    @cd.program
+    def beside_norm(x: Vector):
+        return np.log1p(x * x).sum() / np.linalg.norm(x) ** 2
+
+    for size in (1e-9, 1e-3, 1.0):
+        x = size * np.array([1.0, -2.0, 0.5])
+        np.testing.assert_allclose(of_sum(x), np.log1p(x @ x), rtol=1e-14)
+        np.testing.assert_allclose(beside_norm(x), np.log1p(x * x).sum() / (x @ x), rtol=1e-14)
+    x = np.array([3e200, -4e200])
+    np.testing.assert_allclose(of_sum(x), 2 * np.log(5e200), rtol=1e-15)
+    np.testing.assert_allclose(cd.grad(of_sum)(x), 2 * x / 5e200 / 5e200, rtol=1e-14)

@@ -359,11 +359,36 @@ def test_ones_and_the_identity_alone_have_the_size_of_the_parameters() -> None:
         cd.read("𝟏", {"X": cd.Space("m", "n")})
 
 
-@pytest.mark.parametrize("written", ["a*b", "a*b + c", "x*y*z"])
+def test_signs_of_phones_and_of_typeset_pages_are_those_of_a_keyboard() -> None:
+    assert cd.read("x’*A*x − y′*x") == cd.read("x'*A*x - y'*x")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("c*x'*x", "(c, x) ↦ Σ_i c x[i]²"),
+        ("exp(-a*norm2(x - y)^2)", "(a, x, y) ↦ exp(-a Σ_i (x[i] - y[i])²)"),
+        ("lam*norm2(w)^2", "(lam, w) ↦ lam Σ_i w[i]²"),
+        ("alpha*x + beta*y", "(alpha, x, beta, y) ↦ i ↦ alpha x[i] + beta y[i]"),
+        ("a*b + c", "(a, b, c) ↦ a b + c"),
+        ("a*b*c*d*e*f*g", "(a, b, c, d, e, f, g) ↦ a b c d e f g"),
+        ("(a - b)*norm2(x)^2", "(a, b, x) ↦ (a - b) Σ_i x[i]²"),
+        ("inv(c*eye + A)*b", "(c, A, b) ↦\n  t[d,e] = δ(d, e) c + A[d,e]\n  i ↦ Σ_j inv(t)[i,j] b[j]"),
+        ("c*norm2(A*x - b)^2", "(c, A, x, b) ↦ c Σ_i (Σ_j A[i,j] x[j] - b[i])²"),
+        ("sum(log(b))", "b ↦ Σ_i log(b[i])"),
+        ("c .* x", "(c, x) ↦ i ↦ c[i] x[i]"),
+        ("norm2(x - mu)^2/(2*sigma^2)", "(x, mu, sigma) ↦ (Σ_i (x[i] - mu[i])²) / (2 sigma²)"),
+    ],
+)
+def test_a_to_g_and_greek_letters_are_scalars_where_the_result_has_fewer_axes_then(written: str, shown: str) -> None:
+    assert str(cd.read(written)) == shown
+
+
+@pytest.mark.parametrize("written", ["u*v", "u*v + w", "x*y*z", "sum(a*b)"])
 def test_where_several_names_could_be_the_scalar_none_is_guessed(written: str) -> None:
     with pytest.raises(cd.TextError, match="a column stands before a vector or matrix"):
         cd.read(written)
-    assert cd.read(f"a (), b (n), c (n), x (), y (), z (n)\n{written}")
+    assert cd.read(f"a (), b (n), u (), v (n), w (n), x (), y (), z (n)\n{written}")
 
 
 def test_spaces_are_declared_in_front() -> None:
@@ -371,6 +396,9 @@ def test_spaces_are_declared_in_front() -> None:
     symmetric = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])
     assert {p.name: p.type for p in found.parameters} == {"A": symmetric, "x": Vector, "c": cd.Space(dtype=complex)}
     assert cd.grad(found, "x").matrix() == "2·A·x"
+    assert cd.read("A symmetric (n, n)\nx (n); c complex ()\n\nx'*A*x") == found  # on lines of their own
+    assert cd.read("x (n), y (n)\n-x'*y").matrix() == "-xᵀ·y"
+    assert str(cd.read("x (n)\nlog(x)\n+ 1")) == "x ↦ i ↦ 1 + log(x[i])"
     with pytest.raises(cd.TextError, match=r"line 1, column 1: A: the symmetry 'A\[i,j\] = A\[j,i\]' has 2 indices"):
         cd.read("A symmetric (n)\nA*x")
     with pytest.raises(cd.TextError, match="line 2, column 5: two"):

@@ -4,8 +4,8 @@
 const at = (id) => document.getElementById(id);
 const PARTS = { index: "derivative", matrix: "derivative", source: "source", explanation: "explanation", plan: "plan", check: "check" };
 const HELP = {
-  matrix: "x'*A*x, A*B, a .* b, inv(X), det(X), tr(X), norm2(x)^2, sum(x), log, exp, … A first line may declare: A symmetric (n, n), x (n)",
-  index: "(A, x) -> sum_{i,j} x[i] A[i,j] x[j], delta(i,j), conj(z[i]), [i < j], … A first line may declare: A complex (n, n; A[i,j] = -A[j,i]), x (n)",
+  matrix: "x'*A*x, A*B, a .* b, inv(X), det(X), tr(X), norm2(x)^2, sum(x), log, exp, … First lines may declare: A symmetric (n, n), x (n)",
+  index: "(A, x) -> sum_{i,j} x[i] A[i,j] x[j], delta(i,j), conj(z[i]), [i < j], … First lines may declare: A complex (n, n; A[i,j] = -A[j,i]), x (n)",
   calculus: "declare names with orders, then an expression: A *(ij,j->i) x is a product over j; sum(ij->i), transpose(ij->ji), delta(2), inv, det, sin, …",
 };
 const EMPTY = "Write an expression, or choose an example, and press Differentiate.";
@@ -149,6 +149,7 @@ function showMistake(mistake) {
   if (mistake.excerpt) box.append(made("pre", {}, mistake.excerpt));
   if (mistake.hint) box.append(made("p", {}, mistake.hint));
   box.hidden = false;
+  showCaret(box.querySelector("pre"));
   field.setAttribute("aria-invalid", "true");
   if (!placed) return;
   // positions count characters, strings count UTF-16 units
@@ -160,6 +161,12 @@ function showMistake(mistake) {
     const value = field.value;
     at("marks").replaceChildren(value.slice(0, start), made("mark", {}, value.slice(start, start + word) || " "), value.slice(start + word));
   }
+}
+
+function showCaret(excerpt) {
+  if (!excerpt) return;
+  const lines = excerpt.textContent.split("\n"), longest = Math.max(...lines.map((line) => line.length));
+  excerpt.scrollLeft = excerpt.scrollWidth * (lines.at(-1).length / longest) - excerpt.clientWidth / 2;
 }
 
 // --- the tensors, which edit the declarations in the text --------------------------------------------------------

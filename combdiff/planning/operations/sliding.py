@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from combdiff.ir import Domain
-from combdiff.planning.extents import at_least, at_most, extent_form
+from combdiff.planning.extents import at_most, extent_form, shape
 from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Occurrence, Operation, Step
 from combdiff.planning.operations.windows import Sliding
 from combdiff.planning.operations.words import Pattern, Words
@@ -18,9 +19,6 @@ from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
 
 FEW_PRODUCTS = 1 << 16  # of elements, which NumPy's own convolution does as soon as products by blocks
-FEW_AT_ONCE = 1 << 14  # with which a loop over a narrow window takes about as long as the making of blocks
-NARROW_WINDOWS = 24
-CHANNELS = 8  # before and after, with which a product for each element of a window is as quick as one by blocks
 SHORT_WINDOWS = range(2, 8)  # elements of those that it slides along as quickly
 
 
@@ -46,14 +44,16 @@ class Correlate(Operation):
 
     def flops(self, at: Occurrence) -> int:
         """The elements that are multiplied."""
-        return self._sliding(at).flops
+        return self._sliding([operand.axes for operand in at.operands], at.step, at.sizes).flops
 
     def workspace(self, at: Occurrence) -> int:
         """A band of weights, windows, and results laid out; of vectors with few elements what NumPy's own takes."""
-        if not self.slides([operand.axes for operand in at.operands], at.step.axes, at.sizes):
-            sliding = self._sliding(at)
-            by_lags = self.goes_by_lags([operand.axes for operand in at.operands], at.step.axes, at.sizes)
-            return (sliding.each_lag if by_lags else sliding.elements) * at.item
+        axes = [operand.axes for operand in at.operands]
+        if not self.slides(axes, at.step.axes, at.sizes):
+            mixed = at.operands[0].kind is not at.operands[1].kind
+            scattered = self.left != tuple(range(len(self.left))) or not all(at.whole[:1])
+            sliding = replace(self._sliding(axes, at.step, at.sizes), mixed=mixed, scattered=scattered)
+            return sliding.elements * at.item
         (length,), (width,), (count,) = at.shape_of(0), at.shape_of(1), at.shape
         results = count * self.stride
         span = results + width - 1
@@ -70,68 +70,62 @@ class Correlate(Operation):
         (length,), (width,), (count,) = (map(extent_form, axes) for axes in (*operands, out))
         return self._is_short(length, width, count) or at_most(FEW_PRODUCTS, (width, count.scale(self.stride)), sizes)
 
-    def goes_by_lags(
-        self, operands: Sequence[Sequence[Domain]], out: Sequence[Domain], sizes: Mapping[str, int]
-    ) -> bool:
-        """Whether each element of a window is multiplied by itself, at those sizes.
-
-        So are narrow windows of matrices of channels, which are products enough for BLAS, and those with few products.
-        """
-        left, right = ([operands[n][axis] for axis in order] for n, order in enumerate((self.left, self.right)))
-        of_result = out[self.out.index(0 if self.lags else self.kept)]
-        width, count = (of_result, right[self.kept]) if self.lags else (right[0], of_result)
-        outer = right[self.kept + 1 if self.lags else len(left) - self.kept :]
-        inner = left[self.kept + 1 :]
-        if self.wrap or not at_most(NARROW_WINDOWS, [extent_form(width)], sizes):
-            return False
-        if all(at_least(CHANNELS, map(extent_form, axes), sizes) for axes in (inner, outer)):
-            return True
-        return at_most(FEW_AT_ONCE, map(extent_form, (width, count, *left[: self.kept], *inner, *outer)), sizes)
-
     def _is_short(self, length: Linear, width: Linear, count: Linear) -> bool:
         """Whether a short window slides over the whole of the first operand."""
         is_whole = self.start == Linear() and length == count + width - 1 and self.stride == 1 and not self.wrap
         return is_whole and width in map(Linear().__add__, SHORT_WINDOWS)
 
-    def _sliding(self, at: Occurrence) -> Sliding:
-        """The product with the extents of its groups of axes."""
-        left, right = ([at.shape_of(n)[axis] for axis in order] for n, order in enumerate((self.left, self.right)))
-        result = dict(zip(self.out, at.shape, strict=True))
+    def _sliding(self, operands: Sequence[Sequence[Domain]], step: Step, sizes: Mapping[str, int]) -> Sliding:
+        """The product with the extents of its groups of axes, of arrays of one element type that lie in order."""
+        orders = zip(operands, (self.left, self.right), strict=True)
+        left, right = (shape([axes[n] for n in order], sizes) for axes, order in orders)
+        along = shape([self._along(step)], sizes)[0]
         after = self.kept + 1 if self.lags else len(left) - self.kept
         return Sliding(
             rows=prod(left[: self.kept]),
             size=left[self.kept],
             inner=prod(left[self.kept + 1 :]),
-            width=result[0] if self.lags else right[0],
-            count=right[self.kept] if self.lags else result[self.kept],
+            width=along if self.lags else right[0],
+            count=right[self.kept] if self.lags else along,
             outer=prod(right[after:]),
             stride=self.stride,
             wrap=self.wrap,
             lags=self.lags,
             plain=len(left) == self.kept + 1 and len(right) == after,
-            mixed=at.operands[0].kind is not at.operands[1].kind,
-            real=at.step.kind is float,
-            scattered=self.left != tuple(range(len(left))) or not all(at.whole[:1]),
+            mixed=False,
+            real=step.kind is float,
+            scattered=False,
         )
+
+    def _along(self, step: Step) -> Domain:
+        """The axis of the result that the window slides along, or, for lags, that of the lags."""
+        return step.axes[self.out.index(0 if self.lags else self.kept)]
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """NumPy's own convolution, where that is as good; else a helper, given the axes in order."""
-        if self.slides([words.axes[m] for m in step.operands], step.axes, words.planned):
+        axes = [words.axes[m] for m in step.operands]
+        if self.slides(axes, step.axes, words.planned):
             return self._plain(words, step, operands)
+        sliding, start, along = self._sliding(axes, step, words.planned), self.start, extent_form(self._along(step))
         orders = (self.left, self.right)
         array, other = (words.dialect.transposed(text, order) for text, order in zip(operands, orders, strict=True))
+        if self.wrap:
+            other_axis = extent_form(axes[1][self.right[self.kept if self.lags else 0]])
+            width, count = (along, other_axis) if self.lags else (other_axis, along)
+            span = words.form((count - 1).scale(self.stride) + width)
+            array, start = f"_wrapped({words.dialect.np}, {array}, {self.kept}, {words.form(start)}, {span})", Linear()
         short, long = ("[::-1]" if turned else "" for turned in self.turned)
         long = long and f"[{':, ' * self.kept}::-1]"
-        place = f"{array}, {self.kept}, {words.form(self.start)}, {self.stride}"
-        sums, lags = "_window_sums", "_lag_sums"
-        if not self.goes_by_lags([words.axes[m] for m in step.operands], step.axes, words.planned):
-            place, sums, lags = f"{place}, {int(self.wrap)}", "_correlate", "_lags"
-        extent = words.extent(step.axes[self.out.index(0 if self.lags else self.kept)])
-        if self.lags:
-            text = f"{lags}({place}, {other}{long}, {extent}){short}"
-        else:
-            text = f"{sums}({place}, {other}{short}, {extent}){long}"
-        return words.dialect.transposed(text, self.out)
+        other, turned = (f"{other}{long}", short) if self.lags else (f"{other}{short}", long)
+        place = f"{self.kept}, {words.form(start)}, {self.stride}"
+        given = f"{other}, {words.form(along)}"
+        helper, at = sliding.helper, f"{place}, {given}"
+        if helper == "_short":
+            at = f"{words.form(start)}, {given}"
+        elif helper not in ("_lag_sums", "_window_sums"):
+            at = f"{at}, {sliding.block}"
+        text = f"{helper}({array}, {at})"
+        return words.dialect.transposed(f"{text}{turned}", self.out)
 
     def _plain(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A product of two vectors, as NumPy has it."""

@@ -34,14 +34,15 @@ from combdiff.ir import (
     dtype_of,
     factors_of,
     joined,
-    lambda_,
     let,
     mul,
     negate,
     split,
     total,
+    type_of,
     values_of,
 )
+from combdiff.polyhedra import doubtful_accesses
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
@@ -92,15 +93,13 @@ def read_bound(body: Term) -> Term:
 
 
 def bind_repeated(body: Term) -> Iterator[Term]:
-    """The program with a part of a network bound that stands in it several times, at indices of its own.
+    """The program with a part of a network bound that its networks hold several times, at indices of their own.
 
     Σ_{i,j} A[d,i] x[i] A[e,j] x[j] is t[d] t[e] with t[d] = Σ_i A[d,i] x[i].
     """
-    search, sites = _BindingSearch(body), list(values_of(body))
-    for number, site in enumerate(sites):
-        for node in _networks(site):
-            for common in search.repeated(number, node):
-                yield _bind(body, common, search.names)
+    search = _BindingSearch(body)
+    for common in search.repeated(list(values_of(body))):
+        yield _bind(body, common, search.names)
 
 
 def bind_again(body: Term, origin: Term) -> Term:
@@ -147,9 +146,9 @@ def _bind(body: Term, common: Common, names: Names) -> Term:
     """The program with the tensor bound before its first use, and read wherever it is used."""
     bindings = list(split(body)[0])
     if common.bound is None:
-        part = common.definition
-        value = lambda_(part.open, total(part.summed, mul(*part.factors)))
-        space = Space(*map(domain_of, part.open), dtype=dtype_of(total(part.summed, mul(*part.factors))))
+        value = common.definition.value
+        space = type_of(value)
+        assert isinstance(space, Space)
         tensor = with_symmetries(names.fresh(Var("t", space)), value)
     else:
         tensor = bindings[common.bound][0]
@@ -323,27 +322,31 @@ class _BindingSearch:
         apart: Sequence[int],
     ) -> Iterator[Common]:
         """The parts of a group equal up to exchange of axes, conjugation and sign, where two results have them."""
-        arguments = [site.bound if isinstance(site, Lambda) else () for site in sites]
-        left = sorted(
-            group, key=lambda one: (not _is_bound(one, bindings), -len({*arguments[one[0]]} & {*one[1].open}))
-        )
+        left = sorted(group, key=lambda one: (not _is_bound(one, bindings), -len(_arguments(sites[one[0]], one[1]))))
         while len({apart[site] for site, _ in left}) > 1:
             first, part = left[0]
             whole = _is_bound(left[0], bindings)
             found, left = self._uses(part, left[1:] if whole else left)
             uses = list(_disjoint(use for use in found if not whole or use.site > first))
             if len({apart[use.site] for use in uses}) > (0 if whole else 1):
-                ahead = [i for i in arguments[first] if i in part.open]
+                ahead = _arguments(sites[first], part)
                 yield Common(part, tuple(uses), first if whole else None).shown((*ahead, *part.open))
 
-    def repeated(self, site: int, node: Sum) -> Iterator[Common]:
-        """The parts of a network that share no index with the rest of it, where there are several alike."""
-        left = [(site, part) for part in components(node)]
-        while len(left) > 1:
-            part = left[0][1]
-            uses, left = self._uses(part, left)
-            if len(uses) > 1 and len(part.open) <= MOST_OPEN:
-                yield Common(part, tuple(uses))
+    def repeated(self, sites: Sequence[Term]) -> Iterator[Common]:
+        """The parts of networks that stand in several places of one value or of several, no two of which overlap."""
+        groups: dict[tuple[object, ...], Group] = {}
+        for number, site in enumerate(sites):
+            for node in _networks(site):
+                for part in dict.fromkeys((*components(node), *parts_of(node))):
+                    if len(part.open) <= MOST_OPEN:
+                        groups.setdefault(signature(part), []).append((number, part))
+        for left in groups.values():
+            while len(left) > 1:
+                first, part = left[0]
+                found, left = self._uses(part, left)
+                uses = tuple(_disjoint(found))
+                if len(uses) > 1 and not doubtful_accesses(part.value):
+                    yield Common(part, uses).shown((*_arguments(sites[first], part), *part.open))
 
     def _uses(self, part: Subnetwork, group: Group) -> tuple[list[Use], Group]:
         """Those of a group that are equal to a part up to exchange of axes, conjugation and sign; the others."""
@@ -388,6 +391,11 @@ class _BindingSearch:
             negative = isinstance(form, Mul) and form.factors[0] is MINUS_ONE
             self.known[key] = (negate(form) if negative else form), negative
         return self.known[key]
+
+
+def _arguments(site: Term, part: Subnetwork) -> list[Var]:
+    """The arguments of a site that are open indices of a part."""
+    return [index for index in site.bound if index in part.open] if isinstance(site, Lambda) else []
 
 
 def _is_bound(member: tuple[int, Subnetwork], bindings: Sequence[tuple[Var, Term]]) -> bool:

@@ -98,7 +98,8 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
     if found is body:
         return body
     again = _with_values(found, factored)  # what was written out has factors in common with what it stands beside
-    return again if length(again) < length(found) and _price(again) < _price(found) else found
+    found = again if length(again) < length(found) and _price(again) < _price(found) else found
+    return with_repeated_defined(found)  # two definitions, one of the other, may be longer than one of both together
 
 
 def _is_long(body: Term) -> bool:

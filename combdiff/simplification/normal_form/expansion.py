@@ -46,6 +46,7 @@ from combdiff.simplification.normal_form.contraction import normalise
 
 HALF = Number(Fraction(1, 2))
 MOST_ADDENDS = 16  # of a sum that is multiplied out
+MOST_SUMS = 1  # of a product that is: Σ (x − m)² keeps the digits that are lost in Σ x² − n m²
 Addend = tuple[Term, ...]
 
 
@@ -162,7 +163,7 @@ def _product(factors: Iterable[Term], names: Names) -> list[Addend]:
 def multiplied_out(term: Term, names: Names) -> Term:
     """A scalar term as a sum of products, as far as these are few; what is so equal as polynomials is equal.
 
-    Σ_i (x[i] − m)·2 becomes 2 Σ_i x[i] − 2 n m. Sums inside functions stay as they are.
+    Σ_i (x[i] − m)·2 becomes 2 Σ_i x[i] − 2 n m. Sums inside functions stay as they are, and so do products of sums.
     """
     return add(*(mul(*normal) for normal in _multiplied_out(term, names)))
 
@@ -173,7 +174,8 @@ def _multiplied_out(term: Term, names: Names) -> list[Addend]:
             parts = [part for inner in term.terms for part in _multiplied_out(inner, names)]
         case Mul():
             opened = [_multiplied_out(factor, names) for factor in term.factors]
-            if prod(map(len, opened)) > MOST_ADDENDS:
+            sums = sum(len(factor) > 1 for factor in opened)
+            if sums > MOST_SUMS or prod(map(len, opened)) > MOST_ADDENDS:
                 return [factors_of(term)]
             parts = [tuple(f for part in choice for f in part) for choice in product(*opened)]
         case Sum():

@@ -36,10 +36,13 @@ from combdiff.ir import (
     dtype_of,
     factors_of,
     is_domain,
+    lambda_,
+    mul,
     names_in,
     negate,
     remembered,
     subterms,
+    total,
 )
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.extraction import contraction_cost, index_variables
@@ -60,6 +63,11 @@ class Subnetwork(NamedTuple):
     def factors(self) -> tuple[Term, ...]:
         """The factors."""
         return tuple(factors_of(self.node.body)[n] for n in self.positions)
+
+    @property
+    def value(self) -> Term:
+        """The tensor, with the open indices for its axes."""
+        return lambda_(self.open, total(self.summed, mul(*self.factors)))
 
 
 class Use(NamedTuple):
