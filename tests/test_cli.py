@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shlex
+import socket
 import subprocess
 import sys
 from functools import cache
@@ -231,6 +232,19 @@ def test_unreadable_files_have_status_2(capsys: pytest.CaptureFixture[str], tmp_
     (tmp_path / "long").write_bytes(b" " * (cli.MOST_BYTES + 1))
     assert main(["--file", str(tmp_path / "long")]) == 2
     assert "bytes" in capsys.readouterr().err
+
+
+def test_a_port_that_another_program_has_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("uvicorn")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["serve", "--port", str(port)]) == 2
+    shown = capsys.readouterr()
+    assert f"the page cannot have port {port}: Address already in use" in shown.err
+    assert "--port" in shown.err
+    assert not shown.out
 
 
 @pytest.mark.parametrize(

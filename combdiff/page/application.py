@@ -11,13 +11,15 @@ not allowed to do.
 from __future__ import annotations
 
 import json
+import socket
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from combdiff.errors import UnsupportedError
+from combdiff.errors import ArgumentError, UnsupportedError
 from combdiff.page.questions import Limits, QuestionError, question
 
 if TYPE_CHECKING:
@@ -134,12 +136,26 @@ async def _body(request: Request, most: int) -> bytes:
 
 
 def serve(port: int) -> None:
-    """Serve the page at 127.0.0.1 until Ctrl-C. Raises UnsupportedError where the extra `page` is not installed."""
+    """Serve the page at 127.0.0.1 until Ctrl-C.
+
+    Raises UnsupportedError where the extra `page` is not installed, ArgumentError for a port that cannot be had.
+    """
     app = application(port)
     _require("uvicorn")
     uvicorn = import_module("uvicorn")
-    print(f"combdiff: http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", server_header=False)
+    with socket.socket() as listening:
+        if sys.platform != "win32":  # where it would let two servers have one port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ArgumentError(
+                f"the page cannot have port {port}: {error.strerror}", hint="choose another one with --port"
+            ) from None
+        print(f"combdiff: http://127.0.0.1:{port} (Ctrl-C ends it)", flush=True)
+        config = uvicorn.Config(app, log_level="warning", server_header=False)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 def _require(package: str) -> None:

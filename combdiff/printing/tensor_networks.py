@@ -20,6 +20,7 @@ from combdiff.printing.documents import (
     BigSum,
     Division,
     Doc,
+    FunctionCall,
     Juxtaposition,
     Kronecker,
     Literal,
@@ -32,7 +33,7 @@ from combdiff.printing.documents import (
     Subscripted,
     Superscript,
 )
-from combdiff.printing.plain import shown
+from combdiff.printing.plain import SHOWN_AS, shown
 from combdiff.records import dataclass
 
 Spaces = Mapping[str, Space]
@@ -80,11 +81,19 @@ def equations(sheet: Sheet, spaces: Spaces) -> Iterator[Equation]:
     for left, right in sheet.definitions:
         indices = left.arguments if isinstance(left, Subscripted) else ()
         yield _equation(shown(left), indices, right, spaces)
-    results = sheet.result.items if isinstance(sheet.result, ResultRow) else (sheet.result,)
-    for result in results:
-        indices = result.parameters if isinstance(result, Arrow) else ()
-        body = result.body if isinstance(result, Arrow) else result
-        yield _equation(f"({', '.join(map(shown, indices))}) ↦" if indices else "", indices, body, spaces)
+    yield from _results(sheet.result, (), spaces)
+
+
+def _results(doc: Doc, indices: tuple[Doc, ...], spaces: Spaces) -> Iterator[Equation]:
+    """The results in a row, each with its own indices and those around the row."""
+    match doc:
+        case Arrow(parameters, body):
+            yield from _results(body, (*indices, *parameters), spaces)
+        case ResultRow(items):
+            for item in items:
+                yield from _results(item, indices, spaces)
+        case _:
+            yield _equation(f"({', '.join(map(shown, indices))}) ↦" if indices else "", indices, doc, spaces)
 
 
 def _equation(left: str, indices: Iterable[Doc], body: Doc, spaces: Spaces) -> Equation:
@@ -112,13 +121,14 @@ class _NetworkReader:
         """The term, whose open wires have the given names."""
         scope = {name: self._wire(name) for name in names}
         open_ = tuple(scope.values())
+        part, term = _part(term)
         self._factor(term, scope)
         joined = {wire: self._root(wire) for wire in self.names}
         labels: dict[int, list[str]] = {}
         for wire, root in joined.items():
             labels.setdefault(root, []).append(self.names[wire])
         nodes = tuple(replace(n, legs=tuple(_joined(leg, joined) for leg in n.legs)) for n in self.nodes)
-        number = " ".join([*(["−"] if negative else []), *self.coefficient])
+        number = " ".join([*(["−"] if negative else []), *part, *self.coefficient])
         shared = {root: " = ".join(dict.fromkeys(each)) for root, each in labels.items()}
         return TermNetwork(number, nodes, shared, tuple(joined[wire] for wire in open_))
 
@@ -178,6 +188,16 @@ class _NetworkReader:
     def _wires(self, doc: Doc, scope: dict[str, int]) -> tuple[int, ...]:
         """The wires of the indices that a document mentions, each once."""
         return tuple(dict.fromkeys(scope[name] for name in _mentioned(doc) if name in scope))
+
+
+def _part(term: Doc) -> tuple[list[str], Doc]:
+    """The words before a term of which only the real or imaginary part counts, and that term: 2 Re(Σ_i …)."""
+    *before, last = term.factors if isinstance(term, Juxtaposition) else (term,)
+    match last:
+        case FunctionCall("real" | "imag" as name, (body,)) if all(isinstance(each, Literal) for each in before):
+            if not isinstance(body, Signed):
+                return [*map(shown, before), SHOWN_AS[name]], body
+    return [], term
 
 
 def _joined(leg: Leg, joined: Mapping[int, int]) -> Leg:

@@ -221,7 +221,6 @@ def test_prints_are_read_back() -> None:
     A, y = array(float, 4, 4), array(float, 4)
     K = A @ A.T + np.eye(4)
     np.testing.assert_allclose(cd.read(str(evidence))(K, y), evidence(K, y), rtol=1e-12)
-    assert str(cd.grad(cd.program(nuclear))) == "A ↦ (d, e) ↦ Σ_i svd_left(A)[d,i] svd_right(A)[e,i]"
     assert cd.grad(cd.program(nuclear)).matrix() == "svd_left(A)·svd_right(A)ᵀ"
     assert r"\operatorname{chol}(A)" in cd.program(of_factor).latex()
 

@@ -26,7 +26,6 @@ def scans(f: cd.Program) -> int:
 
 def test_a_loop_prints_and_differentiates_as_a_recurrence_whatever_its_length() -> None:
     rolled = {steps: cd.simplify(logistic(steps), rolled=True) for steps in (3, 10, 200)}
-    assert str(rolled[10]) == "(r, x) ↦\n  x2[0] = x\n  x2[t + 1] = r x2[t] (1 - x2[t])\n  x2[10]"
     texts = {
         steps: str(cd.grad(f)).replace(f"x2[{steps}]", "x2[T]").replace(f"x3[{steps}]", "x3[T]")
         for steps, f in rolled.items()

@@ -30,6 +30,7 @@ WRITTEN = [
     "x -> (i, j) -> delta(i, j) x[j] - 3 x[i] x[j] / (1 + x[i]^2)",
     "x -> 4",
     "u -> (a<n, b<n) -> delta(a, b)",
+    "A complex (n, n), z complex (n)\n(A, z) -> -Im(sum_{i,j} z[i] A[i,j] z[j]) / 2 + Re(z[0]) Re(z[1])",
     "(T, a) -> (i, j, k) -> sum_{p,q,r} T[i,j,k,p,q,r] a[p] a[q] a[r] a[i]",
 ]
 
@@ -110,6 +111,22 @@ def test_a_network_has_the_factors_and_wires_of_its_term() -> None:
     (affine,) = networks(program("x (12), w (3)\n(x, w) -> k<3 -> sum_{i<10} x[i + k] w[k]"))
     assert affine.nodes[0].label == "x[i + k]"
     assert len(affine.nodes[0].legs[0].wires) == 2
+
+
+def test_rows_in_rows_and_real_parts_are_networks_too() -> None:
+    energy = cd.read("A complex (n, n), z complex (n), w (n)\n(A, z, w) -> 2 Re(sum_{i,j} z[i] A[i,j] w[j])")
+    (term,) = networks(energy)
+    assert term.coefficient == "2 Re"
+    assert [node.label for node in term.nodes] == ["z", "A", "w"]
+    both = cd.value_and_grad(cd.read("(A, x, y) -> sum_{i,j} x[i] A[i,j] y[j]"), ("x", "y"))
+    assert [[node.label for node in term.nodes] for term in networks(both)] == [
+        ["A", "x"],
+        ["y", "t"],
+        ["A", "y"],
+        ["t"],
+    ]
+    assert_nothing_overlaps(energy.diagram())
+    assert_nothing_overlaps(both.diagram())
 
 
 def test_exchanged_axes_are_marked() -> None:

@@ -21,7 +21,7 @@ import test_joining
 import test_lookups
 import test_turns
 import test_windows
-from backends import BACKENDS, converted, on, quiet
+from backends import BACKENDS, back, converted, on, quiet
 
 import combdiff as cd
 from combdiff.ir import extent, type_of
@@ -80,30 +80,41 @@ def written(program: cd.Program) -> Callable[..., Any]:
     return function
 
 
-def limited(program: cd.Program) -> Callable[..., Any]:
+def limited(program: cd.Program, library: str = "numpy") -> Callable[..., Any]:
     """The program in the least memory that there is a plan for, which an error names."""
 
     def call(*arrays: Any) -> Any:
         try:
-            return program.compile(memory_limit=1)(*arrays)
+            return program.compile(library, memory_limit=1)(*arrays)
         except cd.MemoryLimitError as refused:
             least = int(str(refused.hint).rpartition("=")[2])
-            return program.compile(memory_limit=least)(*arrays)
+            return program.compile(library, memory_limit=least)(*arrays)
 
     return call
 
 
+def limited_on_torch(program: cd.Program) -> Callable[..., Any]:
+    """The same with PyTorch's tensors, which come back as NumPy's arrays."""
+    return lambda *arrays: back(limited(program, "torch")(*converted("torch", arrays)))
+
+
 Route = Callable[[cd.Program], Callable[..., Any]]
-ROUTES: dict[str, Route] = {"run": lambda program: program, "source": written, "limits": limited}
+ROUTES: dict[str, Route] = {
+    "run": lambda program: program,
+    "source": written,
+    "limits": limited,
+    "limits of PyTorch": limited_on_torch,
+}
+NEEDS = {"limits of PyTorch": pytest.mark.needs("torch")}
 
 
 @pytest.mark.sample(10)
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", [pytest.param(route, marks=NEEDS.get(route, ())) for route in ROUTES])
 @pytest.mark.parametrize("name", CORPUS)
 def test_values_and_derivatives_are_those_of_the_interpreter(name: str, route: str) -> None:
     _, draw, every = CORPUS[name]
     programs = derivatives(name)
-    if route == "limits":  # of each a plan for each size, which is dear: the program and a gradient, at one size
+    if route.startswith("limits"):  # a plan for each size is dear: the program and a gradient, at one size
         programs, every = programs[:2], every[:3][-1:]
     for program in programs:
         function = ROUTES[route](program)

@@ -151,7 +151,6 @@ def test_likelihoods() -> None:
     def poisson(k: V, m: V):
         return cd.sum(cd.xlogy(k, m) - m - cd.gammaln(k + 1))
 
-    assert str(cd.grad(gamma, wrt="a")) == "(x, a, b) ↦ n log(b) - n digamma(a) + Σ_i log(x[i])"
     assert str(cd.grad(poisson, wrt="m")) == "(k, m) ↦ d ↦ k[d] / m[d] - 1"
     cd.testing.check_grad(gamma, ("a", "b", "x"), x=X, a=1.7, b=0.6)
     np.testing.assert_allclose(cd.grad(poisson, wrt="m")(np.array([0.0, 2, 5]), Y), np.array([0.0, 2, 5]) / Y - 1)
