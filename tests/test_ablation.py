@@ -182,7 +182,7 @@ def own_egraphs(monkeypatch: pytest.MonkeyPatch) -> None:
 def own_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is simplified in another way is not kept for later tests."""
     monkeypatch.setattr(pipeline, "simplified_once", lambda term, rules, known, do: do(term, rules, known))
-    monkeypatch.setattr(pipeline, "body_once", lambda body, rules, written_out, do: do())
+    monkeypatch.setattr(pipeline, "body_once", lambda body, rules, stage, do: do())
 
 
 @cache
