@@ -45,7 +45,6 @@ from combdiff.planning import (
     Plan,
     PrefixSum,
     Read,
-    ReduceMax,
     Rescale,
     Scale,
     SolveEquation,
@@ -530,7 +529,7 @@ class _SourceWriter:
             return False
         for m, _ in self.plan.readers[n]:
             operation = self.plan.steps[m].operation
-            ends = isinstance(operation, ReduceMax) or getattr(operation, "name", "") in ("exp", "logaddexp")
+            ends = getattr(operation, "name", "") in ("largest", "exp", "logaddexp")
             match operation:
                 case Combine(factors=factors):
                     scaled = [f for f, k in zip(factors, self.plan.steps[m].operands, strict=True) if k == n]

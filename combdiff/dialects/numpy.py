@@ -266,6 +266,10 @@ class NumPyDialect:
         """The largest element along some axes, −∞ of none."""
         return f"{operand}.max({axes}, initial=-{self.np}.inf)"
 
+    def extreme(self, name: str, operand: str, axes: str) -> str:
+        """The largest or smallest of some elements along some axes."""
+        return f"{operand}.{name[1:]}({axes})"
+
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """The inverse of a matrix times a vector or matrix; an error calls the matrix by name."""
         return f'_linear_solve({self.np}, {matrix}, {right}, "{name}")'

@@ -196,6 +196,10 @@ class TorchDialect(NumPyDialect):
         """PyTorch refuses the largest of no elements."""
         return f"_largest({operand}, {axes})"
 
+    def extreme(self, name: str, operand: str, axes: str) -> str:
+        """PyTorch's `max` takes one axis."""
+        return f"{operand}.{name}({axes})"
+
     def integer_power(self, base: str, exponent: str) -> str:
         """A power of integer tensors, as floating point numbers."""
         return f"torch.pow({base}.to(torch.get_default_dtype()), {exponent})"

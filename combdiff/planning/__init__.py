@@ -24,7 +24,7 @@ from combdiff.planning.operations.matrices import Decomposition, DecompositionRe
 from combdiff.planning.operations.operation import Operation, PartialResult, Step
 from combdiff.planning.operations.prefixes import PrefixSum
 from combdiff.planning.operations.reads import Arrange, Read
-from combdiff.planning.operations.reductions import ReduceMax, Rescale
+from combdiff.planning.operations.reductions import ReduceExtreme, Rescale
 from combdiff.planning.operations.words import Words
 from combdiff.planning.passes.checkpoints import checkpointed
 from combdiff.planning.passes.pipeline import specialise
@@ -56,7 +56,7 @@ __all__ = [
     "Plan",
     "PrefixSum",
     "Read",
-    "ReduceMax",
+    "ReduceExtreme",
     "Rescale",
     "Scale",
     "SolveEquation",

@@ -9,15 +9,16 @@ Invariant: what is not chosen has no part in the result, not even where it is in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from math import prod
 
-from combdiff.ir import Relation, Term, Var, extent
+from combdiff.ir import Range, Relation, Term, Var, affine, extent
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.operations.elementwise import ElementwiseStep
 from combdiff.planning.operations.reads import Arrange, Read
+from combdiff.planning.operations.reductions import ReduceExtreme
 from combdiff.planning.views import domain_of
 
 Lower = Callable[[Term], LabelledStep]
@@ -28,10 +29,41 @@ def compared(term: Relation, graph: Graph, value: Lower) -> LabelledStep:
     return _step(graph, "truth", int, _step(graph, term.name, int, *map(value, term.arguments)))
 
 
-def equal_at(graph: Graph, one: LabelledStep, other: LabelledStep, places: Mapping[Var, Term]) -> LabelledStep:
-    """Whether two arrays have the same number, at places for some of their labels, as numbers 0 and 1."""
-    equal = _step(graph, "equal", int, one, other)
+def extreme(graph: Graph, array: LabelledStep, indices: Sequence[Var], name: str) -> LabelledStep:
+    """The largest or smallest element, `amax` or `amin`, over some indices."""
+    array = _narrow(graph, array, indices)
+    summed = tuple(n for n, label in enumerate(array.labels) if label in indices)
+    kept = [label for label in array.labels if label not in indices]
+    return graph.labelled(ReduceExtreme(summed, name), (array,), kept, graph.kind(array)) if summed else array
+
+
+def extreme_ties(graph: Graph, array: LabelledStep, indices: Sequence[Var], name: str) -> LabelledStep:
+    """How many elements are the largest, or smallest, over some indices."""
+    lacking = [label for label in indices if label not in array.labels and label.type != Range(1)]
+    array = graph.arrange(array, (*array.labels, *lacking))
+    truths = _step(graph, "truth", float, _equal(graph, array, indices, name))
+    return graph.reduce(truths, set(truths.labels) - set(indices))
+
+
+def extreme_at(
+    graph: Graph, array: LabelledStep, indices: Sequence[Var], name: str, places: Mapping[Var, Term]
+) -> LabelledStep:
+    """Whether the element at a place is the largest, or smallest, over some indices, as a number 0 or 1.
+
+    It is compared with that in the array in which that was found: computed once more, in another order, it may differ.
+    """
+    equal = _equal(graph, array, indices, name)
     return _step(graph, "truth", int, graph.read(equal, [places.get(label, label) for label in equal.labels]))
+
+
+def _equal(graph: Graph, array: LabelledStep, indices: Sequence[Var], name: str) -> LabelledStep:
+    return _step(graph, "equal", int, _narrow(graph, array, indices), extreme(graph, array, indices, name))
+
+
+def _narrow(graph: Graph, array: LabelledStep, indices: Sequence[Var]) -> LabelledStep:
+    """An array without those of some indices that have one value."""
+    first = {label: affine([], 0) for label in indices if label.type == Range(1)}
+    return graph.read(array, [first.get(label, label) for label in array.labels])
 
 
 def choose_inside(graph: Graph, product: Product) -> list[LabelledStep]:

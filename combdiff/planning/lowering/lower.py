@@ -57,7 +57,6 @@ from combdiff.ir import (
     Tuple,
     Unequal,
     Var,
-    affine,
     apply,
     canonical_names,
     is_mark,
@@ -71,7 +70,7 @@ from combdiff.ir import (
     type_of,
 )
 from combdiff.planning.extents import extent_form
-from combdiff.planning.lowering.choices import choose_inside, chosen, compared, equal_at
+from combdiff.planning.lowering.choices import choose_inside, chosen, compared, extreme, extreme_at, extreme_ties
 from combdiff.planning.lowering.cyclic_strides import unwind
 from combdiff.planning.lowering.endings import ending
 from combdiff.planning.lowering.graph import Graph, LabelledStep
@@ -100,6 +99,7 @@ from combdiff.planning.views import domain_of, exchanges
 from combdiff.simplification import on_diagonals
 
 _TWO = Number(2)
+EXTREMES = ("amax", "amin", "amax_ties", "amin_ties")
 NESTED = 30  # sums in products in sums, from where on the inner ones are lowered first: each takes some ten frames
 
 
@@ -181,6 +181,8 @@ class Lowering:
 
     def _matrix_function(self, term: Primitive) -> tuple[LabelledStep, tuple[Var, ...]]:
         """A stack of matrices has the indices around it first, then the axes of the tensor itself."""
+        if term.name in EXTREMES:
+            return self._extreme(term)
         array, own = self.tensor(term.arguments[0])
         outer = tuple(label for label in array.labels if label not in own)
         operand = self.graph.arrange(array, (*outer, *own))
@@ -190,18 +192,19 @@ class Lowering:
         assert isinstance(space, Space)
         return self.graph.labelled(MatrixFunctionStep(term.name), (operand,), (*outer, *axes), space.dtype), axes
 
+    def _extreme(self, term: Primitive) -> tuple[LabelledStep, tuple[Var, ...]]:
+        """The largest or smallest elements of matrices, or how many of each are."""
+        array, own = self.tensor(term.arguments[0])
+        name, _, ties = term.name.partition("_")
+        value = extreme_ties(self.graph, array, own[-2:], name) if ties else extreme(self.graph, array, own[-2:], name)
+        return value, own[:-2]
+
     def _marked(self, term: Apply) -> LabelledStep:
-        """Whether an element is the largest or smallest: compared with that in the array in which that was found."""
+        """Whether an element is the largest or smallest."""
         assert isinstance(term.function, Primitive)
         array, own = self.tensor(term.function.arguments[0])
-        outer = tuple(label for label in array.labels if label not in own)
-        stack = (*outer, *own[:-2])
-        operand = self.graph.arrange(array, (*outer, *own))
-        extreme = MatrixFunctionStep(term.function.name.removesuffix("_marks"))
-        found = self.graph.labelled(extreme, (operand,), stack, self.graph.kind(array))
-        first = {label: affine([], 0) for label in own[-2:] if label.type == Range(1)}
-        narrow = self.graph.read(operand, [first.get(label, label) for label in operand.labels])
-        return equal_at(self.graph, narrow, found, dict(zip(own, term.arguments, strict=True)))
+        places = dict(zip(own, term.arguments, strict=True))
+        return extreme_at(self.graph, array, own[-2:], term.function.name.removesuffix("_marks"), places)
 
     def _source(
         self, operation: Parameter | NamedCall, operands: tuple[int, ...], name: str, type_: object

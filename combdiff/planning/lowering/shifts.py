@@ -20,7 +20,7 @@ from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.running_exponentials import prefix_largest
 from combdiff.planning.operations.elementwise import ElementwiseStep
 from combdiff.planning.operations.operation import Operation
-from combdiff.planning.operations.reductions import MagnitudeStep, ReduceMax, Rescale
+from combdiff.planning.operations.reductions import MagnitudeStep, ReduceExtreme, Rescale
 from combdiff.planning.operations.words import Pattern
 from combdiff.planning.views import mask
 
@@ -43,7 +43,7 @@ def _condition(condition: Term, graph: Graph, value: Lower) -> LabelledStep:
 
 def largest(term: Largest, graph: Graph, value: Lower) -> LabelledStep:
     """The largest value over the indices."""
-    return prefix_largest(term, graph, value) or _reduced(graph, value(term.body), term.indices, ReduceMax)
+    return prefix_largest(term, graph, value) or _reduced(graph, value(term.body), term.indices, ReduceExtreme)
 
 
 def magnitude(term: Magnitude, graph: Graph, value: Lower) -> LabelledStep:

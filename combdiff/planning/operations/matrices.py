@@ -24,10 +24,10 @@ from combdiff.records import dataclass
 # works on. Three, none and three for those not here.
 HELD: dict[str, tuple[float, int, float]] = {
     **dict.fromkeys(("det", "logdet", "signdet"), (0, 1, 1)),
-    **dict.fromkeys(("amax", "amin", "cumprod", "argsort"), (0, 0, 0)),
+    **dict.fromkeys(("cumprod", "argsort"), (0, 0, 0)),
     "prod": (1, 0, 0),
     **dict.fromkeys(("argmax", "argmin"), (1, 0, 0)),
-    **dict.fromkeys(("amax_ties", "amin_ties", *MARKS), (0.125, 1, 0)),  # truth values of one byte
+    **dict.fromkeys(MARKS, (0.125, 1, 0)),  # truth values of one byte
     "inv": (0, 1, 2),
     "eigvalsh": (2, 2, 0),
     "eigvecsh": (1, 1, 3),
@@ -40,9 +40,6 @@ HELD: dict[str, tuple[float, int, float]] = {
 }
 
 MIRRORED = 64  # rows of a product of a matrix with itself that are mirrored at a time
-
-FOLDS = ("amax", "amin", "amax_ties", "amin_ties", "prod")  # a number of each matrix, whatever its axes are
-
 
 SINGULAR = ("svdvals", "svd_left", "svd_right", "pinv", "adj")  # functions by a singular value decomposition
 
@@ -75,11 +72,11 @@ class MatrixFunctionStep(Named, Operation):
     name: str
 
     def labels(self, step: Step) -> Labels | None:
-        """Those of the stack, of what folds or marks a matrix; a decomposition of LAPACK's is no element-wise step."""
+        """Those of the stack, of what multiplies or marks a matrix; a decomposition is no element-wise step."""
         stack = tuple(range(len(step.axes)))
         if self.name in MARKS:
             return Labels((stack,), stack, frozenset(stack[-2:]))
-        if self.name not in FOLDS:
+        if self.name != "prod":
             return None
         return Labels(((*stack, len(stack), len(stack) + 1),), stack, frozenset((len(stack), len(stack) + 1)))
 

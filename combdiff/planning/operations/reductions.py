@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from combdiff.dialects import tuple_text
 from combdiff.ir import Range
-from combdiff.planning.operations.operation import Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import Labels, Named, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.records import dataclass
 
-SHORT = 4  # elements of a last axis that are quicker added up slice by slice
+SHORT = 4  # elements of an axis behind others that are quicker taken slice by slice
+
+
+def _slices(words: Words, step: Step, operand: str, summed: Pattern) -> list[str]:
+    """The slices of a short axis that is reduced, which NumPy goes through one by one where it is not the first."""
+    axes = words.axes[step.operands[0]]
+    if not words.dialect.native or len(summed) != 1 or summed == (0,):
+        return []
+    axis = axes[summed[0]]
+    size = axis.size if isinstance(axis, Range) and isinstance(axis.size, int) else 0
+    before = "..., " if summed[0] == len(axes) - 1 else ":, " * summed[0]
+    return [f"{operand}[{before}{n}]" for n in range(size)] if 1 < size <= SHORT else []
 
 
 def _labels(step: Step, summed: Pattern, whole: Pattern) -> Labels:
@@ -29,22 +41,21 @@ class Reduce(Operation):
         return _labels(step, self.summed, ())
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """The method that all libraries have; slices of a short last axis, which NumPy adds up one by one."""
+        """The method that all libraries have; slices of a short axis."""
         every = not step.axes
-        axes = words.axes[step.operands[0]]
-        short = axes[-1].size if axes and isinstance(axes[-1], Range) and isinstance(axes[-1].size, int) else 0
-        if words.dialect.native and len(axes) > 1 and self.summed == (len(axes) - 1,) and 1 < short <= SHORT:
-            return " + ".join(f"{operands[0]}[..., {n}]" for n in range(short))
+        if slices := _slices(words, step, operands[0], self.summed):
+            return " + ".join(slices)
         if words.dialect.fuses_sums:
-            return words.dialect.summed(operands[0], self.summed, len(axes))
+            return words.dialect.summed(operands[0], self.summed, len(words.axes[step.operands[0]]))
         return f"{operands[0]}.sum({'' if every else f'axis={tuple_text(map(str, self.summed), single=False)}'})"
 
 
 @dataclass(frozen=True)
-class ReduceMax(Operation):
-    """The largest element along some axes; −∞ of no elements."""
+class ReduceExtreme(Named, Operation):
+    """The largest element along some axes, −∞ of no elements; `amax` and `amin` are those of some elements."""
 
     summed: Pattern
+    name: str = "largest"
 
     def labels(self, step: Step) -> Labels:
         """Those of the operand's axes; the largest of blocks are no sum."""
@@ -55,8 +66,13 @@ class ReduceMax(Operation):
         return at.buffers([()])
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
-        """The library's own."""
-        return words.dialect.largest(operands[0], tuple_text(map(str, self.summed)))
+        """The library's own; of slices of a short axis."""
+        if self.name == "largest":
+            return words.dialect.largest(operands[0], tuple_text(map(str, self.summed)))
+        if slices := _slices(words, step, operands[0], self.summed):
+            function = f"{words.dialect.np}.{'maximum' if self.name == 'amax' else 'minimum'}"
+            return reduce(lambda one, other: f"{function}({one}, {other})", slices)
+        return words.dialect.extreme(self.name, operands[0], tuple_text(map(str, self.summed), single=False))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from combdiff.planning.operations.elementwise import Combine, ConjugateElements,
 from combdiff.planning.operations.masks import MaskedContract
 from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.reads import Arrange
-from combdiff.planning.operations.reductions import Reduce, ReduceMax
+from combdiff.planning.operations.reductions import Reduce, ReduceExtreme
 from combdiff.planning.operations.words import Pattern
 from combdiff.planning.plan import NewPlan, Plan, patterns_of, rewritten, step_by_step, with_patterns
 from combdiff.records import dataclass
@@ -240,7 +240,7 @@ def _reads_in(step: Step, axes: Pattern) -> bool:
             return not place
         case MaskedContract() | Combine() | ElementwiseStep() | Scale() | ConjugateElements():
             return True
-        case Reduce(summed=summed) | ReduceMax(summed=summed):
+        case Reduce(summed=summed) | ReduceExtreme(summed=summed):
             left = [axis for axis in axes if axis not in summed]
             return left == sorted(left)
     return False
@@ -287,7 +287,7 @@ def _read_in(step: Step, orders: Sequence[Pattern | None]) -> Step | None:
         ]
         return with_patterns(step, found)
     match step.operation:
-        case Reduce() | ReduceMax() as reduction if orders[0]:
+        case Reduce() | ReduceExtreme() as reduction if orders[0]:
             axes = tuple(sorted(map(orders[0].index, reduction.summed)))
             return replace(step, operation=replace(reduction, summed=axes))
     return step

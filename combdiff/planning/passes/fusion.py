@@ -26,7 +26,7 @@ from combdiff.planning.operations.matrices import MatrixFunctionStep
 from combdiff.planning.operations.operation import ITEM_BYTES, Step
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.reads import Arrange, Read
-from combdiff.planning.operations.reductions import Reduce, ReduceMax
+from combdiff.planning.operations.reductions import Reduce, ReduceExtreme
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane, place
 from combdiff.planning.passes.loops import Region, in_loops, lane_of_blocks
 from combdiff.planning.passes.summands import in_pairs, passes
@@ -66,7 +66,7 @@ class _FusedGroup:
 def _begins(step: Step) -> bool:
     """Whether a step works element by element, or on all of an operand that is longer."""
     outer = isinstance(step.operation, Contract) and not step.operation.summed
-    return _of_data(step) and (outer or isinstance(step.operation, (*_ELEMENTWISE, ReduceMax)))
+    return _of_data(step) and (outer or isinstance(step.operation, (*_ELEMENTWISE, ReduceExtreme)))
 
 
 def _of_data(step: Step) -> bool:
@@ -311,7 +311,7 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Reg
             if isinstance(step.operation, Combine) and len(step.operands) > 1:
                 parts = in_pairs(step, [plan.steps[m].kind for m in old.operands], len(steps))
             for position, (_, pattern) in enumerate(parts, len(steps)):
-                sums = isinstance(step.operation, Contract | MaskedContract | Reduce | ReduceMax)
+                sums = isinstance(step.operation, Contract | MaskedContract | Reduce | ReduceExtreme)
                 own = label if sums else place(pattern, label)
                 if own is not None:
                     labels[group][position] = own
