@@ -27,6 +27,7 @@ from combdiff.ir import Function, Range, Space, Symmetric, size_parts
 from combdiff.kernels import needed, standard_imports
 from combdiff.planning import (
     Arrange,
+    ChosenProduct,
     Collect,
     Combine,
     ConjugateElements,
@@ -573,7 +574,8 @@ class _SourceWriter:
         steps = self.plan.steps
         for n in range(len(steps) - 1, -1, -1):
             chosen = getattr(steps[n].operation, "name", "") == "chosen"
-            if n in feeding or chosen or isinstance(steps[n].operation, Mask | PrefixSum | MaskedContract):
+            chosen |= isinstance(steps[n].operation, ChosenProduct | Mask | PrefixSum | MaskedContract)
+            if n in feeding or chosen:
                 feeding.update(steps[n].operands)
         writers = [(n, each) for n, step in self.iterated.items() for each in (step, self.asking[n])]
         loops = {n for n, writer in writers if writer and writer._guarded()}

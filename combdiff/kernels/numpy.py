@@ -68,6 +68,13 @@ def _view_around(array: Any, axes: Any, shape: Any) -> Any:
     return _view(array, laid, shape)
 
 
+@np.errstate(invalid="ignore")
+def _product_of_chosen(product: Any, array: Any, weights: Any, truths: Any) -> Any:
+    """The product of an array and weights that are 0 where truth values do not choose, of what these choose alone."""
+    result = product(array, weights)
+    return result if np.isfinite(result).all() else product(np.where(truths, array, 0), weights)
+
+
 def _shifted(array: Any, starts: Any, shape: Any) -> Any:
     """array at positions start + t along each axis; zeros outside."""
     result = np.zeros(shape, array.dtype)

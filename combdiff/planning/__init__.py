@@ -15,6 +15,7 @@ Invariant: a plan computes what its term means; no array of zeros and ones is ma
 from combdiff.planning.costs import CostTable, table
 from combdiff.planning.memory import BY_STRUCTURE, available, in_words, refuse_beyond
 from combdiff.planning.operations.calls import SolveEquation, plain_name
+from combdiff.planning.operations.contraction import ChosenProduct
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
 from combdiff.planning.operations.iterations import Iteration, IterationResult, Sweep, SweepBack
 from combdiff.planning.operations.leaves import Fill, Parameter
@@ -36,6 +37,7 @@ from combdiff.planning.planning import make_plan, size_names
 __all__ = [
     "BY_STRUCTURE",
     "Arrange",
+    "ChosenProduct",
     "Collect",
     "Combine",
     "ConjugateElements",

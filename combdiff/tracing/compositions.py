@@ -105,6 +105,10 @@ def _rel_entr(x: Any, y: Any) -> Any:
 
 SCIPY_HANDLERS.update(
     {
+        "cbrt": lambda x: np.cbrt(x),
+        "exp2": lambda x: np.exp2(x),
+        "expm1": lambda x: np.expm1(x),
+        "log1p": lambda x: np.log1p(x),
         "beta": lambda a, b: _special("gamma", a) * _special("gamma", b) / _special("gamma", a + b),
         "entr": lambda x: -_special("xlogy", x, x),
         "rel_entr": _rel_entr,

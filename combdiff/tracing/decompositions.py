@@ -230,6 +230,19 @@ def _numpy_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> A
     return svd(a, full_matrices, compute_uv)
 
 
+def _numpy_cholesky(a: Any, *, upper: Any = False) -> Any:
+    return wrap(_adjoint(lift(cholesky(a)))) if flag(upper, "upper") else cholesky(a)
+
+
+def _numpy_qr(a: Any, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "r"):
+        raise UnsupportedError(
+            f"np.linalg.qr in a program: mode={shown(mode)} is not taken: columns beside the matrix's are any",
+            hint='mode="reduced", or mode="r" for R alone',
+        )
+    return qr(a).R if mode == "r" else qr(a)
+
+
 def _lower(function: Callable[[Any], Any]) -> Callable[..., Any]:
     """A function of Hermitian matrices that is told which triangle holds: both do in a program."""
 
@@ -249,12 +262,12 @@ def matrix_norm(a: Any, order: object) -> Any:
 
 HANDLERS.update(
     {
-        np.linalg.cholesky: cholesky,
+        np.linalg.cholesky: _numpy_cholesky,
         np.linalg.eigh: _lower(eigh),
         np.linalg.eigvalsh: _lower(eigvalsh),
         np.linalg.svd: _numpy_svd,
         np.linalg.svdvals: svdvals,
-        np.linalg.qr: qr,
+        np.linalg.qr: _numpy_qr,
         np.linalg.pinv: pinv,
         np.linalg.lstsq: _numpy_lstsq,
     }

@@ -116,7 +116,8 @@ def _name_of(function: Any) -> str:
     name = function.__name__
     if isinstance(function, np.ufunc) and getattr(np, name, None) is not function and "scipy.special" in sys.modules:
         return f"scipy.special.{name.lstrip('_')}"
-    return f"np.linalg.{name}" if getattr(function, "__module__", "") == "numpy.linalg" else f"np.{name}"
+    module = getattr(function, "__module__", None)
+    return f"np.{module.partition('.')[2]}.{name}" if module in ("numpy.linalg", "numpy.fft") else f"np.{name}"
 
 
 def answer(name: str, handler: Callable[..., Any], /, *arguments: object, **options: object) -> Any:

@@ -244,6 +244,10 @@ def _upper(A: M):
     return np.linalg.eigh(A, UPLO="U")
 
 
+def _complete(A: M):
+    return np.linalg.qr(A, mode="complete")
+
+
 def _driver(A: M):
     return np.linalg.cholesky(A, overwrite_a=True)
 
@@ -270,6 +274,7 @@ def _tolerance(A: M, y: V):
         (_ranked, r"matrix_rank is not supported in a program: it is a whole number that jumps"),
         (_rectangular, "cholesky takes a square matrix, but the axes of A are"),
         (_upper, "UPLO='U' in a program: both triangles are read"),
+        (_complete, "mode='complete' is not taken: columns beside the matrix's are any"),
         (_driver, "overwrite_a"),
         (_full, r"full_matrices=False"),
         (_cyclic, "cholesky numbers the rows and columns of A, whose indices have no first one"),

@@ -17,6 +17,7 @@ Invariant: an expression has the value of its step for arrays of every size, 0 a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from combdiff.dialects import LETTERS
@@ -209,6 +210,45 @@ def _einsum_operands(op: Contract, left: str, right: str) -> tuple[str, str, str
     inputs = ["".join(map(names.__getitem__, pattern)) for pattern, _ in operands]
     output = "".join(map(names.__getitem__, op.out))
     return f"{','.join(inputs)}->{output}", operands[0][1], operands[1][1]
+
+
+@dataclass(frozen=True)
+class ChosenProduct(Operation):
+    """The product of an array and weights, which are 0 where truth values, the last operand, do not choose them.
+
+    `places` are the axes of the array along those of the truth values.
+    """
+
+    product: Contract
+    places: Pattern
+
+    @property
+    def title(self) -> str:
+        """The product that it is."""
+        return f"chosen {self.product.kernel}"
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the product, which the truth values have, too."""
+        left, right = self.product.left, self.product.right
+        return Labels((left, right, tuple(left[place] for place in self.places)), self.product.out)
+
+    def flops(self, at: Occurrence) -> int:
+        """Those of the product."""
+        return self.product.flops(at)
+
+    def workspace(self, at: Occurrence) -> int:
+        """The chosen elements and both products, where another one is infinite; what is laid out for them."""
+        pair = replace(at, operands=at.operands[:2], numbers=at.numbers[:2], whole=at.whole[:2])
+        many = at.given[0]
+        return (many + min(BUFFER, many)) * at.operands[0].item + at.elements * at.item + self.product.workspace(pair)
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A helper, which looks at the result."""
+        array, weights, truths = operands
+        truths = words.placed(truths, self.places, len(self.product.left))
+        pair = replace(step, operation=self.product, operands=step.operands[:2])
+        product = self.product.write(words, pair, ["array", "weights"])
+        return f"_product_of_chosen(lambda array, weights: {product}, {array}, {weights}, {truths})"
 
 
 # --- stacks of matrices

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from combdiff.ir import OPPOSITES, Domain, extent
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations.contraction import Contract
+from combdiff.planning.operations.contraction import ChosenProduct, Contract
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
 from combdiff.planning.operations.masks import IndexCondition, Mask, MaskedContract
 from combdiff.planning.operations.matrices import MatrixFunctionStep
@@ -77,6 +77,8 @@ def _of_data(step: Step) -> bool:
 def _follows(step: Step) -> bool:
     """Whether a step may be done for blocks of an operand that is made block by block."""
     op = step.operation
+    if isinstance(op, ChosenProduct):
+        op = op.product
     if isinstance(op, MaskedContract):
         op = Contract(*op.patterns, op.out) if len(op.patterns) == 2 else Reduce(())
     reduces = isinstance(op, Contract) and (not op.summed or op.kernel in _FOLLOWING_KERNELS)
@@ -287,7 +289,9 @@ def _in_boxes(step: Step) -> bool:
 
 def _multiplies(step: Step) -> bool:
     """Whether a step is a product that BLAS does, which gives parts of longer ones to threads."""
-    return isinstance(step.operation, Contract) and bool(step.operation.summed)
+    return isinstance(step.operation, ChosenProduct) or (
+        isinstance(step.operation, Contract) and bool(step.operation.summed)
+    )
 
 
 def _passes(step: Step) -> int:
@@ -311,7 +315,7 @@ def _sums_in_pairs(plan: Plan, groups: Sequence[Region]) -> tuple[Plan, list[Reg
             if isinstance(step.operation, Combine) and len(step.operands) > 1:
                 parts = in_pairs(step, [plan.steps[m].kind for m in old.operands], len(steps))
             for position, (_, pattern) in enumerate(parts, len(steps)):
-                sums = isinstance(step.operation, Contract | MaskedContract | Reduce | ReduceExtreme)
+                sums = isinstance(step.operation, Contract | ChosenProduct | MaskedContract | Reduce | ReduceExtreme)
                 own = label if sums else place(pattern, label)
                 if own is not None:
                     labels[group][position] = own

@@ -17,6 +17,7 @@ from dataclasses import replace
 from combdiff.dialects import dialect
 from combdiff.planning.operations.calls import SolveEquation
 from combdiff.planning.passes.axis_orders import in_good_order
+from combdiff.planning.passes.chosen_products import with_chosen_weights
 from combdiff.planning.passes.correlations import correlated
 from combdiff.planning.passes.decompositions import decomposed_once
 from combdiff.planning.passes.early_ends import with_early_ends
@@ -56,6 +57,7 @@ ITERATED = (Pass("invariants", "what is the same in every step of an iteration i
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
 NATIVE = (
     Pass("axis orders", "arrays are made in the order of axes in which products read them", in_good_order),
+    Pass("chosen products", "weights are chosen where elements of a larger array were", with_chosen_weights),
     Pass("correlations", "windows that slide along an axis are multiplied by blocks", correlated),
     Pass("structured", "arrays are written along diagonals last, and XᵀSX is done by one triangle", structured),
     FUSION,
