@@ -107,8 +107,6 @@ np.meshgrid(x, v3, sparse=True)[1]
 np.einsum('ij,jk,kl->il',A,C,C.T, optimize=True)
 np.outer(x,y)
 np.outer(A,x)
-np.linalg.cholesky(A @ A.conj().T + np.eye(3),upper=True)
-np.abs(np.linalg.qr(A.T,mode='r'))
 np.linalg.norm(x,1)
 np.linalg.norm(x,np.inf)
 np.linalg.norm(x,-np.inf)
