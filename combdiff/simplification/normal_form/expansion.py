@@ -163,28 +163,36 @@ def _product(factors: Iterable[Term], names: Names) -> list[Addend]:
 def multiplied_out(term: Term, names: Names) -> Term:
     """A scalar term as a sum of products, as far as these are few; what is so equal as polynomials is equal.
 
-    Σ_i (x[i] − m)·2 becomes 2 Σ_i x[i] − 2 n m. Sums inside functions stay as they are, and so do products of sums.
+    Σ_i (x[i] − m)·2 becomes 2 Σ_i x[i] − 2 n m. Sums inside functions stay as they are, and so do products of sums: of
+    one that is summed, the factors that the summed indices do not stand in.
     """
     return add(*(mul(*normal) for normal in _multiplied_out(term, names)))
 
 
-def _multiplied_out(term: Term, names: Names) -> list[Addend]:
+def _multiplied_out(term: Term, names: Names, summed: frozenset[Var] = frozenset()) -> list[Addend]:
     match term:
         case Add():
-            parts = [part for inner in term.terms for part in _multiplied_out(inner, names)]
+            parts = [part for inner in term.terms for part in _multiplied_out(inner, names, summed)]
         case Mul():
-            opened = [_multiplied_out(factor, names) for factor in term.factors]
-            sums = sum(len(factor) > 1 for factor in opened)
-            if sums > MOST_SUMS or prod(map(len, opened)) > MOST_ADDENDS:
+            opened = [_multiplied_out(factor, names, summed) for factor in term.factors]
+            if _sums(opened) > MOST_SUMS:
+                each = zip(term.factors, opened, strict=True)
+                opened = [[factors_of(factor)] if summed.isdisjoint(factor.free) else parts for factor, parts in each]
+            if _sums(opened) > MOST_SUMS or prod(map(len, opened)) > MOST_ADDENDS:
                 return [factors_of(term)]
             parts = [tuple(f for part in choice for f in part) for choice in product(*opened)]
         case Sum():
             renamed = {index: names.fresh(index) for index in term.indices}
-            inside = _multiplied_out(substitute(term.body, renamed), names)
+            inside = _multiplied_out(substitute(term.body, renamed), names, summed | {*renamed.values()})
             parts = [factors_of(normalise(total(renamed.values(), mul(*part)), names)) for part in inside]
         case _:
             return [factors_of(normalise(term, names))]
     return parts if len(parts) <= MOST_ADDENDS else [factors_of(term)]
+
+
+def _sums(opened: Iterable[list[Addend]]) -> int:
+    """How many factors have become sums."""
+    return sum(len(parts) > 1 for parts in opened)
 
 
 def closed(indices: Iterable[Var], factors: Sequence[Term], names: Names) -> Addend:
