@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, partial, partialmethod
 from pathlib import Path
@@ -19,11 +19,11 @@ import pytest
 from measuring import measured
 
 import combdiff as cd
-from combdiff import stability
+from combdiff import simplification, stability
 from combdiff.codegen import source as plan_source
 from combdiff.differentiation import derivation
 from combdiff.hessians import compression
-from combdiff.ir import ONE, Lambda, Term, Var, add, average, function, inline_all
+from combdiff.ir import ONE, Lambda, Term, Var, add, average, function, inline_all, terms
 from combdiff.ir.domains import Real
 from combdiff.planning import checkpointed, lowering, planning, sliced
 from combdiff.planning import passes as passes_room
@@ -179,10 +179,21 @@ def own_egraphs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def own_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is simplified in another way is not kept for later tests."""
+def own_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is simplified in another way is neither found as it was before nor kept for later tests."""
     monkeypatch.setattr(pipeline, "simplified_once", lambda term, rules, known, do: do(term, rules, known))
-    monkeypatch.setattr(pipeline, "body_once", lambda body, rules, written_out, do: do())
+    monkeypatch.setattr(pipeline, "body_once", lambda body, rules, stage, do: do())
+    forget_simplification()
+    yield
+    forget_simplification()
+
+
+def forget_simplification() -> None:
+    """What simplification has found out about the terms that there are is forgotten."""
+    for term in [reference() for reference in list(terms._interned.values())]:
+        kept = {} if term is None else vars(term)
+        for key in [key for key in kept if key.startswith(simplification.__name__)]:
+            del kept[key]
 
 
 @cache
@@ -496,6 +507,10 @@ def gram(X: cd.Space("m", "n"), s: cd.Space("m")):
     return cd.tensor(lambda a, d: cd.sum(lambda i: X[i, a] * s[i] * X[i, d]))
 
 
+def chosen(X: cd.Space("m", "n"), s: cd.Space("m")):
+    return cd.tensor(lambda a: cd.sum(lambda i: cd.where(s[i] > 0, s[i] * X[i, a], 0)))
+
+
 def chain(x: Vector):
     return (cd.exp(cd.sin(x) * 2) + cd.cos(x)).sum()
 
@@ -539,6 +554,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "stacks": (columns, {"n": 1000}, peak),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
+    "chosen products": (chosen, {"m": 1000, "n": 100}, flops),
     "correlations": (windows, {"m": 1100, "k": 101, "n": 1000, "c": 8, "o": 8}, peak),
     "structured": (gram, {"m": 1000, "n": 100}, flops),
     "fusion": (chain, {"n": 10**6}, peak),

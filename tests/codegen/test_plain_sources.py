@@ -116,3 +116,24 @@ def test_sources_of_numbers_take_pythons_numbers(text: str) -> None:
             found = scope[each.name](kind(2.0), kind(-0.5))
             assert type(found) is np.float64
             assert found == each(2.0, -0.5)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize(
+    ("space", "text"), [(cd.Space("n", "m"), "x.{}(1)"), (cd.Space("n", 2, "m"), "np.{}imum(x[:, 0]")]
+)
+def test_the_largest_is_found_once(name: str, space: cd.Space, text: str) -> None:
+    def squares(x: space):
+        return (getattr(np, name)(x, axis=1) ** 2).sum()
+
+    gradient = cd.grad(cd.program(squares))
+    source = gradient.source()
+    assert source.count(text.format(name)) == 1
+    assert source.count(".astype(real)") == source.count(" == ") == 1, (
+        "how many are the largest is counted where they are"
+    )
+    assert "broadcast_to" not in source
+    x = np.random.default_rng(0).integers(0, 3, size=(5, 2, 4)[: len(space.axes)]) * 1.0
+    equal = x == getattr(np, name)(x, axis=1, keepdims=True)
+    expected = 2 * x * equal / equal.sum(1, keepdims=True)
+    np.testing.assert_allclose(gradient(x), expected)
