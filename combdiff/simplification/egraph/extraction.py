@@ -46,18 +46,15 @@ from combdiff.ir import (
     add,
     affine,
     axes_of,
-    canonical_names,
     conj,
     delta,
     dtype_of,
     element,
     factors_of,
-    free_indices,
     function,
     indicator,
     is_domain,
     is_matrix_function,
-    lambda_,
     matrices_in,
     mul,
     remembered,
@@ -259,8 +256,7 @@ def program_cost(body: Term) -> float:
     """The work of a let program at typical sizes, equal parts computed once."""
     work: dict[Term, float] = {}
     for value in values_of(body):
-        for part, own in parts_cost(value.body if isinstance(value, Lambda) else value).items():
-            work[canonical_names(lambda_(free_indices(part), part))] = own  # one array, whatever its indices are called
+        work.update(parts_cost(value.body if isinstance(value, Lambda) else value))
     return sum(work.values())
 
 

@@ -14,48 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from combdiff.ir import (
-    Add,
-    Delta,
-    Lambda,
-    Mul,
-    Names,
-    Number,
-    Sum,
-    Term,
-    Var,
-    add,
-    factors_of,
-    mul,
-    negate,
-    remembered,
-    subterms,
-)
-from combdiff.simplification.egraph.extraction import parts_cost
+from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, Var, add, factors_of, mul, subterms
+from combdiff.simplification.egraph.extraction import cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.denominators import over_one_denominator
 from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
-from combdiff.simplification.normal_form.lengths import is_negative, length_alone, printed_length
+from combdiff.simplification.normal_form.lengths import length_alone, printed_length
 
 
 def factored(value: Term, *, joining: bool = True) -> Term:
     """A tensor or number with common factors in front, where that costs no more; `joining` those of networks too."""
-    return _factored_and_joined(value) if joining else _factored_alone(value)
-
-
-@remembered
-def _factored_and_joined(value: Term) -> Term:
-    return _factored(value, joining=True)
-
-
-@remembered
-def _factored_alone(value: Term) -> Term:
-    return _factored(value, joining=False)
-
-
-def _factored(value: Term, *, joining: bool) -> Term:
     body = value.body if isinstance(value, Lambda) else value
     if not any(isinstance(part, Add) for part in subterms(body)):
         return value
@@ -79,10 +49,7 @@ def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
     """What a term costs, and its length; where a number stands in front of it a plan chooses what it multiplies."""
     in_front = [f for f in factors_of(term) if not isinstance(f, Number) and f.free.isdisjoint(indices)]
     rest = mul(*(f for f in factors_of(term) if f not in in_front))
-    work: dict[Term, float] = {}
-    for part in (rest, *in_front):
-        work |= parts_cost(part)
-    return sum(work.values()) + len(in_front), length_alone(term)
+    return sum(cost(part)[0] for part in (rest, *in_front)), length_alone(term)
 
 
 def _taken_out(term: Term, joining: bool) -> Term:
@@ -95,13 +62,6 @@ def _taken_out(term: Term, joining: bool) -> Term:
     if isinstance(term, Mul):
         return _with_numbers_in_front(children)
     return term.with_children(children)
-
-
-def in_front(terms: Sequence[Term]) -> Term:
-    """A sum with the factors in front that all of its terms have, its sign too."""
-    if all(map(is_negative, terms)):
-        return negate(in_front([negate(term) for term in terms]))
-    return _in_front(terms, lambda sum_: sum_)
 
 
 def _of_terms(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:

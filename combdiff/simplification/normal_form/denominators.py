@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations, product
-from math import ceil, floor, prod
+from itertools import product
+from math import floor, prod
 
 from combdiff.ir import (
     ONE,
@@ -89,14 +89,9 @@ def _is_tame(product_: Term) -> bool:
 
 def _forms(sum_: Add) -> Iterator[Term]:
     """A sum as a product: its common divisors in front, or over one denominator, which may be multiplied out."""
+    parts = [_powers(part) for part in sum_.terms]
     if _holds_condition(sum_):
         return
-    parts = _with_divisors_apart([_powers(part) for part in sum_.terms])
-    fractional = [any(isinstance(base, Add) and n < 0 for base, n in powers.items()) for _, powers in parts]
-    if 1 < sum(fractional) < len(parts):  # the fractions among the terms by themselves
-        fractions = add(*(part for part, has in zip(sum_.terms, fractional, strict=True) if has))
-        others = [part for part, has in zip(sum_.terms, fractional, strict=True) if not has]
-        yield from (add(*others, form) for form in (_forms(fractions) if isinstance(fractions, Add) else ()))
     yield from _multiplied(sum_, parts)
     if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
@@ -120,30 +115,6 @@ def _forms(sum_: Add) -> Iterator[Term]:
             yield mul(multiplied, *primitive(rest))
 
 
-def _with_divisors_apart(parts: list[Part]) -> list[Part]:
-    """Products whose divisors are those of others where they are products of these: 1 − x² beside 1 + x and 1 − x."""
-    sums = dict.fromkeys(base for _, powers in parts for base, n in powers.items() if isinstance(base, Add) and n < 0)
-    known = {frozenset(sum_.children): sum_ for sum_ in sums}
-    for one, other in combinations(sums, 2):
-        factors: Powers = {one: Fraction(1), other: Fraction(1)}
-        opened = [mul(number, _product(powers)) for number, powers in _multiplied_out(ONE, factors) or ()]
-        for sign in (1, -1):
-            base = known.get(frozenset(mul(Number(sign), term) for term in opened))
-            if base is not None and base not in factors:
-                parts = [_apart(part, base, factors, sign) for part in parts]
-    return parts
-
-
-def _apart(part: Part, base: Term, factors: Powers, sign: int) -> Part:
-    """A product with the factors of a base, or of its negative, in place of whole powers of that."""
-    number, powers = part
-    n = powers.get(base, Fraction())
-    if not n or n.denominator != 1:
-        return part
-    moved = {base: -n, **{each: n * m for each, m in factors.items()}}
-    return _number(mul(number, Number(sign ** abs(n.numerator)))), _times(powers, moved)
-
-
 def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
     """A sum of products with the sums in these multiplied out, where something cancels: no brackets are no gain."""
     found = _polynomial_sum(parts, {}, opened=True)
@@ -159,21 +130,9 @@ def _common(exponents: Sequence[Fraction]) -> Fraction:
 
 
 def _gathered(term: Mul) -> Term:
-    """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2), x y/√(2 x y) is ½ √(2 x y)."""
+    """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2)."""
     number, powers = _powers(term)
-    for base, n in list(powers.items()):
-        if isinstance(base, Mul) and n.denominator != 1:
-            inner, own = _powers(base)
-            times = _whole_power(powers, own)
-            number = _number(mul(number, raised(inner, -times)))
-            powers = _times(powers, {base: Fraction(times), **{each: -times * m for each, m in own.items()}})
     return mul(number, _product(powers))
-
-
-def _whole_power(powers: Powers, own: Powers) -> int:
-    """The power of a product, given by its own powers, that is a factor of others: 2 of x² y⁴ for x y²."""
-    each = [powers.get(base, Fraction()) / m for base, m in own.items()]
-    return max(floor(min(each)), 0) or min(ceil(max(each)), 0) if each else 0
 
 
 def _opened(term: Mul) -> Iterator[Term]:
@@ -189,17 +148,15 @@ def _opened(term: Mul) -> Iterator[Term]:
 
 
 def _divided(term: Mul) -> Iterator[Term]:
-    """A product with a divisor in the sum that it divides, where it cancels in a term: (t − l)/t² is (1 − l/t)/t."""
+    """A product with a divisor in the sum that it divides, where it cancels in a term: (t − l)/t is 1 − l/t."""
     number, powers = _powers(term)
     for base in (base for base, n in powers.items() if isinstance(base, Add) and n == 1):
         parts = [_powers(part) for part in base.terms]
         for divisor, n in powers.items():
-            cancels = min(-n, max(above.get(divisor, Fraction()) for _, above in parts))
-            if cancels > 0:
-                inside = {divisor: -cancels}
-                terms = (mul(each, _product(_times(above, inside))) for each, above in parts)
-                outside = _quotient({other: m for other, m in powers.items() if other is not base}, inside)
-                yield mul(number, _product(outside), add(*map(over_one_denominator, terms)))
+            if n < 0 and any(divisor in above for _, above in parts):
+                inside = add(*(mul(each, _product(_times(above, {divisor: n}))) for each, above in parts))
+                others = {other: m for other, m in powers.items() if other not in (base, divisor)}
+                yield mul(number, _product(others), inside)
 
 
 def _under_sums(term: Mul) -> Iterator[Term]:
@@ -208,7 +165,7 @@ def _under_sums(term: Mul) -> Iterator[Term]:
     for factor in term.factors:
         if divisors and isinstance(factor, Sum):
             inside = mul(*divisors, factor.body)
-            found = over_one_denominator(inside)
+            found = _shortest(inside, _opened(inside)) if isinstance(inside, Mul) else inside
             if found is not inside:
                 others = [each for each in term.factors if each not in (*divisors, factor)]
                 yield mul(*others, Sum(factor.indices, found))
