@@ -3,12 +3,13 @@
     (J, C) ↦ (Σ C[p,i] C[q,j] C[r,i]* C[s,j]* J[r,p,s,q],  (d, e) ↦ 4 Σ C[p,e] C[q,i] C[r,i]* J[d,p,r,q])
     = (J, C) ↦ let t[d,e] = Σ C[p,e] C[q,i] C[r,i]* J[d,p,r,q] in (Σ C[s,j]* t[s,j],  (d, e) ↦ 4 t[d,e])
 
-A subnetwork (see `parts`) is some of the factors under a Σ, with the sums that only they need. Two are alike when their
-canonical forms are, perhaps after one is conjugated or its axes are exchanged, so that the symmetries of the tensors
-count. A common one is bound where that lowers the number of multiplications of all results together, at typical sizes,
-and raises it at none of the sizes tried.
+A subnetwork (see `subnetworks`) is some of the factors under a Σ, with the sums that only they need. Two are alike when
+their canonical forms are, perhaps after one is conjugated or its axes are exchanged, so that the symmetries of the
+tensors count. One that several results have is bound where that lowers the number of multiplications of all results
+together, at typical sizes, and raises it at none of the sizes tried. Of those that one result repeats
+(`bind_repeated`), the caller chooses by the length of the print.
 
-Invariant: the value is unchanged; a program with one result gets no binding that its origin has not.
+Invariant: the value is unchanged.
 """
 
 from __future__ import annotations
