@@ -202,7 +202,7 @@ class _InSteps:
             indices = names.indices(var.type.axes)
             rest = (*indices[:place], *indices[place + 1 :])
             inner = apply(made.get(var, var), (*indices[:place], step.index, *indices[place + 1 :]))
-            new = names.fresh(Var(var.name, Space(*(i.type for i in rest), dtype=var.type.dtype)))
+            new = names.fresh(Var(var.name, Space(*(i.type for i in rest), dtype=var.type.dtype)))  # type: ignore[arg-type]
             middle.append((new, lambda_(rest, put_back(inner, known))))
             known[var] = Lambda(indices, apply(new, rest) if rest else new)
         states: dict[Term, Var] = {}
