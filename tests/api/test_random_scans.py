@@ -14,7 +14,7 @@ import pytest
 from backends import TORCH, back, converted, double_precision, on
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from strategies import Case, all_programs, at_most
+from strategies import Case, all_programs, examples
 
 import combdiff as cd
 from combdiff.ir import Scan, subterms
@@ -22,9 +22,9 @@ from combdiff.ir.interpreter import evaluate
 from combdiff.testing import check_routes
 from combdiff.testing.arrays import symmetrize
 
-FEW = settings(max_examples=at_most(8), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+FEW = settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 DRAWN = settings(
-    max_examples=at_most(4), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+    max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
 )
 N, T = 2, 3
 OTHERS = ("lookups", "empty axes", "matrix functions", "solutions", "maps")
