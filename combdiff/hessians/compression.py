@@ -339,7 +339,7 @@ def _condition(term: Term, indices: Sequence[Var]) -> AxisCondition:
     assert isinstance(term, Indicator | Unequal)
     (left, right), linear = _sides(term.form, letters), _linear(term.form, indices)
     if isinstance(term, Unequal):
-        relation, size = "≠", term.cycle and term.cycle.size
+        relation, size = "≠", term.cycle.size if term.cycle else None
         claim = f"{left} ≢ {right} (mod {size})" if size else f"{left} ≠ {right}"
     elif term.modulus:
         relation, size, claim = "=", term.modulus, f"{left} ≡ {right} (mod {term.modulus})"

@@ -20,7 +20,7 @@ from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.words import Pattern
 from combdiff.planning.plan import NewPlan, Plan, step_by_step
 
-RECIPROCALS = (-1, -2, Fraction(-1, 2))  # exponents: the other powers are one operation themselves
+RECIPROCALS = (Number(-1), Number(-2), Number(Fraction(-1, 2)))  # exponents: the other powers are one operation themselves
 
 
 def with_quotients(plan: Plan) -> Plan:
@@ -54,7 +54,7 @@ def _is_reciprocal(plan: Plan, n: int) -> bool:
     match plan.steps[n].operation:
         case ElementwiseStep("power"):
             exponent = plan.steps[plan.steps[n].operands[1]].operation
-            return isinstance(exponent, Fill) and exponent.number in map(Number, RECIPROCALS) and plan.is_read_once(n)
+            return isinstance(exponent, Fill) and exponent.number in RECIPROCALS and plan.is_read_once(n)
     return False
 
 
