@@ -41,6 +41,7 @@ def test_no_plan_has_an_indicator(f: Any) -> None:
         large = dict.fromkeys(size_names(program.term), 200)  # small triangles are masks
         for backend in ("numpy", *MODULES):
             body = program.source(backend, **large).split(f"\ndef {program.name}")[1].split("\n\n\n")[0]
+            body = "".join(line for line in body.split("\n") if not line.endswith("# indices"))  # what windows read
             assert not any(word in body for word in (".where(", ".eye(", ".tri(", "arange(n)[:, None]")), body
 
 
