@@ -20,7 +20,7 @@ from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.words import Pattern
 from combdiff.planning.plan import NewPlan, Plan, step_by_step
 
-RECIPROCALS = (Number(-1), Number(-2), Number(Fraction(-1, 2)))  # exponents: the other powers are one operation themselves
+RECIPROCALS = (Number(-1), Number(-2), Number(Fraction(-1, 2)))  # exponents; other powers are one operation
 
 
 def with_quotients(plan: Plan) -> Plan:
