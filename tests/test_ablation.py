@@ -201,6 +201,7 @@ def settled(f: Callable[..., Any]) -> str:
     return text(saturation.simplify(raw(f)))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.usefixtures("own_egraphs")
 @pytest.mark.parametrize(("section", "case"), LAWS.items(), ids=tuple(LAWS))
 def test_laws(section: str, case: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,6 +225,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.usefixtures("own_egraphs")
 @pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning")
 @pytest.mark.parametrize(("section", "case"), ENDING.items(), ids=tuple(ENDING))
@@ -912,6 +914,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", LOWERING)
 def test_steps_of_lowering(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a step the plan of the case takes more."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import itertools
+import pstats
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from elements import at
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import Case, programs
+from strategies import Case, examples, programs
 
 import combdiff as cd
 from combdiff.errors import UnsupportedError
@@ -30,7 +32,7 @@ from combdiff.runtime.execution import find_paths, plan, run, source
 from combdiff.testing import random_array
 
 RNG = np.random.default_rng(7)
-MANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def index(name: str, domain: Domain | int | str = "N") -> Var:
@@ -514,3 +516,25 @@ def test_sums_over_indices_of_one_name() -> None:
 
     w, x = real(2), real(4)
     np.testing.assert_allclose(product(w, x), np.sum(np.convolve(w, x)[:4] * np.cumsum(x)))
+
+
+def test_planning_is_linear_in_the_number_of_steps() -> None:
+    """Sums whose parts are shared are looked at once, not as trees."""
+
+    def swing(steps: int) -> cd.Program:
+        @cd.program
+        def f(velocity: Space(), angle: Space()):
+            for _ in range(steps):
+                velocity = velocity - np.sin(angle) / 10
+                angle = angle + velocity / 10
+            return angle
+
+        return f
+
+    def calls(steps: int) -> int:
+        term = swing(steps).term
+        with cProfile.Profile() as profile:
+            plan(term, {})
+        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+    assert calls(40) <= 2.2 * calls(20)

@@ -11,7 +11,7 @@ import pytest
 from backends import TORCH
 from hypothesis import HealthCheck, given, settings
 from measuring import measured
-from strategies import Case, at_most, programs
+from strategies import Case, examples, programs
 
 import combdiff as cd
 from combdiff.planning.passes.slicing import sliced
@@ -20,7 +20,7 @@ from combdiff.runtime.execution import Runner, plan, run
 from combdiff.runtime.limits import parse_limit
 
 RNG = np.random.default_rng(3)
-MANY = settings(max_examples=at_most(20), deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @cd.program
@@ -54,6 +54,7 @@ def test_units_of_limits(text: str, expected: int) -> None:
     assert parse_limit(text) == expected
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("limit", ["5MB", "3MB", "2MB", "700KB"])
 def test_a_limit_is_obeyed_as_measured(limit: str) -> None:
     L, D = arguments(30)
@@ -232,6 +233,7 @@ def promised(f: Any, *arrays: Any, **sizes: int) -> None:
     assert most <= f.cost(**sizes).peak_bytes + 8192, (f.name, sizes)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["v", "x", "w"])
 @pytest.mark.parametrize(("f", "stride"), [(apart, 3), (sliding, 1)], ids=["apart", "sliding"])
 def test_products_of_windows_take_what_is_promised_and_keep_to_limits(f: Any, stride: int, name: str) -> None:

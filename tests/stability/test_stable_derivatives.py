@@ -289,6 +289,7 @@ def test_chains_of_logarithms_of_sums_are_put_together_in_few_tries() -> None:
     assert np.isfinite(product(1000 * T, 1000 * u, V)).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("simplify", [True, False])
 @pytest.mark.parametrize("times", [3, 1000])
 def test_softmax_of_multiples_of_a_softmax(times: int, simplify: bool) -> None:
@@ -322,3 +323,16 @@ def test_exponentials_of_a_softmax_beside_large_ones(simplify: bool) -> None:
 
 def _of_shares(x: V):
     return cd.logsumexp(cd.softmax(x))
+
+
+@pytest.mark.thorough
+def test_an_entropy_whose_logarithms_have_no_square() -> None:
+    """What is 0 stays 0 beside logarithms of 1e200: they are no weights that say which exponents count."""
+
+    @cd.program
+    def f(x: cd.Space("n")):
+        return cd.log(1 + entropy(cd, x) ** 2)
+
+    product = cd.hvp(f)
+    for size in (1e150, 1e200, 9e299):
+        np.testing.assert_array_equal(product(size * np.array([0.3, -1.2, 0.7]), np.array([1.0, -2.0, 0.5])), 0)
