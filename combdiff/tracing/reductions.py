@@ -50,7 +50,7 @@ def _reduced(name: str, said: str, tensor: Term, axis: Any, keepdims: bool) -> T
 def _along_two(said: str, tensor: Term, kept: Sequence[int], gone: Sequence[int]) -> Term:
     """The tensor with the axes that stay in front of two, in which all elements stand that are reduced."""
     shape = axes_of(tensor)
-    numbered = [n for n in gone if isinstance(shape[n], Range) and isinstance(shape[n].size, int)]
+    numbered = [n for n in gone if isinstance(axis := shape[n], Range) and isinstance(axis.size, int)]
     named = [n for n in gone if n not in numbered]
     if len(gone) < 3:
         turned = arrays.transpose(tensor, [*kept, *gone])
