@@ -546,6 +546,10 @@ def columns(x: Vector):
     return np.stack([cd.sin(x), cd.cos(x), 2 * x], 1)
 
 
+def inverse_squares(x: Vector, y: Vector):
+    return x / y**2
+
+
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
     "solves": (solved, {"n": 100}, flops),
     "decompositions": (decomposed, {"n": 100}, flops),
@@ -554,6 +558,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "layouts": (contracted, {"n": 20}, peak),
     "masked products": (triangular, {"n": 100}, flops),
     "stacks": (columns, {"n": 1000}, peak),
+    "quotients": (inverse_squares, {"n": 1000}, flops),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "chosen products": (chosen, {"m": 1000, "n": 100}, flops),
