@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from known_programs import hartree_fock
-from measuring import BUFFER, OWN, assert_takes_what_is_promised, measured
+from measuring import BUFFER, OWN, assert_keeps_to_the_least_limit, assert_takes_what_is_promised, measured
 from planner import coulomb, exchange
 
 import combdiff as cd
@@ -239,3 +239,4 @@ def test_books_and_examples_take_what_is_promised_and_hardly_less(name: str) -> 
     """Numbers are so large that norms are scaled, which takes a copy."""
     program = SHARED[name] if name in SHARED else BOOKS[name].derivative
     assert_takes_what_is_promised(program, 1e160)
+    assert_keeps_to_the_least_limit(program, 1e160)
