@@ -30,7 +30,7 @@ _POWERS = {
     Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
 }
 _PARTS = ("real", "imag")  # attributes of an array
-# What no program is written with: conditions, and what loses no digits near 1 (see `planning.operations`).
+# What no program is written with: conditions, quotients, what loses no digits near 1 (see `planning.operations`).
 WORDS = {
     "masked": "{np}.where({0}, {1}, -{np}.inf)",
     "finite": "{np}.where({np}.isfinite({0}), {0}, 0)",
@@ -43,6 +43,7 @@ WORDS = {
     "not_less_equal": "{np}.logical_not({0} <= {1})",
     "log1p": "{np}.log1p({0})",
     "expm1": "{np}.expm1({0})",
+    "divide": "{0} / {1}",
 }
 
 
@@ -112,8 +113,8 @@ class NumPyDialect:
         return f"{text}.T"
 
     def indexed(self, text: str, items: Sequence[str]) -> str:
-        """The elements that slices and numbers select."""
-        return f"{text}[{', '.join(items)}]"
+        """The elements that slices and numbers select; the array itself where that is all of it."""
+        return text if all(item == ":" for item in items) else f"{text}[{', '.join(items)}]"
 
     def broadcast(self, text: str, shape: str) -> str:
         """The array repeated to that shape."""
@@ -129,7 +130,7 @@ class NumPyDialect:
         """An array of that shape to be filled, with the element type of another."""
         return f"{self.np}.empty({shape}, {text}.dtype)"
 
-    def padded(self, text: str, edges: Sequence[tuple[int, int]]) -> str:
+    def padded(self, text: str, edges: Sequence[tuple[str, str]]) -> str:
         """An array with zeros before and after each axis, for the libraries that pad."""
         raise NotImplementedError
 
@@ -378,7 +379,7 @@ class JaxDialect(NumPyDialect):
         """An array of the element type that the states keep."""
         return f"jnp.asarray({text}, {dtype})"
 
-    def padded(self, text: str, edges: Sequence[tuple[int, int]]) -> str:
+    def padded(self, text: str, edges: Sequence[tuple[str, str]]) -> str:
         """An array with zeros before and after each axis, or without so many elements where that is negative."""
         around = tuple_text([f"({before}, {after}, 0)" for before, after in edges])
         return f"jax.lax.pad({text}, jnp.zeros((), {text}.dtype), {around})"
