@@ -224,7 +224,8 @@ class Runner:
         orders = {name: order for name, a in zip(names, arguments, strict=True) if (order := memory_order(a))}
         orders = orders if prepared.library.name == "numpy" else {}
         sizes = tuple(prepared.sizes.items())
-        copies = prepared.copies + sum(map(bytes_written_out, arguments))
+        pairs = zip(arguments, prepared.converters, strict=True)
+        copies = prepared.copies + sum(bytes_written_out(argument) for argument, convert in pairs if not convert)
         name, limit = prepared.library.name, self.memory_limit
         ordered, even = tuple(orders.items()), prepared.even
         function = _compiled(_PlanRequest(self.program, sizes, self.real, name, limit, ordered, copies, even))
