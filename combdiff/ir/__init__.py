@@ -120,7 +120,7 @@ from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import MARKS, REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
-from combdiff.ir.rewriting import Rewriter
+from combdiff.ir.rewriting import Replacing, Rewriter
 from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
@@ -214,6 +214,7 @@ __all__ = [
     "Range",
     "Real",
     "Relation",
+    "Replacing",
     "Rescaled",
     "Rewriter",
     "Row",

@@ -10,6 +10,7 @@ Invariant: equal subterms are rewritten once by one Rewriter, and a term in whic
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 from combdiff.ir.terms import Term
 
@@ -34,3 +35,15 @@ class Rewriter(ABC):
         """The same node over rewritten subterms."""
         children = tuple(map(self.run, term.children))
         return term if children == term.children else term.with_children(children)
+
+
+class Replacing(Rewriter):
+    """Puts other terms in place of some."""
+
+    def __init__(self, replacement: Mapping[Term, Term]) -> None:
+        super().__init__()
+        self._done.update(replacement)
+
+    def node(self, term: Term) -> Term:
+        """The term with others in it."""
+        return self.inside(term)

@@ -19,6 +19,7 @@ from combdiff.ir import (
     Add,
     Apply,
     Lambda,
+    Replacing,
     Sum,
     Term,
     Var,
@@ -109,13 +110,6 @@ def elements(body: Term) -> Term:
 
 def with_replaced(body: Term, replacement: Mapping[Term, Term]) -> Term:
     """A let program with other terms in place of some."""
-    done: dict[Term, Term] = dict(replacement)
-
-    def run(term: Term) -> Term:
-        if term not in done:
-            children = tuple(map(run, term.children))
-            done[term] = term if children == term.children else term.with_children(children)
-        return done[term]
-
+    run = Replacing(replacement).run
     bindings, result = split(body)
     return let([(var, run(value)) for var, value in bindings], joined(result, map(run, items_of(result))))

@@ -29,6 +29,7 @@ from combdiff.ir import (
     Mul,
     Names,
     Number,
+    Replacing,
     Rewriter,
     Scan,
     Shift,
@@ -150,7 +151,7 @@ class _InSteps:
 
     def _add_what_is_made_before(self) -> None:
         """Tensors that only the sums read, made of each step element by element before the iteration."""
-        sums = _Replaced(dict.fromkeys(self.sums, ZERO))
+        sums = Replacing(dict.fromkeys(self.sums, ZERO))
         for var in reversed(self.values):
             value = self.values[var]
             if var in self.later or not isinstance(value, Lambda) or not _is_elementwise(value.body):
@@ -230,7 +231,7 @@ class _InSteps:
         )
         whole = {state: scan.result(LAST, many + n) for n, state in enumerate(states.values())}
         last = {var: scan.result(LAST, self._of(var).component) for var in self.results if var not in self.stacks}
-        replaced = _Replaced(sums)
+        replaced = Replacing(sums)
         before = [(v, value) for v, value in self.values.items() if v not in self.later and v not in self.places]
         after = [
             (v, replaced.run(value))
@@ -269,14 +270,3 @@ class _Joined(Rewriter):
             bodies = (mul(number, substitute(each.body, {each.indices[0]: index})) for number, each in group)
             rest.append(Sum((index,), add(*bodies)))
         return add(*rest)
-
-
-class _Replaced(Rewriter):
-    """Puts other terms in place of some."""
-
-    def __init__(self, replacement: Mapping[Term, Term]) -> None:
-        super().__init__()
-        self.replacement = replacement
-
-    def node(self, term: Term) -> Term:
-        return self.replacement[term] if term in self.replacement else self.inside(term)
