@@ -1,6 +1,7 @@
-"""How combdiff and others are timed in one process: one thread, results compared first, calls that alternate, medians.
+"""How combdiff and others are timed in one process: one core, results compared first, calls that alternate, medians.
 
-Importing it starts a script of this folder anew where the libraries have read another number of threads.
+Importing it starts a script of this folder anew where the libraries have read another number of threads, on one core:
+XLA makes a pool of threads for the cores it sees, whatever its flags say, and NumPy works with one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if (
     and Path(sys.modules["__main__"].__file__ or "").resolve().parent == Path(__file__).resolve().parent
     and any(os.environ.get(name) != value for name, value in THREADS.items())
 ):
+    if hasattr(os, "sched_setaffinity"):  # not on macOS, not on Windows
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **THREADS})
 
 import numpy as np  # noqa: E402
@@ -43,7 +46,7 @@ def agree(ours: Any, theirs: Any, error: float | None = None) -> None:
 def medians(calls: Mapping[str, Callable[[], Any]], repeats: int, cpu: bool = False) -> dict[str, float]:
     """The middle of the times of calls that alternate, in milliseconds; with `cpu` of the process alone.
 
-    That is the same on a quiet machine, as there is one thread, and changes little where other programs run beside.
+    That is the same on a quiet machine, as there is one core, and changes little where other programs run beside.
     """
     clock = time.process_time if cpu else time.perf_counter
     times: dict[str, list[float]] = {each: [] for each in calls}
