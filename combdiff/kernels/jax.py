@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from combdiff.kernels.boxes import _product_of_kept, _product_parts, _selection
-from combdiff.kernels.numerics import _adjugate, _system
+from combdiff.kernels.numerics import _system
 from combdiff.kernels.positions import _folded, _gathered
 
 LONG_ROW = 64  # elements from which a product with ones is quicker than a sum column by column
@@ -100,19 +100,43 @@ def _hypot(one: Any, other: Any) -> Any:
 
 
 def _det_times_inverse(matrix: Any) -> Any:
-    """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ by one LU where that keeps all digits but a few."""
+    """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ by one LU where that keeps all digits but a few.
+
+    It is compared and chosen transposed, which is how a gradient reads it and how LAPACK leaves it: nothing is copied.
+    """
     if 0 in matrix.shape:
         return jnp.linalg.inv(matrix)
-    size = matrix.shape[-1]
     factors, pivots, order = jax.lax.linalg.lu(matrix)
-    swaps = (pivots != jnp.arange(size)).sum(-1)
-    det = jnp.where(swaps % 2 == 1, -1, 1) * jnp.diagonal(factors, 0, -2, -1).prod(-1)
-    rows = jnp.eye(size, dtype=matrix.dtype)[order]
+    det = _det_of_lu(factors, pivots)
+    rows = det[..., None, None] * jnp.eye(matrix.shape[-1], dtype=matrix.dtype)[order]
     rows = jax.lax.linalg.triangular_solve(factors, rows, left_side=True, lower=True, unit_diagonal=True)
-    inverse = jax.lax.linalg.triangular_solve(factors, rows, left_side=True)
-    sizes = [jnp.abs(each).max((-2, -1)) * size for each in (matrix, inverse)]
-    keeps = jnp.all(sizes[0] * sizes[1] * jnp.finfo(matrix.dtype).eps ** 0.5 < 0.01)
-    return jax.lax.cond(keeps, lambda: det[..., None, None] * inverse, lambda: _adjugate(jnp, matrix))
+    adjugate = jax.lax.linalg.triangular_solve(factors, rows, left_side=True).swapaxes(-1, -2)
+    sizes = [(abs(each) @ jnp.ones_like(abs(each[..., 0]))[..., None]).max((-2, -1)) for each in (matrix, adjugate)]
+    keeps = jnp.all(sizes[0] * sizes[1] * jnp.finfo(matrix.dtype).eps ** 0.5 < 0.01 * abs(det))
+    return jax.lax.cond(keeps, lambda: adjugate, lambda: _adjugate_transposed(matrix)).swapaxes(-1, -2)
+
+
+def _det_of_lu(factors: Any, pivots: Any) -> Any:
+    """The determinant of a matrix, or of each in a stack, by its LU decomposition: each swap of rows turns the sign."""
+    swapped = jnp.where(pivots == jnp.arange(pivots.shape[-1]), 1, -1)
+    return (swapped * jnp.diagonal(factors, 0, -2, -1)).prod(-1)
+
+
+def _adjugate_transposed(matrix: Any) -> Any:
+    """The transposed adjugate of a matrix, or of each in a stack, of singular matrices too, row by row.
+
+    As `kernels.numerics._adjugate`, with loops: XLA runs a program of few operations at once, and counts those of a
+    branch that is not taken, too, but a loop's once.
+    """
+
+    def of_one(matrix: Any) -> Any:
+        left, values, right = jnp.linalg.svd(matrix)
+        turned = _det_of_lu(*jax.lax.linalg.lu(jnp.stack([left, right]))[:2]).prod()
+        places = jnp.arange(len(values))
+        others = jax.lax.map(lambda place: jnp.where(places == place, 1, values).prod(), places)
+        return jax.lax.map(lambda row: turned * ((row * others) @ right.conj()), left.conj())
+
+    return jnp.vectorize(of_one, signature="(n,n)->(n,n)")(matrix)
 
 
 def _placed(part: Any, box: Any, shape: Any) -> Any:
