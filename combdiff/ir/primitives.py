@@ -99,9 +99,14 @@ def no_derivative_by_order(name: str) -> Derivative:
 
 HALF: Number = Number(Fraction(1, 2))
 
+AT_ZERO = dict.fromkeys(("exp", "cos", "cosh", "sinc"), ONE)
+AT_ZERO |= dict.fromkeys(("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "abs", "sqrt"), ZERO)
+
 
 def function(name: str, *arguments: Term) -> Term:
-    """The primitive `name` of the arguments, folded where that is plain: x¹ = x, x⁰ = 1."""
+    """The primitive `name` of the arguments, folded where that is plain: x¹ = x, x⁰ = 1, sin 0 = 0, cos 0 = 1."""
+    if arguments == (ZERO,) and name in AT_ZERO:
+        return AT_ZERO[name]
     if name == "power":
         if arguments[1] is ONE:
             return arguments[0]
