@@ -546,6 +546,10 @@ def columns(x: Vector):
     return np.stack([cd.sin(x), cd.cos(x), 2 * x], 1)
 
 
+def column_and_all(A: Matrix, B: cd.Space("n", 4)):
+    return np.exp(A @ B[:, 0]), A @ B
+
+
 def inverse_squares(x: Vector, y: Vector):
     return x / y**2
 
@@ -553,6 +557,7 @@ def inverse_squares(x: Vector, y: Vector):
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
     "solves": (solved, {"n": 100}, flops),
     "decompositions": (decomposed, {"n": 100}, flops),
+    "parts": (column_and_all, {"n": 100}, flops),
     "factoring": (factoring, {"n": 100}, flops),
     "scaling": (scaled, {"m": 1000, "n": 10}, flops),
     "layouts": (contracted, {"n": 20}, peak),

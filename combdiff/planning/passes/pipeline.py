@@ -26,6 +26,7 @@ from combdiff.planning.passes.fusion import fused
 from combdiff.planning.passes.invariants import done_before
 from combdiff.planning.passes.layouts import in_best_layout
 from combdiff.planning.passes.masked_products import within
+from combdiff.planning.passes.parts import with_parts_read
 from combdiff.planning.passes.quotients import with_quotients
 from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
@@ -48,6 +49,7 @@ class Pass:
 PLANNING = (
     Pass("solves", "a system is solved in a third of the work of an inverse", with_solves),
     Pass("decompositions", "eigenvalues and vectors, or the parts of an SVD, come from one call", decomposed_once),
+    Pass("parts", "a product of a part is read from the product of the whole", with_parts_read),
     Pass("factoring", "what terms of a sum share is multiplied once", factored),
     Pass("scaling", "a number is multiplied into the smallest operand", scaled_early),
     Pass("layouts", "a symmetric argument is read where no copy is needed", in_best_layout),
