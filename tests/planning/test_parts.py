@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ ONE = [columns_before, columns_behind, of_a_slice, rows_turned]
 TWO = [outside_the_slice, of_other_rows, on_the_diagonal]
 
 
-def checked(case: Callable[..., object]) -> str:
+def checked(case: Callable[..., Any]) -> str:
     """The source of a case, whose results are NumPy's."""
     case.__annotations__ = {"A": cd.Space(5, 4), "B": cd.Space(4, 6), "y": cd.Space(5)}
     program = cd.program(case)
@@ -55,12 +56,12 @@ def checked(case: Callable[..., object]) -> str:
 
 
 @pytest.mark.parametrize("case", ONE)
-def test_a_part_is_read_from_the_whole(case: Callable[..., object]) -> None:
+def test_a_part_is_read_from_the_whole(case: Callable[..., Any]) -> None:
     assert checked(case).count("matrix-matrix") == 1
     assert "matrix-vector" not in checked(case)
 
 
 @pytest.mark.parametrize("case", TWO)
-def test_what_is_no_part_is_multiplied(case: Callable[..., object]) -> None:
+def test_what_is_no_part_is_multiplied(case: Callable[..., Any]) -> None:
     source = checked(case)
     assert source.count(" @ ") + source.count("np.einsum") == 2

@@ -86,8 +86,8 @@ def _products(plan: Plan, n: int) -> Iterator[_ReadProduct]:
     step = plan.steps[n]
     if not isinstance(op := step.operation, Contract):
         return
-    sides = ((op.left, *step.operands, op.right), (op.right, *step.operands[::-1], op.left))
-    for pattern, array, other, beside in sides:
+    for side, pattern in enumerate((op.left, op.right)):
+        array, other, beside = step.operands[side], step.operands[1 - side], (op.right, op.left)[side]
         below = plan.steps[array]
         axes = [_Along(Linear(), *each) for each in zip(pattern, below.axes, strict=True)]
         if isinstance(below.operation, Read):
