@@ -14,7 +14,7 @@ import combdiff as cd
 from combdiff.errors import TypeMismatchError
 from combdiff.ir.domains import Space
 from combdiff.ir.interpreter import evaluate
-from combdiff.ir.primitives import SCIPY, TABLE, Derivative, Row, divide, function, power, square
+from combdiff.ir.primitives import AT_ZERO, SCIPY, TABLE, Derivative, Row, divide, function, power, square
 from combdiff.ir.relations import OPPOSITES
 from combdiff.ir.terms import MINUS_ONE, ONE, ZERO, Mul, Number, Primitive, Term, Var
 from combdiff.ir.types import type_of
@@ -273,3 +273,11 @@ def test_powers_of_zero_have_a_derivative_for_positive_exponents() -> None:
     power = cd.derive("declare x 0 expression 0^x derivative wrt x")
     assert str(power) == "x ↦ -0^x / x"
     assert power(2.5) == 0
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_an_exact_zero_is_folded(name: str) -> None:
+    """As the function has it at 0; an inexact one stays as it was written."""
+    assert function(name, ZERO) is AT_ZERO[name]
+    assert AT_ZERO[name].value() == TABLE[name].numerical()(0.0)
+    assert isinstance(function(name, Number(0.0)), Primitive)
