@@ -472,6 +472,7 @@ def _is_constant(factor: Term, parameters: tuple[Var, ...]) -> bool:
     return bool(parameters) and factor.free.isdisjoint(parameters) and dtype_of(factor) is not complex
 
 
+@remembered
 def _is_light(term: Term) -> bool:
     """Whether a value needs no array of its own, or offers a δ to its uses."""
     body = term.body if isinstance(term, Lambda) else term
