@@ -114,8 +114,8 @@ class _LetBinder:
     """Replaces heavy parts by accesses to bindings; alpha-equal parts get the same one."""
 
     def __init__(self, body: Term, hints: Mapping[Term, _Hint], outer: _LetBinder | None = None) -> None:
-        self.names = outer.names if outer else Names(body)
-        self.own = outer.own if outer else _bound_once(body)  # names that their bindings may keep
+        self.names: Names = outer.names if outer else Names(body)
+        self.own: set[str] = outer.own if outer else _bound_once(body)  # names that their bindings may keep
         self.axes: dict[Term, tuple[Var, ...]] = {}  # the indices of what is bound already, in the order of its axes
         self.hints: dict[Term, _Hint] = {}
         for term, name in hints.items():
