@@ -18,6 +18,7 @@ from combdiff.ir.domains import Function, Range, Space
 from combdiff.ir.indices import Affine, affine
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.let_form import (
+    bind_heavy,
     canonical_names,
     free_indices,
     inline_single_uses,
@@ -450,3 +451,12 @@ def test_settling_twice_is_settling_once() -> None:
 
     once = trace_function(f).term
     assert settled(once) is once
+
+
+@pytest.mark.parametrize("name", ["logistic map, 10 steps", "MPS energy", "RNN, 6 steps", "shooting, 6 steps"])
+def test_what_is_shared_is_itself_when_it_is_shared_again(name: str) -> None:
+    """Names included: what is remembered of a term is forgotten with it, so each pass would begin anew."""
+    shared = share(latency.derivatives()[name]().raw)
+    once = inline_single_uses(bind_heavy(shared))
+    assert once is shared
+    assert inline_single_uses(bind_heavy(once)) is once
