@@ -65,6 +65,7 @@ __all__ = [
     "inline_single_uses",
     "is_call",
     "is_field",
+    "plainly_named",
     "put_back",
     "share",
     "solves",
@@ -123,6 +124,7 @@ class _LetBinder:
         self.bound: dict[Term, Var] = {}
         self.variables: set[Var] = set()
         self.by_form: dict[Term, Var] = {}
+        self.scalars: dict[Term, tuple[Var, tuple[int, ...]]] = {}  # their bindings, with the order of the axes there
         self.done: dict[Term, Term] = {}
         self.scans: dict[Term, Scan] = {}
 
@@ -400,13 +402,17 @@ class _LetBinder:
 
     def _bind_scalar(self, term: Term, name: _Hint, axes: tuple[Var, ...] = ()) -> Term:
         indices = free_indices(term)
-        indices = axes if {*axes} == {*indices} else indices
-        var = self._bind(lambda_(indices, term), name)
-        return Apply(var, indices) if indices else var
+        form = canonical_names(lambda_(indices, term))
+        if form not in self.scalars:
+            order = axes if {*axes} == {*indices} else indices
+            self.scalars[form] = self._bind(lambda_(order, term), name), tuple(indices.index(index) for index in order)
+        var, positions = self.scalars[form]
+        return Apply(var, tuple(indices[n] for n in positions)) if indices else var
 
     def _bind(self, value: Term, name: _Hint) -> Var:
         form = canonical_names(value)
         if form not in self.by_form:
+            value = plainly_named(value)
             self.by_form[form] = self.bound[value] = var = self._named(name, _space_of(value))
             self.variables.add(var)
         return self.by_form[form]
@@ -440,6 +446,18 @@ def _bound_once(body: Term) -> set[str]:
     counts = Counter(var.name for part in parts for var in part.bound)
     counts.update(var.name for var in body.free)
     return {var.name for part in parts if isinstance(part, Let) for var in part.bound if counts[var.name] == 1}
+
+
+def plainly_named(value: Term) -> Term:
+    """A tensor taken out of a network, its indices named apart from those that normal forms bind: @….
+
+    These are not renamed where they meet a free index of their name.
+    """
+    if not isinstance(value, Lambda) or not any(index.name.startswith("@") for index in value.parameters):
+        return value
+    names = Names(value)
+    indices = tuple(names.fresh(Var("i", v.type)) if v.name.startswith("@") else v for v in value.parameters)
+    return Lambda(indices, substitute(value.body, dict(zip(value.parameters, indices, strict=True))))
 
 
 def base_name(var: Var) -> str:

@@ -69,6 +69,7 @@ def canonical(term: Term, forms: dict[Key, int] | None = None) -> Term:
     `forms` numbers the outermost sums met so far, so that equal sums get equal and different sums different names of
     bound indices; pass one dict for terms that are to be compared. No free index may be named like those: @….
     """
+    assert not any(var.name.startswith("@") for var in term.free), sorted(var.name for var in term.free)
     return _Naming({} if forms is None else forms).run(term, {}, 0).signed
 
 

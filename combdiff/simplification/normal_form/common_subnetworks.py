@@ -38,6 +38,7 @@ from combdiff.ir import (
     let,
     mul,
     negate,
+    plainly_named,
     split,
     total,
     type_of,
@@ -147,7 +148,7 @@ def _bind(body: Term, common: Common, names: Names) -> Term:
     """The program with the tensor bound before its first use, and read wherever it is used."""
     bindings = list(split(body)[0])
     if common.bound is None:
-        value = common.definition.value
+        value = plainly_named(common.definition.value)
         space = type_of(value)
         assert isinstance(space, Space)
         tensor = with_symmetries(names.fresh(Var("t", space)), value)
