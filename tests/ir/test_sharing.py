@@ -31,7 +31,7 @@ from combdiff.ir.let_form import (
 from combdiff.ir.primitives import function
 from combdiff.ir.reuse import settled
 from combdiff.ir.substitution import subterms
-from combdiff.ir.terms import Apply, Lambda, Let, Mul, Number, Term, Tuple, Var, add, let, mul, negate, total
+from combdiff.ir.terms import Apply, Lambda, Let, Mul, Number, Primitive, Term, Tuple, Var, add, let, mul, negate, total
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.tracing.recording import trace_function
 
@@ -427,6 +427,27 @@ def test_a_short_number_stands_where_it_is_used() -> None:
     assert str(f) == "(a, b) ↦ exp(a + b) (a + b)"
 
 
+def test_a_definition_with_its_axes_in_another_order_is_one_tensor() -> None:
+    """Where t[j,i] = exp A[i,j] is bound, exp A[p,i] is t[i,p]; no law would know two arrays for equal."""
+    t = Var("t", Space("n", "n"))
+    exponential = Lambda((j, i), function("exp", at(A, i, j)))
+    elements = mul(at(t, j, i), function("exp", at(A, p, i)))
+    shared = same_value(let([(t, exponential)], Lambda((i, p), total((j,), elements))))
+    assert [value for var, value in split(shared)[0] if var.name == "t"] == [exponential]
+    assert sum(part.name == "exp" for part in subterms(shared) if isinstance(part, Primitive)) == 1
+
+
+def test_what_is_taken_out_of_a_network_has_indices_that_no_normal_form_binds() -> None:
+    """Canonical forms bind @…: of t[@0.0] = 2 + x[b[@0.0]]² they made 2 + Σ_{@0.0} δ(b[@0.0], @0.0) x[@0.0]²."""
+    bound = Var("@0.0", Range("n"))
+    exponential = function("exp", at(x, bound))
+    shared = same_value(total((bound,), mul(exponential, add(at(v, bound), exponential))))
+    values = (value for _, value in split(bind_heavy(shared))[0])
+    indices = [index for value in values if isinstance(value, Lambda) for index in value.parameters]
+    assert indices
+    assert not any(index.name.startswith("@") for index in indices)
+
+
 def test_a_program_called_in_a_program_keeps_what_it_binds() -> None:
     def composed(steps: int) -> cd.Program:
         inner = logistic(5)
@@ -453,6 +474,7 @@ def test_settling_twice_is_settling_once() -> None:
     assert settled(once) is once
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["logistic map, 10 steps", "MPS energy", "RNN, 6 steps", "shooting, 6 steps"])
 def test_what_is_shared_is_itself_when_it_is_shared_again(name: str) -> None:
     """Names included: what is remembered of a term is forgotten with it, so each pass would begin anew."""
