@@ -6,7 +6,8 @@ be repeated.
 Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so. Those marked
 `thorough` are left out by `make test`, and so are all cases but n of a test marked `sample(n)`.
 
-`pytest --hypothesis-profile=explore` draws new ones; `--hypothesis-profile=thousand` a thousand for each fuzz test.
+`pytest --hypothesis-profile=explore` draws new ones; `--hypothesis-profile=thousand` a thousand of each
+property, and of one whose examples are dear 25 times as many.
 """
 
 import gc

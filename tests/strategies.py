@@ -15,7 +15,7 @@ from combdiff.printing.plain import text
 from combdiff.testing import programs as all_programs
 from combdiff.testing.routes import Case
 
-__all__ = ["ORDERED", "Case", "all_programs", "assert_reads_back", "at_most", "programs"]
+__all__ = ["ORDERED", "Case", "all_programs", "assert_reads_back", "examples", "programs"]
 
 PLAIN = ("lookups", "empty axes", "matrix functions", "solutions", "recurrences", "maps")
 
@@ -29,9 +29,9 @@ ORDERED = frozenset({"polygamma", "sinc_slope", "jv", "iv", "ive"})
 """Functions whose first argument is an order."""
 
 
-def at_most(examples: int) -> int:
-    """So many examples of a test where each is dear, and of them the share that `make test` draws of all examples."""
-    return min(examples, ceil(examples * settings().max_examples / 40))
+def examples(ordinarily: int) -> int:
+    """The examples of a test where each is dear: so many where others draw 40; in proportion under other profiles."""
+    return ceil(ordinarily * settings().max_examples / 40)
 
 
 def assert_reads_back(

@@ -302,7 +302,8 @@ class _Stabilising(Rewriting):
             return
         seen.add(term)
         if isinstance(term, Mul):
-            found.update(_head(f) for f in term.factors if not self.grows(f) and not self._is_positive(f))
+            others = (f for f in term.factors if not self.grows(f) and not self._is_logarithmic(f))
+            found.update(_head(f) for f in others if not self._is_positive(f))
         inside = self.read(term)
         roots = isinstance(term, Primitive) and term.name not in _EXPONENTIAL
         for child in (inside[1],) if inside else term.children if isinstance(term, Mul | Add | Sum) or roots else ():

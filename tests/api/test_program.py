@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from messages import message, messages_of
-from strategies import at_most
+from strategies import examples
 
 import combdiff as cd
 from combdiff.ir import terms
@@ -653,7 +653,7 @@ def _same_nested(found: Any, expected: Any) -> None:
 # --- gradients are right -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=at_most(5), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(cd.testing.tensors(ERI, N=2), cd.testing.tensors(Orbitals, N=2, Ne=2))
 def test_hartree_fock_against_central_differences(J: Any, C: Any) -> None:
     cd.testing.check_grad(coulomb, "C", J=J, C=C)

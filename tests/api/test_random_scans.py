@@ -20,11 +20,11 @@ from combdiff.ir.interpreter import evaluate
 from combdiff.testing import check_routes
 from combdiff.testing.arrays import symmetrize
 from tests.backends import TORCH, back, converted, double_precision, on
-from tests.strategies import Case, all_programs, at_most
+from tests.strategies import Case, all_programs, examples
 
 FEW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 DRAWN = settings(
-    max_examples=at_most(4), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+    max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
 )
 N, T = 2, 3
 OTHERS = ("lookups", "empty axes", "matrix functions", "solutions", "maps")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from strategies import examples
 
 import combdiff as cd
 from combdiff.ir import Action, Space, subgroup_factors
@@ -39,7 +40,7 @@ SPACES = {
 }
 SIZES = {"n": 3, "m": 2, "b": 1}
 ORDERS = st.integers(1, 3)
-QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(16), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def objective(space: Space, actions: tuple[Action, ...], quartic: bool) -> cd.Program:
@@ -119,7 +120,7 @@ def generated(data: st.DataObject) -> Space:
 
 
 @pytest.mark.thorough
-@settings(QUICK, max_examples=5)
+@settings(QUICK, max_examples=examples(5))
 @given(st.data())
 def test_derivatives_lie_in_spaces_of_random_actions(data: st.DataObject) -> None:
     """Gradient, pullback, Hessian-vector product, Hessian, step: of an objective, and of one rewritten by the laws."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import itertools
+import pstats
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -514,3 +516,25 @@ def test_sums_over_indices_of_one_name() -> None:
 
     w, x = real(2), real(4)
     np.testing.assert_allclose(product(w, x), np.sum(np.convolve(w, x)[:4] * np.cumsum(x)))
+
+
+def test_planning_is_linear_in_the_number_of_steps() -> None:
+    """Sums whose parts are shared are looked at once, not as trees."""
+
+    def swing(steps: int) -> cd.Program:
+        @cd.program
+        def f(velocity: Space(), angle: Space()):
+            for _ in range(steps):
+                velocity = velocity - np.sin(angle) / 10
+                angle = angle + velocity / 10
+            return angle
+
+        return f
+
+    def calls(steps: int) -> int:
+        term = swing(steps).term
+        with cProfile.Profile() as profile:
+            plan(term, {})
+        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+    assert calls(40) <= 2.2 * calls(20)

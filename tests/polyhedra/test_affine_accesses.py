@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import at_most
+from strategies import examples
 
 import combdiff as cd
 from combdiff.differentiation.pullback import pull
@@ -100,7 +100,7 @@ def gradient(body: Term, point: Var, *, simplify: bool) -> Term:
     return simplify_body(raw) if simplify else share(raw)
 
 
-@settings(max_examples=at_most(8), **QUICK)
+@settings(max_examples=examples(8), **QUICK)
 @given(accesses(), st.integers(0, 99))
 def test_derivatives_of_random_accesses_to_second_order(case: Access, seed: int) -> None:
     """Gradient and Hessian-vector product of Σ sin(x[Aα + c]) y[α], interpreted and executed, against loops."""

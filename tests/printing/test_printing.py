@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Case, at_most, programs
+from strategies import Case, examples, programs
 
 from combdiff.ir.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
 from combdiff.ir.indices import Affine, Indicator, affine, delta, indicator
@@ -553,7 +553,7 @@ def is_balanced(shown: str) -> bool:
     return not waiting
 
 
-@settings(max_examples=at_most(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(programs(depth=4))
 def test_every_program_prints_with_balanced_brackets(case: Case) -> None:
     for shown in (text(case.term), latex(case.term)):
@@ -571,7 +571,7 @@ def unbroken(shown: str) -> str:
     return "".join(shown.split())
 
 
-@settings(max_examples=at_most(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(programs(depth=4), st.integers(20, 200))
 def test_breaking_lines_changes_no_sign(case: Case, width: int) -> None:
     assert unbroken(text(case.term, width)) == unbroken(text(case.term, 100_000))
@@ -620,7 +620,7 @@ i ↦ log(
     )
 
 
-@settings(max_examples=at_most(15), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(programs())
 def test_every_part_of_a_program_prints_alone(case: Case) -> None:
     for part in parts_of([case.term]):
@@ -628,7 +628,7 @@ def test_every_part_of_a_program_prints_alone(case: Case) -> None:
         assert is_balanced(latex(part))
 
 
-@settings(max_examples=at_most(15), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(programs(guarded=False))
 def test_the_outline_has_the_value_of_the_program(case: Case) -> None:
     parts = outline(case.term)
@@ -637,7 +637,7 @@ def test_the_outline_has_the_value_of_the_program(case: Case) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=at_most(15), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(programs(result="scalar", guarded=False))
 def test_a_monomial_has_the_value_of_its_term(case: Case) -> None:
     def product(factors: dict[Term, int]) -> Term:
@@ -706,7 +706,7 @@ def test_latex_on_one_line_is_read_by_mathtext() -> None:
 
 
 @pytest.mark.needs("matplotlib")
-@settings(max_examples=at_most(15), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(programs())
 def test_latex_of_random_programs_is_read_by_mathtext(case: Case) -> None:
     shown = latex(case.term).removeprefix("\\begin{aligned}\n").removesuffix("\n\\end{aligned}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from strategies import Case, at_most, programs
+from strategies import Case, examples, programs
 
 import combdiff as cd
 from combdiff.differentiation.pullback import cotangent_space, pull, push
@@ -68,7 +68,7 @@ def executed(body: Term, arrays: Arrays, case: Case) -> Any:
     return run(Lambda(tuple(arrays), body), list(arrays.values()), case.sizes)
 
 
-@settings(max_examples=at_most(10), **GIVEN)
+@settings(max_examples=examples(10), **GIVEN)
 @given(programs())
 def test_every_route_gives_the_value(case: Case) -> None:
     """Reference, normal form, simplified, executed raw and executed simplified are one number."""
@@ -111,7 +111,7 @@ def differences(case: Case, cotangent: Any) -> tuple[Any, ...]:
     return tuple(finite_difference_pullback(function, arrays, p.name, cotangent) for p in case.term.parameters)
 
 
-@settings(max_examples=at_most(5), **GIVEN)
+@settings(max_examples=examples(5), **GIVEN)
 @given(programs())
 def test_every_route_gives_the_pullback(case: Case) -> None:
     """Raw and simplified, interpreted and executed, and central differences agree."""
@@ -130,7 +130,7 @@ def test_every_route_gives_the_pullback(case: Case) -> None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=at_most(5), **GIVEN)
+@settings(max_examples=examples(5), **GIVEN)
 @given(programs())
 def test_pushforward_and_pullback_are_adjoint(case: Case) -> None:
     """⟨k, J v⟩ = ⟨Jᵀ k, v⟩ in the real inner product Re Σ conj(a)·b; both routes of the pushforward agree."""
@@ -224,7 +224,7 @@ def test_programs_that_once_went_wrong(make: Callable[[], Case], route: Any) -> 
 # --- the public check ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=at_most(4), **GIVEN)
+@settings(max_examples=examples(4), **GIVEN)
 @given(programs(depth=2))
 def test_the_public_check_agrees(case: Case) -> None:
     with cd.budget(nodes=NODES):

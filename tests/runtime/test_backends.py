@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from backends import BACKENDS, MODULES, back, convert, converted, library, on
 from hypothesis import HealthCheck, given, settings
-from strategies import Case, at_most, programs
+from strategies import Case, examples, programs
 
 import combdiff as cd
 from combdiff.ir.domains import Range, Space
@@ -24,7 +24,7 @@ from combdiff.ir.interpreter import evaluate
 from combdiff.ir.terms import Apply, Lambda, Mul, Number, Primitive, Var, lambda_, let, mul
 from combdiff.runtime.execution import run, source
 
-FEW = settings(max_examples=at_most(6), deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
 RNG = np.random.default_rng(5)
 
 Symmetric = cd.Space("n", "n", symmetry=["A[i,j] = A[j,i]"])

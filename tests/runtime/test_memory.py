@@ -11,7 +11,7 @@ import pytest
 from backends import TORCH
 from hypothesis import HealthCheck, given, settings
 from measuring import measured
-from strategies import Case, at_most, programs
+from strategies import Case, examples, programs
 
 import combdiff as cd
 from combdiff.planning.passes.slicing import sliced
@@ -20,7 +20,7 @@ from combdiff.runtime.execution import Runner, plan, run
 from combdiff.runtime.limits import parse_limit
 
 RNG = np.random.default_rng(3)
-MANY = settings(max_examples=at_most(20), deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @cd.program

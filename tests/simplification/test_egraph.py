@@ -17,7 +17,7 @@ from elements import at
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from measuring import laws_counted, side_by_side
-from strategies import Case, at_most, programs
+from strategies import Case, examples, programs
 
 import combdiff as cd
 from combdiff.errors import BudgetWarning, RuleError
@@ -538,7 +538,7 @@ def test_classes_that_contain_themselves_do_not_run_away(name: str) -> None:
 # --- costs and random terms ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=at_most(12), **GIVEN)
+@settings(max_examples=examples(12), **GIVEN)
 @given(programs())
 def test_nothing_gets_dearer(case: Case) -> None:
     """Each scalar body of a random program, alone: `simplify` is an equal that costs no more."""
@@ -694,7 +694,7 @@ def test_rule_errors_reach_the_transforms(tmp_path: Path) -> None:
 # --- extraction ----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=at_most(12), **GIVEN)
+@settings(max_examples=examples(12), **GIVEN)
 @given(st.data())
 def test_encoding_and_decoding_keep_the_value(data: st.DataObject) -> None:
     """Without any law, what is read out of the e-graph is what was put in."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import at_most
+from strategies import examples
 
 import combdiff as cd
 from tests.backends import BACKENDS, back, converted, double_precision, on, quiet
@@ -123,7 +123,7 @@ SHRINKS = st.sampled_from([1.0, 1e-3, 1e-12])
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=at_most(6), deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(POINTS, SIZES, SHRINKS)
 def test_sums_of_squares_of_any_size(name: str, point: list[float], size: float, shrink: float) -> None:
     x = np.array(point) * size

@@ -322,3 +322,16 @@ def test_exponentials_of_a_softmax_beside_large_ones(simplify: bool) -> None:
 
 def _of_shares(x: V):
     return cd.logsumexp(cd.softmax(x))
+
+
+@pytest.mark.thorough
+def test_an_entropy_whose_logarithms_have_no_square() -> None:
+    """What is 0 stays 0 beside logarithms of 1e200: they are no weights that say which exponents count."""
+
+    @cd.program
+    def f(x: cd.Space("n")):
+        return cd.log(1 + entropy(cd, x) ** 2)
+
+    product = cd.hvp(f)
+    for size in (1e150, 1e200, 9e299):
+        np.testing.assert_array_equal(product(size * np.array([0.3, -1.2, 0.7]), np.array([1.0, -2.0, 0.5])), 0)

@@ -9,7 +9,7 @@ import pytest
 import textbook
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from strategies import Case, assert_reads_back, at_most, programs
+from strategies import Case, assert_reads_back, examples, programs
 
 import combdiff as cd
 from combdiff.ir.domains import Function, Real
@@ -25,7 +25,7 @@ WIDTHS = st.integers(20, 200)
 # --- every program -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=at_most(12))
+@settings(max_examples=examples(12))
 @given(programs(), WIDTHS)
 def test_a_program_reads_back(case: Case, width: int) -> None:
     found = assert_reads_back(case.term, case.environment, case.sizes, width)
@@ -34,7 +34,7 @@ def test_a_program_reads_back(case: Case, width: int) -> None:
     assert str(cd.read(str(again), spaces)) == str(again)
 
 
-@settings(max_examples=at_most(4), phases=[Phase.generate])
+@settings(max_examples=examples(4), phases=[Phase.generate])
 @given(programs(result="scalar"), WIDTHS, st.booleans())
 def test_a_gradient_reads_back(case: Case, width: int, simplified: bool) -> None:
     for parameter in case.term.parameters:

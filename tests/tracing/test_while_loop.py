@@ -10,7 +10,7 @@ import pytest
 from backends import converted, double_precision, on
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import at_most
+from strategies import examples
 
 import combdiff as cd
 
@@ -46,7 +46,7 @@ def gradients() -> dict[str, cd.Program]:
 
 
 @given(st.floats(0.28, 1.5), st.integers(0, 99))
-@settings(max_examples=at_most(10), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_values_and_derivatives_are_those_of_the_steps_that_are_done(g: float, seed: int) -> None:
     v, h = np.random.default_rng(seed).normal(size=3), 1e-6
     assert fall(v, g) == pytest.approx(fallen(v, g), rel=1e-12)

@@ -16,7 +16,7 @@ a δ of two indices multiplies is written along a diagonal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -116,7 +116,7 @@ def _spread(graph: Graph, value: LabelledStep, along: Var, other: Var) -> Labell
 
 def keep(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) -> LabelledStep:
     """A value where conditions hold, 0 elsewhere, over the labels of all; a view is 0 beside what it views."""
-    seen = list(view_reads(graph, value))
+    seen = view_reads(graph, value) if any(isinstance(c, Indicator) for c in conditions) else []
     conditions = [c for c in conditions if not (isinstance(c, Indicator) and all(needless(c, each) for each in seen))]
     if not conditions:
         return value
@@ -134,24 +134,35 @@ def keep(graph: Graph, value: LabelledStep, conditions: Sequence[IndexGuard]) ->
     return replace(graph.labelled(operation, (whole,), labels, graph.kind(whole)), conj=value.conj)
 
 
-def view_reads(graph: Graph, value: LabelledStep) -> Iterator[tuple[Read, ...]]:
+def view_reads(graph: Graph, value: LabelledStep) -> list[tuple[Read, ...]]:
     """The index expressions at which each view of a sum of views reads axes that end; it is 0 outside of them."""
-    step = graph.steps[value.step]
-    match step.operation:
-        case ViewStep(positions=positions):
-            axes = zip(positions, graph.steps[step.operands[0]].axes, strict=True)
-            yield tuple(
-                (affine([*zip(value.labels, position.steps, strict=True)], position.start.constant), axis)
-                for position, axis in axes
-                if isinstance(axis, Range) and position.divisor == 1 and not (position.start.symbols or position.wrap)
-            )
-        case Combine(factors=factors, patterns=patterns) if all(_is_finite(factor) for factor in factors):
-            for n, pattern in zip(step.operands, patterns, strict=True):
-                yield from view_reads(graph, LabelledStep(n, tuple(value.labels[label] for label in pattern)))
-        case Scale(factor=factor) if _is_finite(factor):
-            yield from view_reads(graph, replace(value, step=step.operands[0]))
-        case _:
-            yield ()
+    found: list[tuple[Read, ...]] = []
+    met, left = {value}, [value]  # sums share their parts: as a tree they may be exponentially large
+    while left:
+        one = left.pop()
+        step = graph.steps[one.step]
+        match step.operation:
+            case ViewStep(positions=positions):
+                axes = zip(positions, graph.steps[step.operands[0]].axes, strict=True)
+                reads = (
+                    (affine([*zip(one.labels, position.steps, strict=True)], position.start.constant), axis)
+                    for position, axis in axes
+                    if isinstance(axis, Range) and position.divisor == 1
+                    if not (position.start.symbols or position.wrap)
+                )
+                found.append(tuple(reads))
+                continue
+            case Combine(factors=factors, patterns=patterns) if all(_is_finite(factor) for factor in factors):
+                pairs = zip(step.operands, patterns, strict=True)
+                parts = [LabelledStep(n, tuple(one.labels[label] for label in pattern)) for n, pattern in pairs]
+            case Scale(factor=factor) if _is_finite(factor):
+                parts = [replace(one, step=step.operands[0])]
+            case _:
+                found.append(())
+                continue
+        left += set(parts) - met
+        met.update(parts)
+    return found
 
 
 def _is_finite(factor: SizeFactor) -> bool:
