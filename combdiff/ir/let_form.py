@@ -65,7 +65,6 @@ __all__ = [
     "inline_single_uses",
     "is_call",
     "is_field",
-    "plainly_named",
     "put_back",
     "share",
     "solves",
@@ -412,7 +411,6 @@ class _LetBinder:
     def _bind(self, value: Term, name: _Hint) -> Var:
         form = canonical_names(value)
         if form not in self.by_form:
-            value = plainly_named(value)
             self.by_form[form] = self.bound[value] = var = self._named(name, _space_of(value))
             self.variables.add(var)
         return self.by_form[form]
@@ -446,18 +444,6 @@ def _bound_once(body: Term) -> set[str]:
     counts = Counter(var.name for part in parts for var in part.bound)
     counts.update(var.name for var in body.free)
     return {var.name for part in parts if isinstance(part, Let) for var in part.bound if counts[var.name] == 1}
-
-
-def plainly_named(value: Term) -> Term:
-    """A tensor taken out of a network, its indices named apart from those that normal forms bind: @….
-
-    These are not renamed where they meet a free index of their name.
-    """
-    if not isinstance(value, Lambda) or not any(index.name.startswith("@") for index in value.parameters):
-        return value
-    names = Names(value)
-    indices = tuple(names.fresh(Var("i", v.type)) if v.name.startswith("@") else v for v in value.parameters)
-    return Lambda(indices, substitute(value.body, dict(zip(value.parameters, indices, strict=True))))
 
 
 def base_name(var: Var) -> str:

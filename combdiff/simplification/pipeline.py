@@ -183,7 +183,8 @@ def outline(body: Term) -> Term:
     much work, about, as what the laws make of it. Averages over symmetries are left out."""
 
     def solved(value: Term, _: Known) -> Term:
-        return Lambda(value.parameters, normal(value.body)) if isinstance(value, Lambda) else normal(value)
+        plain = _plainly_named(value)
+        return Lambda(plain.parameters, normal(plain.body)) if isinstance(plain, Lambda) else normal(plain)
 
     return _pass(share(_without_averages(body)[0]), solved, lambda whole: whole)
 
@@ -251,11 +252,17 @@ def _in_front(body: Term) -> Term:
     joining = not isinstance(result, Tuple)  # several results have networks in common, which are bound first
 
     def in_front(value: Term) -> Term:
-        return factored(value, joining=joining)
+        return _factored(value, joining=joining)
 
     return share(
         let(((var, in_front(value)) for var, value in bindings), joined(result, map(in_front, items_of(result))))
     )
+
+
+def _factored(value: Term, *, joining: bool = True) -> Term:
+    plain = _plainly_named(value)
+    found = factored(plain, joining=joining)
+    return value if found is plain else found
 
 
 def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable[[Term], Term]) -> Term:
@@ -348,9 +355,19 @@ def _multiple(value: Term, var: Var, kept: list[tuple[Var, Term]], names: Names)
     return Lambda(value.parameters, whole) if isinstance(value, Lambda) else whole
 
 
+def _plainly_named(term: Term) -> Term:
+    """The parameters of a binding that sharing took out of a network, named apart from canonical bound indices."""
+    if not isinstance(term, Lambda):
+        return term
+    names = Names(term)
+    renamed = tuple(names.fresh(Var("i", p.type)) if p.name.startswith("@") else p for p in term.parameters)
+    return Lambda(renamed, substitute(term.body, dict(zip(term.parameters, renamed, strict=True))))
+
+
 def _simplify_tensor(term: Term, rules: tuple[str, ...], known: Known, equations: _Equations) -> Term:
     with unrecorded():  # what is done to the arguments of calls is no step of its own
         term = _Calls(rules, known, equations).run(term)
+    term = _plainly_named(term)
     note(lambda: Normalised(term))
     if isinstance(term, Lambda):
         return Lambda(term.parameters, simplified_once(term.body, rules, known, _simplify_number))

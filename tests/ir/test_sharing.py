@@ -437,17 +437,6 @@ def test_a_definition_with_its_axes_in_another_order_is_one_tensor() -> None:
     assert sum(part.name == "exp" for part in subterms(shared) if isinstance(part, Primitive)) == 1
 
 
-def test_what_is_taken_out_of_a_network_has_indices_that_no_normal_form_binds() -> None:
-    """Canonical forms bind @…: of t[@0.0] = 2 + x[b[@0.0]]² they made 2 + Σ_{@0.0} δ(b[@0.0], @0.0) x[@0.0]²."""
-    bound = Var("@0.0", Range("n"))
-    exponential = function("exp", at(x, bound))
-    shared = same_value(total((bound,), mul(exponential, add(at(v, bound), exponential))))
-    values = (value for _, value in split(bind_heavy(shared))[0])
-    indices = [index for value in values if isinstance(value, Lambda) for index in value.parameters]
-    assert indices
-    assert not any(index.name.startswith("@") for index in indices)
-
-
 def test_a_program_called_in_a_program_keeps_what_it_binds() -> None:
     def composed(steps: int) -> cd.Program:
         inner = logistic(5)

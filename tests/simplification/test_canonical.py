@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from combdiff.ir.domains import Cyclic, Range, Space, Symmetric
 from combdiff.ir.indices import affine, delta, indicator
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.let_form import canonical_names
 from combdiff.ir.primitives import TABLE, function, power
 from combdiff.ir.substitution import substitute
 from combdiff.ir.terms import ZERO, Apply, Conj, Mul, Number, Primitive, Sum, Term, Var, add, conj, mul, negate, total
@@ -48,6 +49,18 @@ d = Var("d", Range("n"))  # a free index
 
 def index(name: str, domain: Any = None) -> Var:
     return Var(name, domain or Range("n"))
+
+
+def test_a_free_index_named_as_canonical_forms_name_theirs_is_not_bound() -> None:
+    """As in a part of a canonical form; it was Σ_{@0.0.0} G[@0.0.0,@0.0.0] x[@0.0.0]."""
+    x, _, G = TENSORS[:3]
+    row, column = index("i"), index("j")
+    plain = total((column,), mul(at(G, row, column), at(x, column)))
+    for name in ("@0.0", "@0.0.0", "@0.1"):
+        free = index(name)
+        found = canonical(substitute(plain, {row: free}))
+        assert found.free == {x, G, free}
+        assert canonical_names(found) is canonical_names(substitute(plain, {row: free}))
 
 
 def variants(access: Term) -> Iterator[tuple[int, Term]]:

@@ -32,6 +32,7 @@ from combdiff.ir import (
     Delta,
     Indicator,
     Mul,
+    Names,
     Number,
     Primitive,
     Space,
@@ -50,6 +51,7 @@ from combdiff.ir import (
     mul,
     negate,
     parity,
+    substitute,
     subterms,
     total,
     type_of,
@@ -67,9 +69,15 @@ def canonical(term: Term, forms: dict[Key, int] | None = None) -> Term:
     """The canonical form of a scalar term in contraction normal form.
 
     `forms` numbers the outermost sums met so far, so that equal sums get equal and different sums different names of
-    bound indices; pass one dict for terms that are to be compared. No free index may be named like those: @….
+    bound indices; pass one dict for terms that are to be compared. Free indices may be named like those, @…, as they
+    are in a part of a canonical form.
     """
-    assert not any(var.name.startswith("@") for var in term.free), sorted(var.name for var in term.free)
+    like_bound = sorted((var for var in term.free if var.name.startswith("@")), key=lambda var: var.name)
+    if like_bound:
+        names = Names(term)
+        away: dict[Var, Term] = {var: names.fresh(Var("i", var.type)) for var in like_bound}
+        back: dict[Var, Term] = {new: var for var, new in away.items() if isinstance(new, Var)}
+        return substitute(canonical(substitute(term, away), forms), back)
     return _Naming({} if forms is None else forms).run(term, {}, 0).signed
 
 

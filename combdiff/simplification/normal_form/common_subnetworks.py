@@ -38,7 +38,6 @@ from combdiff.ir import (
     let,
     mul,
     negate,
-    plainly_named,
     split,
     total,
     type_of,
@@ -148,7 +147,7 @@ def _bind(body: Term, common: Common, names: Names) -> Term:
     """The program with the tensor bound before its first use, and read wherever it is used."""
     bindings = list(split(body)[0])
     if common.bound is None:
-        value = plainly_named(common.definition.value)
+        value = common.definition.value
         space = type_of(value)
         assert isinstance(space, Space)
         tensor = with_symmetries(names.fresh(Var("t", space)), value)
