@@ -129,6 +129,12 @@ MUTANTS = (
         "tests/simplification/test_canonical.py",
     ),
     Mutant(
+        "simplification/normal_form/delta_solver.py",
+        "        if any(column):\n            rows.append(column)",
+        "        if True:\n            rows.append(column)",
+        "tests/simplification/test_deltas.py",
+    ),
+    Mutant(
         "simplification/normal_form/symmetries.py",
         "(-1, negate(form))",
         "(-1, form)",
@@ -213,14 +219,14 @@ MUTANTS = (
     ),
     Mutant(
         "hessians/real_systems.py",
-        "return real_pair(direct + twin.conj(), direct - twin.conj())",
-        "return real_pair(direct + twin, direct - twin)",
+        "return real_pair(mixed + pure.conj(), mixed - pure.conj())",
+        "return real_pair(mixed + pure, mixed - pure)",
         "tests/hessians/test_newton.py tests/hessians/test_hessians.py -k complex",
     ),
     Mutant(
         "hessians/newton.py",
-        "return 2 * (self.direct.product(columns.conj())",
-        "return 2 * (self.direct.product(columns)",
+        "return 2 * (self.mixed.product(columns.conj())",
+        "return 2 * (self.mixed.product(columns)",
         "tests/hessians/test_schur.py",
     ),
     Mutant(

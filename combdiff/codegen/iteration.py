@@ -86,7 +86,7 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
         yield f"{name} = {made}  # {shape} filled step by step"
     numbers = f"range({steps})"
     yield f"for {loop.index} in {f'reversed({numbers})' if loop.operation.reverse else numbers}:"
-    yield from (f"    {line}" for line in [*_step(loop, dialect)] or ["pass"])
+    yield from (f"    {line}" for line in [*_step(loop)] or ["pass"])
     for _, name, axes, kind in collected if lists else ():
         yield f"{name} = {dialect.collected(name, words.shape(axes), words.dtype(kind))}"
     for component, name, _, _ in loop.of_kind("last"):
@@ -96,7 +96,7 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
         yield f"{' = '.join(loop.left)} = None  # no more is read of the last step"
 
 
-def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
+def _step(loop: IterationLoop) -> Iterator[str]:
     yield from _end(loop) if loop.conditions else ()
     for component, name, _, _ in loop.of_kind("before"):
         yield f"{name}[{loop.index}] = {loop.states[component]}"

@@ -112,8 +112,8 @@ class NumPyDialect:
         return f"{text}.T"
 
     def indexed(self, text: str, items: Sequence[str]) -> str:
-        """The elements that slices and numbers select."""
-        return f"{text}[{', '.join(items)}]"
+        """The elements that slices and numbers select; the array itself where that is all of it."""
+        return text if all(item == ":" for item in items) else f"{text}[{', '.join(items)}]"
 
     def broadcast(self, text: str, shape: str) -> str:
         """The array repeated to that shape."""
@@ -129,7 +129,7 @@ class NumPyDialect:
         """An array of that shape to be filled, with the element type of another."""
         return f"{self.np}.empty({shape}, {text}.dtype)"
 
-    def padded(self, text: str, edges: Sequence[tuple[int, int]]) -> str:
+    def padded(self, text: str, edges: Sequence[tuple[str, str]]) -> str:
         """An array with zeros before and after each axis, for the libraries that pad."""
         raise NotImplementedError
 
@@ -378,7 +378,7 @@ class JaxDialect(NumPyDialect):
         """An array of the element type that the states keep."""
         return f"jnp.asarray({text}, {dtype})"
 
-    def padded(self, text: str, edges: Sequence[tuple[int, int]]) -> str:
+    def padded(self, text: str, edges: Sequence[tuple[str, str]]) -> str:
         """An array with zeros before and after each axis, or without so many elements where that is negative."""
         around = tuple_text([f"({before}, {after}, 0)" for before, after in edges])
         return f"jax.lax.pad({text}, jnp.zeros((), {text}.dtype), {around})"

@@ -87,7 +87,7 @@ class TorchDialect(NumPyDialect):
         flipped = [n for n, item in enumerate(items) if item == "::-1"]
         text = f"{text}.flip({', '.join(map(str, flipped))})" if flipped else text
         rest = [":" if item == "::-1" else item for item in items]
-        return text if all(item == ":" for item in rest) else f"{text}[{', '.join(rest)}]"
+        return super().indexed(text, rest)
 
     def full(self, shape: str, value: str, dtype: str) -> str:
         """A tensor of one number."""

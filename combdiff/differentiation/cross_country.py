@@ -252,11 +252,11 @@ class _JacobianGraph:
             middle = tuple(self.names.fresh(i) for i in outer.columns)
             columns = tuple(self.names.fresh(i) for i in inner.columns)
             one, two = outer.at(rows, middle), inner.at(middle, columns)
-            direct = add(mul(one.holomorphic, two.holomorphic), mul(one.antiholomorphic, conj(two.antiholomorphic)))
-            mirrored = add(mul(one.holomorphic, two.antiholomorphic), mul(one.antiholomorphic, conj(two.holomorphic)))
+            (a, b), (c, d) = ((map_.holomorphic, map_.antiholomorphic) for map_ in (one, two))
+            holomorphic, antiholomorphic = add(mul(a, c), mul(b, conj(d))), add(mul(a, d), mul(b, conj(c)))
             if not is_complex(start):
-                direct, mirrored = add(direct, mirrored), ZERO
-            parts = (self._expanded(total(middle, part)) for part in (direct, mirrored))
+                holomorphic, antiholomorphic = add(holomorphic, antiholomorphic), ZERO
+            parts = (self._expanded(total(middle, part)) for part in (holomorphic, antiholomorphic))
             self._products[outer, inner] = _ChainFactor(rows, columns, WirtingerMap(*parts))
         return self._products[outer, inner]
 

@@ -62,7 +62,7 @@ def modes_of(mode: str) -> tuple[str, ...]:
 class DerivativeBlock:
     """A derivative by one variable at result indices `at` and indices `own` of the variable.
 
-    `bindings` are to follow those of the program; the mirrored part is 0 unless the variable is complex.
+    `bindings` are to follow those of the program; the antiholomorphic part is 0 unless the variable is complex.
     """
 
     at: tuple[Var, ...]
@@ -136,9 +136,9 @@ def hessian_block(gradient: Term, row: Var, column: Var, mode: str, names: Names
     by_column = [on_axes(action, rows.order) for action in columns.group]
     for group, conjugated in ((by_row, True), (by_column, False)):
         if turned := conjugating_action(group):
-            direct, twin = (_named(part, "t", names, bindings) for part in parts)
+            mixed, pure = (_named(part, "t", names, bindings) for part in parts)
             met = partial(_met, action=turned, names=names, conjugated=conjugated)
-            parts = [met(direct, twin), met(twin, direct)]
+            parts = [met(mixed, pure), met(pure, mixed)]
     both = tuple(a.then(b) for a in plain_subgroup(by_row) for b in plain_subgroup(by_column))
     return bindings, tuple(average(part, both, "t", names, bindings) for part in parts)
 
@@ -147,8 +147,8 @@ def _second(map_: WirtingerMap, row: Var, column: Var) -> tuple[Term, ...]:
     """The parts of a block of second derivatives from the derivative of a gradient."""
     if not is_complex(column):
         return (map_.holomorphic, map_.holomorphic) if is_complex(row) else (map_.holomorphic,)
-    twin = map_.antiholomorphic if is_complex(row) else map_.holomorphic
-    return mul(HALF, map_.holomorphic), mul(HALF, conj(twin))
+    second = map_.antiholomorphic if is_complex(row) else map_.holomorphic
+    return mul(HALF, map_.holomorphic), mul(HALF, conj(second))
 
 
 def fine_gradient(objective: Term, points: tuple[Var, ...]) -> Term:
@@ -174,7 +174,7 @@ def hessian_body(gradient: Term, points: tuple[Var, ...], mode: str) -> Term:
             known.update(own)
             if row is not column:
                 parts = tuple(_named(part, f"H_{row.name}{column.name}", names, more) for part in parts)
-                table[column, row] = _mirrored(parts, _space(row).order, names)
+                table[column, row] = _transposed(parts, _space(row).order, names)
             table[row, column] = parts
     return let(more, Tuple(tuple(Tuple(tuple(_block(table[r, c]) for c in points)) for r in points)))
 
@@ -191,7 +191,7 @@ def _named(value: Term, name: str, names: Names, bindings: Bindings) -> Var:
     return var
 
 
-def _mirrored(parts: tuple[Term, ...], rows: int, names: Names) -> tuple[Term, ...]:
+def _transposed(parts: tuple[Term, ...], rows: int, names: Names) -> tuple[Term, ...]:
     """The parts of a block with the axes of its row and its column exchanged."""
     found = []
     for n, part in enumerate(parts):

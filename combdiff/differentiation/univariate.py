@@ -179,18 +179,18 @@ class Elementwise:
         )
 
     def pullback(self, value: Term, cotangent: Term) -> Term:
-        direct, mirrored = self._partials(value)
-        first = mul(conjugate(direct), cotangent)
-        return first if mirrored is None else add(first, mul(mirrored, conjugate(cotangent)))
+        holomorphic, antiholomorphic = self._partials(value)
+        first = mul(conjugate(holomorphic), cotangent)
+        return first if antiholomorphic is None else add(first, mul(antiholomorphic, conjugate(cotangent)))
 
     def pushforward(self, value: Term, tangent: Term) -> Term:
-        direct, mirrored = self._partials(value)
-        first = mul(direct, tangent)
-        if mirrored is None:
+        holomorphic, antiholomorphic = self._partials(value)
+        first = mul(holomorphic, tangent)
+        if antiholomorphic is None:
             return first
         if TABLE[self.name].real_valued:
             return function("real", mul(Number(2), first))
-        return add(first, mul(mirrored, conjugate(tangent)))
+        return add(first, mul(antiholomorphic, conjugate(tangent)))
 
 
 def _hermitian_part(tensor: Term, at: Point) -> Term:
@@ -225,8 +225,8 @@ class MatrixFunction:
 
     def _partials(self, at: Point, out: Indices, matrix: Indices) -> tuple[Term, Term | None]:
         """∂f/∂X and ∂f/∂X̄ at indices (the latter None where f is holomorphic or everything is real)."""
-        direct, mirrored = MATRIX_TABLE[self.name].partials(not is_complex(at.matrix))
-        return direct(at, out, *matrix), None if mirrored is None else mirrored(at, out, *matrix)
+        holomorphic, antiholomorphic = MATRIX_TABLE[self.name].partials(not is_complex(at.matrix))
+        return holomorphic(at, out, *matrix), None if antiholomorphic is None else antiholomorphic(at, out, *matrix)
 
     def _block(self, value: Term, change: Term, adjoint: bool) -> Term:
         """The upper right block of f([[A, E], [0, A]]): the derivative of a primary function in the direction E."""
@@ -257,11 +257,11 @@ class MatrixFunction:
         if MATRIX_TABLE[self.name].primary:
             return self._block(value, cotangent, adjoint=True)
         at, stack, matrix, out = self._indices(value, cotangent)
-        direct, mirrored = self._partials(at, out, matrix)
+        holomorphic, antiholomorphic = self._partials(at, out, matrix)
         k = apply(cotangent, (*stack, *out))
         pulled = add(
-            *(total((*own, *out), mul(conjugate(part), k)) for own, part in _networks(direct)),
-            *(total((*own, *out), mul(part, conjugate(k))) for own, part in _networks(mirrored)),
+            *(total((*own, *out), mul(conjugate(part), k)) for own, part in _networks(holomorphic)),
+            *(total((*own, *out), mul(part, conjugate(k))) for own, part in _networks(antiholomorphic)),
         )
         slope = Lambda((*stack, *matrix), pulled)
         return _hermitian_part(slope, at) if MATRIX_TABLE[self.name].hermitian else slope
@@ -270,18 +270,18 @@ class MatrixFunction:
         if MATRIX_TABLE[self.name].primary:
             return self._block(value, tangent, adjoint=False)
         at, stack, matrix, out = self._indices(value, tangent)
-        direct, mirrored = self._partials(at, out, matrix)
+        holomorphic, antiholomorphic = self._partials(at, out, matrix)
         if MATRIX_TABLE[self.name].hermitian:
             tangent = _hermitian_part(tangent, at)
         t = apply(tangent, (*stack, *matrix))
-        pushed = add(*(total((*own, *matrix), mul(part, t)) for own, part in _networks(direct)))
+        pushed = add(*(total((*own, *matrix), mul(part, t)) for own, part in _networks(holomorphic)))
         row = MATRIX_TABLE[self.name]
         if row.hermitian and row.real_valued and is_complex(value):
             pushed = function("real", pushed)
-        elif mirrored is not None and row.real_valued:
+        elif antiholomorphic is not None and row.real_valued:
             pushed = function("real", mul(Number(2), pushed))
-        elif mirrored is not None:
-            networks = _networks(mirrored)
+        elif antiholomorphic is not None:
+            networks = _networks(antiholomorphic)
             pushed = add(pushed, *(total((*own, *matrix), mul(part, conjugate(t))) for own, part in networks))
         return lambda_((*stack, *out), pushed)
 

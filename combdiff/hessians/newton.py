@@ -259,26 +259,26 @@ def _size(array: Array) -> float:
 class Pair:
     """The pair (∂²f/∂z∂z̄, ∂²f/∂z∂z) = (P, Q) of a complex variable: P Hermitian, Q symmetric.
 
-    The gradient 2 ∂f/∂z̄ changes by 2 (P̄·dz + Q̄·dz̄).
+    The gradient 2 ∂f/∂z̄ changes by 2 (P̄·dz + Q̄·dz̄). They are `mixed` and `pure` second derivatives.
     """
 
-    direct: Operator
-    twin: Operator
+    mixed: Operator
+    pure: Operator
 
     def product(self, columns: Array) -> Array:
         """The changes of the gradient."""
-        return 2 * (self.direct.product(columns.conj()) + self.twin.product(columns)).conj()
+        return 2 * (self.mixed.product(columns.conj()) + self.pure.product(columns)).conj()
 
     def solver(self) -> Solver | None:
         """What solves for changes of the gradient by the structure; None where that does not help."""
-        if not self.twin.structure.parts:
-            solve = self.direct.solver()
+        if not self.pure.structure.parts:
+            solve = self.mixed.solver()
             return None if solve is None else lambda columns: solve(columns.conj() / 2).conj()
-        found = self.direct.blocks(self.twin)
+        found = self.mixed.blocks(self.pure)
         return None if found is None else partial(self._by_blocks, *found)
 
     def _by_blocks(self, batch: Sequence[int], rows: Sequence[int], columns: Array) -> Array:
-        P, Q = (operator.stack(batch, rows).conj() for operator in (self.direct, self.twin))
+        P, Q = (operator.stack(batch, rows).conj() for operator in (self.mixed, self.pure))
         matrix, count = real_pair(P + Q, P - Q), P.shape[-1]
 
         def solve(right: Array) -> Array:
@@ -286,7 +286,7 @@ class Pair:
             return solution[..., :count, :] + 1j * solution[..., count:, :]
 
         rest = [a for a in range(columns.ndim) if a not in (*batch, *rows)]
-        return self.direct.along([*batch, *rows, *rest], columns, P.shape[:-1], solve)
+        return self.mixed.along([*batch, *rows, *rest], columns, P.shape[:-1], solve)
 
 
 def expanded(structure: Structure, cores: Sequence[Array], extents: Labels) -> Array:

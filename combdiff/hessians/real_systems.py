@@ -61,14 +61,14 @@ def real_block(
     column variable c first; `sizes` are the numbers of elements of c and of r.
     """
     parts = block if isinstance(block, tuple) else (block,)
-    direct, twin = (np.asarray(part).reshape(sizes).T for part in (parts[0], parts[-1]))
+    mixed, pure = (np.asarray(part).reshape(sizes).T for part in (parts[0], parts[-1]))
     if not row_complex and not column_complex:
-        return np.real(direct)
+        return np.real(mixed)
     if not row_complex:
-        return 2 * np.concatenate([direct.real, -direct.imag], axis=1)
+        return 2 * np.concatenate([mixed.real, -mixed.imag], axis=1)
     if not column_complex:
-        return 2 * np.concatenate([direct.real, direct.imag])
-    return real_pair(direct + twin.conj(), direct - twin.conj())
+        return 2 * np.concatenate([mixed.real, mixed.imag])
+    return real_pair(mixed + pure.conj(), mixed - pure.conj())
 
 
 def real_pair(plus: Array, minus: Array) -> Array:

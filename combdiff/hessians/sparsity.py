@@ -122,13 +122,13 @@ class BlockSparsity:
         rows = list(dict.fromkeys(row for row, _, _ in self.places))
         columns = list(dict.fromkeys((column, kind) for _, column, kind in self.places))
         drawn = {place: (part.drawn(known), part.rows) for place, part in zip(self.places, self.parts, strict=True)}
-        grid = [[drawn.get((row, *at)) or _mirrored(*drawn[at[0], row, at[1]]) for at in columns] for row in rows]
+        grid = [[drawn.get((row, *at)) or _transposed(*drawn[at[0], row, at[1]]) for at in columns] for row in rows]
         return block_matrix(grid, rows, [" ".join(filter(None, at)) for at in columns], str(self))
 
     def _repr_svg_(self) -> str:
         return self.picture().svg
 
 
-def _mirrored(pattern: np.ndarray[Any, Any], rows: int) -> tuple[np.ndarray[Any, Any], int]:
+def _transposed(pattern: np.ndarray[Any, Any], rows: int) -> tuple[np.ndarray[Any, Any], int]:
     """The pattern of a block with its rows and columns exchanged."""
     return np.moveaxis(pattern, range(rows), range(-rows, 0)), pattern.ndim - rows

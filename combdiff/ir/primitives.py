@@ -203,7 +203,7 @@ def _one_less_square(z: Term) -> Term:
     return add(ONE, negate(square(z)))
 
 
-def _mirrored(partial: Derivative) -> tuple[Derivative, Derivative]:
+def _of_symmetric(partial: Derivative) -> tuple[Derivative, Derivative]:
     """The derivatives of a symmetric function of two arguments, by the one of its first."""
     return partial, lambda x, y: partial(y, x)
 
@@ -315,7 +315,7 @@ _ROWS: tuple[Row, ...] = (
     ),
     Row("step", "heaviside", r"\operatorname{step}", (zero,), "x ≠ 0", real_only=True, fixed=(0,)),
     Row("heaviside", "heaviside", r"\operatorname{heaviside}", (zero,), "x ≠ 0", real_only=True, fixed=(0.5,)),
-    Row("maximum", "maximum", r"\max", _mirrored(_is_larger), "x ≠ y", real_only=True),
+    Row("maximum", "maximum", r"\max", _of_symmetric(_is_larger), "x ≠ y", real_only=True),
     Row(
         "logaddexp",
         "logaddexp",
@@ -324,7 +324,7 @@ _ROWS: tuple[Row, ...] = (
         "everywhere",
         real_only=True,
     ),
-    Row("minimum", "minimum", r"\min", _mirrored(_is_smaller), "x ≠ y", real_only=True),
+    Row("minimum", "minimum", r"\min", _of_symmetric(_is_smaller), "x ≠ y", real_only=True),
 )
 
 

@@ -535,12 +535,12 @@ def _slope_problem(row: Row, dtype: type, rng: np.random.Generator) -> str | Non
         for n in range(row.arity):
             expected = _slopes(term, arguments, point, n, h, dtype)
             scope = dict(zip(arguments, point, strict=True))
-            direct = _value(row.partials[n](*arguments), scope)
-            mirrored = _value(row.conjugate_partials[n](*arguments), scope) if row.conjugate_partials else 0.0
-            if expected is None or direct is None or mirrored is None:
+            holomorphic = _value(row.partials[n](*arguments), scope)
+            antiholomorphic = _value(row.conjugate_partials[n](*arguments), scope) if row.conjugate_partials else 0.0
+            if expected is None or holomorphic is None or antiholomorphic is None:
                 continue
             tested = True
-            found = (direct, mirrored) if dtype is complex else (direct + mirrored, 0.0)
+            found = (holomorphic, antiholomorphic) if dtype is complex else (holomorphic + antiholomorphic, 0.0)
             for kind, one, other in zip(("", "conjugate "), found, expected, strict=True):
                 if abs(one - other) > 1e-4 * max(1.0, abs(other)):
                     where = ", ".join(f"{v.name} = {_shown(x)}" for v, x in scope.items())

@@ -193,7 +193,7 @@ def double(token: Token, text: str) -> float:
 
 def _syntax_error(text: str, problem: Any) -> TextError:
     """lark's error in words: what stands there, what could stand there."""
-    position, expected = stopped(problem, text)
+    position, expected = stopped(problem)
     if position is None:
         found, position = "the text ends", len(text.rstrip())
     else:

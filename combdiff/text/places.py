@@ -72,7 +72,7 @@ def excerpt(text: str, position: int) -> str:
     return f"  {before}{after}\n  {' ' * len(before)}^"
 
 
-def stopped(problem: Any, text: str) -> tuple[int | None, set[str]]:
+def stopped(problem: Any) -> tuple[int | None, set[str]]:
     """Where lark's parser stopped, None at the end of the text, and what could stand there."""
     token = getattr(problem, "token", None)
     expected = set(getattr(problem, "expected", None) or getattr(problem, "allowed", None) or ())

@@ -124,11 +124,11 @@ def flip(tensor: Term, axis: object = None) -> Term:
     for one in chosen:
         axis_of(tensor, one, "a flip")
     indices = current("flip").fresh_indices(shape)
-    forms = [_mirrored(index) if n in chosen else index for n, index in enumerate(indices)]
+    forms = [_reflected(index) if n in chosen else index for n, index in enumerate(indices)]
     return lambda_(indices, element(tensor, forms))
 
 
-def _mirrored(index: Var) -> Term:
+def _reflected(index: Var) -> Term:
     """n − 1 − i."""
     domain = index.type
     if not isinstance(domain, Range):

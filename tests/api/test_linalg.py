@@ -61,7 +61,7 @@ def array(space: cd.Space, seed: int = 0) -> Any:
 ALGEBRA = [name for name, row in MATRIX_TABLE.items() if row.natural]  # the others are in test_decompositions.py
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("name", ALGEBRA)
 def test_derivatives_of_every_row(name: str, dtype: type) -> None:
@@ -483,7 +483,7 @@ def close(one: Any, other: Any, tolerance: float = 1e-9) -> None:
 grad = cache(cd.grad)  # two tests look at each gradient
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_values_and_gradients_by_every_route(program: cd.Program) -> None:
     arrays = arguments(program)
@@ -501,7 +501,7 @@ def test_values_and_gradients_by_every_route(program: cd.Program) -> None:
         cd.testing.check_grad(program, parameter.name, **arrays)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_second_derivatives(program: cd.Program) -> None:
     """The Hessian-vector product, raw and simplified, against central differences of the gradient."""

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import TORCH, back, converted, double_precision, on
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from strategies import Case, all_programs, examples
 
 import combdiff as cd
 from combdiff.ir import Scan, subterms
 from combdiff.ir.interpreter import evaluate
 from combdiff.testing import check_routes
 from combdiff.testing.arrays import symmetrize
-from tests.backends import TORCH, back, converted, double_precision, on
-from tests.strategies import Case, all_programs, examples
 
-FEW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+FEW = settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 DRAWN = settings(
     max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
 )

@@ -412,6 +412,7 @@ def test_a_complex_state_may_become_real(library: str) -> None:
         np.testing.assert_allclose(back(on(library, f)(*converted(library, (A, z)))), (A @ last * last).sum())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("library", ["jax", TORCH])
 def test_what_begins_real_and_becomes_complex(library: str) -> None:
     """The first state is complex after one step, the second after two, the third never."""

@@ -13,7 +13,7 @@ from backends import TORCH, back, convert, library
 
 from combdiff.dialects import DIALECTS, dialect
 from combdiff.errors import UnsupportedError
-from combdiff.kernels import standard_imports
+from combdiff.kernels import standard_imports, texts
 
 
 def outside(text: str) -> set[str]:
@@ -35,6 +35,24 @@ def test_helpers_call_each_other_and_the_library_alone(name: str) -> None:
     for helper, text in helpers.items():
         standard = {line.removeprefix("import ") for line in standard_imports([text])}
         assert outside(text) <= known | standard, helper
+
+
+# The modules of kernels that each dialect joins; CuPy's and the solvers take the place of others on purpose.
+MODULES = {
+    "numpy": ("numerics", "running", "bands", "numpy", "schedules"),
+    "jax": ("numerics", "running", "jax"),
+    "torch": ("numerics", "running", "torch", "schedules"),
+    "dask": ("numerics", "dask"),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_helper_takes_the_place_of_another_of_its_name(name: str) -> None:
+    used = dialect(name)
+    tables = [texts(module) for module in MODULES[name]]
+    assert used.helpers().keys() == {helper for table in tables for helper in table} | used.solvers().keys()
+    for one, other in itertools.combinations(tables, 2):
+        assert [helper for helper in one.keys() & other.keys() if one[helper] != other[helper]] == []
 
 
 @pytest.mark.parametrize("name", ["numpy", "jax", TORCH, "dask"])

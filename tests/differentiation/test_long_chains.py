@@ -58,7 +58,7 @@ def assert_linear(small: cd.Program, middle: cd.Program, large: cd.Program) -> N
         assert many - some <= 1.2 * (some - few) + 60, (few, some, many)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @LOOPS
 @SPACES
 def test_gradients_of_loops_grow_as_their_steps(loop: Any, space: cd.Space) -> None:

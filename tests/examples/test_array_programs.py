@@ -12,7 +12,7 @@ import scipy.special
 import combdiff as cd
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", benchmark.CASES)
 def test_what_a_user_of_numpy_wrote_is_taken_as_it_stands(name: str) -> None:
     case = benchmark.CASES[name]

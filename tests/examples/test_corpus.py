@@ -176,7 +176,7 @@ def arrays_of(program: cd.Program, seed: int = 0) -> dict[str, Any]:
     return arrays
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("program", CORPUS, ids=lambda program: program.name)
 def test_every_route_agrees_with_central_differences(program: cd.Program) -> None:
     assert check_routes(program, **arrays_of(program)) < 2e-5

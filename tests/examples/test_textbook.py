@@ -25,7 +25,7 @@ def results_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SWITCH, "1")
 
 
-@pytest.mark.sample(14)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("entry", CHOSEN, ids=lambda entry: entry.title)
 def test_derivatives_are_no_longer_than_the_books(entry: textbook.Entry) -> None:
     result = textbook.compared(entry)

@@ -288,6 +288,7 @@ def test_right_hand_sides_that_do_not_fit() -> None:
         H.matvec(normal(n, k), *arrays)
 
 
+@pytest.mark.thorough
 def test_a_dense_system_that_does_not_fit_is_refused() -> None:
     @cd.program
     def entangled(x: cd.Space("n")):

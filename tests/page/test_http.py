@@ -294,7 +294,7 @@ def test_the_page_holds_nothing_from_elsewhere() -> None:
     assert (STATIC / "katex" / "LICENSE").read_text(encoding="utf-8").startswith("The MIT License")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("language", EXAMPLES)
 def test_the_examples_have_derivatives(language: str) -> None:
     for example in EXAMPLES[language]:

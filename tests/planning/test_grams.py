@@ -60,7 +60,7 @@ CASES: dict[cd.Program, Callable[..., np.ndarray]] = {
 # --- Hermitian products ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("without", [[], ["scipy.linalg.blas"]])
 @pytest.mark.parametrize("sign", [1, -1, 0])
 @pytest.mark.parametrize("shape", [(300, 100), (70, 130), (64, 64), (1, 64), (0, 80)])

@@ -14,7 +14,7 @@ import pytest
 from elements import at
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import Case, programs
+from strategies import Case, examples, programs
 
 import combdiff as cd
 from combdiff.errors import UnsupportedError
@@ -32,7 +32,7 @@ from combdiff.runtime.execution import find_paths, plan, run, source
 from combdiff.testing import random_array
 
 RNG = np.random.default_rng(7)
-MANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def index(name: str, domain: Domain | int | str = "N") -> Var:

@@ -298,7 +298,7 @@ def test_latex_is_read_by_mathtext(program: Program, wrt: str) -> None:
     MathTextParser("path").parse(f"${shown.matrix(latex=True)}$")
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_the_appendix_of_the_thesis_in_matrix_notation(case: Case) -> None:
     """Input and derivative; what has more than two axes keeps its indices."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import BACKENDS, back, converted, on
 
 import combdiff as cd
 from combdiff.errors import ArgumentError, UnsupportedError
@@ -18,7 +19,6 @@ from combdiff.ir.indices import Affine
 from combdiff.ir.terms import Apply, Lambda, Mul, Number, Pullback, Term, Tuple, Var, mul, total
 from combdiff.runtime.arguments import bind_sizes
 from combdiff.runtime.execution import find_paths, run, source
-from tests.backends import BACKENDS, back, converted, on
 
 A, x, y = Var("A", Space("N", "M")), Var("x", Space("M")), Var("y", Space("N"))
 i, j = Var("i", Range("N")), Var("j", Range("M"))

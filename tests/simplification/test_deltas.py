@@ -11,6 +11,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.ir.indices import Delta
+from combdiff.ir.interpreter import evaluate
 from combdiff.ir.substitution import subterms
 from combdiff.ir.terms import Add, Conj, Mul, Sum, Term, Var
 from combdiff.simplification.normal_form.delta_solver import can_take
@@ -159,6 +160,24 @@ def test_an_index_of_the_user_is_no_index_of_the_solver() -> None:
         expected[2 * i + 3 * j] += x[i] * y[j] * w
     np.testing.assert_allclose(weighted(x, y, w), expected)
     np.testing.assert_allclose(cd.simplify(weighted)(x, y, w), expected)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Σ_{i,j} δ(2 i, 3 j) x[i] y[j]",
+        "(k, l) ↦ w[k] w[l] Σ_{i,j} δ(2 i + 3 j, k) δ(4 i + 6 j, l) x[i] y[j]",
+        "k ↦ w[k] Σ_{i,j,l} δ(2 i + 3 j, k + l) δ(2 j + 5 l, 9) x[i] y[j] w[l]",
+    ],
+)
+def test_what_has_no_closed_bounds_is_solved_for_the_unknowns_that_others_determine(written: str) -> None:
+    program = cd.read(f"x (n), y (n), w (m)\n(x, y, w) ↦ {written}")
+    simple = cd.simplify(program)
+    assert list(waiting(simple.term)) == []
+    arrays = np.arange(1.0, 5), np.arange(2.0, 6), np.arange(1.0, 21)
+    meant = evaluate(program.term.body, dict(zip(program.term.parameters, arrays, strict=True)), {"n": 4, "m": 20})
+    assert np.any(meant)
+    np.testing.assert_allclose(simple(*arrays), meant)
 
 
 @pytest.mark.thorough

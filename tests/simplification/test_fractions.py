@@ -109,6 +109,13 @@ def test_derivatives_read_as_in_a_table(definition: Any, gradient: str, hessian:
         np.testing.assert_allclose(one(*arrays), other(*arrays), rtol=1e-10, atol=1e-12)
 
 
+def reads_as(objective: str, expected: str, **numbers: float) -> None:
+    """The derivative by x of a number made of numbers is written so, and is that of central differences."""
+    program = cd.read(f"{', '.join(f'{name} ()' for name in numbers)}\n{objective}")
+    assert str(cd.grad(program, wrt="x")).rpartition("↦ ")[2] == expected
+    cd.testing.check_grad(program, wrt="x", **numbers)
+
+
 @pytest.mark.parametrize(
     ("objective", "expected"),
     [
@@ -123,10 +130,7 @@ def test_derivatives_read_as_in_a_table(definition: Any, gradient: str, hessian:
     ],
 )
 def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -> None:
-    program = cd.read(f"a (), b (), c (), d (), x ()\n{objective}")
-    found = cd.grad(program, wrt="x")
-    assert str(found).rpartition("↦ ")[2] == expected
-    cd.testing.check_grad(program, wrt="x", a=2.0, b=0.5, c=-0.4, d=1.5, x=0.3)
+    reads_as(objective, expected, a=2.0, b=0.5, c=-0.4, d=1.5, x=0.3)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +145,7 @@ def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -
     ],
 )
 def test_powers_of_one_base_are_one(objective: str, expected: str) -> None:
-    program = cd.read(f"a (), b (), d (), x ()\n{objective}")
-    found = cd.grad(program, wrt="x")
-    assert str(found).rpartition("↦ ")[2] == expected
-    cd.testing.check_grad(program, wrt="x", a=2.5, b=0.5, d=1.5, x=0.3)
+    reads_as(objective, expected, a=2.5, b=0.5, d=1.5, x=0.3)
 
 
 def test_fractions_below_a_line_are_opened() -> None:

@@ -67,7 +67,7 @@ def test_what_a_loop_uses_twice_is_computed_once() -> None:
     assert "r t (1 - t)" in str(logistic(3))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("limit", [{"nodes": 0}, {"rounds": 0}, {"seconds": 0}], ids=["nodes", "rounds", "seconds"])
 @pytest.mark.parametrize("program", [hyperbolic(5), energy], ids=["hyperbolic", "energy"])
 def test_a_spent_budget_leaves_the_normal_form(program: cd.Program, limit: dict[str, int]) -> None:

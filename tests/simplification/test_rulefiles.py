@@ -189,11 +189,10 @@ def test_a_primitive_runs_on_every_library(library: str, activations: str) -> No
         return cd.sum(lambda i: softplus(x[i] * y[i]) + log1p(x[i] ** 2))
 
     x, y = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
-    for derived in (cd.grad(f, wrt="x"), cd.hessian(f, wrt="x")):
-        given = converted(library, (x, y))
-        result = on(library, derived)(*given)
-        assert type(result) is type(given[0])
-        assert np.allclose(np.asarray(result), derived(x, y), rtol=1e-5)
+    gradient, given = cd.grad(f, wrt="x"), converted(library, (x, y))
+    result = on(library, gradient)(*given)
+    assert type(result) is type(given[0])
+    assert np.allclose(np.asarray(result), gradient(x, y), rtol=1e-5)
 
 
 def test_a_primitive_of_complex_arguments(activations: str) -> None:

@@ -19,7 +19,7 @@ from combdiff.simplification.egraph.settled import functions_in, is_settled, mul
 from combdiff.simplification.laws.reach import reached
 from combdiff.simplification.laws.syntax import law_names, trusted
 
-EACH = 45  # an entry of the table of textbooks is looked at, and so many are not
+EACH = 90  # an entry of the table of textbooks is looked at, and so many are not
 LONGEST = 40  # symbols
 
 

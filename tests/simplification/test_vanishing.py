@@ -34,6 +34,7 @@ def mean_of_differences(x: cd.Space("n"), w: cd.Space("n")):
     return (w * (x - x.mean()) ** 3).sum()
 
 
+@pytest.mark.thorough
 def test_the_largest_that_a_softmax_is_shifted_by_has_no_derivative() -> None:
     gradient = cd.grad(cross_entropy, wrt="W")
     assert "amax_ties" not in str(gradient)
@@ -90,6 +91,7 @@ def test_a_sum_that_is_not_zero_stays() -> None:
     assert cd.testing.check_grad(mean_of_differences, "x", **arguments) < 1e-6
 
 
+@pytest.mark.thorough
 def test_the_number_of_a_step_is_no_index_of_the_sums_in_it() -> None:
     @cd.program
     def gated(U: cd.Space(2, "h", "h"), x: cd.Space("T", "h")):

@@ -44,6 +44,7 @@ def test_what_no_budget_leaves(name: str, nodes: int) -> None:
     assert list(alike(found.term)) == []
 
 
+@pytest.mark.thorough
 def test_what_is_a_multiple_of_itself_leads_to_no_long_numbers() -> None:
     """A part that is 0 is found equal to −2 times itself before it is found to be 0; multiples of that squared."""
     lines = "(y, z) ↦", "t = Re((y + z[0]) / (2 + |y + z[0]|²))", "Σ_{|i|≤1} Im(2 logaddexp(1 + t, t) (y + z[0]))"

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import BACKENDS, back, converted, double_precision, on, quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import examples
 
 import combdiff as cd
-from tests.backends import BACKENDS, back, converted, double_precision, on, quiet
 
 V = cd.Space("n")
 EXACT = Context(prec=600, Emax=10**9, Emin=-(10**9))

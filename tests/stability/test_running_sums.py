@@ -35,6 +35,7 @@ def rows(x: cd.Space("m", "n"), w: Vector):
     return np.sum(w * np.log(np.cumsum(np.exp(x), axis=1)))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("f", [cox, ranking, rows], ids=["cox", "ranking", "rows"])
 def test_no_array_of_pairs_is_made(f: cd.Program) -> None:
     n, rng = 20_000, np.random.default_rng(0)
@@ -121,7 +122,7 @@ class Drawn(random.Random):
         return f"cd.sum(lambda i: {element}, i='n')"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(40))
 def test_running_sums_are_what_sums_of_pairs_are(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn, rng = Drawn(seed), np.random.default_rng(seed)

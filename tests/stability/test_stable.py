@@ -142,7 +142,7 @@ def test_products_with_the_jacobian_of_softmax() -> None:
         finite(forward(x, k), softmax_jacobian(x) @ k)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @SIMPLIFIED
 def test_softmax_cross_entropy(simplified: bool) -> None:
     gradient = cd.grad(cross_entropy, "x", simplify=simplified)

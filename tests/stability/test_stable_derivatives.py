@@ -289,6 +289,7 @@ def test_chains_of_logarithms_of_sums_are_put_together_in_few_tries() -> None:
     assert np.isfinite(product(1000 * T, 1000 * u, V)).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("simplify", [True, False])
 @pytest.mark.parametrize("times", [3, 1000])
 def test_softmax_of_multiples_of_a_softmax(times: int, simplify: bool) -> None:

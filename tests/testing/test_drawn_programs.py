@@ -34,7 +34,7 @@ def draw(**options: Any) -> list[Case]:
     return found
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_is_drawn_unless_it_is_left_out(kind: str) -> None:
     assert any(map(KINDS[kind], draw(without=[name for name in EVERY if name != kind])))

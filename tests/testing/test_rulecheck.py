@@ -69,7 +69,7 @@ FALSE = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("law", FALSE)
 def test_a_false_law_is_found(law: str, rule_file: Any) -> None:
     path = rule_file(law[:-1] + ' :name "the false law")')

@@ -95,6 +95,7 @@ def test_strategy_arrays_have_the_symmetry_exactly(data: st.DataObject, space: S
         np.testing.assert_array_equal(transform(array, action, space), array)
 
 
+@pytest.mark.thorough
 def test_the_strategy_draws_sizes_that_are_not_given_and_shrinks() -> None:
     shapes = set()
 

@@ -57,7 +57,7 @@ def printed(program: Program) -> str:
 # --- the thesis ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(14)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_the_appendix_by_central_differences(case: Case) -> None:
     expression, derivative = derivation(case.text).steps
@@ -383,7 +383,7 @@ def doubled(levels: int, step: str) -> str:
     return f"declare x 1 expression {text} derivative wrt x"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("joint", "part"),
     [

@@ -41,7 +41,7 @@ def _program(body: Callable[[Any, Any], Any]) -> cd.Program:
     return cd.program(f)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [*PRODUCTS, *ORDERS])
 def test_values_and_derivatives_are_those_of_numpy_and_jax(name: str) -> None:
     import jax

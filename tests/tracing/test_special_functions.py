@@ -100,6 +100,7 @@ def test_what_a_library_lacks_is_refused_by_name(backend: str) -> None:
         bessel(convert(backend, X))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["jax", TORCH])
 def test_modified_bessel_functions_of_whole_orders_on_libraries_that_have_two(backend: str) -> None:
     @cd.program

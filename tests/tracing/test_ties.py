@@ -29,7 +29,7 @@ PLACES: dict[str, tuple[Callable[[Any, Any], Any], list[float], list[float], lis
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "arrays.md").read_text("utf-8")
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PLACES)
 def test_the_derivative_is_the_stated_one(name: str) -> None:
     function, point, ours, jax_s = PLACES[name]
@@ -65,6 +65,7 @@ OF_ROWS: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("simplify", [False, True])
 @pytest.mark.parametrize("function", OF_ROWS)
 def test_what_is_largest_does_not_hang_on_the_last_digit_of_a_symmetric_matrix(

@@ -128,7 +128,7 @@ def test_a_function_of_arrays_is_numpys(name: str) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("name", OF_A_MATRIX)
 def test_its_gradient_is_that_of_central_differences(name: str) -> None:
     operation = OF_A_MATRIX[name]

@@ -375,7 +375,7 @@ class Lowering:
         return self.graph.combine([self.factored(part) for part in term.terms])
 
     def _primitive(self, term: Primitive) -> LabelledStep:
-        if near := log_near_one(term, self.graph, self.value) or step_at_tie(term, self.graph, self.value):
+        if near := log_near_one(term, self.graph, self.value) or step_at_tie(term, self.value):
             return near
         row = TABLE.get(term.name)
         if row is None:

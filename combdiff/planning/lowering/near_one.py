@@ -29,7 +29,7 @@ def log_near_one(term: Term, graph: Graph, value: Lower) -> LabelledStep | None:
     return None
 
 
-def step_at_tie(term: Term, graph: Graph, value: Lower) -> LabelledStep | None:
+def step_at_tie(term: Term, value: Lower) -> LabelledStep | None:
     """heaviside(x − y) of which of the two is larger; None for another term."""
     match term:
         case Primitive(name="heaviside", arguments=(Add(terms=(one, other)),)):

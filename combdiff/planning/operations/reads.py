@@ -9,6 +9,7 @@ Invariant: an expression has the value of its step for arrays of every size, 0 a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from combdiff.dialects import LETTERS, tuple_text
@@ -17,7 +18,7 @@ from combdiff.planning.extents import extent_form, never_negative
 from combdiff.planning.operations.operation import ITEM_BYTES, Labels, Occurrence, Step, View
 from combdiff.planning.operations.positions import Position
 from combdiff.planning.operations.words import Pattern, Words
-from combdiff.planning.operations.wrapped_reads import wrapped_read
+from combdiff.planning.operations.wrapped_reads import indexed_read, wrapped_read
 from combdiff.polyhedra import Linear
 from combdiff.records import dataclass
 
@@ -134,8 +135,12 @@ class Read(View):
     def statements(self, words: Words, step: Step, operands: Sequence[str], name: str) -> Sequence[str]:
         """Zeros, and the elements that a shifted array has in them."""
         source = words.axes[step.operands[0]]
-        shifts = self._shifts(step, source) if words.dialect.in_place else None
-        if shifts is None or self._shift() != tuple(range(len(step.axes))) or self._sliced(words, step):
+        shifts, lengths = self._shifts(step, source) if words.dialect.in_place else None, list(map(extent_form, source))
+        if (
+            shifts is None
+            or self._shift() != tuple(range(len(step.axes)))
+            or _sliced(words, self.positions, operands[0], lengths, step)
+        ):
             return ()
         edges = [_edges(low, spare) for low, spare in shifts]
         inner, outer = (", ".join(pair[side] for pair in edges) for side in (0, 1))
@@ -159,15 +164,27 @@ class Read(View):
             found.append((int(place.start.constant), int(spare.constant)))
         return found
 
-    def _sliced(self, words: Words, step: Step) -> list[str] | None:
-        """Basic indexing for each axis, where that reads it along one label of its own; None where it does not."""
-        source = words.axes[step.operands[0]]
-        items = [
-            _slice(words, position, axis, step.axes) for position, axis in zip(self.positions, source, strict=True)
-        ]
-        labels = [n for position in self.positions for n, size in enumerate(position.steps) if size]
-        alone = sorted(labels) == list(range(len(step.axes)))
-        return [item for item in items if item is not None] if alone and None not in items else None
+    def _padded(self, words: Words, step: Step, operand: str) -> str | None:
+        """A read of the operand with zeros around it; None where that may have axes of negative length, and for others.
+
+        XLA fuses pads and slices into what reads them, and no gather with conditions.
+        """
+        edges, places, lengths = list[tuple[str, str]](), list[Position](), list[Linear]()
+        for place, axis in zip(self.positions, words.axes[step.operands[0]], strict=True):
+            (first, last), length = place.ends(step.axes), extent_form(axis)
+            if place.wrap or place.divisor > 1:
+                return None
+            if never_negative(first) and never_negative(length - 1 - last):
+                first, last = Linear(), length - 1
+            else:  # no fewer elements than none, where labels have none
+                last += max(0, -(last + 1 - first).constant)
+            if not never_negative(last + 1 - first):
+                return None
+            edges.append((words.form(first.scale(-1)), words.form(last + 1 - length)))
+            places.append(replace(place, start=place.start - first))
+            lengths.append(last + 1 - first)
+        padded = words.dialect.padded(operand, edges)
+        return _sliced(words, places, padded, lengths, step) or indexed_read(words, places, padded, lengths, step)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """An einsum of a diagonal, slices, index arrays or, for what is none of these, a helper."""
@@ -178,19 +195,16 @@ class Read(View):
         ):
             letters = "".join(LETTERS[label] for label in diagonal)
             return words.dialect.diagonal(f"{letters}->{LETTERS[: len(step.axes)]}", operand)
-        labels = [n for position in self.positions for n, size in enumerate(position.steps) if size]
-        if items := self._sliced(words, step):
-            sliced = words.dialect.indexed(operand, items)
-            return words.dialect.transposed(sliced, [labels.index(n) for n in range(len(labels))])
+        if text := _sliced(words, self.positions, operand, list(map(extent_form, source)), step):
+            return text
         if text := _single(words, self.positions, operand, source, step):
             return text
         if text := _split(words, self.positions, operand, source, step):
             return text
         if words.dialect.indexes and (text := wrapped_read(words, self.positions, operand, step)):
             return text
-        if words.dialect.pads and (shifts := self._shifts(step, source)):
-            padded = words.dialect.padded(operand, [(-low, -spare) for low, spare in shifts])
-            return words.dialect.transposed(padded, [labels.index(n) for n in range(len(labels))])
+        if words.dialect.pads and (text := self._padded(words, step, operand)):
+            return text
         if words.dialect.strided and (order := self._shift()) is not None:
             starts = tuple_text([words.form(position.start) for position in self.positions])
             shifted = f"_shifted({operand}, {starts}, {words.shape([step.axes[n] for n in order])})"
@@ -200,10 +214,23 @@ class Read(View):
         helper = ("_view_around" if around else "_view") if strided else "_gather"
         if "_place" in words.dialect.helpers() and self.places(len(step.axes)):
             helper = "_place"
+        labels = [n for position in self.positions for n, size in enumerate(position.steps) if size]
         if "_by_pads" in words.dialect.helpers() and len(labels) == len(set(labels)) and not self._mixes():
             helper = "_by_pads"
         axes = tuple_text([_told(words, position, helper) for position in self.positions])
         return f"{helper}({operand}, {axes}, {words.shape(step.axes)})"
+
+
+def _sliced(
+    words: Words, positions: Sequence[Position], operand: str, lengths: Sequence[Linear], step: Step
+) -> str | None:
+    """Basic indexing of an operand with axes of these lengths, each read along labels of its own; None for others."""
+    items = [_slice(words, position, length, step.axes) for position, length in zip(positions, lengths, strict=True)]
+    labels = [n for position in positions for n, size in enumerate(position.steps) if size]
+    if None in items or sorted(labels) != list(range(len(step.axes))):
+        return None
+    sliced = words.dialect.indexed(operand, [item for item in items if item is not None])
+    return words.dialect.transposed(sliced, [labels.index(n) for n in range(len(labels))])
 
 
 def _single(
@@ -213,7 +240,7 @@ def _single(
     items, summed, labels = list[str](), list[int](), list[int]()
     for position, axis in zip(positions, source, strict=True):
         used = [n for n, size in enumerate(position.steps) if size]
-        item = _slice(words, position, axis, step.axes)
+        item = _slice(words, position, extent_form(axis), step.axes)
         if item is None and not used and position.divisor == 1 and not position.wrap:
             item = _one_place(position.start, extent_form(axis))
             summed.append(sum(":" in each for each in items))
@@ -245,7 +272,11 @@ def _split(
     items, order, turned, shape = list[str](), list[int](), list[bool](), list[str]()
     for place, axis in zip(positions, source, strict=True):
         used = sorted((n for n, size in enumerate(place.steps) if size), key=lambda n: -abs(place.steps[n]))
-        item = _slice(words, place, axis, step.axes) if len(used) < 2 else _digits(words, place, axis, step.axes, used)
+        item = (
+            _slice(words, place, extent_form(axis), step.axes)
+            if len(used) < 2
+            else _digits(words, place, axis, step.axes, used)
+        )
         if item is None:
             return None
         items.append(item)
@@ -254,8 +285,7 @@ def _split(
         shape += [words.extent(step.axes[n]) for n in used]
     if sorted(order) != list(range(len(step.axes))) or (any(turned) and not words.dialect.steps_back):
         return None
-    text = words.dialect.indexed(operand, items) if any(item != ":" for item in items) else operand
-    text = f"{text}.reshape({', '.join(shape)})"
+    text = f"{words.dialect.indexed(operand, items)}.reshape({', '.join(shape)})"
     if any(turned):
         text = words.dialect.indexed(text, ["::-1" if back else ":" for back in turned])
     return words.dialect.transposed(text, [order.index(n) for n in range(len(order))])
@@ -294,10 +324,10 @@ def _told(words: Words, position: Position, helper: str) -> str:
     return f"({', '.join([words.form(position.start), tuple_text(map(str, position.steps)), *divisor, *wrap])})"
 
 
-def _slice(words: Words, position: Position, axis: Domain, labels: Sequence[Domain]) -> str | None:
+def _slice(words: Words, position: Position, length: Linear, labels: Sequence[Domain]) -> str | None:
     """Basic indexing that reads an axis there whatever the sizes: a slice within it, or one element; else None."""
     used = [n for n, size in enumerate(position.steps) if size]
-    length, start = extent_form(axis), position.start
+    start = position.start
     if position.divisor > 1 or len(used) > 1:
         return None
     if not used:

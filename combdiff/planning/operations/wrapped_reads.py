@@ -26,6 +26,7 @@ from combdiff.planning.operations.words import Words
 from combdiff.polyhedra import Linear
 
 Positions = Sequence[Position]  # of a read, one for each axis
+Lengths = Sequence[Linear]  # of these axes
 
 MOST = 4  # a view that repeats elements more often than this is worth the copy it is of
 MOST_PERMUTED = 3  # labels whose orders are all compared with the index arrays that are there
@@ -41,19 +42,24 @@ def wrapped_read(words: Words, read: Positions, operand: str, step: Step) -> str
         return text
     if words.dialect.strided and elements(step.axes, sizes) > MOST * elements(source, sizes):
         return None
-    bare = [_bare(n, read, step, axis) for n, axis in enumerate(source)]
+    return indexed_read(words, read, operand, [extent_form(axis) for axis in source], step)
+
+
+def indexed_read(words: Words, read: Positions, operand: str, lengths: Lengths, step: Step) -> str | None:
+    """The expression by index arrays of a read of an operand with axes of these lengths; None where it leaves it."""
+    bare = [_bare(n, read, step, length) for n, length in enumerate(lengths)]
     gathered = [n for n, label in enumerate(bare) if label is None]
     labels = tuple(sorted({label for n in gathered for label in _labels(read[n])}))
-    if not labels or not all(_inside(words, read[n], step, n) for n in gathered):
+    if not labels or not all(_inside(words, read[n], step, lengths[n]) for n in gathered):
         return None
     known = words.index_arrays.names
     orders = permutations(labels) if len(labels) <= MOST_PERMUTED else [labels]
-    written = [(order, _grids(words, read, step, gathered, order)) for order in orders]
+    written = [(order, _grids(words, [(read[n], lengths[n]) for n in gathered], step, order)) for order in orders]
     labels, grids = next((one for one in written if not known.keys().isdisjoint(one[1])), written[0])
     for label in labels:
         if sum(text.count(each := _range(words, step.axes[label])) for text in {*grids} - known.keys()) > 1:
             words.index_arrays.named(each)
-    items = [":"] * len(source)
+    items = [":"] * len(lengths)
     for n, text in zip(gathered, grids, strict=True):
         large = len(_labels(read[n])) > 1
         items[n] = words.index_arrays.named(text) if large else words.index_arrays.short(text)
@@ -80,7 +86,7 @@ def _rolled(words: Words, read: Positions, operand: str, step: Step) -> str | No
             shifts[n] = words.form(shift)
     if sorted(order) != list(range(len(step.axes))):
         return None
-    text = operand if set(turned) == {":"} else words.dialect.indexed(operand, turned)
+    text = words.dialect.indexed(operand, turned)
     if shifts:
         by, axes = (", ".join(map(str, part)) for part in (shifts.values(), shifts))
         by, axes = (f"({part})" if len(shifts) > 1 else part for part in (by, axes))
@@ -111,15 +117,14 @@ def _range(words: Words, axis: Domain) -> str:
     return words.dialect.arange(words.extent(axis))
 
 
-def _grids(words: Words, read: Positions, step: Step, gathered: Sequence[int], labels: Sequence[int]) -> list[str]:
-    """The positions on the axes that are read by index arrays, as arrays over the labels."""
-    source = words.axes[step.operands[0]]
+def _grids(words: Words, read: Sequence[tuple[Position, Linear]], step: Step, labels: Sequence[int]) -> list[str]:
+    """The positions on axes of some lengths that are read by index arrays, as arrays over the labels."""
     texts = []
-    for position, axis in ((read[n], source[n]) for n in gathered):
+    for position, length in read:
         steps = tuple(position.steps[label] for label in labels)
         text = words.grid(steps, position.start, [step.axes[label] for label in labels])
         wraps = position.wrap and position.along() is None
-        texts.append(f"({text}) % {parenthesised(words.extent(axis))}" if wraps else text)
+        texts.append(f"({text}) % {parenthesised(words.form(length))}" if wraps else text)
     return texts
 
 
@@ -127,25 +132,21 @@ def _labels(position: Position) -> list[int]:
     return [label for label, size in enumerate(position.steps) if size]
 
 
-def _bare(n: int, read: Positions, step: Step, axis: Domain) -> int | None:
+def _bare(n: int, read: Positions, step: Step, length: Linear) -> int | None:
     """The label that an axis runs along, where no other axis is read along it; None for other axes."""
     label = read[n].along()
     used = sum(label in _labels(position) for position in read)
-    return label if label is not None and used == 1 and extent_form(step.axes[label]) == extent_form(axis) else None
+    return label if label is not None and used == 1 and extent_form(step.axes[label]) == length else None
 
 
-def _inside(words: Words, position: Position, step: Step, n: int) -> bool:
+def _inside(words: Words, position: Position, step: Step, length: Linear) -> bool:
     """Whether a position is always on its axis: it stays there, or it wraps, where one that is empty is not read."""
-    axis = extent_form(words.axes[step.operands[0]][n])
-    if not position.wrap and position.along() is None:
-        ends = [(extent_form(step.axes[label]) - 1).scale(position.steps[label]) for label in _labels(position)]
-        signs = [position.steps[label] > 0 for label in _labels(position)]
-        first = sum((end for end, up in zip(ends, signs, strict=True) if not up), position.start)
-        last = sum((end for end, up in zip(ends, signs, strict=True) if up), position.start)
-        stays = never_negative(first) and never_negative(axis - 1 - last) and position.divisor == 1
-        return stays and not words.dialect.strided
-    equal = any(extent_form(step.axes[label]) == axis for label in _labels(position))
-    return equal and position.divisor == 1 and (position.wrap or position.along() is not None)
+    equal = any(extent_form(step.axes[label]) == length for label in _labels(position))
+    if position.divisor > 1 or (equal and (position.wrap or position.along() is not None)):
+        return position.divisor == 1
+    first, last = position.ends(step.axes)
+    stays = never_negative(first) and never_negative(length - 1 - last)
+    return stays and not position.wrap and not words.dialect.strided
 
 
 def _order(bare: Sequence[int | None], gathered: Sequence[int], labels: Sequence[int], rank: int) -> list[int]:

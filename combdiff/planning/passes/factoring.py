@@ -72,7 +72,7 @@ def _best(plan: Plan, step: Step) -> list[_Part]:
     parts = list(_parts(plan, step))
     for part in parts:
         groups.setdefault(part.key, []).append(part)
-    whole = [*groups.values(), *_with_diagonals(plan, step, list(groups.values()), parts)]
+    whole = [*groups.values(), *_with_diagonals(plan, list(groups.values()), parts)]
     found = [group for group in whole if len({part.position for part in group}) == len(group) > 1]
     found = [group for group in found if _is_kept_as_one(plan.steps, group)]
     priced = [(_saved(plan.steps, step, group, plan.sizes), -n) for n, group in enumerate(found)]
@@ -100,20 +100,18 @@ def _is_kept_as_one(steps: Sequence[Step], group: Sequence[_Part]) -> bool:
     return not all(kept) or bool(in_either(kept))
 
 
-def _with_diagonals(
-    plan: Plan, step: Step, groups: Sequence[Sequence[_Part]], parts: Sequence[_Part]
-) -> Iterator[list[_Part]]:
+def _with_diagonals(plan: Plan, groups: Sequence[Sequence[_Part]], parts: Sequence[_Part]) -> Iterator[list[_Part]]:
     """Groups of products that sum over an axis of the common operand, with those that are diagonal along it."""
     for group in groups:
         found = {part.position: part for part in group}
         for part in parts:
-            if part.position not in found and (one := _along_diagonal(plan, step, part, group[0])):
+            if part.position not in found and (one := _along_diagonal(plan, part, group[0])):
                 found[part.position] = one
         if len(found) > len(group):
             yield list(found.values())
 
 
-def _along_diagonal(plan: Plan, step: Step, part: _Part, product: _Part) -> _Part | None:
+def _along_diagonal(plan: Plan, part: _Part, product: _Part) -> _Part | None:
     """A part whose other operand is written along a diagonal, so that it has the labels of a product; None if it has
     not."""
     if part.common != product.common:

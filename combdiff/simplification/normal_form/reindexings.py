@@ -67,10 +67,10 @@ def _may_count_down(index: Var, body: Term) -> bool:
     if not isinstance(index.type, Range):
         return isinstance(index.type, Symmetric)
     is_bare = all(index not in node.children for node in subterms(body) if isinstance(node, Affine))
-    return not is_bare and _weight(substitute(body, {index: _mirrored(index)})) <= _weight(body)
+    return not is_bare and _weight(substitute(body, {index: _reflected(index)})) <= _weight(body)
 
 
-def _mirrored(index: Var) -> Term:
+def _reflected(index: Var) -> Term:
     """The index counted from the last to the first of its domain."""
     if isinstance(index.type, Range):
         return affine([(size_form(index.type.size), 1), (index, -1)], -1)
@@ -80,7 +80,7 @@ def _mirrored(index: Var) -> Term:
 def _reflections(indices: list[Var]) -> Iterator[Change]:
     """Every choice of indices that are counted from the last to the first."""
     for signs in product((1, -1), repeat=len(indices)):
-        yield {index: _mirrored(index) for index, sign in zip(indices, signs, strict=True) if sign < 0}
+        yield {index: _reflected(index) for index, sign in zip(indices, signs, strict=True) if sign < 0}
 
 
 def _changes(body: Term, cycle: Cyclic, indices: list[Var]) -> Iterator[Change]:
