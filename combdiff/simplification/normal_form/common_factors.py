@@ -33,7 +33,7 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.extraction import cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
-from combdiff.simplification.normal_form.denominators import has_fraction_below, over_one_denominator
+from combdiff.simplification.normal_form.denominators import over_one_denominator
 from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
 from combdiff.simplification.normal_form.lengths import length_alone, printed_length
@@ -56,7 +56,7 @@ def _factored_alone(value: Term) -> Term:
 
 def _factored(value: Term, *, joining: bool) -> Term:
     body = value.body if isinstance(value, Lambda) else value
-    if not any(isinstance(part, Add) or has_fraction_below(part) for part in subterms(body)):
+    if not any(isinstance(part, Add) for part in subterms(body)):
         return value
     taken_out = _taken_out(body, joining)
     taken_out = taken_out if taken_out is body else canonical(taken_out)  # equal Σ's are one base of a power then

@@ -38,7 +38,6 @@ from combdiff.ir import (
     raised,
     remembered,
     tidy,
-    whole_power,
 )
 from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.joined_networks import primitive
@@ -193,18 +192,12 @@ def _powers(product_: Term) -> Part:
             number = mul(number, factor)
         else:
             for base, exponent in _power(factor):
-                if isinstance(base, Number):
-                    number = mul(number, base)
-                else:
-                    found = _times(found, {base: exponent})
+                found = _times(found, {base: exponent})
     return _number(number), found
 
 
 def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
-    """A factor that is no number as powers: √(x y)⁻² is (x y)⁻¹, which is x⁻¹ y⁻¹; x^(2 n − 1) is (xⁿ)² x⁻¹.
-
-    So is a fraction of fractions, whose numbers come to the first power: (2 x/y)⁻¹ is ½, x⁻¹ y.
-    """
+    """A factor that is no number as powers: √(x y)⁻² is (x y)⁻¹, which is x⁻¹ y⁻¹; x^(2 n − 1) is (xⁿ)² x⁻¹."""
     base, exponent = factor, Fraction(1)
     if isinstance(base, Primitive) and base.name == "power":
         inner, to = base.arguments
@@ -222,27 +215,12 @@ def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
 
 def _exactly(base: Term, exponent: Fraction) -> Iterator[tuple[Term, Fraction]]:
     """A power, of each factor of its base where it is a whole one."""
-    factors = factors_of(base)
-    numbers = [raised(f, exponent.numerator) for f in factors if isinstance(f, Number)]
-    whole = exponent.denominator == 1 and all(isinstance(number, Number) for number in numbers)
-    if whole and (any(map(_is_fraction, factors)) or (isinstance(base, Mul) and not numbers)):
-        for inner in factors:
-            for each, n in () if isinstance(inner, Number) else _power(inner):
+    if isinstance(base, Mul) and exponent.denominator == 1 and not any(isinstance(f, Number) for f in base.factors):
+        for inner in base.factors:
+            for each, n in _power(inner):
                 yield each, n * exponent
-        yield from ((number, Fraction(1)) for number in numbers)
         return
     yield base, exponent
-
-
-def _is_fraction(factor: Term) -> bool:
-    """Whether a factor is a whole power below a line."""
-    return whole_power(factor)[1] < 0
-
-
-def has_fraction_below(factor: Term) -> bool:
-    """Whether a factor is a whole power below a line of what has another below one: (2 x/y)⁻¹."""
-    base, n = whole_power(factor)
-    return n < 0 and any(map(_is_fraction, factors_of(base)))
 
 
 def _is_symbolic_power(base: Term) -> bool:
