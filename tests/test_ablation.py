@@ -201,6 +201,7 @@ def settled(f: Callable[..., Any]) -> str:
     return text(saturation.simplify(raw(f)))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.usefixtures("own_egraphs")
 @pytest.mark.parametrize(("section", "case"), LAWS.items(), ids=tuple(LAWS))
 def test_laws(section: str, case: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,6 +225,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.usefixtures("own_egraphs")
 @pytest.mark.filterwarnings("ignore::combdiff.BudgetWarning")
 @pytest.mark.parametrize(("section", "case"), ENDING.items(), ids=tuple(ENDING))
@@ -544,6 +546,10 @@ def columns(x: Vector):
     return np.stack([cd.sin(x), cd.cos(x), 2 * x], 1)
 
 
+def inverse_squares(x: Vector, y: Vector):
+    return x / y**2
+
+
 PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int]]] = {
     "solves": (solved, {"n": 100}, flops),
     "decompositions": (decomposed, {"n": 100}, flops),
@@ -552,6 +558,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "layouts": (contracted, {"n": 20}, peak),
     "masked products": (triangular, {"n": 100}, flops),
     "stacks": (columns, {"n": 1000}, peak),
+    "quotients": (inverse_squares, {"n": 1000}, flops),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "chosen products": (chosen, {"m": 1000, "n": 100}, flops),
@@ -912,6 +919,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", LOWERING)
 def test_steps_of_lowering(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a step the plan of the case takes more."""

@@ -555,16 +555,22 @@ class _SourceWriter:
                 others = [k for k in step.operands if k != n]
                 if not (all(k in self.words.constants for k in others) and self._is_below(m)):
                     return False
-            elif not self._is_reciprocal(m):
+            elif not self._divides(m, n):
                 return False
         return True
 
-    def _is_reciprocal(self, n: int) -> bool:
+    def _divides(self, n: int, below: int) -> bool:
+        """Whether a step is a reciprocal, or a quotient with another one below the line alone, or such of its power."""
         step = self.plan.steps[n]
-        if not isinstance(step.operation, ElementwiseStep) or step.operation.name != "power":
-            return False
-        exponent = self.words.constants.get(step.operands[1])
-        return exponent is not None and not exponent.imag and exponent.real < 0
+        match step.operation:
+            case ElementwiseStep("divide"):
+                return step.operands[0] != below
+            case ElementwiseStep("power"):
+                exponent = self.words.constants.get(step.operands[1])
+                if exponent is None or exponent.imag:
+                    return False
+                return exponent.real < 0 or (exponent.real > 0 and self._is_below(n))
+        return False
 
     def _guarded(self) -> set[int]:
         """Steps whose undefined elements a bound drops, from the first that may be undefined on; 1 / (1 + exp(x)) is 0

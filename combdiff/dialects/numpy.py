@@ -30,7 +30,7 @@ _POWERS = {
     Number(Fraction(-1, 2)): "1 / {np}.sqrt({0})",
 }
 _PARTS = ("real", "imag")  # attributes of an array
-# What no program is written with: conditions, and what loses no digits near 1 (see `planning.operations`).
+# What no program is written with: conditions, quotients, what loses no digits near 1 (see `planning.operations`).
 WORDS = {
     "masked": "{np}.where({0}, {1}, -{np}.inf)",
     "finite": "{np}.where({np}.isfinite({0}), {0}, 0)",
@@ -43,6 +43,7 @@ WORDS = {
     "not_less_equal": "{np}.logical_not({0} <= {1})",
     "log1p": "{np}.log1p({0})",
     "expm1": "{np}.expm1({0})",
+    "divide": "{0} / {1}",
 }
 
 

@@ -77,7 +77,7 @@ Offsets = tuple[tuple[str, int], ...]  # of size names
 class AxisCondition:
     """`Σ coefficient·axis + Σ coefficient·size + offset` ≥ 0, or = 0 or ≠ 0 (perhaps modulo a size).
 
-    `text` is its factor.
+    `text` is its factor, a δ or a bracket, and `claim` what that says of the indices.
     """
 
     axes: Coefficients
@@ -86,6 +86,7 @@ class AxisCondition:
     relation: str
     modulus: int | str | None
     text: str
+    claim: str
 
     def holds(self, grid: Sequence[Any], sizes: Mapping[str, int]) -> Any:
         """Where it holds, for the values of the indices along each axis."""
@@ -328,21 +329,23 @@ def _ordered(term: Term) -> list[Var]:
 
 
 def _condition(term: Term, indices: Sequence[Var]) -> AxisCondition:
+    letters = _letters(indices)
     if isinstance(term, Delta):
         form = affine([(term.left, 1), (term.right, -1)])
         size = term.domain.size if isinstance(term.domain, Cyclic) else None
-        letters = _letters(indices)
-        text = f"δ[{_form_text(term.left, letters)},{_form_text(term.right, letters)}]"
-        return AxisCondition(*_linear(form, indices), "=", size, text)
+        left, right = (_form_text(side, letters) for side in (term.left, term.right))
+        claim = f"{left} = {right}" if size is None else f"{left} ≡ {right} (mod {size})"
+        return AxisCondition(*_linear(form, indices), "=", size, f"δ[{left},{right}]", claim)
     assert isinstance(term, Indicator | Unequal)
-    text = _form_text(term.form, _letters(indices))
+    (left, right), linear = _sides(term.form, letters), _linear(term.form, indices)
     if isinstance(term, Unequal):
-        around = f" (mod {term.cycle.size})" if term.cycle else ""
-        size = term.cycle.size if term.cycle else None
-        return AxisCondition(*_linear(term.form, indices), "≠", size, f"[{text} {'≢' if around else '≠'} 0{around}]")
-    if term.modulus:
-        return AxisCondition(*_linear(term.form, indices), "=", term.modulus, f"[{text} ≡ 0 (mod {term.modulus})]")
-    return AxisCondition(*_linear(term.form, indices), "≥", None, f"[{text} ≥ 0]")
+        relation, size = "≠", term.cycle.size if term.cycle else None
+        claim = f"{left} ≢ {right} (mod {size})" if size else f"{left} ≠ {right}"
+    elif term.modulus:
+        relation, size, claim = "=", term.modulus, f"{left} ≡ {right} (mod {term.modulus})"
+    else:
+        relation, size, claim = "≥", None, f"{left} ≥ {right}"
+    return AxisCondition(*linear, relation, size, f"[{claim}]", claim)
 
 
 def _linear(form: Term, indices: Sequence[Var]) -> tuple[Coefficients, Offsets, int]:
@@ -353,6 +356,14 @@ def _linear(form: Term, indices: Sequence[Var]) -> tuple[Coefficients, Offsets, 
 
 def _letters(indices: Sequence[Var]) -> dict[Var, str]:
     return {i: AXES[n] if n < len(AXES) else f"i{n}" for n, i in enumerate(indices)}
+
+
+def _sides(form: Term, letters: Mapping[Var, str]) -> tuple[str, str]:
+    """What is added in a form, and what is subtracted."""
+    parts, offset = affine_parts(form)
+    added = affine([(v, c) for v, c in parts if c > 0], max(offset, 0))
+    subtracted = affine([(v, -c) for v, c in parts if c < 0], max(-offset, 0))
+    return _form_text(added, letters), _form_text(subtracted, letters)
 
 
 def _form_text(form: Term, letters: Mapping[Var, str]) -> str:

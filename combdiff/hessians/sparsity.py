@@ -50,7 +50,7 @@ class Sparsity:
         letters = self.structure.letters
         return (
             *(f"{letters[a]} = {letters[b]}" for a, b in part.pairs),
-            *(condition.text for condition in part.conditions),
+            *(condition.claim for condition in part.conditions),
         )
 
     @property

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.ir.domains import Range, Space
+from combdiff.ir.domains import Range, Space, Whole
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Coordinate
 from combdiff.ir.inlining import (
@@ -32,11 +32,11 @@ from combdiff.ir.inlining import (
     uses,
     whole_calls,
 )
-from combdiff.ir.iteration import AFTER, LAST, Scan
+from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import element, is_decomposition, is_matrix_function, matrices_in
 from combdiff.ir.relations import Relation
 from combdiff.ir.reuse import settled
-from combdiff.ir.steps import at_every_step, at_histories, at_step, opened, over_indices, with_symbol
+from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, substitute, subterms
 from combdiff.ir.terms import (
     Add,
@@ -333,6 +333,7 @@ class _LetBinder:
         """What a step gives, computed again from the states for all steps at once, is what the scan has given."""
         step = opened(scan, self.names)
         if any(map(is_call, subterms(step.body))):
+            self._know_calls(scan, step)
             return
         for n, output in enumerate(step.outputs):
             own = self.names.indices(_space_of(output).axes)
@@ -340,6 +341,19 @@ class _LetBinder:
             read, indices = self.scalar(apply(again, own)), (step.index, *own)
             if isinstance(read, Apply) and sorted(map(id, read.arguments)) == sorted(map(id, indices)):
                 self._replace(read, scan.result(AFTER, n), indices)
+
+    def _know_calls(self, scan: Scan, step: OpenStep) -> None:
+        """A state that a solver finds, as that of an implicit method, is not solved for again after the scan."""
+        symbol = self.names.fresh(Var(step.index.name, Whole()))
+        for n, output in enumerate(step.outputs[: len(scan.states)]):
+            if isinstance(put_back(output, dict(step.bindings)), Implicit):
+                before = {
+                    x: at_step(self._bind(scan.result(BEFORE, m), base_name(x)), symbol, x, self.names)
+                    for m, x in enumerate(step.states)
+                }
+                again = substitute(put_back(let(step.bindings, output), before), {step.index: symbol})
+                stack = self._iteration(at_every_step(again, scan, symbol, self.names))
+                self.by_form.setdefault(canonical_names(stack.result(AFTER, 0)), self._bind(scan.result(AFTER, n), "y"))
 
     def _replace(self, read: Apply, given: Scan, indices: tuple[Var, ...]) -> None:
         """Make a binding that is read at some of the indices each what a scan gives there, whatever their order.

@@ -184,6 +184,8 @@ class Torch(Library):
         """A tensor on that device."""
         torch = self.load()
         kind = getattr(torch, dtype.name)
+        if isinstance(value, np.ndarray):  # PyTorch takes no negative strides and no foreign order of bytes
+            value = np.require(value, dtype, ["C", "W"])
         return value.to(kind) if torch.is_tensor(value) else torch.as_tensor(value, dtype=kind, device=device)
 
     scalar = array

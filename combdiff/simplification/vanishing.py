@@ -49,13 +49,13 @@ def without_vanishing_sums(body: Term, settled: Callable[[Term], Term]) -> Term:
     zeros: dict[Term, Term] = {}
     for node in seeming_zero(list(sums), definitions):
         written = put_back(node, _opened(sums[node], definitions))
-        if _elements(settled(over_its_indices(written))) is ZERO:
+        if elements(settled(over_its_indices(written))) is ZERO:
             zeros[node] = ZERO
     for node in nodes:
         left = [each for each in added[node] if each not in zeros]
         if node not in zeros and len(left) == 1 < len(added[node]):
             zeros[node] = left[0]
-    return _with(body, zeros) if zeros else body
+    return with_replaced(body, zeros) if zeros else body
 
 
 def _by_terms(node: Sum, definitions: Mapping[Var, Term]) -> tuple[Sum, ...]:
@@ -101,12 +101,14 @@ def _leading_to_sums(product: Term, definitions: Mapping[Var, Term]) -> set[Var]
     return found
 
 
-def _elements(body: Term) -> Term:
+def elements(body: Term) -> Term:
+    """The elements of a program's result that is one tensor."""
     tensor = split(body)[1]
     return tensor.body if isinstance(tensor, Lambda) else tensor
 
 
-def _with(body: Term, replacement: Mapping[Term, Term]) -> Term:
+def with_replaced(body: Term, replacement: Mapping[Term, Term]) -> Term:
+    """A let program with other terms in place of some."""
     done: dict[Term, Term] = dict(replacement)
 
     def run(term: Term) -> Term:

@@ -75,6 +75,7 @@ from combdiff.ir import (
     power,
     power_of,
     relation,
+    show_axis,
     size_parts,
     size_sum,
     substitute,
@@ -842,7 +843,8 @@ class _PrintReader:
     def join(self, one: Cell, other: Cell, doc: Doc) -> None:
         """Two axes that have one domain."""
         if not one.join(other):
-            raise self.source.error(f"{_shown(one.domain)} and {_shown(other.domain)} meet here", doc)
+            axes = " and ".join(str(show_axis(cell.domain)) for cell in (one, other) if cell.domain)
+            raise self.source.error(f"axes of unlike sizes meet here: {axes}", doc)
 
     # --- names and products ----------------------------------------------------------------------------------------
 
@@ -1750,7 +1752,3 @@ def _sizes(space: Space | Map) -> Iterable[str]:
         for axis in each.axes:
             size = axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", 0)
             yield from sorted(names_in(size))
-
-
-def _shown(domain: Domain | None) -> str:
-    return repr(domain)

@@ -244,11 +244,11 @@ def _numpy_qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _lower(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A function of Hermitian matrices that is told which triangle holds: both do in a program."""
+    """A function of Hermitian matrices that is told which triangle holds: both do in a program, as in JAX."""
 
     def told(a: Any, UPLO: str = "L") -> Any:  # NumPy's word
-        if UPLO != "L":
-            raise UnsupportedError(f"UPLO={shown(UPLO)} in a program: both triangles are read", hint="leave UPLO out")
+        if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+            raise UnsupportedError(f"UPLO={shown(UPLO)} names no triangle of a matrix", hint='give UPLO="L" or "U"')
         return function(a)
 
     return told

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
-from combdiff.tracing.context import TracedValue
+from combdiff.tracing.context import TracedValue, in_place_of, scipy_function
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
     np.add: operator.add,
@@ -101,10 +101,8 @@ def refusal(name: str, function: Any) -> UnsupportedError:
         reason, hint = REFUSED[function]
         return UnsupportedError(f"{name} is not supported in a program: {reason}", hint=hint)
     if name.startswith("scipy.special."):
-        return UnsupportedError(
-            f"{name} is not supported in a program: its derivative is not in the table",
-            hint="a rule file adds a ufunc of scipy.special by its name and derivative: rules/README.md",
-        )
+        name, hint = scipy_function(sys._getframe(1)) or (name, in_place_of(name.removeprefix("scipy.")))
+        return UnsupportedError(f"{name} is not supported in a program: its derivative is not in the table", hint=hint)
     return UnsupportedError(
         f"{name} is not supported in a program",
         hint="write it with cd functions, element by element: cd.tensor(lambda i: …)",

@@ -20,8 +20,8 @@ import numpy as np
 
 import combdiff.tracing.arrays as arrays
 import combdiff.tracing.rearranging as rearranging
-from combdiff.errors import TypeMismatchError, shown
-from combdiff.ir import Lambda, Primitive, Term, axes_of, describe
+from combdiff.errors import TypeMismatchError, UnsupportedError, shown
+from combdiff.ir import Lambda, Primitive, Range, Term, axes_of, describe
 from combdiff.tracing.context import current
 from combdiff.tracing.functions import abstracted, check_dtype, flag, is_traced
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
@@ -38,15 +38,31 @@ def _reduced(name: str, said: str, tensor: Term, axis: Any, keepdims: bool) -> T
         )
     if not gone:
         return tensor
-    kept = [place for place in range(order) if place not in gone]
-    turned = arrays.transpose(tensor, [*kept, *gone])
-    shape = axes_of(turned)
-    if len(gone) > 2:
-        turned = rearranging.reshaped(turned, [*shape[: len(kept)], -1])
-    if len(gone) != 2:
-        turned = rearranging.expanded_dims(turned, [len(kept) + 1])
-    found = Primitive(name, (turned,))
+    if name == "prod" and len(gone) > 2:  # products of products are as exact, and no elements are numbered
+        first, *others = sorted(gone)
+        found = _reduced(name, said, _reduced(name, said, tensor, others, False), (first,), False)
+    else:
+        kept = [place for place in range(order) if place not in gone]
+        found = Primitive(name, (_along_two(said, tensor, kept, gone),))
     return rearranging.expanded_dims(found, gone) if keepdims else found
+
+
+def _along_two(said: str, tensor: Term, kept: Sequence[int], gone: Sequence[int]) -> Term:
+    """The tensor with the axes that stay in front of two, in which all elements stand that are reduced."""
+    shape = axes_of(tensor)
+    numbered = [n for n in gone if isinstance(axis := shape[n], Range) and isinstance(axis.size, int)]
+    named = [n for n in gone if n not in numbered]
+    if len(gone) < 3:
+        turned = arrays.transpose(tensor, [*kept, *gone])
+        return turned if len(gone) == 2 else rearranging.expanded_dims(turned, [len(kept) + 1])
+    if len(named) + bool(numbered) > 2:
+        raise UnsupportedError(
+            f"the {said} along {len(gone)} axes of {describe(tensor)}: more than one of them has a name for its size",
+            hint="take it along two axes, then along the rest: x.max(axis=(1, 2)).max(); at a tie the rest share first",
+        )
+    turned = arrays.transpose(tensor, [*kept, *named, *numbered])
+    joined = rearranging.reshaped(turned, [*(shape[n] for n in (*kept, *named)), -1]) if numbered else turned
+    return rearranging.expanded_dims(joined, [len(kept) + 1]) if len(named) + bool(numbered) == 1 else joined
 
 
 def _reduction(name: str, own: str, said: str, numpy_function: Callable[..., Any], doc: str) -> Callable[..., Any]:

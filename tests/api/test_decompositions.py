@@ -240,8 +240,8 @@ def _rectangular(A: TALL[float]):
     return np.linalg.cholesky(A)
 
 
-def _upper(A: M):
-    return np.linalg.eigh(A, UPLO="U")
+def _both_triangles(A: M):
+    return np.linalg.eigh(A, UPLO="both")
 
 
 def _complete(A: M):
@@ -273,7 +273,7 @@ def _tolerance(A: M, y: V):
     [
         (_ranked, r"matrix_rank is not supported in a program: it is a whole number that jumps"),
         (_rectangular, "cholesky takes a square matrix, but the axes of A are"),
-        (_upper, "UPLO='U' in a program: both triangles are read"),
+        (_both_triangles, "UPLO='both' names no triangle of a matrix"),
         (_complete, "mode='complete' is not taken: columns beside the matrix's are any"),
         (_driver, "overwrite_a"),
         (_full, r"full_matrices=False"),

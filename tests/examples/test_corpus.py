@@ -182,6 +182,7 @@ def test_every_route_agrees_with_central_differences(program: cd.Program) -> Non
     assert check_routes(program, **arrays_of(program)) < 2e-5
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("program", CORPUS, ids=lambda program: program.name)
 def test_no_gradient_is_silently_zero(program: cd.Program) -> None:
     """By every parameter, except where it really is constant."""

@@ -271,6 +271,7 @@ def test_sparsity_is_known_before_any_data() -> None:
     assert str(hessian(factorisation, "U").sparsity()) == "H[i,j,k,l] = 0 unless i = k"
     assert str(hessian(logistic, "w").sparsity()) == "H[i,j] has no zeros that are known"
     banded = cd.hessian(springs).sparsity()
+    assert str(banded) == "H[i,j] = 0 unless i = j or j = i + 1 or i = j + 1"
     assert np.array_equal(banded.pattern(), np.abs(np.subtract.outer(np.arange(6), np.arange(6))) <= 1)
 
     @cd.program

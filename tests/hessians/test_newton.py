@@ -98,6 +98,7 @@ def test_complex_systems_by_their_structure(name: str) -> None:
     np.testing.assert_allclose(cd.hvp(f, wrt)(*arrays, solution), rhs, atol=1e-9)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_the_structure_solves_as_the_dense_matrix_does(name: str) -> None:
     f, wrt, arrays = CASES[name]

@@ -191,7 +191,7 @@ SINGLE: dict[str, tuple[cd.Program, str, tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", SINGLE)
 @pytest.mark.usefixtures("no_matrix")
 def test_one_variable_with_several_right_hand_sides(name: str) -> None:

@@ -379,6 +379,7 @@ def test_what_a_loop_makes_of_a_number_grows_linearly(make: Callable[[int], cd.P
     assert long - middle <= 2.2 * (middle - short)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("make", [logistic, pendulum])
 def test_the_gradient_of_a_loop_grows_linearly(make: Callable[[int], cd.Program]) -> None:
     short, middle, long = (whole_length(cd.grad(make(steps))) for steps in (4, 8, 16))

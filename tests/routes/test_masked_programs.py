@@ -32,6 +32,7 @@ def given(program: Any, f: Any, arrays: list[Any], n: int) -> list[Any]:
     return found
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.name)
 def test_no_plan_has_an_indicator(f: Any) -> None:
     for program in derivatives(f):
@@ -40,6 +41,7 @@ def test_no_plan_has_an_indicator(f: Any) -> None:
         large = dict.fromkeys(size_names(program.term), 200)  # small triangles are masks
         for backend in ("numpy", *MODULES):
             body = program.source(backend, **large).split(f"\ndef {program.name}")[1].split("\n\n\n")[0]
+            body = "".join(line for line in body.split("\n") if not line.endswith("# indices"))  # what windows read
             assert not any(word in body for word in (".where(", ".eye(", ".tri(", "arange(n)[:, None]")), body
 
 

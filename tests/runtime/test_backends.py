@@ -164,6 +164,21 @@ def test_read_only_and_strided_tensors() -> None:
 
 
 @pytest.mark.needs("torch")
+def test_numpys_arrays_that_torch_does_not_take_stand_beside_tensors() -> None:
+    """Backwards, in another order of bytes, read-only; constants of the program, too."""
+    backwards = np.arange(3.0)[::-1]
+    still = np.broadcast_to(np.array(2.0), (3,))
+
+    @cd.program
+    def f(x: cd.Space(3), y: cd.Space(3), z: cd.Space(3)):
+        return (x * (y + z + backwards)).sum()
+
+    given = convert("torch", np.ones(3)), np.arange(3, dtype=">f8"), still
+    close(back(cd.grad(f)(*given)), np.arange(3) + 2 + backwards)
+    close(back(cd.grad(f)(given[0], backwards, still)), 2 * backwards + 2)
+
+
+@pytest.mark.needs("torch")
 def test_results_of_torch_share_no_memory() -> None:
     torch = library("torch")
 

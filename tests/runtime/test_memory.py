@@ -54,6 +54,7 @@ def test_units_of_limits(text: str, expected: int) -> None:
     assert parse_limit(text) == expected
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("limit", ["5MB", "3MB", "2MB", "700KB"])
 def test_a_limit_is_obeyed_as_measured(limit: str) -> None:
     L, D = arguments(30)
@@ -232,6 +233,7 @@ def promised(f: Any, *arrays: Any, **sizes: int) -> None:
     assert most <= f.cost(**sizes).peak_bytes + 8192, (f.name, sizes)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["v", "x", "w"])
 @pytest.mark.parametrize(("f", "stride"), [(apart, 3), (sliding, 1)], ids=["apart", "sliding"])
 def test_products_of_windows_take_what_is_promised_and_keep_to_limits(f: Any, stride: int, name: str) -> None:

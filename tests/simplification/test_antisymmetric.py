@@ -51,6 +51,7 @@ def test_what_is_zero_tells_no_symmetries() -> None:
 Integrals = cd.Space("N", "N", "N", "N", symmetry=["J[p,q,r,s] = J[r,s,p,q]", "J[p,q,r,s] = J[q,p,r,s]"])
 
 
+@pytest.mark.thorough
 def test_two_pairs_of_axes_may_change_together() -> None:
     """t[i,a,j,b] = t[j,b,i,a] of integrals in molecular orbitals: both orbital energies have one derivative."""
 

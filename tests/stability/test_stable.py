@@ -154,7 +154,7 @@ def test_softmax_cross_entropy(simplified: bool) -> None:
         finite(hessian(x, y), softmax_jacobian(x))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @SIMPLIFIED
 def test_logistic_loss(simplified: bool) -> None:
     gradient, hessian = (derive(logistic_loss, "w", simplify=simplified) for derive in (cd.grad, cd.hessian))

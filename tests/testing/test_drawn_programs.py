@@ -41,6 +41,7 @@ def test_a_kind_is_drawn_unless_it_is_left_out(kind: str) -> None:
     assert not any(map(KINDS[kind], draw(without=[kind, "maps"])))
 
 
+@pytest.mark.thorough
 def test_programs_are_drawn_in_place_of_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from strategies import examples
 
 from combdiff.api.language import derivation
 from combdiff.api.programs import Program
@@ -106,7 +107,7 @@ def agrees(expression: Program, derivative: Program, name: str) -> None:
 
 
 FUZZ = settings(
-    max_examples=max(60, settings().max_examples),
+    max_examples=examples(80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

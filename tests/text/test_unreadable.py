@@ -47,7 +47,7 @@ FORMULAS = [
     ("A (n, n), \nA'", "line 1, column 9: the declarations end with a comma"),
     ("x^" + "9" * 1001, "line 1, column 3: a number has 1001 digits; 1000 are read"),
     ("(x, A) ↦ Σ_i x[i] B[i]", "B is not declared"),
-    ("(x, y) ↦ Σ_i x[i] y[i]", "Range(size='n') and Range(size='m') meet here"),
+    ("(x, y) ↦ Σ_i x[i] y[i]", "axes of unlike sizes meet here: n and m"),
     ("R ↦ R", "R is a map, which takes arguments"),
     ("x ↦ ∫ x[0]", "an integral names its variable at its end"),
     # --- folds
@@ -61,7 +61,7 @@ FORMULAS = [
         "t[0], t[1], t[3] are given; lines of elements begin at 0",
     ),
     ("x ↦\n  t[0,i] = x[i]\n  t[1,i] = Σ_j x[j]\n  t[0,i]", "an index is an integer, not a complex number"),
-    ("(x, M) ↦\n  t[0,i] = x[i]\n  t[1,i] = M[i,i]\n  t", "meet here"),
+    ("(x, M) ↦\n  t[0,i] = x[i]\n  t[1,i] = M[i,i]\n  t", "unlike sizes"),
     ("x ↦\n  t[0,i] = x[i]\n  t[1] = 1\n  t", "the lines of t have different numbers of indices"),
     ("x ↦ x[2.5]", "an index is an integer, not 5/2"),
     # --- recurrences

@@ -53,7 +53,7 @@ CONDITIONS: dict[str, Any] = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("given", [{}, {"i": 5, "j": 5}], ids=["named", "given"])
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_magnitudes_of_indices_are_compared(name: str, given: dict[str, int]) -> None:

@@ -266,6 +266,7 @@ np.where(np.less_equal(x, y), x, y * x)
 np.linalg.cholesky(S @ S.conj().T + np.eye(4))
 np.linalg.det(S)
 np.linalg.eigh(S @ S.conj().T)[0]
+np.linalg.eigh(S @ S.conj().T, UPLO='U')[0]
 np.abs(np.linalg.eigh(S @ S.conj().T)[1])
 np.linalg.eigvalsh(S @ S.conj().T)
 np.linalg.inv(S)

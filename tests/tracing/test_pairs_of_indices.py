@@ -44,6 +44,7 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("f", "given"), CASES)
 def test_gradients_on_every_route(f: Any, given: dict[str, Any]) -> None:
     cd.testing.check_grad(f, "x", **given)

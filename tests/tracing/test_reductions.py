@@ -80,3 +80,26 @@ def test_what_has_no_largest_is_refused() -> None:
         with pytest.raises(cd.CombdiffError) as caught:
             cd.program(refused)
         assert message in caught.value.message.replace("got an ", "")
+
+
+def test_along_three_axes() -> None:
+    @cd.program
+    def product(x: cd.Space("a", "b", "c")):
+        return x.prod()
+
+    @cd.program
+    def largest(x: cd.Space("a", 3, 4)):
+        return x.max(axis=(2, 0, 1), keepdims=True).sum()
+
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    for f, numpy_function in ((product, np.prod), (largest, np.max)):
+        np.testing.assert_allclose(f(x), numpy_function(x))
+        cd.testing.check_grad(f, x=x)
+    refused = (
+        "along 3 axes of x: more than one of them has a name for its size\n  hint: .*x.max\\(axis=\\(1, 2\\)\\).max"
+    )
+    with pytest.raises(cd.UnsupportedError, match=refused):
+
+        @cd.program
+        def f(x: cd.Space("a", "b", "c")):
+            return x.max()

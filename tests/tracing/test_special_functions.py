@@ -17,6 +17,7 @@ from strategies import ORDERED
 import combdiff as cd
 from combdiff.ir import SPECIAL_FUNCTIONS
 from combdiff.ir.primitives import Row
+from combdiff.tracing.context import DERIVED, SPELLED
 
 V = cd.Space("n")
 X = np.array([0.15, 0.4, 0.85])
@@ -304,7 +305,7 @@ def test_entropies_and_beta_are_written_by_other_functions() -> None:
         (special.log_softmax, "scipy.special.log_softmax is not supported", "x - cd.logsumexp"),
         (lambda x: special.polygamma(1, x), "scipy.special.polygamma is not supported", "cd.polygamma"),
         (special.y0, "scipy.special.y0 is not supported in a program: its derivative", "a rule file adds"),
-        (special.zeta, "scipy.special.riemann_zeta is not supported", "a rule file adds"),
+        (special.zeta, "scipy.special.zeta is not supported", "a rule file adds"),
         (lambda x: linalg.expm(x[:, None] * x), "scipy.linalg.expm is not supported", "cd.expm"),
         (lambda x: linalg.solve(x[:, None] * x, x), "scipy.linalg.solve is not supported", "np.linalg"),
         (stats.norm.logpdf, "scipy.stats.logpdf is not supported", "write out the density"),
@@ -319,3 +320,21 @@ def test_functions_of_scipy_that_ask_for_numbers_are_refused_by_name(function: A
         cd.program(f)
     assert written in str(refused.value)
     assert str(refused.value).startswith(f"{__file__}:")  # SciPy's functions are Python's, with lines of their own
+
+
+ARGUMENTS = dict.fromkeys(("comb", "binom"), "nk") | dict.fromkeys(("huber", "pseudo_huber"), "dr")
+ARGUMENTS |= {"poch": "zm", "powm1": "xy", "factorial": "n", "boxcox": "xl", "boxcox1p": "xl", "inv_boxcox": "yl"}
+
+
+def test_hints_for_functions_of_scipy_are_right() -> None:
+    for name, text in SPELLED.items():
+        given = dict(zip(ARGUMENTS.get(name, "x"), (1.3, 0.4), strict=False))
+        found = eval(text.removesuffix(", where x > 0"), {"np": np, "cd": cd, **given})
+        assert found == pytest.approx(getattr(special, name)(*given.values()), rel=1e-9), name
+    for name, text in DERIVED.items():
+        function = getattr(special, name)
+        before = [2.0, 1.5, 2.5][: 1 if name == "zeta" else function.nin - 1]
+        point = 1.4 if name == "zeta" else 0.4
+        slope = (function(*before, point + 1e-6) - function(*before, point - 1e-6)) / 2e-6
+        scope = {**vars(np), **vars(special), **dict(zip("abc", before, strict=False)), "x": point}
+        assert eval(text, scope) == pytest.approx(slope, rel=1e-6), name

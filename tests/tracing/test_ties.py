@@ -65,7 +65,7 @@ OF_ROWS: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("simplify", [False, True])
 @pytest.mark.parametrize("function", OF_ROWS)
 def test_what_is_largest_does_not_hang_on_the_last_digit_of_a_symmetric_matrix(

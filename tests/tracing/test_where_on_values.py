@@ -153,6 +153,7 @@ def test_an_infinity_is_chosen_like_any_number(backend: str) -> None:
             np.testing.assert_allclose(back(found) if backend else found, right, rtol=1e-6)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
 def test_no_order_of_products_takes_a_condition_apart_from_what_it_guards(mode: str) -> None:
     @cd.program

@@ -21,6 +21,8 @@ from combdiff.records import dataclass
 REPEATED = Number(3)  # a power that is written as products
 IN_TWO = (Number(-2), Number(Fraction(-1, 2)), REPEATED)  # powers that are written as two operations
 
+QUOTIENT = "divide"
+
 _NEGATIVE = SizeFactor(Number(-1))
 
 
@@ -145,7 +147,7 @@ class ElementwiseStep(Named, Operation):
     `masked`, of a condition and a number, is −∞ where the condition is 0; `finite` is a number, or 0 where infinite,
     `capped` a number, or the largest finite one there. Of truth values, `chosen` is a number where they hold and 0
     elsewhere, and `truth` their numbers 0 and 1; `counted` are integers as real numbers; `log1p` and `expm1` are
-    log(1 + x) and exp(x) − 1.
+    log(1 + x) and exp(x) − 1, and `divide` is a quotient.
     """
 
     name: str
@@ -202,7 +204,7 @@ class ElementwiseStep(Named, Operation):
             number = words.dialect.largest_number(words.dtype(float))
             least = words.dialect.function("minimum", (*texts, number), (float, float), (*numbers, True))
             return words.dialect.number(least) if all(numbers) else least
-        if self.name in TABLE:
+        if self.name in (*TABLE, QUOTIENT):
             texts = [words.widened(m, text, step.kind) for m, text in zip(step.operands, texts, strict=True)]
         text = _power(words, step, texts) if self.name == "power" else None
         if text is None:
@@ -213,6 +215,8 @@ class ElementwiseStep(Named, Operation):
     @property
     def is_called(self) -> bool:
         """Whether it is written as a call of one of NumPy's functions of elements."""
+        if self.name == QUOTIENT:
+            return True
         row = TABLE.get("minimum" if self.name == "capped" else self.name)
         if row is None or row.fixed or self.name in ("power", "hypot", *OPPOSITES):
             return False
@@ -220,6 +224,8 @@ class ElementwiseStep(Named, Operation):
 
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
         """What its text calls, where that is a function of elements; a reciprocal counts as one."""
+        if self.name == QUOTIENT:
+            return f"divide({', '.join(words.aligned(operands, self.patterns, len(step.axes)))})"
         text = self.write(words, step, operands)
         if text.startswith("1 / ") and text[4:].isidentifier():
             return f"divide(1, {text[4:]})"

@@ -26,6 +26,7 @@ from combdiff.planning.passes.fusion import fused
 from combdiff.planning.passes.invariants import done_before
 from combdiff.planning.passes.layouts import in_best_layout
 from combdiff.planning.passes.masked_products import within
+from combdiff.planning.passes.quotients import with_quotients
 from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
 from combdiff.planning.passes.stacks import stacked
@@ -52,6 +53,7 @@ PLANNING = (
     Pass("layouts", "a symmetric argument is read where no copy is needed", in_best_layout),
     Pass("masked products", "nothing is multiplied where a condition fails", within),
     Pass("stacks", "arrays at positions of an axis are put side by side, and nothing is added to zeros", stacked),
+    Pass("quotients", "a quotient is one operation, rounded once", with_quotients),
 )
 ITERATED = (Pass("invariants", "what is the same in every step of an iteration is done once", done_before),)
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
