@@ -71,6 +71,20 @@ def assert_takes_what_is_promised(program: cd.Program, scale: float = 1.0, room:
         assert promised <= room * most + BUFFERS, (program.name, sizes)
 
 
+def assert_keeps_to_the_least_limit(program: cd.Program, scale: float = 1.0) -> None:
+    """The smallest limit that is named is kept to, and hardly less is taken within it."""
+    sizes, given = enlarged(program, scale)
+    with np.errstate(all="ignore"):
+        with pytest.raises(cd.MemoryLimitError) as caught:
+            program.compile(memory_limit=1)(*given)
+        least = int(caught.value.hint.rpartition("=")[2])
+        limited = program.compile(memory_limit=least)
+        _, most = measured(lambda: limited(*given))
+    assert most <= least + OWN, (program.name, sizes)
+    if not any(isinstance(step.operation, OF_LAPACK) for step in plan(program.term, sizes).steps):
+        assert least <= 1.1 * most + BUFFERS, (program.name, sizes)
+
+
 def laws_counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each law matches from here on."""
     found: Counter[str] = Counter()

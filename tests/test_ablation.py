@@ -991,6 +991,7 @@ PARTS_OF_LOWERING = {
     "shifts": "one operation for each term of `stability`",
     "systems": "what a solver evaluates, without which there is none",
     "iteration": "what a scan does, without which there is none",
+    "summed_iterations": "for libraries that compile steps; tests/runtime/test_summed_iterations.py has its case",
 }
 
 

@@ -280,10 +280,11 @@ class Program:
     def cost(self, /, memory_limit: str | float | None = None, **sizes: int) -> CostTable:
         """Flops and bytes of each step, total and peak; prints as a table.
 
-        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values. With
-        `memory_limit`, as `compile` takes one, it is the plan that keeps to it: loops in blocks, and states of a scan
-        that are kept at checkpoints and computed again. Raises ArgumentError for a size that the program has not, and
-        MemoryLimitError where no plan keeps to the limit.
+        In numbers where all named sizes are given, else in formulas of the others, for a plan at typical values; bytes
+        are those for arguments in double precision, which need no copies. With `memory_limit`, as `compile` takes one,
+        it is the plan that keeps to it: loops in blocks, and states of a scan that are kept at checkpoints and computed
+        again. Raises ArgumentError for a size that the program has not, and MemoryLimitError where no plan keeps to the
+        limit.
         """
         return cost_table(self.term, self.name, sizes, memory_limit, real=self.is_derivative)
 

@@ -13,6 +13,7 @@ Invariant: a plan computes what its term means; no array of zeros and ones is ma
 """
 
 from combdiff.planning.costs import CostTable, table
+from combdiff.planning.lowering.summed_iterations import with_sums_in_steps
 from combdiff.planning.memory import BY_STRUCTURE, available, in_words, refuse_beyond
 from combdiff.planning.operations.calls import SolveEquation, plain_name
 from combdiff.planning.operations.contraction import ChosenProduct
@@ -80,5 +81,6 @@ __all__ = [
     "specialise",
     "table",
     "with_real_results",
+    "with_sums_in_steps",
     "written_over",
 ]

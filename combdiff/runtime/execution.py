@@ -56,6 +56,7 @@ from combdiff.planning import (
     specialise,
     table,
     with_real_results,
+    with_sums_in_steps,
 )
 from combdiff.polyhedra import Access, Lookup, check
 from combdiff.records import dataclass
@@ -223,7 +224,8 @@ class Runner:
         orders = {name: order for name, a in zip(names, arguments, strict=True) if (order := memory_order(a))}
         orders = orders if prepared.library.name == "numpy" else {}
         sizes = tuple(prepared.sizes.items())
-        copies = prepared.copies + sum(map(bytes_written_out, arguments))
+        pairs = zip(arguments, prepared.converters, strict=True)
+        copies = prepared.copies + sum(bytes_written_out(argument) for argument, convert in pairs if not convert)
         name, limit = prepared.library.name, self.memory_limit
         ordered, even = tuple(orders.items()), prepared.even
         function = _compiled(_PlanRequest(self.program, sizes, self.real, name, limit, ordered, copies, even))
@@ -361,9 +363,12 @@ def _runner(program: Lambda, sizes: tuple[tuple[str, int], ...], accesses: tuple
     return Runner(program, dict(sizes), accesses)
 
 
-def plan(program: Lambda, sizes: Mapping[str, int] | None = None, *, real: bool = False) -> Plan:
+def plan(
+    program: Lambda, sizes: Mapping[str, int] | None = None, *, real: bool = False, backend: str = "numpy"
+) -> Plan:
     """The array steps of a program; sizes that are not given count as typical ones. With `real`, of real results."""
-    return _plan(program, tuple(_with_typical(program, sizes or {}).items()), real=real)
+    every = tuple(_with_typical(program, sizes or {}).items())
+    return _plan(program, every, real=real, compiles_steps=dialect(backend).iterates == "function")
 
 
 def rough_plan(program: Lambda) -> Plan:
@@ -395,7 +400,7 @@ def source(
     hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes or {}))
     if hidden:
         raise unknown_size(hidden[0])
-    return plan_source(specialise(plan(program, sizes, real=real), backend), name, backend)
+    return plan_source(specialise(plan(program, sizes, real=real, backend=backend), backend), name, backend)
 
 
 def checked_sizes(program: Lambda, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -444,8 +449,12 @@ def _plan(
     orders: tuple[tuple[str, tuple[int, ...]], ...] = (),
     *,
     real: bool,
+    compiles_steps: bool = False,
 ) -> Plan:
-    planned = make_plan(stable(program), dict(sizes), find_paths, dict(orders))
+    steady = stable(program)
+    if compiles_steps:
+        steady = with_sums_in_steps(steady, dict(sizes))
+    planned = make_plan(steady, dict(sizes), find_paths, dict(orders))
     return with_real_results(planned) if real else planned
 
 
@@ -471,7 +480,8 @@ class _PlanRequest:
 def _within(request: _PlanRequest) -> Plan:
     """The plan, in blocks where it must be to keep to the memory limit."""
     backend, limit, copies = request.backend, request.limit, request.copies
-    whole = _plan(request.program, request.sizes, request.orders, real=request.real)
+    compiles_steps = dialect(backend).iterates == "function"
+    whole = _plan(request.program, request.sizes, request.orders, real=request.real, compiles_steps=compiles_steps)
     planned = specialise(whole, backend, even=request.even)
     if limit is None or peak(planned) + copies <= limit:
         return planned

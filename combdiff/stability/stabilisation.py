@@ -788,8 +788,13 @@ class _Stabilising(Rewriting):
         inside = [e for e in holding if all(_covers(left.get(atom, 0), factor) for atom, factor in e.items())]
         return max(inside, key=len, default=None)
 
-    def _entries(self, peak: Term, candidates: set[Var]) -> list[tuple[Exponent, tuple[Term, ...]]]:
-        """The exponents that a shift is the largest of, at all choices of indices, and where each counts."""
+    def _entries(
+        self, peak: Term, candidates: set[Var], depth: int = MOST_PEAKS
+    ) -> list[tuple[Exponent, tuple[Term, ...]]]:
+        """The exponents that a shift is the largest of, at all choices of indices, and where each counts.
+
+        Those, too, that a shift among them is the largest of: x[i] ≤ max_j x[j] ≤ max(0, max_j x[j]).
+        """
         found = self._peak_of(peak)
         assert found is not None
         parameters, entries = found
@@ -805,6 +810,12 @@ class _Stabilising(Rewriting):
                 (substituted(entry.exponent, choice), tuple(substitute(c, choice) for c in entry.conditions))
                 for choice in choices
             ]
+        for exponent, conditions in list(result) if depth else ():
+            inner = next((atom for atom, factor in exponent.items() if factor == 1 and self._peak_of(atom)), None)
+            if inner is not None:
+                rest = plus(exponent, {inner: -1})
+                below = self._entries(inner, candidates, depth - 1)
+                result += [(plus(rest, part), (*conditions, *needed)) for part, needed in below]
         return result
 
     def _stays(self, number: ScaledNumber) -> bool:

@@ -91,7 +91,8 @@ class Trace:
         space = Space(*array.shape, dtype=_element_type(array))
         variable = self.names.parameter(Var(name or name_of_value(source[0]) or "c", space))
         self._sources[variable] = source
-        self.constants[variable] = array
+        # torch.compile takes no array that runs backwards
+        self.constants[variable] = array if min(array.strides, default=0) >= 0 else array.copy()
         return variable
 
     def used(self, term: Term, value: object) -> None:

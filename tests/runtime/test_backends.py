@@ -163,6 +163,7 @@ def test_read_only_and_strided_tensors() -> None:
     close(back(found), back(2 * A @ x), 1e-6)
 
 
+@pytest.mark.thorough  # the first use of torch.compile takes seconds
 @pytest.mark.needs("torch")
 def test_numpys_arrays_that_torch_does_not_take_stand_beside_tensors() -> None:
     """Backwards, in another order of bytes, read-only; constants of the program, too."""
@@ -176,6 +177,9 @@ def test_numpys_arrays_that_torch_does_not_take_stand_beside_tensors() -> None:
     given = convert("torch", np.ones(3)), np.arange(3, dtype=">f8"), still
     close(back(cd.grad(f)(*given)), np.arange(3) + 2 + backwards)
     close(back(cd.grad(f)(given[0], backwards, still)), 2 * backwards + 2)
+    gradient = cd.grad(f)
+    compiled = library("torch").compile(lambda x: gradient(x, x, x), backend="eager", fullgraph=True)
+    close(back(compiled(given[0])), 2 + backwards)
 
 
 @pytest.mark.needs("torch")

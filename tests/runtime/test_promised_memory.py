@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from known_programs import hartree_fock
-from measuring import BUFFER, OWN, assert_takes_what_is_promised, measured
+from measuring import BUFFER, OWN, assert_keeps_to_the_least_limit, assert_takes_what_is_promised, measured
 from planner import coulomb, exchange
 
 import combdiff as cd
@@ -141,6 +141,20 @@ def test_copies_of_arguments_count(way: str) -> None:
     form.compile(memory_limit=2 * most)(a, x)
 
 
+def test_a_view_in_another_element_type_is_one_copy() -> None:
+    view = np.broadcast_to(RNG.normal(size=300), (300, 300))
+
+    @cd.program
+    def form(A: cd.Space("n", "n", dtype=complex), x: cd.Space("n", dtype=complex)):
+        return cd.real(np.conj(x) @ (A @ x))
+
+    x = view[0].astype(complex)
+    _, most = measured(lambda: form(view, x))
+    with pytest.raises(cd.MemoryLimitError) as caught:
+        form.compile(memory_limit=1)(view, x)
+    assert most <= int(caught.value.hint.rpartition("=")[2]) + OWN <= 1.1 * most + OWN
+
+
 def test_the_least_limit_is_no_matter_of_the_limit_asked_for() -> None:
     @cd.program
     def factor(A: Matrix):
@@ -225,3 +239,4 @@ def test_books_and_examples_take_what_is_promised_and_hardly_less(name: str) -> 
     """Numbers are so large that norms are scaled, which takes a copy."""
     program = SHARED[name] if name in SHARED else BOOKS[name].derivative
     assert_takes_what_is_promised(program, 1e160)
+    assert_keeps_to_the_least_limit(program, 1e160)

@@ -68,6 +68,23 @@ def test_masked_softmax(data: st.DataObject) -> None:
         np.testing.assert_allclose(pullback(logarithms, "s")(s, k), k[:, None] * p, rtol=1e-15, atol=1e-15)
 
 
+def test_a_quotient_by_a_number_and_exponentials_is_bounded() -> None:
+    """exp(x[i]) ≤ 2 + Σ_j exp(x[j]): what stands beside the quotient is no part of its exponents."""
+
+    @cd.program
+    def beside(x: ROWS, y: ROWS):
+        return cd.sum(lambda i: y[i] * x[i]) - y.sum() * cd.log(2 + cd.exp(x).sum())
+
+    gradient = cd.grad(beside, "x")
+    y = np.array([1.0, -2.0, 0.5])
+    for size in (0.0, 1.0, 1e3, -1e3):
+        x = size + np.array([0.0, 1.0, -1.0])
+        top = max(0.0, x.max())
+        shares = np.exp(x - top) / (2 * np.exp(-top) + np.exp(x - top).sum())
+        np.testing.assert_allclose(gradient(x, y), y - y.sum() * shares, rtol=1e-14)
+    assert gradient.source().count("np.exp(") <= 4
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
 def test_causal_attention(backend: str) -> None:

@@ -10,7 +10,7 @@ Invariant: results of the steps that are needed elsewhere stay as they are; noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from combdiff.ir import (
     BEFORE,
@@ -43,17 +43,42 @@ def with_joint_iterations(body: Term, names: Names) -> Term:
     """A let program with its iterations put together where that lets them end with their condition."""
     bindings, result = split(body)
     values = dict(bindings)
-    families: dict[Term, list[Var]] = {}
-    for var, value in bindings:
-        if isinstance(value, Scan):
-            families.setdefault(canonical_names(value.result(LAST, 0)), []).append(var)
-    groups = list(families.values())
+    groups = families(bindings)
     for n, first in enumerate(groups):
         for second in groups[n + 1 :]:
             pair = _Beside(values, first, second, result)
             if pair.fits():
                 return with_joint_iterations(let(pair.joined(names), result), names)
     return body
+
+
+def families(bindings: Iterable[tuple[Var, Term]]) -> list[list[Var]]:
+    """The variables that have results of iterations, those of one together."""
+    found: dict[Term, list[Var]] = {}
+    for var, value in bindings:
+        if isinstance(value, Scan):
+            found.setdefault(canonical_names(value.result(LAST, 0)), []).append(var)
+    return list(found.values())
+
+
+def reads_own_step(term: Term, index: Var, places: Mapping[Var, int]) -> bool:
+    """Whether all that is read of some tensors is read at an index, along the axis that each has at its place."""
+    todo, seen = [term], {term}
+    while todo:
+        node = todo.pop()
+        if node.free.isdisjoint(places):
+            continue
+        children = node.children
+        if isinstance(node, Apply) and isinstance(node.function, Var) and node.function in places:
+            place = places[node.function]
+            if node.arguments[place] != index:
+                return False
+            children = (*node.arguments[:place], *node.arguments[place + 1 :])
+        elif not children:  # a tensor as a whole
+            return False
+        todo += [child for child in children if child not in seen]
+        seen.update(children)
+    return True
 
 
 class _Beside:
@@ -93,26 +118,11 @@ class _Beside:
         """Whether a tensor over the steps has for each of them what is made of that step alone."""
         if not isinstance(value, Lambda) or value.parameters[0].type != self.one.steps:
             return False
-        return self._reads_own_step(value.body, value.parameters[0])
+        return reads_own_step(value.body, value.parameters[0], self._first_axes)
 
-    def _reads_own_step(self, term: Term, index: Var) -> bool:
-        """Whether all that is read of what is shared is read at the index of the step."""
-        known = self.shared
-        todo, seen = [term], {term}
-        while todo:
-            node = todo.pop()
-            if node.free.isdisjoint(known):
-                continue
-            children = node.children
-            if isinstance(node, Apply) and node.function in known:
-                children = node.arguments[1:]
-                if node.arguments[0] != index:
-                    return False
-            elif not children:  # a tensor as a whole
-                return False
-            todo += [child for child in children if child not in seen]
-            seen.update(children)
-        return True
+    @property
+    def _first_axes(self) -> dict[Var, int]:
+        return dict.fromkeys(self.shared, 0)
 
     def fits(self) -> bool:
         """Whether both are done as one: the first has a condition, and all steps of it are asked for by the second."""
@@ -128,7 +138,7 @@ class _Beside:
         elsewhere = (value for var, value in self.values.items() if var not in own)
         if any(not each.free.isdisjoint(self.shared) for each in (*elsewhere, self.result)):
             return False
-        return self._reads_own_step(other.body, other.index)
+        return reads_own_step(other.body, other.index, self._first_axes)
 
     def joined(self, names: Names) -> Iterable[tuple[Var, Term]]:
         """The bindings with both as one, in an order in which each stands behind what it needs."""
@@ -154,7 +164,7 @@ class _Beside:
         for var in self.stacks:
             old = self._of(var)
             at = one.states if old.kind == BEFORE else one.outputs
-            known[var] = _over_steps(at[old.component], one.index, names)
+            known[var] = over_steps(at[old.component], one.index, names)
         middle: list[tuple[Var, Term]] = []
         for var in self.between:
             value = self.values[var]
@@ -163,7 +173,7 @@ class _Beside:
             inner = substitute(value.body, {value.parameters[0]: one.index})
             new = names.fresh(Var(var.name, Space(*var.type.axes[1:], dtype=var.type.dtype)))
             middle.append((new, put_back(lambda_(value.parameters[1:], inner), known)))
-            known[var] = _over_steps(new, one.index, names)
+            known[var] = over_steps(new, one.index, names)
         second = [(var, put_back(substitute(value, {other.index: one.index}), known)) for var, value in other.bindings]
         outputs = [put_back(substitute(each, {other.index: one.index}), known) for each in other.outputs]
         many, own = len(one.states), len(other.states)
@@ -178,7 +188,7 @@ def _has_condition(scan: Scan) -> bool:
     return any(isinstance(node, Relation) for node in subterms(scan.step))
 
 
-def _over_steps(value: Term, index: Var, names: Names) -> Term:
+def over_steps(value: Term, index: Var, names: Names) -> Term:
     """The tensor over the steps that has a value for each of them, to be read at the step in which the value stands."""
     space = type_of(value)
     assert isinstance(space, Space)

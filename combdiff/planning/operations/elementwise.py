@@ -204,7 +204,7 @@ class ElementwiseStep(Named, Operation):
             number = words.dialect.largest_number(words.dtype(float))
             least = words.dialect.function("minimum", (*texts, number), (float, float), (*numbers, True))
             return words.dialect.number(least) if all(numbers) else least
-        if self.name in (*TABLE, QUOTIENT):
+        if self.name in TABLE or self.name == QUOTIENT:
             texts = [words.widened(m, text, step.kind) for m, text in zip(step.operands, texts, strict=True)]
         text = _power(words, step, texts) if self.name == "power" else None
         if text is None:
