@@ -325,9 +325,9 @@ def _wrong_count(parameters: Sequence[Var], count: int) -> ArgumentError:
     return ArgumentError(f"the program takes {len(parameters)} arguments ({names}), but {count} were given; {found}")
 
 
-def unknown_size(name: str) -> ArgumentError:
-    """The error for a size that no axis of an argument shows."""
-    return ArgumentError(f"the size {name} is not known", hint=f"no axis of an argument shows it: give {name}=… itself")
+def unknown_size(name: str, hint: str) -> ArgumentError:
+    """The error for a size that no axis of an argument shows; the hint says how it is given."""
+    return ArgumentError(f"the size {name} is not known", hint=f"no axis of an argument shows it: {hint}")
 
 
 def bind_sizes(shapes: Mapping[Var, tuple[int, ...]]) -> dict[str, int]:

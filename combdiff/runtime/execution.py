@@ -217,7 +217,7 @@ class Runner:
                 lookup.refuse_mask(given.dtype)
         unknown = sorted(size_names(self.program) - prepared.sizes.keys())
         if unknown:
-            raise unknown_size(unknown[0])
+            raise unknown_size(unknown[0], "write a number in its place, or the name of an axis of an argument")
         check((one for one in self.accesses if isinstance(one, Access)), prepared.sizes)
         _check_extremes(self.program, prepared.sizes)
         names = [parameter.name for parameter in self.program.parameters]
@@ -399,7 +399,7 @@ def source(
     """
     hidden = sorted(size_names(program) - size_names(Tuple(program.parameters)) - set(sizes or {}))
     if hidden:
-        raise unknown_size(hidden[0])
+        raise unknown_size(hidden[0], f"give {hidden[0]}=… itself")
     return plan_source(specialise(plan(program, sizes, real=real, backend=backend), backend), name, backend)
 
 
