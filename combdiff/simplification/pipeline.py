@@ -36,6 +36,7 @@ from combdiff.ir import (
     apply,
     average,
     averaged,
+    base_name,
     canonical_names,
     conj,
     dtype_of,
@@ -111,7 +112,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
     keeps its names, as what they stand for has its derivative once then.
     """
-    found = body_once(body, rules, written_out, lambda: _simplified_body(body, rules, written_out))
+    for_whom = "for a reader" if written_out else "to be differentiated again"
+    found = body_once(body, rules, for_whom, lambda: _simplified_body(body, rules, written_out))
     return checked(body, found)
 
 
@@ -147,7 +149,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         note(lambda: State(IN_FRONT, averaged_again(found)))
         return found
 
-    body = saturated(body)
+    body = _named_in_order(saturated(body))
     stage("looking for sums that vanish")
     with unrecorded(), gathered():
         found = without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules))
@@ -165,7 +167,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
     if not written_out:
         return body
     with gathered() as stops:  # what is left undone here is no loss: each value has been simplified on its own
-        found = _written_out(body, rules)
+        found = body_once(body, rules, WRITTEN_OUT, lambda: _written_out(body, rules))
     limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))
     note(lambda: State(f"{WRITTEN_OUT}{f', of the forms found within {limits}' if limits else ''}", found))
     return found
@@ -187,6 +189,31 @@ def outline(body: Term) -> Term:
         return Lambda(plain.parameters, normal(plain.body)) if isinstance(plain, Lambda) else normal(plain)
 
     return _pass(share(_without_averages(body)[0]), solved, lambda whole: whole)
+
+
+def _named_in_order(body: Term) -> Term:
+    """A let program whose definitions are numbered as they stand, whatever names they had: t, t.1, t.2, …
+
+    So derivatives that the laws make equal are one, and what is ordered by names has the order of the definitions.
+    """
+    names, renamed = Names(*body.free), dict[Var, Term]()
+    bindings, result = split(body)
+
+    def numbered(value: Term) -> Term:
+        value = substitute(value, renamed)
+        if not isinstance(value, Lambda):
+            return value
+        own = Names(*value.free, *(name for node in subterms(value.body) for name in node.bound))
+        indices = tuple(own.fresh(Var(base_name(index), index.type)) for index in value.parameters)
+        return Lambda(indices, substitute(value.body, dict(zip(value.parameters, indices, strict=True))))
+
+    kept: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = numbered(value)
+        new = names.fresh(Var(base_name(var), var.type))
+        kept.append((new, value))
+        renamed[var] = new
+    return let(kept, joined(result, map(numbered, items_of(result))))
 
 
 def _of_matrices(body: Term) -> Known:
@@ -474,6 +501,7 @@ def _is_constant(factor: Term, parameters: tuple[Var, ...]) -> bool:
     return bool(parameters) and factor.free.isdisjoint(parameters) and dtype_of(factor) is not complex
 
 
+@remembered
 def _is_light(term: Term) -> bool:
     """Whether a value needs no array of its own, or offers a δ to its uses."""
     body = term.body if isinstance(term, Lambda) else term
