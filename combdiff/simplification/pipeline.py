@@ -78,6 +78,7 @@ from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
+from combdiff.simplification.normal_form.denominators import is_fraction, without_fractions_below
 from combdiff.simplification.normal_form.expansion import is_patched, offers_delta
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
@@ -256,9 +257,10 @@ def _in_front(body: Term) -> Term:
     def in_front(value: Term) -> Term:
         return _factored(value, joining=joining)
 
-    return share(
-        let(((var, in_front(value)) for var, value in bindings), joined(result, map(in_front, items_of(result))))
-    )
+    changed = let([(var, in_front(value)) for var, value in bindings], joined(result, map(in_front, items_of(result))))
+    found = share(changed)
+    written = {*values_of(found)} - {*values_of(changed)}  # with what is used once now
+    return _in_front(found) if written and len(split(found)[0]) < len(bindings) else found
 
 
 def _factored(value: Term, *, joining: bool = True) -> Term:
@@ -279,9 +281,10 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
     matrices: dict[Var, Var] = {}
     kept: list[tuple[Var, Term]] = []
     known: dict[Var, Term] = {}
+    fractions: dict[Var, Term] = {}
 
     def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
-        value = put_back(value, replacement, matrices)
+        value = without_fractions_below(put_back(value, replacement, matrices), fractions)
         note(lambda: Place(name, value, whole()))
         with simplifying(name):
             return simplified(value, known)
@@ -308,6 +311,8 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
         new = with_symmetries(new, found)
         replacement[var] = found if light else new
         kept.append((new, found))
+        if is_fraction(found.body if isinstance(found, Lambda) else found):
+            fractions[new] = found
         if var in held:
             matrices[var], known[new] = new, found
     items = [put_back(item, replacement, matrices) for item in items_of(result)]
