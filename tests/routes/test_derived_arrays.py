@@ -7,7 +7,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.planning import make_plan
-from combdiff.runtime.execution import find_path, stable
+from combdiff.runtime.execution import find_paths, stable
 
 X = cd.Space(40, 6)
 R = np.random.default_rng(0)
@@ -111,7 +111,7 @@ def attention(x: cd.Space("t", "d"), wq: H, wk: H, wv: H, y: cd.Space("t", "h"))
 def test_what_is_computed_in_one_order_for_two_uses_is_computed_once() -> None:
     """Each use chooses the order of its products, and steps of which the same was chosen are one."""
     gradient = cd.grad(attention, ("wq", "wk", "wv"))
-    plan = make_plan(stable(gradient.term), {"t": 64, "d": 16, "h": 8}, find_path)
+    plan = make_plan(stable(gradient.term), {"t": 64, "d": 16, "h": 8}, find_paths)
     assert len(plan.steps) == len(set(plan.steps))
     shapes = {"x": (5, 3), "wq": (3, 2), "wk": (3, 2), "wv": (3, 2), "y": (5, 2)}
     cd.testing.check_grad(attention, "wk", **{name: R.normal(size=shape) for name, shape in shapes.items()})

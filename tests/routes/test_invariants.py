@@ -9,7 +9,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.planning import Iteration, Parameter, Plan, make_plan
-from combdiff.runtime.execution import find_path, stable
+from combdiff.runtime.execution import find_paths, stable
 
 
 def unchanging(plan: Plan) -> list[str]:
@@ -39,7 +39,7 @@ def cell(w: cd.Space(3, 2), x0: cd.Space(2), u: cd.Space("T", 2)):
 @pytest.mark.thorough
 def test_a_step_does_what_its_states_have_part_in_alone() -> None:
     for program in (cell, cd.grad(cell), cd.hvp(cell)):
-        plan = make_plan(stable(program.term), {"T": 5}, find_path)
+        plan = make_plan(stable(program.term), {"T": 5}, find_paths)
         assert any(isinstance(step.operation, Iteration) for step in plan.steps)
         assert unchanging(plan) == []
 
@@ -74,7 +74,7 @@ def test_a_comparison_chooses_from_the_smallest_of_what_is_multiplied() -> None:
         return cd.sum(lambda i: cd.min(lambda k: cd.sum(lambda a: (p[i, a] - c[k, a]) ** 2)))
 
     product, sizes = cd.hvp(kmeans), {"n": 50, "k": 4, "d": 10}
-    plan = make_plan(stable(product.term), sizes, find_path)
+    plan = make_plan(stable(product.term), sizes, find_paths)
     chosen = [plan.elements(n) for n, step in enumerate(plan.steps) if step.operation.title == "chosen"]
     assert chosen == [sizes["n"] * sizes["k"]]
     r = np.random.default_rng(0)
