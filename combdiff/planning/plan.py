@@ -191,7 +191,7 @@ class Plan:
         for n, step in enumerate(self.steps):
             operation, below = step.operation, [found[m] for m in step.operands]
             if isinstance(operation, Parameter) and step.kind is not int:
-                below = [self.precisions[operation.name]]
+                below = [self.precisions.get(operation.name, most)]
             elif isinstance(operation, Fill) or operation.is_truth:
                 below = [0]  # a number takes the element type of what is beside it
             elif isinstance(operation, Take | Scatter):
