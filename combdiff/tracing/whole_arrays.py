@@ -102,7 +102,9 @@ def _at_least(order: int) -> Any:
 def _concatenate(arrays_: Sequence[Any], axis: int | None = 0) -> Value:
     terms = _several(arrays_, "concatenate")
     if axis is None:
-        return wrap(rearranging.concatenate([lift(_ravel(wrap(t))) for t in terms], 0, "concatenate"))
+        return wrap(
+            rearranging.concatenate([rearranging.flattened(t, "np.concatenate") for t in terms], 0, "concatenate")
+        )
     return wrap(rearranging.concatenate(terms, rearranging.axis_of(terms[0], axis, "concatenate"), "concatenate"))
 
 
@@ -175,7 +177,7 @@ def _flip(m: Any, axis: Axis = None) -> Value:
 def _roll(a: Any, shift: Any, axis: Axis = None) -> Value:
     term = lift(a)
     if axis is None:
-        flat = rearranging.reshaped(term, [-1])
+        flat = rearranging.flattened(term, "np.roll")
         turned = rearranging.roll(flat, whole_number(shift, "the shift of a roll"), 0)
         return wrap(rearranging.reshaped(turned, axes_of(term)))
     axes = [axis] if isinstance(axis, int) else list(axis)
@@ -234,12 +236,12 @@ def _tile(A: Any, reps: Any) -> Value:
 
 def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Value:
     if isinstance(repeats, tuple | list | np.ndarray) and np.ndim(repeats):
-        value = _ravel(a) if axis is None else traced(a)
+        value = wrap(rearranging.flattened(lift(a), "np.repeat")) if axis is None else traced(a)
         place = rearranging.axis_of(value.term, axis or 0, "repeat")
         size = rearranging.length(value.space.axes[place], "np.repeat of different numbers of copies")
         return _take(value, np.repeat(np.arange(size), repeats), place)
     repeats = whole_number(repeats, "the number of copies in np.repeat", 0)
-    term = rearranging.reshaped(lift(a), [-1]) if axis is None else lift(a)
+    term = rearranging.flattened(lift(a), "np.repeat") if axis is None else lift(a)
     place = rearranging.axis_of(term, axis or 0, "repeat")
     return wrap(_repeated(term, place, repeats, place + 1))
 
@@ -254,7 +256,7 @@ def _repeated(term: Term, axis: int, count: int, place: int) -> Term:
 
 
 def _take(a: Any, indices: Any, axis: int | None = None) -> Value:
-    value = _ravel(a) if axis is None else traced(a)
+    value = wrap(rearranging.flattened(lift(a), "np.take")) if axis is None else traced(a)
     place = rearranging.axis_of(value.term, axis or 0, "take")
     chosen = np.asarray(indices) if isinstance(indices, list | tuple) else indices
     found: Value = value[(*[slice(None)] * place, chosen)]
@@ -323,7 +325,7 @@ def _std(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> 
 
 def _cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Value:
     cd.check_dtype("np.cumsum", dtype, a)
-    term = rearranging.reshaped(lift(a), [-1]) if axis is None and len(axes_of(lift(a))) != 1 else lift(a)
+    term = rearranging.flattened(lift(a), "np.cumsum") if axis is None else lift(a)
     return wrap(rearranging.running(term, rearranging.axis_of(term, axis or 0, "cumsum")))
 
 
@@ -453,7 +455,7 @@ def _inner(a: Any, b: Any) -> Value:
 
 
 def _vdot(a: Any, b: Any) -> Value:
-    one, other = (_ravel(v) if len(axes_of(lift(v))) != 1 else traced(v) for v in (a, b))
+    one, other = (wrap(rearranging.flattened(lift(v), "np.vdot")) for v in (a, b))
     return one.conj() @ other
 
 
@@ -524,7 +526,7 @@ def constant(array: Any, /) -> Value:
     return traced(found)
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, /, *, min: Any = None, max: Any = None) -> Any:
+def clip(a: Any, /, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """The elements, but at least the first bound and at most the second, as `numpy.clip`.
 
     Bounds are broadcast; None is no bound. Raises TypeMismatchError where they cannot be, and for complex numbers.
