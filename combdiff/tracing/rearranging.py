@@ -14,6 +14,7 @@ Invariant: the result has the shape and the elements of NumPy's; what a conditio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import prod
 
 from combdiff.errors import IndexingError, TypeMismatchError, UnsupportedError, shown
@@ -143,10 +144,26 @@ def roll(tensor: Term, shift: int, axis: int) -> Term:
     if isinstance(shape[axis], Cyclic):
         indices = current("roll").fresh_indices(shape)
         return tabulate(indices, moved(tensor, axis, affine([(indices[axis], 1)], -shift), indices))
-    size = lengths((shape[axis], 1), what="a roll").size
-    indices, (place,) = current("roll").fresh_indices(shape), current("roll").fresh_indices([shape[axis]])
-    found = equal_modulo(place, affine([(indices[axis], 1)], -shift), size, shape[axis])
+    return around(tensor, axis, -shift, lengths((shape[axis], 1), what="a roll").size)
+
+
+def around(tensor: Term, axis: int, start: int, size: Size) -> Term:
+    """`x[(i + start) mod n]` for `size` indices i: those elements of an axis from `start` on, around its end."""
+    shape = axes_of(tensor)
+    own = lengths((shape[axis], 1), what="reading around an axis").size
+    *indices, place = current("a place").fresh_indices((*shape[:axis], Range(size), *shape[axis + 1 :], shape[axis]))
+    found = equal_modulo(place, affine([(indices[axis], 1)], start), own, shape[axis])
     return tabulate(indices, total([place], mul(found, moved(tensor, axis, place, indices))))
+
+
+def repeated(tensor: Term, axis: int, count: int) -> Term:
+    """`x[i // count]`: each element of an axis `count` times, one after the other."""
+    shape = axes_of(tensor)
+    whole = lengths((shape[axis], count), what="np.repeat")
+    *indices, rest = current("np.repeat").fresh_indices((*shape[:axis], whole, *shape[axis + 1 :], Range(count)))
+    condition = indicator(affine([(indices[axis], 1), (rest, -1)]), count)
+    form = affine([(indices[axis], Fraction(1, count)), (rest, Fraction(-1, count))])
+    return tabulate(indices, total([rest], mul(condition, moved(tensor, axis, form, indices))))
 
 
 def part(tensor: Term, axis: int, start: int, size: Size) -> Term:

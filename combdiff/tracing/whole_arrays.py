@@ -26,6 +26,7 @@ from combdiff.ir import (
     axes_of,
     describe,
     is_complex,
+    size_sum,
 )
 from combdiff.tracing import functions as cd
 from combdiff.tracing.creation import shape_of
@@ -214,11 +215,34 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
     if mode not in ("edge", "reflect", "symmetric", "wrap", "empty"):
         raise UnsupportedError(f"np.pad with mode {mode!r}", hint="concatenate the parts that are to stand there")
     for axis, pair in enumerate(pairs):
-        size = rearranging.length(axes_of(term)[axis], f"np.pad with mode {mode!r}")
-        if any(pair):
+        if not any(pair):
+            continue
+        if isinstance(domain := axes_of(term)[axis], Range) and isinstance(domain.size, str):
+            term = _padded_named(term, axis, pair, mode)
+        else:
+            size = rearranging.length(domain, f"np.pad with mode {mode!r}")
             places = np.pad(np.arange(size), pair, mode=mode)  # type: ignore[call-overload]
             term = lift(_take(wrap(term), places, axis))
     return wrap(term)
+
+
+def _padded_named(term: Term, axis: int, widths: tuple[int, int], mode: str) -> Term:
+    """An axis of named size with elements of its own before and after it, as many as NumPy's mode says."""
+    before, after = widths
+    if mode == "wrap":
+        size = rearranging.lengths((axes_of(term)[axis], 1), (before + after, 1), what="np.pad").size
+        return rearranging.around(term, axis, -before, size)
+
+    def end(count: int, first: slice, others: slice) -> list[Term]:
+        key = (*[slice(None)] * axis, first if mode == "edge" else others)
+        piece = lift(wrap(term)[key]) if count else term
+        copied = _repeated(piece, axis, count, axis) if mode == "edge" and count else rearranging.flip(piece, axis)
+        return [copied] if count else []
+
+    own = int(mode == "reflect")  # the element at an end, which stands there once
+    left = end(before, slice(1), slice(own, own + before))
+    right = end(after, slice(-1, None), slice(-own - after, -own or None))
+    return rearranging.concatenate([*left, term, *right], axis, "np.pad")
 
 
 def _tile(A: Any, reps: Any) -> Value:
@@ -249,6 +273,10 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Value:
 def _repeated(term: Term, axis: int, count: int, place: int) -> Term:
     """Copies along a new axis at a place, which is then joined with that axis."""
     shape = axes_of(term)
+    if count and isinstance(shape[axis], Range) and isinstance(size := shape[axis].size, str):
+        if place > axis:
+            return rearranging.repeated(term, axis, count)
+        return rearranging.around(term, axis, 0, size_sum((size, count)))
     wide = rearranging.expanded_dims(term, [place])
     copied = rearranging.broadcasted(wide, (*shape[:place], Range(count), *shape[place:]))
     joined = Range(count * rearranging.length(shape[axis], "repeating"))

@@ -58,6 +58,7 @@ from combdiff.ir import (
     reduced_index,
     relation,
     remainder,
+    remainder_parts,
     substitute,
     subterms,
     type_of,
@@ -315,11 +316,16 @@ def _around_ranges(product: SummedProduct) -> SummedProduct:
 
 def turned(factor: Delta, indices: Sequence[Var]) -> Term:
     """A δ around an axis, or on a cycle, as one that says what a summed index is; itself where there is none."""
-    if found := reduced_index(factor):
-        index, form, size = found
-        return factor if index in indices else _solved(affine([(form, 1), (index, -1)]), size, indices) or factor
-    if isinstance(factor.domain, Cyclic) and _compares_indices(factor) and not _is_plain(factor):
-        return _solved(affine([(factor.left, 1), (factor.right, -1)]), factor.domain.size, indices) or factor
+    found = reduced_index(factor)
+    if found and found[0] in indices:
+        return factor
+    if isinstance(factor.domain, Cyclic):
+        if factor.lookup and (parts := remainder_parts(factor.lookup[1])) and parts[1] == factor.domain.size:
+            factor = Delta(factor.lookup[0], parts[0], factor.domain)  # a cycle compares modulo its size
+        if _compares_indices(factor) and not _is_plain(factor):
+            return _solved(affine([(factor.left, 1), (factor.right, -1)]), factor.domain.size, indices) or factor
+    elif found:
+        return _solved(affine([(found[1], 1), (found[0], -1)]), found[2], indices) or factor
     return factor
 
 
