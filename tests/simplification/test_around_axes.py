@@ -46,7 +46,7 @@ def products(x: V, y: V):
 PROGRAMS: list[Callable[..., Any]] = [rolled, differences, rolled_twice, running, backwards, products]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_rolls_of_named_axes_are_numpy_s(function: Callable[..., Any]) -> None:
     """Also where the axis is shorter than the shift; derivatives are those of differences, and read back as printed."""
