@@ -7,7 +7,7 @@ Invariant: what is 0 … n − 1 already is never reduced modulo n.
 
 from __future__ import annotations
 
-from combdiff.ir.domains import Cyclic, Domain, Range, Whole
+from combdiff.ir.domains import Cyclic, Range, Whole
 from combdiff.ir.indices import Delta, affine, affine_parts, as_integer, delta, index_form, size_form
 from combdiff.ir.primitives import function
 from combdiff.ir.sizes import Size, size_of_parts
@@ -27,16 +27,18 @@ def remainder_parts(value: Term) -> tuple[Term, Size] | None:
     return form, size_of_parts({var.name: int(factor) for var, factor in parts}, int(offset))
 
 
-def equal_modulo(index: Var, form: Term, size: Size, domain: Domain) -> Term:
-    """δ(index, form mod size), or the plain δ(index, form) where the form is one of so many indices, or a number."""
-    modulus = size_form(size)
+def equal_modulo(index: Var, form: Term, size: Size) -> Term:
+    """δ(index, form mod size), or the plain δ(index, form) where the form is known to be 0 … size − 1."""
+    domain, (parts, offset) = index.type, affine_parts(form)
+    assert isinstance(domain, Range | Cyclic), index
+    if isinstance(size, int) and size:
+        middle = (size - 1) // 2 if parts else 0
+        form = affine([*parts], (offset + middle) % size - middle)
+    elif turns := dict(parts).get(Var(str(size), Whole()), 0):
+        form = affine([(form, 1), (size_form(size), -turns)])
     parts, offset = affine_parts(form)
-    if isinstance(size, int):
-        nearest = (offset + (size - 1) // 2) % size - (size - 1) // 2 if size else offset
-        form = affine([*parts, (affine([], nearest), 1)]) if parts else affine([], offset % size if size else offset)
-    elif turns := dict(parts).get(Var(size, Whole()), 0):
-        form = affine([(form, 1), (modulus, -turns)])
-    if not affine_parts(form)[0] or (isinstance(form, Var) and counts(form, size)):
+    is_number = not parts and (isinstance(size, int) or not offset)
+    if is_number or (isinstance(form, Var) and counts(form, size)):
         return delta(index, form, domain)
     return Delta(index, remainder(form, size), domain)
 

@@ -152,7 +152,7 @@ def around(tensor: Term, axis: int, start: int, size: Size) -> Term:
     shape = axes_of(tensor)
     own = lengths((shape[axis], 1), what="reading around an axis").size
     *indices, place = current("a place").fresh_indices((*shape[:axis], Range(size), *shape[axis + 1 :], shape[axis]))
-    found = equal_modulo(place, affine([(indices[axis], 1)], start), own, shape[axis])
+    found = equal_modulo(place, affine([(indices[axis], 1)], start), own)
     return tabulate(indices, total([place], mul(found, moved(tensor, axis, place, indices))))
 
 

@@ -26,6 +26,7 @@ from combdiff.ir import (
     Coordinate,
     Domain,
     Function,
+    Indicator,
     Lambda,
     Number,
     Range,
@@ -451,20 +452,20 @@ def _number_of(index: Index) -> Term:
 
 
 def _as_number(form: Term, index: Index) -> Term:
-    conditions, (parts, offset) = index.owner.rests, affine_parts(form)
-    plain = [(var, c) for var, c in parts if var not in conditions]
+    """A form in which rests of divisions may stand, each the remainder of what is divided."""
+    parts, offset = affine_parts(form)
     divisor = 1 if index.is_number else math.lcm(*(Fraction(c).denominator for c in (offset, *(c for _, c in parts))))
-    found = (
-        Coordinate(affine(((var, c * divisor) for var, c in plain), offset * divisor))
-        if plain
-        else Number(offset * divisor)
-    )
-    rests = []
+    whole: list[tuple[Term, int | Fraction]] = []
+    rests: list[Term] = []
     for var, c in parts:
-        if var in conditions:
-            divided = _as_number(affine([(conditions[var].form, 1), (var, 1)]), index)
-            rests.append(mul(Number(c * divisor), function("remainder", divided, Number(conditions[var].modulus))))
-    return mul(Number(Fraction(1, divisor)), add(found, *rests)) if divisor > 1 else add(found, *rests)
+        condition = index.owner.rests.get(var)
+        if isinstance(condition, Indicator):
+            divided = _as_number(affine([(condition.form, 1), (var, 1)]), index)
+            rests.append(mul(Number(c * divisor), function("remainder", divided, Number(condition.modulus))))
+        else:
+            whole.append((var, c * divisor))
+    number = Coordinate(affine(whole, offset * divisor)) if whole else Number(offset * divisor)
+    return mul(Number(Fraction(1, divisor)), add(number, *rests)) if divisor > 1 else add(number, *rests)
 
 
 def _plain(value: numbers.Complex) -> complex | Fraction:

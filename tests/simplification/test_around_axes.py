@@ -115,3 +115,15 @@ def test_a_bound_on_a_cycle_beside_a_shifted_index_is_one_of_the_number() -> Non
     assert str(cd.hessian(f).sparsity()) == "H[i,j] = 0 unless i = j"
     for n in (1, 2, 3, 7):
         assert cd.testing.check_grad(f, "x", x=X[:n], y=Y[:n]) < 1e-7
+
+
+def test_elements_of_a_roll_at_its_ends() -> None:
+    @cd.program
+    def f(x: V):
+        there, back = np.roll(x, 1), np.roll(x, -2)
+        return there[0] ** 2 * there[-1] + back[-1] ** 3 * back[0] + (there[:1] * back[-2:]).sum()
+
+    for each in (f, cd.simplify(f)):
+        for x in (X, X[:3]):
+            assert each(x) == pytest.approx(x[-1] ** 2 * x[-2] + x[1] ** 3 * x[2] + x[-1] * (x[0] + x[1]), rel=1e-12)
+            assert cd.testing.check_grad(each, "x", x=x) < 1e-7

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import islice, product
 from math import prod
 
-from combdiff.ir import OPPOSITES, Cyclic, Domain, Term, Var, extent, join
+from combdiff.ir import OPPOSITES, Domain, Term, Var, extent, join
 from combdiff.planning.extents import extent_form
 from combdiff.planning.networks import Network, PathFinder, Tree
 from combdiff.planning.operations.contraction import Contract
@@ -119,8 +119,9 @@ class Graph:
         Those of the axes `around` which it is read count modulo their sizes.
         """
         labels = index_labels(indices)
-        axes = [Cyclic(a.size) if n in around else a for n, a in enumerate(self.steps[value.step].axes)]
+        axes = self.steps[value.step].axes
         positions = tuple(position(index, labels, axis) for index, axis in zip(indices, axes, strict=True))
+        positions = tuple(replace(p, wrap=p.wrap or n in around) for n, p in enumerate(positions))
         bare = len(labels) == len(indices) and all(
             index is label and p.along() is not None and _same_extent(domain_of(label), axis)
             for index, label, p, axis in zip(indices, labels, positions, axes, strict=True)

@@ -333,7 +333,7 @@ def _solved(form: Term, size: Size, indices: Sequence[Var]) -> Term | None:
     """`form ≡ 0 (mod size)` as what it says a summed index of so many values is."""
     for index, sign in affine_parts(form)[0]:
         if index in indices and abs(sign) == 1 and isinstance(index.type, Range | Cyclic) and index.type.size == size:
-            return equal_modulo(index, affine([(form, -sign), (index, 1)]), size, index.type)
+            return equal_modulo(index, affine([(form, -sign), (index, 1)]), size)
     return None
 
 
@@ -348,14 +348,14 @@ def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var
             continue
         if isinstance(node, Delta) and (found := reduced_index(node)) and found[2] == size:
             if found[0] is not index:
-                others[node] = equal_modulo(found[0], substitute(found[1], {index: form}), size, found[0].type)
+                others[node] = equal_modulo(found[0], substitute(found[1], {index: form}), size)
             elif node is term and (other := _solved(affine([(form, 1), (found[1], -1)]), size, indices)):
                 others[node] = other
         elif isinstance(node, Unequal) and isinstance(node.domain, Cyclic) and node.domain.size == size:
             others[node] = unequal(substitute(node.form, {index: form}), node.domain)
         elif isinstance(node, Apply) and isinstance(space := type_of(node.function), Space):
             at = [
-                substitute(place, {index: form}) if isinstance(axis, Cyclic) and axis.size == size else place
+                substitute(place, {index: form}) if axis == Cyclic(size) else place
                 for place, axis in zip(node.arguments, space.axes, strict=True)
             ]
             others[node] = Apply(node.function, tuple(at))

@@ -84,17 +84,16 @@ def printed_length(term: Term) -> int:
 
 def _sum(term: Sum) -> int:
     """The symbols of a Σ; of an index around an axis, `(i - 1) mod n`, those wherever it is read."""
-    deltas = [f for f in factors_of(term.body) if isinstance(f, Delta)]
-    places = {found[0]: f for f in deltas if (found := reduced_index(f)) and found[0] in term.indices}
+    factors = factors_of(term.body)
+    found = {f: reduced_index(f) for f in factors if isinstance(f, Delta)}
+    places = {f: place for f, place in found.items() if place and place[0] in term.indices}
     if not places:
         return 1 + len(term.indices) + _bracketed(term.body)
-    rest = total(
-        (i for i in term.indices if i not in places),
-        mul(*(f for f in factors_of(term.body) if f not in places.values())),
-    )
+    summed = {index for index, _, _ in places.values()}
+    rest = total((i for i in term.indices if i not in summed), mul(*(f for f in factors if f not in places)))
     return printed_length(rest) + sum(
-        (printed_length(f.lookup[1]) - 1) * _uses(rest, index) for index, f in places.items()
-    )  # type: ignore[index]
+        (printed_length(form) + 1) * _uses(rest, index) for index, form, _ in places.values()
+    )
 
 
 def _uses(term: Term, index: Var) -> int:
