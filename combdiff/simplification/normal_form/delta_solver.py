@@ -319,11 +319,11 @@ def turned(factor: Delta, indices: Sequence[Var]) -> Term:
     found = reduced_index(factor)
     if found and found[0] in indices:
         return factor
-    if isinstance(factor.domain, Cyclic):
-        if factor.lookup and (parts := remainder_parts(factor.lookup[1])) and parts[1] == factor.domain.size:
-            factor = Delta(factor.lookup[0], parts[0], factor.domain)  # a cycle compares modulo its size
+    if isinstance(cycle := factor.domain, Cyclic):
+        if factor.lookup and (parts := remainder_parts(factor.lookup[1])) and parts[1] == cycle.size:
+            factor = Delta(factor.lookup[0], parts[0], cycle)  # a cycle compares modulo its size
         if _compares_indices(factor) and not _is_plain(factor):
-            return _solved(affine([(factor.left, 1), (factor.right, -1)]), factor.domain.size, indices) or factor
+            return _solved(affine([(factor.left, 1), (factor.right, -1)]), cycle.size, indices) or factor
     elif found:
         return _solved(affine([(found[1], 1), (found[0], -1)]), found[2], indices) or factor
     return factor
