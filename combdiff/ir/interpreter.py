@@ -113,7 +113,8 @@ def evaluate(term: Term, environment: Mapping[Var, object], sizes: Mapping[str, 
     and an index out of range, UnsupportedError for sums, tensors and deltas over the real line and for the
     pullback of a map that brings none.
     """
-    return _Interpreter(term, sizes).value(term, environment)
+    needed = {var: environment[var] for var in term.free if var in environment}  # each point of a Σ copies its scope
+    return _Interpreter(term, sizes).value(term, needed)
 
 
 class _Binding:

@@ -13,6 +13,7 @@ bodies; no let, no tuple and no applied abstraction occurs inside a body, and a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -87,7 +88,12 @@ def used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, 
 
 def share(body: Term, names: Mapping[Term, str] | None = None) -> Term:
     """The normal form of a program's body; `names` suggests names for tensors that become bindings."""
-    return inline_single_uses(bind_heavy(body, names))
+    return inline_single_uses(bind_heavy(body, names)) if names else _shared(body)
+
+
+@remembered
+def _shared(body: Term) -> Term:
+    return inline_single_uses(bind_heavy(body))
 
 
 def bind_heavy(body: Term, names: Mapping[Term, str] | None = None) -> Term:
@@ -99,36 +105,44 @@ def bind_heavy(body: Term, names: Mapping[Term, str] | None = None) -> Term:
     return let(((var, value) for value, var in binder.bound.items()), result)
 
 
+_Hint = str | Var  # a name to begin with, or the variable that is bound to a part already
+
+
 # --- binding every heavy part --------------------------------------------------------------------------------------
 
 
 class _LetBinder:
     """Replaces heavy parts by accesses to bindings; alpha-equal parts get the same one."""
 
-    def __init__(self, body: Term, hints: Mapping[Term, str], names: Names | None = None) -> None:
-        self.names = names or Names(body)
-        self.hints: dict[Term, str] = {}
+    def __init__(self, body: Term, hints: Mapping[Term, _Hint], outer: _LetBinder | None = None) -> None:
+        self.names: Names = outer.names if outer else Names(body)
+        self.own: set[str] = outer.own if outer else _bound_once(body)  # names that their bindings may keep
+        self.axes: dict[Term, tuple[Var, ...]] = {}  # the indices of what is bound already, in the order of its axes
+        self.hints: dict[Term, _Hint] = {}
         for term, name in hints.items():
             self.suggest(name, term)
         self.bound: dict[Term, Var] = {}
         self.variables: set[Var] = set()
         self.by_form: dict[Term, Var] = {}
+        self.scalars: dict[Term, tuple[Var, tuple[int, ...]]] = {}  # their bindings, with the order of the axes there
         self.done: dict[Term, Term] = {}
         self.scans: dict[Term, Scan] = {}
 
-    def suggest(self, name: str, value: Term) -> None:
+    def suggest(self, name: _Hint, value: Term) -> None:
         """A name for a value, for the elements of a tensor and for the decomposition they are of, if they have none."""
         inner = value.body if isinstance(value, Lambda) else value
         decomposition = inner.children[:1] if isinstance(inner, Apply) and is_decomposition(inner.children[0]) else ()
         for part in (value, inner, *decomposition):
             self.hints.setdefault(part, name)
+        if isinstance(name, Var) and isinstance(value, Lambda):
+            self.axes.setdefault(inner, value.parameters)
 
     def prepare(self, body: Term) -> None:
         """Bind parts from the inside out, so that they may be nested deeper than Python's stack."""
         parts = list(subterms(body))
         for part in parts:
             for var, value in part.bindings if isinstance(part, Let) else ():
-                self.suggest(base_name(var), value)
+                self.suggest(var, value)
         named = {var for part in parts for var in part.bound if not is_domain(var.type)}
         for part in parts:
             inner = part.body if isinstance(part, Lambda) else part
@@ -172,7 +186,7 @@ class _LetBinder:
         new = term.with_children(children)
         if is_call(new):
             return self._bind_call(new, self.hints.get(term, _call_name(new)))
-        return self._bind_scalar(new, self.hints.get(term, "t")) if self._heavy(new) else new
+        return self._bind_scalar(new, self.hints.get(term, "t"), self.axes.get(term, ())) if self._heavy(new) else new
 
     def _heavy(self, term: Term) -> bool:
         if isinstance(term, Primitive):
@@ -191,16 +205,24 @@ class _LetBinder:
         replacement: dict[Var, Term] = {}
         for var, value in term.bindings:
             value = substitute(value, replacement)
-            self.suggest(base_name(var), value)
+            self.suggest(var, value)
             if not isinstance(value, Lambda):
                 inner = self.scalar(value)
-                replacement[var] = inner if is_call(value) else self._bind_scalar(inner, var.name)
+                stands = is_call(value) or self._is_named(inner, var)
+                replacement[var] = inner if stands else self._bind_scalar(inner, var)
                 continue
             parameters, inner = value.parameters, self.scalar(value.body)
+            if isinstance(inner, Apply) and inner.arguments == parameters and self._is_named(inner.function, var):
+                replacement[var] = inner.function
+                continue
             outer = free_indices(Lambda(parameters, inner))
-            bound = self._bind(Lambda((*outer, *parameters), inner), var.name)
+            bound = self._bind(Lambda((*outer, *parameters), inner), var)
             replacement[var] = Lambda(parameters, Apply(bound, (*outer, *parameters))) if outer else bound
         return substitute(term.body, replacement)
+
+    def _is_named(self, term: Term, var: Var) -> bool:
+        """Whether a term is a binding that has kept the name of that variable."""
+        return isinstance(term, Var) and term.name == var.name and term in self.variables
 
     def _applied(self, function: Lambda, arguments: tuple[Term, ...]) -> Term:
         inner = self.scalar(function.body)
@@ -210,7 +232,7 @@ class _LetBinder:
         var = self._bind(lambda_((*outer, *function.parameters), inner), self.hints.get(function, "t"))
         return apply(var, (*outer, *arguments))
 
-    def _decomposed(self, term: Term, name: str) -> Var:
+    def _decomposed(self, term: Term, name: _Hint) -> Var:
         """The binding of a decomposition of a variable."""
         indices = self.names.indices(_space_of(term).axes)
         return self._bind(Lambda(indices, Apply(term, indices)), name)
@@ -243,7 +265,7 @@ class _LetBinder:
         """An access to a tensor, renamed or transposed or around an axis, needs no binding of its own."""
         return not isinstance(term, Apply | Number | Var) and read_around(term) is None
 
-    def _bind_call(self, term: Term, name: str) -> Term:
+    def _bind_call(self, term: Term, name: _Hint) -> Term:
         """A call of a named map; one that gives a tensor for every index around it cannot be bound as one tensor."""
         space = type_of(term)
         assert isinstance(space, Space)
@@ -251,9 +273,9 @@ class _LetBinder:
             return self._bind_scalar(term, name)
         return term if free_indices(term) else self._bind(term, name)
 
-    def _implicit(self, term: Implicit, name: str) -> Term:
+    def _implicit(self, term: Implicit, name: _Hint) -> Term:
         """An equation in let normal form; what does not mention the unknown is bound outside, and computed once."""
-        inner = _LetBinder(term.equation, self.hints, self.names)
+        inner = _LetBinder(term.equation, self.hints, self)
         body = inner.result(term.equation)
         outside: dict[Var, Term] = {}
         inside: list[tuple[Var, Term]] = []
@@ -267,7 +289,7 @@ class _LetBinder:
         given = self.scalar(term.given)
         return self._bind_call(Implicit(term.kind, Lambda((term.unknown,), equation), given), name)
 
-    def _scan(self, term: Scan, name: str) -> Term:
+    def _scan(self, term: Scan, name: _Hint) -> Term:
         """A result of a scan; under indices, of one scan for all of their values, unless its steps solve equations."""
         outer = free_indices(term)
         if not outer:
@@ -279,7 +301,7 @@ class _LetBinder:
         first = () if term.kind == LAST else axes[:1]
         return lambda_(axes, Apply(whole, (*first, *outer, *axes[len(first) :])))
 
-    def _one_by_one(self, term: Scan, index: Var, name: str) -> Term:
+    def _one_by_one(self, term: Scan, index: Var, name: _Hint) -> Term:
         """A result of a scan for each value of an index: a scan without states around it."""
         step = self.names.fresh(index)
         each = Scan(Lambda((step,), Tuple((substitute(term, {index: step}),))), (), AFTER, 0)
@@ -296,7 +318,7 @@ class _LetBinder:
         if form not in self.scans:
             assert isinstance(term.step, Lambda)
             symbol, body = with_symbol(term.step, self.names)
-            inner = _LetBinder(body, self.hints, self.names)
+            inner = _LetBinder(body, self.hints, self)
             result = inner.result(body)
             body = inline_single_uses(self._hoisted(inner.bound, result, term, symbol))
             step = Lambda(term.variables, substitute(body, {symbol: term.index}))
@@ -392,19 +414,30 @@ class _LetBinder:
                 outside[var] = lambda_(own, Apply(whole, (symbol, *own)))
         return let(inside, put_back(result, outside))
 
-    def _bind_scalar(self, term: Term, name: str = "t") -> Term:
+    def _bind_scalar(self, term: Term, name: _Hint, axes: tuple[Var, ...] = ()) -> Term:
         indices = free_indices(term)
-        var = self._bind(lambda_(indices, term), name)
-        return Apply(var, indices) if indices else var
+        form = canonical_names(lambda_(indices, term))
+        if form not in self.scalars:
+            order = axes if {*axes} == {*indices} else indices
+            self.scalars[form] = self._bind(lambda_(order, term), name), tuple(indices.index(index) for index in order)
+        var, positions = self.scalars[form]
+        return Apply(var, tuple(indices[n] for n in positions)) if indices else var
 
-    def _bind(self, value: Term, name: str) -> Var:
+    def _bind(self, value: Term, name: _Hint) -> Var:
         form = canonical_names(value)
         if form not in self.by_form:
-            space = type_of(value)
-            assert isinstance(space, Space)
-            self.by_form[form] = self.bound[value] = var = self.names.fresh(Var(name, space))
+            self.by_form[form] = self.bound[value] = var = self._named(name, _space_of(value))
             self.variables.add(var)
         return self.by_form[form]
+
+    def _named(self, name: _Hint, space: Space) -> Var:
+        """A new variable, called as its binding is already where no other is."""
+        if isinstance(name, str):
+            return self.names.fresh(Var(name, space))
+        if name.name not in self.own:
+            return self.names.fresh(Var(base_name(name), space))
+        self.own.remove(name.name)
+        return Var(name.name, space)
 
 
 def _call_name(term: Term) -> str:
@@ -418,6 +451,14 @@ def _call_name(term: Term) -> str:
 def _named_after(term: Scan) -> Var:
     """The variable that a result of a scan is named after: the state, or the first where it is none."""
     return (*term.states[term.component : term.component + 1], *term.states, Var("y", Space()))[0]
+
+
+def _bound_once(body: Term) -> set[str]:
+    """The names of bindings in a body that nothing else is called by."""
+    parts = list(subterms(body))
+    counts = Counter(var.name for part in parts for var in part.bound)
+    counts.update(var.name for var in body.free)
+    return {var.name for part in parts if isinstance(part, Let) for var in part.bound if counts[var.name] == 1}
 
 
 def base_name(var: Var) -> str:

@@ -80,7 +80,8 @@ class Names:
 
     def take(self, term: Term) -> None:
         """Give out no name of a term, which others have named."""
-        self._taken.update(var.name for node in subterms(term) for var in (*node.bound, *node.free))
+        self._taken.update(var.name for node in subterms(term) for var in node.bound)
+        self._taken.update(var.name for var in term.free)
 
     def parameter(self, var: Var) -> Var:
         """A variable of var's type for a parameter, whose name people write: k, k2, k3, …"""

@@ -94,12 +94,12 @@ def simplified_once(term: Term, rules: tuple[str, ...], known: Known, simplify: 
     return form.named(result.term)
 
 
-def body_once(body: Term, rules: tuple[str, ...], written_out: bool, simplify: Callable[[], Term]) -> Term:
-    """What `simplify` makes of a program's body with rule files, perhaps written out: done once for equal bodies."""
+def body_once(body: Term, rules: tuple[str, ...], stage: str, simplify: Callable[[], Term]) -> Term:
+    """What `simplify` makes of a program's body with rule files at a stage: done once for equal bodies."""
     if is_recorded():
         return simplify()
     budget = current()
-    key = body, load(rules), tuple(TABLE), budget, written_out
+    key = body, load(rules), tuple(TABLE), budget, stage
     result = _bodies.get(key)
     if result is None:
         began = monotonic()

@@ -36,6 +36,7 @@ from combdiff.ir import (
     apply,
     average,
     averaged,
+    base_name,
     canonical_names,
     conj,
     dtype_of,
@@ -77,6 +78,7 @@ from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.common_subnetworks import read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
+from combdiff.simplification.normal_form.denominators import is_fraction, without_fractions_below
 from combdiff.simplification.normal_form.expansion import is_patched, offers_delta
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
@@ -111,7 +113,8 @@ def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = T
     With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
     keeps its names, as what they stand for has its derivative once then.
     """
-    found = body_once(body, rules, written_out, lambda: _simplified_body(body, rules, written_out))
+    for_whom = "for a reader" if written_out else "to be differentiated again"
+    found = body_once(body, rules, for_whom, lambda: _simplified_body(body, rules, written_out))
     return checked(body, found)
 
 
@@ -147,7 +150,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         note(lambda: State(IN_FRONT, averaged_again(found)))
         return found
 
-    body = saturated(body)
+    body = _named_in_order(saturated(body))
     stage("looking for sums that vanish")
     with unrecorded(), gathered():
         found = without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules))
@@ -165,7 +168,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
     if not written_out:
         return body
     with gathered() as stops:  # what is left undone here is no loss: each value has been simplified on its own
-        found = _written_out(body, rules)
+        found = body_once(body, rules, WRITTEN_OUT, lambda: _written_out(body, rules))
     limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))
     note(lambda: State(f"{WRITTEN_OUT}{f', of the forms found within {limits}' if limits else ''}", found))
     return found
@@ -187,6 +190,31 @@ def outline(body: Term) -> Term:
         return Lambda(plain.parameters, normal(plain.body)) if isinstance(plain, Lambda) else normal(plain)
 
     return _pass(share(_without_averages(body)[0]), solved, lambda whole: whole)
+
+
+def _named_in_order(body: Term) -> Term:
+    """A let program whose definitions are numbered as they stand, whatever names they had: t, t.1, t.2, …
+
+    So derivatives that the laws make equal are one, and what is ordered by names has the order of the definitions.
+    """
+    names, renamed = Names(*body.free), dict[Var, Term]()
+    bindings, result = split(body)
+
+    def numbered(value: Term) -> Term:
+        value = substitute(value, renamed)
+        if not isinstance(value, Lambda):
+            return value
+        own = Names(*value.free, *(name for node in subterms(value.body) for name in node.bound))
+        indices = tuple(own.fresh(Var(base_name(index), index.type)) for index in value.parameters)
+        return Lambda(indices, substitute(value.body, dict(zip(value.parameters, indices, strict=True))))
+
+    kept: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = numbered(value)
+        new = names.fresh(Var(base_name(var), var.type))
+        kept.append((new, value))
+        renamed[var] = new
+    return let(kept, joined(result, map(numbered, items_of(result))))
 
 
 def _of_matrices(body: Term) -> Known:
@@ -229,9 +257,10 @@ def _in_front(body: Term) -> Term:
     def in_front(value: Term) -> Term:
         return _factored(value, joining=joining)
 
-    return share(
-        let(((var, in_front(value)) for var, value in bindings), joined(result, map(in_front, items_of(result))))
-    )
+    changed = let([(var, in_front(value)) for var, value in bindings], joined(result, map(in_front, items_of(result))))
+    found = share(changed)
+    written = {*values_of(found)} - {*values_of(changed)}  # with what is used once now
+    return _in_front(found) if written and len(split(found)[0]) < len(bindings) else found
 
 
 def _factored(value: Term, *, joining: bool = True) -> Term:
@@ -252,9 +281,10 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
     matrices: dict[Var, Var] = {}
     kept: list[tuple[Var, Term]] = []
     known: dict[Var, Term] = {}
+    fractions: dict[Var, Term] = {}
 
     def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
-        value = put_back(value, replacement, matrices)
+        value = without_fractions_below(put_back(value, replacement, matrices), fractions)
         note(lambda: Place(name, value, whole()))
         with simplifying(name):
             return simplified(value, known)
@@ -281,6 +311,8 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
         new = with_symmetries(new, found)
         replacement[var] = found if light else new
         kept.append((new, found))
+        if is_fraction(found.body if isinstance(found, Lambda) else found):
+            fractions[new] = found
         if var in held:
             matrices[var], known[new] = new, found
     items = [put_back(item, replacement, matrices) for item in items_of(result)]
@@ -474,6 +506,7 @@ def _is_constant(factor: Term, parameters: tuple[Var, ...]) -> bool:
     return bool(parameters) and factor.free.isdisjoint(parameters) and dtype_of(factor) is not complex
 
 
+@remembered
 def _is_light(term: Term) -> bool:
     """Whether a value needs no array of its own, or offers a δ to its uses."""
     body = term.body if isinstance(term, Lambda) else term

@@ -18,6 +18,7 @@ from combdiff.ir.domains import Function, Range, Space
 from combdiff.ir.indices import Affine, affine
 from combdiff.ir.interpreter import evaluate
 from combdiff.ir.let_form import (
+    bind_heavy,
     canonical_names,
     free_indices,
     inline_single_uses,
@@ -30,7 +31,7 @@ from combdiff.ir.let_form import (
 from combdiff.ir.primitives import function
 from combdiff.ir.reuse import settled
 from combdiff.ir.substitution import subterms
-from combdiff.ir.terms import Apply, Lambda, Let, Mul, Number, Term, Tuple, Var, add, let, mul, negate, total
+from combdiff.ir.terms import Apply, Lambda, Let, Mul, Number, Primitive, Term, Tuple, Var, add, let, mul, negate, total
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.tracing.recording import trace_function
 
@@ -427,6 +428,16 @@ def test_a_short_number_stands_where_it_is_used() -> None:
     assert str(f) == "(a, b) ↦ exp(a + b) (a + b)"
 
 
+def test_a_definition_with_its_axes_in_another_order_is_one_tensor() -> None:
+    """Where t[j,i] = exp A[i,j] is bound, exp A[p,i] is t[i,p]; no law would know two arrays for equal."""
+    t = Var("t", Space("n", "n"))
+    exponential = Lambda((j, i), function("exp", at(A, i, j)))
+    elements = mul(at(t, j, i), function("exp", at(A, p, i)))
+    shared = same_value(let([(t, exponential)], Lambda((i, p), total((j,), elements))))
+    assert [value for var, value in split(shared)[0] if var.name == "t"] == [exponential]
+    assert sum(part.name == "exp" for part in subterms(shared) if isinstance(part, Primitive)) == 1
+
+
 def test_a_program_called_in_a_program_keeps_what_it_binds() -> None:
     def composed(steps: int) -> cd.Program:
         inner = logistic(5)
@@ -451,3 +462,13 @@ def test_settling_twice_is_settling_once() -> None:
 
     once = trace_function(f).term
     assert settled(once) is once
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["logistic map, 10 steps", "MPS energy", "RNN, 6 steps", "shooting, 6 steps"])
+def test_what_is_shared_is_itself_when_it_is_shared_again(name: str) -> None:
+    """Names included: what is remembered of a term is forgotten with it, so each pass would begin anew."""
+    shared = share(latency.derivatives()[name]().raw)
+    once = inline_single_uses(bind_heavy(shared))
+    assert once is shared
+    assert inline_single_uses(bind_heavy(once)) is once

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import TORCH, convert, on
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
@@ -121,6 +121,7 @@ def test_every_derivative_of_each_factor(name: str) -> None:
 
 @pytest.mark.thorough
 @settings(max_examples=2)
+@example(["a mask of integers", "both axes", "a quotient"], 0)
 @given(st.lists(st.sampled_from(sorted(FACTORS)), min_size=2, max_size=3), st.integers(0, 99))
 def test_every_derivative_of_several_factors(names: Factors, seed: int) -> None:
     check(names, arrays(seed))

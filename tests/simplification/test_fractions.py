@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.ir import ONE, Number, Range, Space, Var, add, function, mul, unequal
-from combdiff.simplification.normal_form.denominators import over_one_denominator
+from combdiff.ir import ONE, Number, Range, Space, Var, add, divide, function, mul, raised, unequal
+from combdiff.ir.interpreter import evaluate
+from combdiff.simplification.normal_form.denominators import over_one_denominator, without_fractions_below
 
 Vector = cd.Space("n")
 
@@ -47,6 +48,11 @@ def rest(x: Vector):
     return cd.sum(lambda i: cd.log(1 - 1 / (1 + x[i])))
 
 
+def jensen_shannon(x: Vector, y: Vector):
+    share, other = 2 * x / (x + y), 2 * y / (x + y)  # the gradient has 1 / (x + y) and 1 / (2 x t) by names
+    return cd.sum(lambda i: x[i] * cd.log(share[i]) + y[i] * cd.log(other[i])) / 2
+
+
 def powers(x: Vector):
     return cd.sum(lambda i: x[i] ** x[i])
 
@@ -77,8 +83,17 @@ PRINTED = [
         "x ↦ (a, d) ↦ δ(a, d) exp(x[d]) (1 - exp(x[d])) / (1 + exp(x[d]))³",
     ),
     (powers, "x ↦ d ↦ x[d]^x[d] (1 + log(x[d]))", None),
+    (
+        jensen_shannon,
+        "(x, y) ↦ d ↦ 1/2 log(2 x[d] / (x[d] + y[d]))",
+        "(x, y) ↦ (a, d) ↦ δ(a, d) y[a] / (2 x[a] (x[a] + y[a]))",
+    ),
 ]
-EXTRA: dict[Any, list[Any]] = {hill: [1.3], cross_entropy: [np.array([0.0, 1.0, 0.3, 1.0])]}
+EXTRA: dict[Any, list[Any]] = {
+    hill: [1.3],
+    cross_entropy: [np.array([0.0, 1.0, 0.3, 1.0])],
+    jensen_shannon: [np.array([0.3, 1.0, 2.0, 0.7])],
+}
 
 
 @pytest.mark.sample(2)
@@ -131,6 +146,23 @@ def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -
 )
 def test_powers_of_one_base_are_one(objective: str, expected: str) -> None:
     reads_as(objective, expected, a=2.5, b=0.5, d=1.5, x=0.3)
+
+
+def test_fractions_below_a_line_are_turned_over() -> None:
+    x, y, s, t = (Var(name, Space()) for name in "xyst")
+    for below, named, expected in (
+        (mul(Number(2), x, t), {t: raised(s, -1)}, mul(raised(mul(Number(2), x), -1), s)),
+        (mul(x, raised(t, 2)), {t: divide(Number(3), s)}, mul(raised(mul(x, Number(9)), -1), s, s)),
+        (raised(s, -2), {}, mul(s, s)),
+        (mul(x, raised(mul(y, raised(s, -1)), -1)), {}, mul(raised(mul(x, s), -1), y)),
+        (add(x, t), {t: raised(s, -1)}, None),
+    ):
+        term = raised(below, -1)
+        found = without_fractions_below(term, named)
+        assert found is (expected or term)
+        at = {x: 0.7, y: -1.3, s: 0.4}
+        known = {var: evaluate(value, at, {}) for var, value in named.items()}
+        assert np.isclose(evaluate(found, at | known, {}), evaluate(term, at | known, {}), rtol=1e-14)
 
 
 def test_a_power_is_not_taken_apart_where_its_base_may_be_zero() -> None:

@@ -35,7 +35,7 @@ def met() -> tuple[Term, ...]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "simplified_once", lambda term, rules, known, do: do(term, rules, known))
-        patch.setattr(pipeline, "body_once", lambda body, rules, written_out, do: do())
+        patch.setattr(pipeline, "body_once", lambda body, rules, stage, do: do())
         patch.setattr(pipeline, "_affordable", kept)
         for entry in entries()[::EACH]:
             assert entry.derivative.term

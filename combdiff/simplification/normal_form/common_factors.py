@@ -14,7 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from combdiff.ir import Add, Delta, Lambda, Mul, Names, Number, Sum, Term, Var, add, factors_of, mul, subterms
+from combdiff.ir import (
+    Add,
+    Delta,
+    Lambda,
+    Mul,
+    Names,
+    Number,
+    Sum,
+    Term,
+    Var,
+    add,
+    factors_of,
+    mul,
+    remembered,
+    subterms,
+)
 from combdiff.simplification.egraph.extraction import cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
@@ -26,6 +41,20 @@ from combdiff.simplification.normal_form.lengths import length_alone, printed_le
 
 def factored(value: Term, *, joining: bool = True) -> Term:
     """A tensor or number with common factors in front, where that costs no more; `joining` those of networks too."""
+    return _factored_and_joined(value) if joining else _factored_alone(value)
+
+
+@remembered
+def _factored_and_joined(value: Term) -> Term:
+    return _factored(value, joining=True)
+
+
+@remembered
+def _factored_alone(value: Term) -> Term:
+    return _factored(value, joining=False)
+
+
+def _factored(value: Term, *, joining: bool) -> Term:
     body = value.body if isinstance(value, Lambda) else value
     if not any(isinstance(part, Add) for part in subterms(body)):
         return value

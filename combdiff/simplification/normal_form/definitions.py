@@ -49,6 +49,7 @@ from combdiff.ir import (
 from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.common_factors import factored, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated
+from combdiff.simplification.normal_form.denominators import without_fractions_below
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
 from combdiff.simplification.normal_form.shares import with_named_shares
@@ -165,8 +166,12 @@ def _without(body: Term, var: Var) -> Iterator[Term]:
     """The program with the value of a binding where it is used: as it stands, and in the networks that read it."""
     bindings, result = split(body)
     replacement = {var: dict(bindings)[var]}
-    kept = [(bound, put_back(value, replacement)) for bound, value in bindings if bound is not var]
-    written = let(kept, joined(result, (put_back(item, replacement) for item in items_of(result))))
+
+    def put(value: Term) -> Term:
+        return without_fractions_below(put_back(value, replacement), {}) if var in value.free else value
+
+    kept = [(bound, put(value)) for bound, value in bindings if bound is not var]
+    written = let(kept, joined(result, map(put, items_of(result))))
     before = {*values_of(body)}
     yield written
     yield _with_values(written, lambda value: value if value in before else factored(one_network(value)))

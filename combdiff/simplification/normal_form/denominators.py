@@ -7,6 +7,7 @@
     1/√(a² + x²) − x²/√(a² + x²)³           →   a²/√(a² + x²)³
     2 u/s − 2 v w/s²                        →   2 (u − v w/s)/s
     n log(x) xⁿ⁻¹ + xⁿ/x                    →   xⁿ⁻¹ (n log(x) + 1)
+    1/(2 t), t = 1/s                        →   s/2
 
 A sum over one denominator has a polynomial above it. It is multiplied out, as what cancels in it is seen only then.
 Nothing is done with sums that hold a condition: [x ≠ y]/(x − y) is 0 where x = y, and one over x − y would not be.
@@ -25,19 +26,24 @@ from combdiff.ir import (
     ONE,
     ZERO,
     Add,
+    Apply,
     Guard,
     Mul,
     Number,
     Primitive,
+    Rewriter,
     Sum,
     Term,
+    Var,
     add,
     factors_of,
     function,
     mul,
+    put_back,
     raised,
     remembered,
     tidy,
+    whole_power,
 )
 from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.joined_networks import primitive
@@ -61,9 +67,54 @@ def over_one_denominator(term: Term) -> Term:
     if isinstance(new, Add):
         return _shortest(new, _forms(new))
     if isinstance(new, Mul):
-        forms = (_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
+        forms = (*_gathered(new), *_opened(new), *_divided(new), *_multiplied(new, [_powers(new)]), *_under_sums(new))
         return _shortest(new, forms)
     return new
+
+
+def is_fraction(term: Term) -> bool:
+    """Whether a term is divided by something: a product with a whole power below a line."""
+    return any(whole_power(factor)[1] < 0 for factor in factors_of(term))
+
+
+def without_fractions_below(term: Term, fractions: Mapping[Var, Term]) -> Term:
+    """A term with the fractions below its lines turned over, those with names too: with t = 1/s, (2 t)⁻¹ is s/2.
+
+    It is no more work: a division goes for each factor that rises.
+    """
+    return _TurningOver(fractions).run(term)
+
+
+class _TurningOver(Rewriter):
+    def __init__(self, fractions: Mapping[Var, Term]) -> None:
+        super().__init__()
+        self.fractions = fractions
+
+    def node(self, term: Term) -> Term:
+        new = self.inside(term)
+        base, n = whole_power(new)
+        factors = [self._written_out(factor) for factor in factors_of(base)] if n < 0 else []
+        powers = [power for factor in factors for power in _whole_powers(factor)]
+        if all(m > 0 for _, m in powers):
+            return new
+        below = mul(*(raised(inner, m) for inner, m in powers if m > 0))
+        return mul(raised(below, n), *(_raised(inner, Fraction(m * n)) for inner, m in powers if m < 0))
+
+    def _written_out(self, factor: Term) -> Term:
+        """A factor, by its value where it is a fraction with a name or a power of one."""
+        read, _ = whole_power(factor)
+        named = read.function if isinstance(read, Apply) else read
+        return put_back(factor, self.fractions) if isinstance(named, Var) else factor
+
+
+def _whole_powers(product_: Term, exponent: int = 1) -> Iterator[tuple[Term, int]]:
+    """The bases of a product of fractions, those of powers of fractions too, with their exponents."""
+    for factor in factors_of(product_):
+        base, n = whole_power(factor)
+        if n != 1 and is_fraction(base):
+            yield from _whole_powers(base, n * exponent)
+        else:
+            yield base, n * exponent
 
 
 def _shortest(term: Term, forms: Iterable[Term]) -> Term:
@@ -129,10 +180,12 @@ def _common(exponents: Sequence[Fraction]) -> Fraction:
     return max(exponents) if max(exponents) < 0 else max(min(exponents), Fraction())
 
 
-def _gathered(term: Mul) -> Term:
+def _gathered(term: Mul) -> Iterator[Term]:
     """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2)."""
     number, powers = _powers(term)
-    return mul(number, _product(powers))
+    yield mul(number, _product(powers))
+    if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
+        yield mul(number, multiplied)
 
 
 def _opened(term: Mul) -> Iterator[Term]:
