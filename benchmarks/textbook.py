@@ -27,7 +27,7 @@ HEAD = re.compile(r"(\([\w, <≤∈ℝ|]*\)|[\w<≤∈ℝ|]+( mod \w+)?)\s*↦")
 SYMBOL = re.compile(r"\d+/\d+|[^\W_⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ]+(?:\.\d+)?|⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹ᵀ†]+|\^∘|[^\s,_{}]")
 SIZES = {"n": 5, "m": 3, "k": 3, "p": 2}
 CLOSE, NEAR = 1e-10, 1e-5  # relative errors: to the book's form, to central differences
-DERIVATIVES = {"grad": cd.grad, "J": cd.jacobian, "hessian": cd.hessian}
+DERIVATIVES = {"grad": cd.grad, "J": cd.jacobian, "hessian": cd.hessian, "hvp": cd.hvp}
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,29 @@ class Entry:
     @property
     def derivative(self) -> cd.Program:
         """What we make of it."""
-        *how, name = self.wrt.split()
-        kind = "grad" if not how else "J" if how == ["J"] else "hessian"
-        return DERIVATIVES[kind](self.program, wrt=name)
+        return DERIVATIVES[self.kind](self.program, wrt=self.name)
 
-    def read(self, text: str) -> cd.Program:
-        """The program of a form; one in index notation begins with the parameters."""
+    @property
+    def kind(self) -> str:
+        """Which derivative it is, a key of DERIVATIVES."""
+        *how, _ = self.wrt.split()
+        return "grad" if not how else how[0] if how[0] in DERIVATIVES else "hessian"
+
+    @property
+    def name(self) -> str:
+        """The parameter by which the derivative is."""
+        return self.wrt.split()[-1]
+
+    @property
+    def book_program(self) -> cd.Program:
+        """The book's form."""
+        return self.read(self.book, tangent=self.kind == "hvp")
+
+    def read(self, text: str, tangent: bool = False) -> cd.Program:
+        """The program of a form; one in index notation begins with the parameters, a tangent last."""
         lines = "\n".join(part.strip() for part in text.split(";"))
         parts = re.findall(r"(\w+) ((?:\w+ )?\([^()]*\))", self.spaces)
+        parts += [(f"{name}_dot", axes) for name, axes in parts if tangent and name == self.name]
         head = f"({', '.join(name for name, _ in parts)}) ↦\n" if "[" in text or "↦" in text else ""
         declared = ", ".join(f"{name} {axes}" for name, axes in parts if "mod" not in axes)
         wrapped = {name: cd.Space(cd.Cyclic(axes[5:-1])) for name, axes in parts if "mod" in axes}
@@ -109,7 +124,7 @@ def prints(program: cd.Program) -> tuple[str, str]:
 def compared(entry: Entry) -> Comparison:
     """An entry beside the book's form."""
     shown = prints(entry.derivative)
-    book = [symbols(text) for text in prints(entry.read(entry.book))]
+    book = [symbols(text) for text in prints(entry.book_program)]
     written = 0 if "[" in entry.book else 1
     book[written] = symbols(entry.book.replace(";", "\n"))
     index, matrix = map(symbols, shown)
@@ -118,13 +133,17 @@ def compared(entry: Entry) -> Comparison:
 
 def wrong(entry: Entry, seed: int = 0) -> str:
     """How the derivative differs in value from the book's form or from central differences; empty if it does not."""
-    program, name = entry.program, entry.wrt.split()[-1]
-    arrays = _arrays(program, seed)
-    found = value(entry.derivative, arrays, SIZES)
-    away = error(found, np.asarray(value(entry.read(entry.book), arrays, SIZES)))
-    twice = len(entry.wrt.split()) == 2 and not entry.wrt.startswith("J")
-    slopes = extrapolated_differences(cd.grad(program, wrt=name) if twice else program, arrays, SIZES, name, 32.0)
-    steep = error(found, slopes[0])
+    derivative = entry.derivative
+    arrays = _arrays(derivative, seed)
+    found = value(derivative, arrays, SIZES)
+    away = error(found, np.asarray(value(entry.book_program, arrays, SIZES)))
+    twice = entry.kind in ("hessian", "hvp")
+    program = cd.grad(entry.program, wrt=entry.name) if twice else entry.program
+    slopes = extrapolated_differences(program, arrays, SIZES, entry.name, 32.0)
+    expected = slopes[0] if len(slopes) == 1 else 2 * slopes[1]  # a gradient by a complex tensor is 2 ∂f/∂z̄
+    if entry.kind == "hvp":
+        expected = np.tensordot(expected, arrays[f"{entry.name}_dot"], arrays[entry.name].ndim)
+    steep = error(found, expected)
     if away < CLOSE and steep < NEAR:
         return ""
     return f"away from the book's form by {away:.1e}, from central differences by {steep:.1e}"
