@@ -222,11 +222,12 @@ def cheapest(
 ) -> tuple[Lambda, Term | None]:
     """One of equal derivatives, and the body it was simplified from, None if it was not.
 
-    Their outlines tell which: the shortest of those that take least work, about. It alone is simplified.
+    Their outlines tell which, or what they are as they stand if they stay so: the shortest of those that take least
+    work, about. It alone is simplified.
     """
     best, *others = dict.fromkeys(bodies)
     if others:
-        outlines = {body: outline(body) for body in (best, *others)}
+        outlines = {body: outline(body) if simplified else share(body) for body in (best, *others)}
         works = {body: program_cost(each) for body, each in outlines.items()}
         near = [body for body in outlines if works[body] <= ABOUT * min(works.values())]
         best = min(near, key=lambda body: sum(map(symbols, values_of(outlines[body]))))
