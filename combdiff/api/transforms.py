@@ -56,6 +56,8 @@ from combdiff.ir import (
     type_of,
     values_of,
 )
+from combdiff.planning import cost
+from combdiff.runtime import rough_plan
 from combdiff.simplification import (
     is_real,
     one_warning,
@@ -67,6 +69,7 @@ from combdiff.simplification import (
     symbols,
 )
 
+BYTES = 8  # of a number
 ABOUT = 1.2  # times the least cost, to be about as little
 Wrt = str | Sequence[str] | None
 
@@ -222,17 +225,22 @@ def cheapest(
 ) -> tuple[Lambda, Term | None]:
     """One of equal derivatives, and the body it was simplified from, None if it was not.
 
-    Their outlines tell which, or what they are as they stand if they stay so: the shortest of those that take least
-    work, about. It alone is simplified.
+    One that is to be simplified is chosen before; of those that stay as they are the one whose plan costs least.
     """
     best, *others = dict.fromkeys(bodies)
-    if others:
-        outlines = {body: outline(body) if simplified else share(body) for body in (best, *others)}
-        works = {body: program_cost(each) for body, each in outlines.items()}
-        near = [body for body in outlines if works[body] <= ABOUT * min(works.values())]
-        best = min(near, key=lambda body: sum(map(symbols, values_of(outlines[body]))))
-    term = derived(f.term, Lambda(f.term.parameters, best), rules if simplified else None)
-    return term, best if simplified else None
+    if not simplified:
+        raw = [derived(f.term, Lambda(f.term.parameters, body), None) for body in (best, *others)]
+        return min(raw, key=_total_cost) if others else raw[0], None
+    best = _promising([best, *others]) if others else best
+    return derived(f.term, Lambda(f.term.parameters, best), rules), best
+
+
+def _promising(bodies: Sequence[Term]) -> Term:
+    """Of equal bodies that whose outline is the shortest of those that take least work, about."""
+    outlines = {body: outline(body) for body in bodies}
+    works = {body: program_cost(each) for body, each in outlines.items()}
+    near = [body for body in bodies if works[body] <= ABOUT * min(works.values())]
+    return min(near, key=lambda body: sum(map(symbols, values_of(outlines[body]))))
 
 
 @one_warning()
@@ -287,6 +295,14 @@ def _derived(f: Program, raw: Lambda, kind: str, simplified: bool, rules: tuple[
     made_of = raw.body if simplified else None
     name = f"{kind}_{f.name}"
     return Program(term, name, f.location, f.fixed, f.accesses, made_of, rules, f.inner, is_derivative=True)
+
+
+def _total_cost(term: Lambda) -> int:
+    """Operations on numbers and numbers written, at typical sizes; symbols where arrays cannot express the program."""
+    try:
+        return sum(step.flops + step.bytes // BYTES for step in cost(rough_plan(term)))
+    except UnsupportedError:
+        return symbols(term)
 
 
 def points_of(f: Program, wrt: Wrt) -> tuple[Var, ...]:

@@ -99,6 +99,13 @@ def find_paths(
     return proposed + ([_searched(operands, output, sizes)] if _has_cotengra(len(operands)) else [])
 
 
+def find_path(operands: Sequence[frozenset[int]], output: frozenset[int], extents: Mapping[int, int]) -> list[Any]:
+    """The one contraction path that opt_einsum's greedy search proposes."""
+    from opt_einsum import paths
+
+    return [paths.greedy(list(operands), output, {label: max(1, size) for label, size in extents.items()})]
+
+
 def _has_cotengra(operands: int) -> bool:
     """Whether a network is worth cotengra's search, which takes a second, and cotengra is there."""
     return operands > MOST_FOR_DP and importlib.util.find_spec("cotengra") is not None
@@ -362,6 +369,14 @@ def plan(
     """The array steps of a program; sizes that are not given count as typical ones. With `real`, of real results."""
     every = tuple(_with_typical(program, sizes or {}).items())
     return _plan(program, every, real=real, compiles_steps=dialect(backend).iterates == "function")
+
+
+def rough_plan(program: Lambda) -> Plan:
+    """The plan at typical sizes, its large networks searched but little: near in cost, and soon found.
+
+    It is the plan of the program as written: what keeps its numbers from overflowing is no matter of its form.
+    """
+    return make_plan(program, _with_typical(program, {}), find_path)
 
 
 def _with_typical(program: Lambda, sizes: Mapping[str, int]) -> dict[str, int]:
