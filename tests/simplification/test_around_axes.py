@@ -117,6 +117,7 @@ def test_a_bound_on_a_cycle_beside_a_shifted_index_is_one_of_the_number() -> Non
         assert cd.testing.check_grad(f, "x", x=X[:n], y=Y[:n]) < 1e-7
 
 
+@pytest.mark.thorough
 def test_elements_of_a_roll_at_its_ends() -> None:
     @cd.program
     def f(x: V):
