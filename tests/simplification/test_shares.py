@@ -76,8 +76,8 @@ def check_cores(H: cd.Program, arrays: tuple[Any, ...]) -> None:
 
 def test_log_sum_exp_has_a_diagonal_beside_one_column() -> None:
     assert str(cd.hessian(log_sum_exp).compressed()) == (
-        "H[i,j] = core1[i] δ[i,j] + core1[i] core2[j]\n"
-        "x ↦\n  t[d] = exp(x[d])\n  p[d] = t[d] / (Σ_i t[i])\n  (a ↦ p[a], d ↦ -p[d])"
+        "H[i,j] = core1[i] δ[i,j] + core2[i] core1[j]\n"
+        "x ↦\n  t[d] = exp(x[d])\n  p[d] = t[d] / (Σ_i t[i])\n  (a ↦ p[a], a ↦ -p[a])"
     )
 
 
@@ -116,13 +116,13 @@ SHARE = "p[d] = exp(x[d]) / (Σ_i exp(x[i]))"
 @pytest.mark.parametrize(
     ("derivative", "printed"),
     [
-        (lambda: cd.jacobian(softmax), [SHARE, "(a, d) ↦ p[d] (δ(a, d) - p[a])"]),
+        (lambda: cd.jacobian(softmax), [SHARE, "(a, d) ↦ p[a] (δ(a, d) - p[d])"]),
         (lambda: cd.grad(mean, "x"), [SHARE, "d ↦ p[d] (c[d] - Σ_i c[i] p[i])"]),
         (
             lambda: cd.grad(entropy),
             [SHARE, "p_bar[d] = -1 - log(p[d])", "d ↦ p[d] (p_bar[d] - Σ_i p_bar[i] p[i])"],
         ),
-        (lambda: cd.hessian(log_sum_exp), [SHARE, "(a, d) ↦ p[a] (δ(a, d) - p[d])"]),
+        (lambda: cd.hessian(log_sum_exp), [SHARE, "(a, d) ↦ p[d] (δ(a, d) - p[a])"]),
     ],
 )
 def test_shares_have_a_name(derivative: Any, printed: list[str]) -> None:
