@@ -62,6 +62,7 @@ from combdiff.ir import (
     canonical_names,
     conj,
     dtype_of,
+    element,
     exact,
     free_indices,
     inline_all,
@@ -277,7 +278,7 @@ def _named(value: Term, sums: dict[Var, Term]) -> Term:
     name = Var(f"h{_code(text(bare))}", Space(*space.axes, dtype=space.dtype, symmetry=equations))
     if isinstance(bare.body if isinstance(bare, Lambda) else bare, Sum):
         sums[name] = bare
-    named = mul(number, factor, Apply(name, own) if own else name)
+    named = mul(number, factor, element(name, own))
     return lambda_(given, named) if isinstance(value, Lambda) else named
 
 

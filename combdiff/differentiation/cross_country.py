@@ -41,6 +41,7 @@ from combdiff.ir import (
     canonical_names,
     conj,
     dtype_of,
+    element,
     factors_of,
     free_indices,
     is_complex,
@@ -152,7 +153,7 @@ class _Formed:
             self.known[form] = var = self.names.fresh(Var("t", space))
             self.bindings.append((var, lambda_(indices, value)))
         var = self.known[form]
-        return Apply(var, indices) if indices else var
+        return element(var, indices)
 
 
 class _JacobianGraph:

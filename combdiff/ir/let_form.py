@@ -421,7 +421,7 @@ class _LetBinder:
             order = axes if {*axes} == {*indices} else indices
             self.scalars[form] = self._bind(lambda_(order, term), name), tuple(indices.index(index) for index in order)
         var, positions = self.scalars[form]
-        return Apply(var, tuple(indices[n] for n in positions)) if indices else var
+        return element(var, tuple(indices[n] for n in positions))
 
     def _bind(self, value: Term, name: _Hint) -> Var:
         form = canonical_names(value)

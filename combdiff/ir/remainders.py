@@ -10,6 +10,7 @@ from __future__ import annotations
 from combdiff.ir.domains import Cyclic, Range, Whole
 from combdiff.ir.indices import Delta, affine, affine_parts, as_integer, delta, index_form, size_form
 from combdiff.ir.primitives import function
+from combdiff.ir.products import factors_of
 from combdiff.ir.sizes import Size, size_of_parts
 from combdiff.ir.terms import Apply, Mul, Primitive, Sum, Term, Var
 
@@ -59,6 +60,12 @@ def reduced_index(condition: Delta) -> tuple[Var, Term, Size] | None:
     if not isinstance(index, Var) or value is None or (found := remainder_parts(value)) is None:
         return None
     return (index, *found) if counts(index, found[1]) and index.type == condition.domain else None
+
+
+def places_around(term: Sum) -> dict[Term, tuple[Var, Term, Size]]:
+    """The δ's in a Σ that say of an index of it which place around its axis it is, with that, as `reduced_index`."""
+    deltas = [factor for factor in factors_of(term.body) if isinstance(factor, Delta)]
+    return {factor: found for factor in deltas if (found := reduced_index(factor)) and found[0] in term.indices}
 
 
 def read_around(term: Term) -> Term | None:

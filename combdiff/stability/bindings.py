@@ -22,6 +22,7 @@ from combdiff.ir import (
     Var,
     canonical_names,
     dtype_of,
+    element,
     free_indices,
     lambda_,
     let,
@@ -81,7 +82,7 @@ class Rewriting(ABC):
             self._bound[key] = new
             self.kept.append((new, value))
         var = self._bound[key]
-        return Apply(var, indices) if indices else var
+        return element(var, indices)
 
 
 def used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:

@@ -46,6 +46,7 @@ from combdiff.ir import (
     add,
     canonical_names,
     dtype_of,
+    element,
     exact,
     factors_of,
     free_indices,
@@ -108,7 +109,7 @@ def _with_names(program: Lambda, forms: Collection[Term]) -> Lambda:
                     axes = [index.type for index in indices]
                     bound[form] = names.fresh(Var("t", Space(*axes, dtype=dtype_of(term))))  # type: ignore[arg-type]
                     kept.append((bound[form], lambda_(indices, term)))
-                return Apply(bound[form], indices) if indices else bound[form]
+                return element(bound[form], indices)
         return term if isinstance(term, Implicit | Scan) else term.with_children(tuple(map(named, term.children)))
 
     bindings, result = split(program.body)

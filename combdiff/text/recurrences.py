@@ -33,6 +33,7 @@ from combdiff.ir import (
     affine,
     apply,
     dtype_of,
+    element,
     indicator,
     lambda_,
     mul,
@@ -177,7 +178,7 @@ class _StateReader(Rewriter):
             if arguments[:count] != self.first:
                 raise MisreadError(state.name.split(".")[0], "a step reads a state as the step before left it alone")
             rest = arguments[count:]
-            return Apply(state, rest) if rest else state
+            return element(state, rest)
         return self.inside(term)
 
 

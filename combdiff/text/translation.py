@@ -28,6 +28,7 @@ from combdiff.ir import (
     conj,
     delta,
     divide,
+    element,
     function,
     lambda_,
     let,
@@ -159,7 +160,7 @@ class _Translation:
                 return Number(node.value)
             case Reference():
                 variable = self.variables[node.name]
-                return Apply(variable, indices) if indices else variable
+                return element(variable, indices)
             case Unit():
                 pairs = zip(indices[: node.half], indices[node.half :], strict=True)
                 return mul(ONE, *(delta(i, j) for i, j in pairs))
@@ -197,7 +198,7 @@ class _Translation:
 
     def _matrix(self, node: FunctionOfMatrix, matrix: Term, indices: Indices) -> Term:
         value = Primitive(node.function, (matrix,))
-        return Apply(value, indices) if indices else value
+        return element(value, indices)
 
 
 def elementwise(name: str, argument: Term) -> Term:

@@ -43,6 +43,7 @@ from combdiff.ir import (
     apply,
     canonical_names,
     dtype_of,
+    element,
     free_indices,
     lambda_,
     let,
@@ -198,7 +199,7 @@ class _InSteps:
         for term, state in states.items():
             indices = free_indices(term)
             more = put_back(substitute(term.body, {term.indices[0]: step.index}), at_step)
-            outputs.append(lambda_(indices, add(_element(state, indices), more)))
+            outputs.append(lambda_(indices, add(element(state, indices), more)))
             starts.append(lambda_(indices, ZERO))
         many = len(step.states)
         every = (*step.outputs[:many], *outputs, *step.outputs[many:])
@@ -228,7 +229,7 @@ class _InSteps:
             value = apply(made.get(var, var), (*indices[:place], step.index, *indices[place + 1 :]))
             new = names.fresh(Var(var.name, Space(*(i.type for i in rest), dtype=var.type.dtype)))  # type: ignore[arg-type]
             definitions.append((new, lambda_(rest, put_back(value, at_step))))
-            at_step[var] = Lambda(indices, _element(new, rest))
+            at_step[var] = Lambda(indices, element(new, rest))
         return at_step, definitions
 
     def _states(self, names: Names) -> tuple[dict[Sum, Var], dict[Term, Term]]:
@@ -242,13 +243,8 @@ class _InSteps:
             if form not in forms:
                 space = Space(*(i.type for i in indices), dtype=dtype_of(term))  # type: ignore[arg-type]
                 forms[form] = states[term] = names.fresh(Var("sum", space))
-            sums[term] = _element(forms[form], indices)
+            sums[term] = element(forms[form], indices)
         return states, sums
-
-
-def _element(tensor: Var, indices: tuple[Var, ...]) -> Term:
-    """That of a tensor at some indices: of a scalar itself."""
-    return apply(tensor, indices) if indices else tensor
 
 
 def _is_elementwise(term: Term) -> bool:

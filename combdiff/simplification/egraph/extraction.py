@@ -57,6 +57,7 @@ from combdiff.ir import (
     is_matrix_function,
     matrices_in,
     mul,
+    places_around,
     reduced_index,
     remembered,
     tidy,
@@ -178,11 +179,12 @@ def own_cost(term: Term) -> float:
     """The work of the top of a term, its parts given."""
     match term:
         case Sum():
-            places = _places_around(term)
-            factors = [f for f in factors_of(term.body) if f not in places]
-            sets = tuple(_read_at(indices, places.values()) for indices in _operands(factors))
+            around = places_around(term)
+            factors = [f for f in factors_of(term.body) if f not in around]
+            places = [(index, index_variables(form)) for index, form, _ in around.values()]
+            sets = tuple(_read_at(indices, places) for indices in _operands(factors))
             masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
-            summed = frozenset(term.indices).difference(index for index, _ in places.values())
+            summed = frozenset(term.indices).difference(index for index, _ in places)
             return masses + contraction_cost(sets or (frozenset(),), summed)
         case Mul():
             sets = _operands(term.factors)
@@ -199,13 +201,6 @@ def own_cost(term: Term) -> float:
         case Conj():
             return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
     return 0.0
-
-
-def _places_around(term: Sum) -> dict[Term, tuple[Var, Indices]]:
-    """The δ's that say of summed indices which places around an axis they are, with these and what they depend on."""
-    deltas = [factor for factor in factors_of(term.body) if isinstance(factor, Delta)]
-    places = {factor: found for factor in deltas if (found := reduced_index(factor)) and found[0] in term.indices}
-    return {factor: (index, index_variables(form)) for factor, (index, form, _) in places.items()}
 
 
 def _read_at(indices: Indices, places: Iterable[tuple[Var, Indices]]) -> Indices:

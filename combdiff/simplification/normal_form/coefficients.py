@@ -22,7 +22,7 @@ from combdiff.ir import (
     Term,
     Var,
     add,
-    apply,
+    element,
     factors_of,
     free_indices,
     is_complex,
@@ -81,7 +81,7 @@ class Coefficients:
         assert isinstance(space, Space)
         var = self.names.fresh(Var(name.name, space))
         self.bound.append((var, value))
-        return apply(var, indices) if indices else var
+        return element(var, indices)
 
     def _sized(self, guards: Sequence[Term]) -> Iterator[Term]:
         """What guards say of sizes: [n ≥ 1] where δ(d, 0) holds for some d."""

@@ -17,7 +17,6 @@ from combdiff.ir import (
     Apply,
     Conj,
     Coordinate,
-    Delta,
     Lambda,
     Mul,
     Number,
@@ -30,7 +29,7 @@ from combdiff.ir import (
     items_of,
     mul,
     negate,
-    reduced_index,
+    places_around,
     remembered,
     split,
     total,
@@ -84,13 +83,12 @@ def printed_length(term: Term) -> int:
 
 def _sum(term: Sum) -> int:
     """The symbols of a Σ; of an index around an axis, `(i - 1) mod n`, those wherever it is read."""
-    factors = factors_of(term.body)
-    found = {f: reduced_index(f) for f in factors if isinstance(f, Delta)}
-    places = {f: place for f, place in found.items() if place and place[0] in term.indices}
+    places = places_around(term)
     if not places:
         return 1 + len(term.indices) + _bracketed(term.body)
     summed = {index for index, _, _ in places.values()}
-    rest = total((i for i in term.indices if i not in summed), mul(*(f for f in factors if f not in places)))
+    others = (factor for factor in factors_of(term.body) if factor not in places)
+    rest = total((i for i in term.indices if i not in summed), mul(*others))
     return printed_length(rest) + sum(
         (printed_length(form) + 1) * _uses(rest, index) for index, form, _ in places.values()
     )
