@@ -29,6 +29,7 @@ class DaskDialect(NumPyDialect):
     indexes = False
     boxes = "chunk"  # of NumPy's words
     native = False
+    chooses = False
     iterates = "list"
     solves = False
 

@@ -84,6 +84,7 @@ class NumPyDialect:
     boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
     fuses_sums = False  # elements are multiplied while they are summed, without an array of the products
     native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
+    chooses = True  # of two ways to a result one alone is gone, by what values are
     vectors_first = False  # a vector times a matrix is quicker than the transposed matrix times the vector
     iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
@@ -311,6 +312,7 @@ class CuPyDialect(NumPyDialect):
     item = ""
     guard = None
     native = False
+    chooses = False  # that would wait for the device
     solves = False
 
     def helpers(self) -> Mapping[str, str]:
