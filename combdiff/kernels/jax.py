@@ -102,8 +102,8 @@ def _hypot(one: Any, other: Any) -> Any:
 def _det_times_inverse(matrix: Any) -> Any:
     """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ by one LU where that keeps all digits but a few.
 
-    Rows of the unit matrix beside the transposed matrix go through its elimination. It is compared and chosen transposed,
-    which is how a gradient reads it.
+    Rows of the unit matrix go through the elimination of the transposed matrix beside it. It is compared and chosen
+    transposed, which is how a gradient reads it.
     """
     if 0 in matrix.shape:
         return jnp.linalg.inv(matrix)

@@ -177,6 +177,12 @@ def test_adjugates_on_jax_by_one_factorisation(matrix: Any) -> None:
     np.testing.assert_allclose(np.asarray(found), reference._det_times_inverse(matrix), rtol=1e-12, atol=1e-14)
 
 
+def test_what_is_not_traced_is_chosen_without_jax() -> None:
+    """A conditional of XLA's is compiled again in each call: gradients of determinants took a second."""
+    truth = importlib.import_module("jax.numpy").asarray(True)
+    assert kernels("jax")._either(truth, lambda: "one", lambda: pytest.fail("both")) == "one"
+
+
 @pytest.mark.parametrize(("library", "words"), LIBRARIES)
 def test_products_within_conditions(library: str, words: str) -> None:
     """Σ_j A[i, j]·x[j] over the j at which conditions hold, where infinite elements stand beside them."""
