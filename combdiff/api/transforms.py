@@ -76,6 +76,7 @@ from combdiff.simplification import (
 
 BYTES = 8  # of a number
 ABOUT = 1.2  # times the least cost, to be about as little
+CLEARLY = 1.1  # times as long as another, to be clearly longer
 MOST_COMPARED = 200  # symbols of an outline up to which several equal derivatives are simplified, and then compared
 Wrt = str | Sequence[str] | None
 
@@ -251,8 +252,8 @@ def cheapest(
 
 def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
     """Of equal bodies those worth simplifying: where outlines are long, the shortest of those that take least work,
-    about; otherwise each but those that another is no longer than, for no more work, as outlined and with factors in
-    front."""
+    about; otherwise each but those beside which another is clearly shorter, and is so, for no more work, with factors
+    in front, too."""
     outlines = {body: outline(body) for body in bodies}
     sizes = {body: _size(outlines[body]) for body in bodies}
     if min(length for length, _ in sizes.values()) > MOST_COMPARED:
@@ -261,9 +262,11 @@ def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
     firsts: dict[tuple[float, ...], Term] = {}
     for body in bodies:
         firsts.setdefault((*sizes[body], *_size(factors_in_front(outlines[body]))), body)
-    return [
-        body for own, body in firsts.items() if not any(all(map(le, other, own)) for other in firsts if other != own)
-    ]
+
+    def is_beaten(own: tuple[float, ...]) -> bool:
+        return any(CLEARLY * other[0] <= own[0] and all(map(le, other, own)) for other in firsts)
+
+    return [body for own, body in firsts.items() if not is_beaten(own)]
 
 
 def _size(body: Term) -> tuple[int, float]:
