@@ -12,6 +12,7 @@ Invariant: what does not fit is refused before anything is computed, and argumen
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from math import prod
 from typing import Any, SupportsFloat
@@ -100,7 +101,8 @@ def bytes_written_out(value: Any) -> int:
 def described(value: Any) -> Given:
     """What an argument is."""
     kind: type = type(value)
-    if isinstance(value, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # which takes long to import; without it there are none
+    if masked is not None and isinstance(value, masked.MaskedArray):
         raise ArgumentError("a masked array was given, whose mask would be lost", hint="give x.filled(0), or x.data")
     library = library_of_type(kind)
     if library is not None:
