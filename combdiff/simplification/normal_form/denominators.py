@@ -324,10 +324,10 @@ def _product(powers: Powers) -> Term:
     joined = []
     for inner, exponents in symbolic.items():
         bases = dict(_exactly(inner, 1))
-        n: Exponent = min(Fraction(rest.get(base, 0)) / m for base, m in bases.items())
-        n = n if len(bases) == 1 else floor(n)
-        rest = _quotient(rest, {base: m * n for base, m in bases.items()})
-        joined.append(function("power", inner, add(*exponents, Number(tidy(n)))))
+        common = min(Fraction(rest.get(base, 0)) / m for base, m in bases.items())
+        taken = tidy(common) if len(bases) == 1 else floor(common)
+        rest = _quotient(rest, {base: m * taken for base, m in bases.items()})
+        joined.append(function("power", inner, add(*exponents, Number(taken))))
     return mul(*joined, *(_raised(base, n) for base, n in rest.items() if n))
 
 
