@@ -101,8 +101,8 @@ def bytes_written_out(value: Any) -> int:
 def described(value: Any) -> Given:
     """What an argument is."""
     kind: type = type(value)
-    masked = sys.modules.get("numpy.ma")  # which takes long to import; without it there are none
-    if masked is not None and isinstance(value, masked.MaskedArray):
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())  # none without the module, which imports slowly
+    if isinstance(value, masked):
         raise ArgumentError("a masked array was given, whose mask would be lost", hint="give x.filled(0), or x.data")
     library = library_of_type(kind)
     if library is not None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import field
 from functools import lru_cache, partial
 from importlib.machinery import PathFinder
@@ -182,8 +183,9 @@ def _may_be_installed() -> bool:
         if place.is_file():  # an archive
             return True
         for file in place.glob("*-[iI][nN][fF][oO]/entry_points.txt"):
-            if GROUP in file.read_text(encoding="utf-8", errors="replace"):
-                return True
+            with suppress(OSError):
+                if GROUP in file.read_text(encoding="utf-8", errors="replace"):
+                    return True
     return False
 
 
