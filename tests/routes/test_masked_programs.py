@@ -78,7 +78,7 @@ def test_elements_beside_a_bound_are_not_read(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
-def test_a_triangletriangle_takes_no_more_than_its_operands(backend: str) -> None:
+def test_a_packed_triangle_takes_no_more_than_its_operands(backend: str) -> None:
     """Its gradient is a product of matrices, kept below the diagonal: no operand is repeated for the condition."""
 
     @cd.program
