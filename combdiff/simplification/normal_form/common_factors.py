@@ -27,6 +27,7 @@ from combdiff.ir import (
     add,
     factors_of,
     mul,
+    negate,
     remembered,
     subterms,
 )
@@ -36,7 +37,7 @@ from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.denominators import over_one_denominator
 from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
-from combdiff.simplification.normal_form.lengths import length_alone, printed_length
+from combdiff.simplification.normal_form.lengths import is_negative, length_alone, printed_length
 
 
 def factored(value: Term, *, joining: bool = True) -> Term:
@@ -91,6 +92,13 @@ def _taken_out(term: Term, joining: bool) -> Term:
     if isinstance(term, Mul):
         return _with_numbers_in_front(children)
     return term.with_children(children)
+
+
+def in_front(terms: Sequence[Term]) -> Term:
+    """A sum with the factors in front that all of its terms have, its sign too."""
+    if all(map(is_negative, terms)):
+        return negate(in_front([negate(term) for term in terms]))
+    return _in_front(terms, lambda sum_: sum_)
 
 
 def _of_terms(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from math import floor, prod
+from math import ceil, floor, prod
 
 from combdiff.ir import (
     ONE,
@@ -181,11 +181,25 @@ def _common(exponents: Sequence[Fraction]) -> Fraction:
 
 
 def _gathered(term: Mul) -> Iterator[Term]:
-    """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2)."""
+    """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2), x y/√(2 x y) is ½ √(2 x y)."""
     number, powers = _powers(term)
+    for base, n in list(powers.items()):
+        if isinstance(base, Mul) and n.denominator != 1:
+            inner, own = _powers(base)
+            times = _whole_power(powers, own)
+            scale = raised(inner, -times)
+            if isinstance(scale, Number):
+                number = _number(mul(number, scale))
+                powers = _times(powers, {base: Fraction(times), **{each: -times * m for each, m in own.items()}})
     yield mul(number, _product(powers))
     if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
         yield mul(number, multiplied)
+
+
+def _whole_power(powers: Powers, own: Powers) -> int:
+    """The power of a product, given by its own powers, that is a factor of others: 2 of x² y⁴ for x y²."""
+    each = [powers.get(base, Fraction()) / m for base, m in own.items()]
+    return max(floor(min(each)), 0) or min(ceil(max(each)), 0) if each else 0
 
 
 def _opened(term: Mul) -> Iterator[Term]:
