@@ -31,7 +31,7 @@ from combdiff.ir import (
     remembered,
     subterms,
 )
-from combdiff.simplification.egraph.extraction import cost
+from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.denominators import over_one_denominator
@@ -79,7 +79,10 @@ def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
     """What a term costs, and its length; where a number stands in front of it a plan chooses what it multiplies."""
     in_front = [f for f in factors_of(term) if not isinstance(f, Number) and f.free.isdisjoint(indices)]
     rest = mul(*(f for f in factors_of(term) if f not in in_front))
-    return sum(cost(part)[0] for part in (rest, *in_front)), length_alone(term)
+    work: dict[Term, float] = {}
+    for part in (rest, *in_front):
+        work |= parts_cost(part)
+    return sum(work.values()) + len(in_front), length_alone(term)
 
 
 def _taken_out(term: Term, joining: bool) -> Term:

@@ -136,14 +136,17 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
         return body is not before
 
     better(readings(left_out))
-    for var, value in reversed(bindings):
-        if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
-            continue
-        better(_conjugated(body, var))
-        if var not in dict(split(body)[0]) or better(
-            (*_without(body, var), *readings(left_out | {var}), *_in_front_without(body, var))
-        ):
-            left_out |= {var}
+    before = None
+    while before is not body:  # without one definition another may be short
+        before = body
+        for var, value in reversed(split(body)[0]):
+            if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
+                continue
+            better(_conjugated(body, var))
+            if var not in dict(split(body)[0]) or better(
+                (*_without(body, var), *readings(left_out | {var}), *_in_front_without(body, var))
+            ):
+                left_out |= {var}
     return body
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import ceil, floor, prod
 
 from combdiff.ir import (
@@ -140,9 +140,14 @@ def _is_tame(product_: Term) -> bool:
 
 def _forms(sum_: Add) -> Iterator[Term]:
     """A sum as a product: its common divisors in front, or over one denominator, which may be multiplied out."""
-    parts = [_powers(part) for part in sum_.terms]
     if _holds_condition(sum_):
         return
+    parts = _with_divisors_apart([_powers(part) for part in sum_.terms])
+    divided = [any(isinstance(base, Add) and n < 0 for base, n in powers.items()) for _, powers in parts]
+    if 1 < sum(divided) < len(parts):  # the fractions among the terms by themselves
+        fractions = add(*(part for part, has in zip(sum_.terms, divided, strict=True) if has))
+        others = [part for part, has in zip(sum_.terms, divided, strict=True) if not has]
+        yield from (add(*others, form) for form in (_forms(fractions) if isinstance(fractions, Add) else ()))
     yield from _multiplied(sum_, parts)
     if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
@@ -164,6 +169,30 @@ def _forms(sum_: Add) -> Iterator[Term]:
         yield mul(_product(powers), *primitive(rest))
         if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
             yield mul(multiplied, *primitive(rest))
+
+
+def _with_divisors_apart(parts: list[Part]) -> list[Part]:
+    """Products whose divisors are those of others where they are products of these: 1 − x² beside 1 + x and 1 − x."""
+    sums = dict.fromkeys(base for _, powers in parts for base, n in powers.items() if isinstance(base, Add) and n < 0)
+    known = {frozenset(sum_.children): sum_ for sum_ in sums}
+    for one, other in combinations(sums, 2):
+        factors = {one: Fraction(1), other: Fraction(1)}
+        opened = [mul(number, _product(powers)) for number, powers in _multiplied_out(ONE, factors) or ()]
+        for sign in (1, -1):
+            base = known.get(frozenset(mul(Number(sign), term) for term in opened))
+            if base is not None and base not in factors:
+                parts = [_apart(part, base, factors, sign) for part in parts]
+    return parts
+
+
+def _apart(part: Part, base: Term, factors: Powers, sign: int) -> Part:
+    """A product with the factors of a base, or of its negative, in place of whole powers of that."""
+    number, powers = part
+    n = powers.get(base, Fraction())
+    if not n or n.denominator != 1:
+        return part
+    moved = {base: -n, **{each: n * m for each, m in factors.items()}}
+    return _number(mul(number, Number(sign ** abs(n.numerator)))), _times(powers, moved)
 
 
 def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
@@ -215,15 +244,17 @@ def _opened(term: Mul) -> Iterator[Term]:
 
 
 def _divided(term: Mul) -> Iterator[Term]:
-    """A product with a divisor in the sum that it divides, where it cancels in a term: (t − l)/t is 1 − l/t."""
+    """A product with a divisor in the sum that it divides, where it cancels in a term: (t − l)/t² is (1 − l/t)/t."""
     number, powers = _powers(term)
     for base in (base for base, n in powers.items() if isinstance(base, Add) and n == 1):
         parts = [_powers(part) for part in base.terms]
         for divisor, n in powers.items():
-            if n < 0 and any(divisor in above for _, above in parts):
-                inside = add(*(mul(each, _product(_times(above, {divisor: n}))) for each, above in parts))
-                others = {other: m for other, m in powers.items() if other not in (base, divisor)}
-                yield mul(number, _product(others), inside)
+            cancels = min(-n, max(above.get(divisor, Fraction()) for _, above in parts))
+            if cancels > 0:
+                inside = {divisor: -cancels}
+                terms = (mul(each, _product(_times(above, inside))) for each, above in parts)
+                outside = _quotient({other: m for other, m in powers.items() if other is not base}, inside)
+                yield mul(number, _product(outside), add(*map(over_one_denominator, terms)))
 
 
 def _under_sums(term: Mul) -> Iterator[Term]:
@@ -232,7 +263,7 @@ def _under_sums(term: Mul) -> Iterator[Term]:
     for factor in term.factors:
         if divisors and isinstance(factor, Sum):
             inside = mul(*divisors, factor.body)
-            found = _shortest(inside, _opened(inside)) if isinstance(inside, Mul) else inside
+            found = over_one_denominator(inside)
             if found is not inside:
                 others = [each for each in term.factors if each not in (*divisors, factor)]
                 yield mul(*others, Sum(factor.indices, found))
