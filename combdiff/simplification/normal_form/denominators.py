@@ -143,10 +143,10 @@ def _forms(sum_: Add) -> Iterator[Term]:
     if _holds_condition(sum_):
         return
     parts = _with_divisors_apart([_powers(part) for part in sum_.terms])
-    divided = [any(isinstance(base, Add) and n < 0 for base, n in powers.items()) for _, powers in parts]
-    if 1 < sum(divided) < len(parts):  # the fractions among the terms by themselves
-        fractions = add(*(part for part, has in zip(sum_.terms, divided, strict=True) if has))
-        others = [part for part, has in zip(sum_.terms, divided, strict=True) if not has]
+    fractional = [any(isinstance(base, Add) and n < 0 for base, n in powers.items()) for _, powers in parts]
+    if 1 < sum(fractional) < len(parts):  # the fractions among the terms by themselves
+        fractions = add(*(part for part, has in zip(sum_.terms, fractional, strict=True) if has))
+        others = [part for part, has in zip(sum_.terms, fractional, strict=True) if not has]
         yield from (add(*others, form) for form in (_forms(fractions) if isinstance(fractions, Add) else ()))
     yield from _multiplied(sum_, parts)
     if not any(n < 0 for _, powers in parts for n in powers.values()):
@@ -176,7 +176,7 @@ def _with_divisors_apart(parts: list[Part]) -> list[Part]:
     sums = dict.fromkeys(base for _, powers in parts for base, n in powers.items() if isinstance(base, Add) and n < 0)
     known = {frozenset(sum_.children): sum_ for sum_ in sums}
     for one, other in combinations(sums, 2):
-        factors = {one: Fraction(1), other: Fraction(1)}
+        factors: Powers = {one: Fraction(1), other: Fraction(1)}
         opened = [mul(number, _product(powers)) for number, powers in _multiplied_out(ONE, factors) or ()]
         for sign in (1, -1):
             base = known.get(frozenset(mul(Number(sign), term) for term in opened))

@@ -89,6 +89,7 @@ def _holds_difference(factor: Term) -> bool:
 
 
 def is_negative(term: Term) -> bool:
+    """Whether a term begins with a negative number."""
     first = term.factors[0] if isinstance(term, Mul) else term
     return isinstance(first, Number) and first.real < 0
 
