@@ -17,6 +17,7 @@ Invariant: the value is unchanged wherever it is defined, the work is no more, a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
@@ -36,6 +37,7 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    dtype_of,
     factors_of,
     function,
     mul,
@@ -196,12 +198,26 @@ def _apart(part: Part, base: Term, factors: Powers, sign: int) -> Part:
 
 
 def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
-    """A sum of products with the sums in these multiplied out, where something cancels: no brackets are no gain."""
+    """A sum of products with the sums in these multiplied out, where something cancels: no brackets are no gain.
+
+    So is one collected by the powers of a base: p (1 − x) − q x is p − (p + q) x.
+    """
     found = _polynomial_sum(parts, {}, opened=True)
     if found is not None:
+        counts = Counter(base for _, powers in found for base in powers)
+        collected = (_by_powers(found, base) for base, n in counts.items() if 1 < n < len(found))
         multiplied_out = add(*(mul(number, _product(powers)) for number, powers in found))
-        if _work(multiplied_out) < _work(term):
-            yield multiplied_out
+        yield from (form for form in (multiplied_out, *collected) if _work(form) < _work(term))
+
+
+def _by_powers(parts: Sequence[Part], base: Term) -> Term:
+    """A sum of products with each power of a base in front of what it multiplies."""
+    groups: dict[Fraction, list[Term]] = {}
+    for number, powers in parts:
+        n = powers.get(base, Fraction())
+        groups.setdefault(n, []).append(mul(number, _product(_quotient(powers, {base: n}))))
+    inside = {n: add(*terms) for n, terms in groups.items()}
+    return add(*(mul(_raised(base, n), *primitive(rest)) if n else rest for n, rest in inside.items()))
 
 
 def _common(exponents: Sequence[Fraction]) -> Fraction:
@@ -303,6 +319,9 @@ def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
             base, exponent = inner, Fraction(to.real)
     if isinstance(base, Primitive) and base.name == "sqrt":
         base, exponent = base.arguments[0], exponent * HALF
+        inner, n = whole_power(base)
+        if n % 2 and dtype_of(inner) is not complex:  # √(1/s) is 1/√s, and √(s³) is no number either where s < 0
+            base, exponent = inner, exponent * n
     if _is_symbolic_power(base) and exponent.denominator == 1:
         inner, to = base.children
         for times, symbol in _whole_multiples(to):
