@@ -24,6 +24,7 @@ from itertools import combinations, product
 from math import ceil, floor, prod
 
 from combdiff.ir import (
+    MINUS_ONE,
     ONE,
     ZERO,
     Add,
@@ -41,6 +42,7 @@ from combdiff.ir import (
     factors_of,
     function,
     mul,
+    negate,
     put_back,
     raised,
     remembered,
@@ -49,7 +51,7 @@ from combdiff.ir import (
 )
 from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.joined_networks import primitive
-from combdiff.simplification.normal_form.lengths import printed_length
+from combdiff.simplification.normal_form.lengths import is_negative, printed_length
 
 MOST_TERMS = 12  # of a numerator that is multiplied out
 MOST_POWER = 4  # of a sum in it
@@ -216,8 +218,14 @@ def _by_powers(parts: Sequence[Part], base: Term) -> Term:
     for number, powers in parts:
         n = powers.get(base, Fraction())
         groups.setdefault(n, []).append(mul(number, _product(_quotient(powers, {base: n}))))
-    inside = {n: add(*terms) for n, terms in groups.items()}
-    return add(*(mul(_raised(base, n), *primitive(rest)) if n else rest for n, rest in inside.items()))
+    return add(*(mul(_raised(base, n), *_signed(terms)) if n else add(*terms) for n, terms in groups.items()))
+
+
+def _signed(terms: Sequence[Term]) -> Iterable[Term]:
+    """The factors of a sum, its number and sign in front."""
+    if all(map(is_negative, terms)):
+        return MINUS_ONE, *primitive(add(*map(negate, terms)))
+    return primitive(add(*terms))
 
 
 def _common(exponents: Sequence[Fraction]) -> Fraction:
