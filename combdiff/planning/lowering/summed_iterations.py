@@ -29,6 +29,7 @@ from combdiff.ir import (
     Mul,
     Names,
     Number,
+    OpenStep,
     Replacing,
     Rewriter,
     Scan,
@@ -191,54 +192,63 @@ class _InSteps:
     def joined(self, names: Names) -> Term:
         """The let program with the sums as states of the iteration."""
         step = opened(self.scan, names)
-        many, known = len(step.states), dict[Var, Term]()
+        at_step, middle = self._made_in_step(step, names)
+        states, sums = self._states(names)
+        outputs, starts = [], []
+        for term, state in states.items():
+            indices = free_indices(term)
+            more = put_back(substitute(term.body, {term.indices[0]: step.index}), at_step)
+            outputs.append(lambda_(indices, add(_element(state, indices), more)))
+            starts.append(lambda_(indices, ZERO))
+        many = len(step.states)
+        every = (*step.outputs[:many], *outputs, *step.outputs[many:])
+        body = Lambda((step.index, *step.states, *states.values()), let((*step.bindings, *middle), Tuple(every)))
+        scan = Scan(body, (*self.scan.starts, *starts), LAST, 0, self.scan.reverse)
+        whole = {state: scan.result(LAST, many + n) for n, state in enumerate(states.values())}
+        last = {var: scan.result(LAST, self._of(var).component) for var in self.results if var not in self.stacks}
+        rest = {v: value for v, value in self.values.items() if v not in self.places and v not in last}
+        before = {v: value for v, value in rest.items() if v not in self.later}
+        replaced = Replacing(sums)
+        after = {v: replaced.run(value) for v, value in rest.items() if v in self.later}
+        return let((before | last | whole | after).items(), replaced.run(self.result))
+
+    def _made_in_step(self, step: OpenStep, names: Names) -> tuple[dict[Var, Term], list[tuple[Var, Term]]]:
+        """What stands in a step for tensors of all steps, and definitions of those parts that are made there."""
+        at_step = dict[Var, Term]()
         for var in self.stacks:
             old = self._of(var)
             at = step.states if old.kind == BEFORE else step.outputs
-            known[var] = over_steps(at[old.component], step.index, names)
+            at_step[var] = over_steps(at[old.component], step.index, names)
         made = {v: value for v, value in self.values.items() if v in self.places and isinstance(value, Lambda)}
-        middle: list[tuple[Var, Term]] = []
+        definitions: list[tuple[Var, Term]] = []
         for var, place in (*self._whole_slices().items(), *((v, self.places[v]) for v in made)):
             assert isinstance(var.type, Space)
             indices = names.indices(var.type.axes)
             rest = (*indices[:place], *indices[place + 1 :])
-            inner = apply(made.get(var, var), (*indices[:place], step.index, *indices[place + 1 :]))
+            value = apply(made.get(var, var), (*indices[:place], step.index, *indices[place + 1 :]))
             new = names.fresh(Var(var.name, Space(*(i.type for i in rest), dtype=var.type.dtype)))  # type: ignore[arg-type]
-            middle.append((new, lambda_(rest, put_back(inner, known))))
-            known[var] = Lambda(indices, apply(new, rest) if rest else new)
-        states: dict[Term, Var] = {}
+            definitions.append((new, lambda_(rest, put_back(value, at_step))))
+            at_step[var] = Lambda(indices, _element(new, rest))
+        return at_step, definitions
+
+    def _states(self, names: Names) -> tuple[dict[Sum, Var], dict[Term, Term]]:
+        """A state for each sum of one form, by the first such sum, and what stands for every sum behind the steps."""
+        forms: dict[Term, Var] = {}
+        states: dict[Sum, Var] = {}
         sums: dict[Term, Term] = {}
-        outputs: list[Term] = []
-        starts: list[Term] = []
         for term in self.sums.values():
             indices = free_indices(term)
             form = canonical_names(lambda_(indices, term))
-            if form not in states:
+            if form not in forms:
                 space = Space(*(i.type for i in indices), dtype=dtype_of(term))  # type: ignore[arg-type]
-                states[form] = state = names.fresh(Var("sum", space))
-                more = put_back(substitute(term.body, {term.indices[0]: step.index}), known)
-                outputs.append(lambda_(indices, add(apply(state, indices) if indices else state, more)))
-                starts.append(lambda_(indices, Number(0)))
-            sums[term] = apply(states[form], indices) if indices else states[form]
-        every = (*step.outputs[:many], *outputs, *step.outputs[many:])
-        body = let((*step.bindings, *middle), Tuple(every))
-        scan = Scan(
-            Lambda((step.index, *step.states, *states.values()), body),
-            (*self.scan.starts, *starts),
-            LAST,
-            0,
-            self.scan.reverse,
-        )
-        whole = {state: scan.result(LAST, many + n) for n, state in enumerate(states.values())}
-        last = {var: scan.result(LAST, self._of(var).component) for var in self.results if var not in self.stacks}
-        replaced = Replacing(sums)
-        before = [(v, value) for v, value in self.values.items() if v not in self.later and v not in self.places]
-        after = [
-            (v, replaced.run(value))
-            for v, value in self.values.items()
-            if v in self.later and v not in self.places and v not in last
-        ]
-        return let((*before, *last.items(), *whole.items(), *after), replaced.run(self.result))
+                forms[form] = states[term] = names.fresh(Var("sum", space))
+            sums[term] = _element(forms[form], indices)
+        return states, sums
+
+
+def _element(tensor: Var, indices: tuple[Var, ...]) -> Term:
+    """That of a tensor at some indices: of a scalar itself."""
+    return apply(tensor, indices) if indices else tensor
 
 
 def _is_elementwise(term: Term) -> bool:
