@@ -35,7 +35,7 @@ from combdiff.planning.passes import fusion, slicing, structured
 from combdiff.planning.passes import pipeline as passes
 from combdiff.planning.plan import Plan, cost, peak, rounds
 from combdiff.printing.plain import text
-from combdiff.runtime.execution import find_path, stable
+from combdiff.runtime.execution import find_paths, stable
 from combdiff.simplification import normal_form, pipeline
 from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
@@ -569,7 +569,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
 
 
 def planned(case: Callable[..., Any], sizes: dict[str, int], fuses: bool = True) -> Plan:
-    plan = planning.make_plan(stability_steps.stable.__wrapped__(cd.program(case).term), sizes, find_path)
+    plan = planning.make_plan(stability_steps.stable.__wrapped__(cd.program(case).term), sizes, find_paths)
     return passes.specialise(plan, "numpy", fuses)
 
 
@@ -739,7 +739,7 @@ def states(u: cd.Space("T"), x: Number):
 
 
 def test_checkpoints_keep_a_limit_that_blocks_of_an_axis_do_not() -> None:
-    plan = planning.make_plan(stable(cd.grad(cd.program(states), "x").term), {"T": 2000}, find_path)
+    plan = planning.make_plan(stable(cd.grad(cd.program(states), "x").term), {"T": 2000}, find_paths)
     limit = peak(plan) // 4
     assert sliced(plan, limit)[0] is None
     found, _ = checkpointed(plan, limit)
@@ -926,9 +926,9 @@ def test_steps_of_lowering(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, what, instead, transform, case, figure = LOWERING[name]
     program = stable(transform(case).term)
     sizes = {size: EXTENTS[size] for size in planning.size_names(program)}
-    expected = figure(planning.make_plan(program, sizes, find_path))
+    expected = figure(planning.make_plan(program, sizes, find_paths))
     monkeypatch.setattr(where, what, instead)
-    assert figure(planning.make_plan(program, sizes, find_path)) > expected
+    assert figure(planning.make_plan(program, sizes, find_paths)) > expected
 
 
 def told(w: Matrix, x: Vector):
@@ -980,7 +980,7 @@ def computed(program: cd.Program, arrays: Sequence[Any]) -> Any:
     """What a program gives, made stable and planned anew."""
     parameters = program.term.parameters
     sizes = named_sizes(parameters, {p.name: array for p, array in zip(parameters, arrays, strict=True)})
-    plan = planning.make_plan(stability_steps.stable.__wrapped__(program.term), sizes, find_path)
+    plan = planning.make_plan(stability_steps.stable.__wrapped__(program.term), sizes, find_paths)
     return function_of(passes.specialise(plan, "numpy"))(*arrays)
 
 

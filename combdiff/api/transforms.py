@@ -56,11 +56,7 @@ from combdiff.ir import (
     type_of,
     values_of,
 )
-from combdiff.planning import cost
-from combdiff.runtime import rough_plan
 from combdiff.simplification import (
-    Stops,
-    gathered,
     is_real,
     one_warning,
     outline,
@@ -68,13 +64,10 @@ from combdiff.simplification import (
     rolled_up,
     rule_paths,
     simplify_body,
-    stopped,
     symbols,
 )
 
-BYTES = 8  # of a number
 ABOUT = 1.2  # times the least cost, to be about as little
-MOST_COMPARED = 200  # symbols of an outline up to which equal derivatives are all simplified, and then compared
 Wrt = str | Sequence[str] | None
 
 
@@ -197,8 +190,8 @@ def jacobian(
     With respect to a complex parameter it is the pair (∂f/∂z, ∂f/∂z̄). Of a program with several results it is the tuple
     of the derivatives of each: the jacobian of a Hessian, or of a jacobian, has their blocks, differentiated. `mode` is
     "reverse" (unit cotangents pulled back), "forward" (unit tangents pushed forward), "cross-country" (products of the
-    derivatives of the bindings, the cheapest first) or "auto", which takes the one whose plan costs least. `simplify`
-    and `rules` are as for `grad`. Raises DifferentiationError for another mode, or no such parameter.
+    derivatives of the bindings, the cheapest first) or "auto", which takes what promises to cost least. `simplify` and
+    `rules` are as for `grad`. Raises DifferentiationError for another mode, or no such parameter.
     """
     f = reduced(f, simplify, rule_paths(rules))
     points = points_of(f, wrt)
@@ -227,35 +220,18 @@ def jacobian(
 def cheapest(
     f: Program, bodies: Iterable[Term], simplified: bool, rules: tuple[str, ...]
 ) -> tuple[Lambda, Term | None]:
-    """The derivative that costs least among equal ones, and the body it was simplified from, None if it was not.
+    """One of equal derivatives, and the body it was simplified from, None if it was not.
 
-    Of simplified ones that cost about as little the shortest is taken. Which are worth simplifying their outlines tell.
+    Their outlines tell which: the shortest of those that take least work, about. It alone is simplified.
     """
-    found: dict[Lambda, Stops] = {}
-    raw: dict[Lambda, Term] = {}
-    bodies = list(dict.fromkeys(bodies))
-    for body in _promising(bodies) if simplified and len(bodies) > 1 else bodies:
-        with gathered() as stops:
-            term = derived(f.term, Lambda(f.term.parameters, body), rules if simplified else None)
-        if term not in found:
-            found[term], raw[term] = stops, body
-    costs = {term: _total_cost(term) for term in found} if len(found) > 1 else dict.fromkeys(found, 0)
-    least = min(costs.values()) * (ABOUT if simplified else 1)
-    term = min((t for t in costs if costs[t] <= least), key=symbols if simplified else costs.__getitem__)
-    for limit, name in found[term]:  # a budget met by what is not taken is nobody's business
-        stopped(limit, name)
-    return term, raw[term] if simplified else None
-
-
-def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
-    """Of equal bodies with long outlines the one whose outline is shortest of those that take least work, about."""
-    outlines = {body: outline(body) for body in bodies}
-    lengths = {body: sum(map(symbols, values_of(outlines[body]))) for body in bodies}
-    if min(lengths.values()) <= MOST_COMPARED:
-        return bodies
-    works = {body: program_cost(outlines[body]) for body in bodies}
-    near = [body for body in bodies if works[body] <= ABOUT * min(works.values())]
-    return [min(near, key=lengths.__getitem__)]
+    best, *others = dict.fromkeys(bodies)
+    if others:
+        outlines = {body: outline(body) for body in (best, *others)}
+        works = {body: program_cost(each) for body, each in outlines.items()}
+        near = [body for body in outlines if works[body] <= ABOUT * min(works.values())]
+        best = min(near, key=lambda body: sum(map(symbols, values_of(outlines[body]))))
+    term = derived(f.term, Lambda(f.term.parameters, best), rules if simplified else None)
+    return term, best if simplified else None
 
 
 @one_warning()
@@ -310,14 +286,6 @@ def _derived(f: Program, raw: Lambda, kind: str, simplified: bool, rules: tuple[
     made_of = raw.body if simplified else None
     name = f"{kind}_{f.name}"
     return Program(term, name, f.location, f.fixed, f.accesses, made_of, rules, f.inner, is_derivative=True)
-
-
-def _total_cost(term: Lambda) -> int:
-    """Operations on numbers and numbers written, at typical sizes; symbols where arrays cannot express the program."""
-    try:
-        return sum(step.flops + step.bytes // BYTES for step in cost(rough_plan(term)))
-    except UnsupportedError:
-        return symbols(term)
 
 
 def points_of(f: Program, wrt: Wrt) -> tuple[Var, ...]:

@@ -46,10 +46,12 @@ from combdiff.ir import (
     affine_parts,
     canonical_names,
     connected,
+    delta,
     factors_of,
     lambda_,
     mul,
     put_back,
+    reduced_index,
     substitute,
     type_of,
 )
@@ -195,7 +197,7 @@ class Compressing:
         body = value.body if isinstance(value, Lambda) else value
         groups: dict[frozenset[tuple[int, int]], dict[frozenset[Term], list[Addend]]] = {}
         for addend in addends(body, self.names):
-            pairs, rest = _paired(addend, indices)
+            pairs, rest = _paired(tuple(map(_on_cycle, addend)), indices)
             conditions = [f for f in rest if isinstance(f, Guard) and not _looks_up(f)]
             others = with_shares((f for f in rest if f not in conditions), self.definitions)
             groups.setdefault(pairs, {}).setdefault(frozenset(conditions), []).append(others)
@@ -304,6 +306,12 @@ def _paired(addend: Addend, indices: tuple[Var, ...]) -> tuple[frozenset[tuple[i
 
 def _pairs(factor: Term, indices: tuple[Var, ...]) -> bool:
     return isinstance(factor, Delta) and factor.left in indices and factor.right in indices
+
+
+def _on_cycle(factor: Term) -> Term:
+    """δ(i, (j − 1) mod n) of two indices as the δ on a cycle of n elements that it is."""
+    found = reduced_index(factor) if isinstance(factor, Delta) else None
+    return delta(found[0], found[1], Cyclic(found[2])) if found else factor
 
 
 def _looks_up(factor: Term) -> bool:

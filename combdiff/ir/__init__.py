@@ -6,8 +6,9 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
 In the order in which data meets them: `sizes` (numbers and names), `domains` (index ranges, Spaces and their
 symmetries), `terms`, `relations` (numbers compared), `indices` (affine forms, δ, conditions), `primitives`,
-`special_functions`, `matrix_functions`, `decompositions` and `reductions` (the flat tables, with derivatives),
-`implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
+`remainders` (of indices), `special_functions`, `matrix_functions`, `decompositions` and `reductions` (the flat tables,
+with derivatives), `implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of
+exponentials are
 shifted by), `types` (every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart), `groups`
 (of symmetries, as products), `averages` (over them), `moduli`, `describing` (names for messages), `inlining`, `steps`
 (of scans, taken apart), `rewriting` (of terms, from the leaves up), `slices` (of what scans read), `reuse` and
@@ -119,6 +120,7 @@ from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import MARKS, REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
+from combdiff.ir.remainders import equal_modulo, read_around, reduced_index, remainder, remainder_parts
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Replacing, Rewriter
 from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
@@ -260,6 +262,7 @@ __all__ = [
     "divide",
     "dtype_of",
     "element",
+    "equal_modulo",
     "evaluate",
     "exact",
     "exchanged",
@@ -316,10 +319,14 @@ __all__ = [
     "power_of",
     "put_back",
     "raised",
+    "read_around",
     "readable",
+    "reduced_index",
     "register",
     "relation",
     "released",
+    "remainder",
+    "remainder_parts",
     "remembered",
     "representatives",
     "resized",

@@ -253,17 +253,20 @@ def united(one: Term, other: Term) -> Term | None:
     return None
 
 
-def index_form(term: Term) -> Term | None:
-    """The index expression that a whole number is: i + 1 of a counted axis; None for other numbers."""
+def index_form(term: Term, *, around: bool = False) -> Term | None:
+    """The index expression that a whole number is: i + 1 of a counted axis; None for other numbers.
+
+    One of an index on a cycle is none, as it would count modulo its size, but where it is reduced, `around` a cycle.
+    """
     match term:
         case Number(int() as whole, 0):
             return affine([], whole)
         case Coordinate(dtype=kind) if kind is int:
-            return None if any(isinstance(var.type, Cyclic) for var in term.free) else term.form
+            return None if any(isinstance(var.type, Cyclic) for var in term.free) and not around else term.form
         case Mul((Number(int() as factor, 0), other)):
-            return None if (form := index_form(other)) is None else affine([(form, factor)])
+            return None if (form := index_form(other, around=around)) is None else affine([(form, factor)])
         case Add():
-            forms = [index_form(part) for part in term.terms]
+            forms = [index_form(part, around=around) for part in term.terms]
             return None if None in forms else affine([(form, 1) for form in forms if form is not None])
     return None
 

@@ -35,6 +35,7 @@ from combdiff.ir.inlining import (
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import element, is_decomposition, is_matrix_function, matrices_in
 from combdiff.ir.relations import Relation
+from combdiff.ir.remainders import read_around, remainder_parts
 from combdiff.ir.reuse import settled
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, substitute, subterms
@@ -194,7 +195,7 @@ class _LetBinder:
             return True  # a product in a product is a shared one, see `terms.mul`
         if isinstance(term, Add):
             return any(self._mentions_binding(child) for child in term.children)
-        return isinstance(term, Sum)
+        return isinstance(term, Sum) and read_around(term) is None
 
     def _mentions_binding(self, term: Term) -> bool:
         return not term.free.isdisjoint(self.variables)
@@ -261,8 +262,8 @@ class _LetBinder:
         return lambda_(rest, element(result, (*outer, *rest)))
 
     def _worth_binding(self, term: Term) -> bool:
-        """An access to a tensor, renamed or transposed, needs no binding of its own."""
-        return not isinstance(term, Apply | Number | Var)
+        """An access to a tensor, renamed or transposed or around an axis, needs no binding of its own."""
+        return not isinstance(term, Apply | Number | Var) and read_around(term) is None
 
     def _bind_call(self, term: Term, name: _Hint) -> Term:
         """A call of a named map; one that gives a tensor for every index around it cannot be bound as one tensor."""
@@ -466,13 +467,13 @@ def base_name(var: Var) -> str:
 
 
 def is_light_primitive(term: Primitive) -> bool:
-    """A whole power of an access or a size, or a real or imaginary part: not worth an array of its own."""
+    """A whole power of an access or a size, a real or imaginary part, an index around an axis: not worth an array."""
     light_function = term.name in ("real", "imag", "conj") or (
         term.name == "power" and isinstance(term.arguments[1], Number) and isinstance(term.arguments[1].real, int)
     )
     inner = term.arguments[0]
     is_read = isinstance(inner, Apply | Var | Coordinate) and not isinstance(inner, Primitive)
-    return isinstance(term, Relation) or (light_function and is_read)
+    return isinstance(term, Relation) or (light_function and is_read) or remainder_parts(term) is not None
 
 
 def _space_of(term: Term) -> Space:

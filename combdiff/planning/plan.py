@@ -21,10 +21,10 @@ from combdiff.planning.operations.calls import NamedCall, SolveEquation
 from combdiff.planning.operations.contraction import Contract
 from combdiff.planning.operations.diagonals import DiagonalScatterAdd
 from combdiff.planning.operations.elementwise import Combine, ConjugateElements, ElementwiseStep, Scale
-from combdiff.planning.operations.indirections import IndexEquals, Iota
+from combdiff.planning.operations.indirections import IndexEquals, Iota, Scatter, Take
 from combdiff.planning.operations.iterations import Iteration, Sweep, SweepBack
 from combdiff.planning.operations.leaves import Fill, Parameter
-from combdiff.planning.operations.loops import Collect
+from combdiff.planning.operations.loops import Block, Collect
 from combdiff.planning.operations.masks import IndexCondition, MaskedContract
 from combdiff.planning.operations.matrices import Gram
 from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, InnerCost, Occurrence, PartialResult, Step
@@ -78,7 +78,8 @@ class Plan:
     `hosted` those of systems that NumPy's solvers evaluate for another library; `loops` the steps that are done block
     by block, in order. `orders` tell of parameters in which order of their axes an array comes, where it is another
     than theirs. `writes_over` says that the library writes results over operands that nothing reads any more, `even`
-    that the arguments are of one width: all float32 and complex64, say, and not float64 beside them.
+    that the arguments are of one width: all float32 and complex64, say, and not float64 beside them. `precisions` are
+    the bytes of a real number in the element type of each tensor among the parameters, where they are known.
     """
 
     parameters: tuple[Var, ...]
@@ -93,6 +94,7 @@ class Plan:
     orders: Mapping[str, Pattern] = field(default_factory=dict)
     writes_over: bool = False
     even: bool = False
+    precisions: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def last_use(self) -> tuple[int, ...]:
@@ -181,6 +183,27 @@ class Plan:
         return factor.number.value() * prod(extent(domain, dict(self.sizes)) for domain in factor.extents)
 
     @cached_property
+    def typed(self) -> tuple[Step, ...]:
+        """The steps with the precision of their element types."""
+        if all(each == ITEM_BYTES[float] for each in self.precisions.values()):
+            return self.steps
+        most, found = max(self.precisions.values()), list[int]()
+        for n, step in enumerate(self.steps):
+            operation, below = step.operation, [found[m] for m in step.operands]
+            if isinstance(operation, Parameter) and step.kind is not int:
+                below = [self.precisions.get(operation.name, most)]
+            elif isinstance(operation, Fill) or operation.is_truth:
+                below = [0]  # a number takes the element type of what is beside it
+            elif isinstance(operation, Take | Scatter):
+                below = below[:1]  # the others are indices
+            elif operation.takes_type or self.is_filled(n) or isinstance(operation, NamedCall | SolveEquation):
+                below = [most]
+            elif step.kind is int:
+                below = [ITEM_BYTES[int]]
+            found.append(max(below, default=ITEM_BYTES[float]))
+        return tuple(replace(s, precision=each or ITEM_BYTES[float]) for s, each in zip(self.steps, found, strict=True))
+
+    @cached_property
     def widths(self) -> tuple[frozenset[str], ...]:
         """Of each step, the arguments whose element types decide how wide its own is; those of one width are one."""
         found: list[frozenset[str]] = []
@@ -233,10 +256,13 @@ class Plan:
         return n
 
     def is_whole(self, n: int) -> bool:
-        """Whether a result lies in a row: it is an argument or an array of its own, or may be its operand, which is."""
+        """Whether a result lies in a row: an argument, an array of its own, rows of one, or what may be its operand."""
         step = self.steps[n]
-        own = step.fresh or not step.operands
-        return own or (isinstance(step.operation, Rescale) and self.is_whole(step.operands[0]))
+        if isinstance(step.operation, Rescale) or (isinstance(step.operation, Block) and not step.operation.axis):
+            return self.is_whole(step.operands[0])
+        orders = [pattern for pattern in _places(step) if len(pattern) == len(step.axes)]
+        turned = bool(orders) and all(pattern != tuple(sorted(pattern)) for pattern in orders)  # and so is the result
+        return not step.operands or (step.in_rows and not turned)
 
     def is_filled(self, n: int) -> bool:
         """Whether a step is an array of one number."""
@@ -389,13 +415,13 @@ def rounds(plan: Plan, loop: Loop) -> int:
 
 def occurrence(plan: Plan, n: int) -> Occurrence:
     """A step with what its cost may depend on."""
-    step, loop = plan.steps[n], _loop(plan, n)
-    operands = tuple(plan.steps[m] for m in step.operands)
+    step, loop = plan.typed[n], _loop(plan, n)
+    operands = tuple(plan.typed[m] for m in step.operands)
     numbers = tuple(plan.numbers[m] for m in step.operands)
     whole = tuple(plan.is_whole(m) for m in step.operands)
     starts = frozenset(loop.start for loop in plan.loops)
     at = Occurrence(step, operands, plan.sizes, numbers, whole, rounds(plan, loop) if loop else 1, starts)
-    return replace(at, inner=tuple(_inner_cost(plan, key) for key in repeated(step)))
+    return replace(at, inner=tuple(_inner_cost(plan, key, operands[_changing(step) :]) for key in repeated(step)))
 
 
 def repeated(step: Step) -> tuple[Lambda | str, ...]:
@@ -412,9 +438,25 @@ def repeated(step: Step) -> tuple[Lambda | str, ...]:
     return ()
 
 
-def _inner_cost(plan: Plan, key: Lambda | str) -> InnerCost:
-    """At the sizes of the plan around it, and those of its own."""
+def _changing(step: Step) -> int:
+    """How many operands give the first parameters of such plans values that change; the others are the last ones."""
+    match step.operation:
+        case SolveEquation():
+            return 1
+        case Iteration(states=states) | Sweep(states=states):
+            return states
+        case SweepBack(states=states):
+            return 1 + states
+    return 0
+
+
+def _inner_cost(plan: Plan, key: Lambda | str, same: Sequence[Step]) -> InnerCost:
+    """At the sizes of the plan around it, and those of its own; what changes counts as the widest argument."""
     inner = replace(plan.inner[key], sizes={**plan.inner[key].sizes, **plan.sizes})
+    if plan.precisions:
+        names = [p.name for p in inner.parameters]
+        known = {p: step.precision for p, step in zip(reversed(names), reversed(same), strict=False)}
+        inner = replace(inner, precisions=dict.fromkeys(names, max(plan.precisions.values())) | known)
     costs = cost(inner)
     return InnerCost(sum(spent.flops for spent in costs), _peak(inner, costs))
 
@@ -453,10 +495,10 @@ def _peak(plan: Plan, costs: Sequence[StepCost]) -> int:
         held += 0 if _collects(plan, n) or n in results else spent.bytes - taken[n]
         freed[plan.last_use[n]] += spent.bytes
         freed[n] -= taken[n]
-        laid = min(taken[n], BUFFER * ITEM_BYTES[plan.steps[n].kind]) if len(plan.steps[n].operands) > 1 else 0
+        laid = min(taken[n], BUFFER * plan.typed[n].item) if len(plan.steps[n].operands) > 1 else 0
         most = max(most, held + spent.workspace + laid)  # operands may have other orders of axes than what is written
         held -= freed[n]
-    copies = sum(plan.elements(n) * ITEM_BYTES[plan.steps[n].kind] for n in plan.copied)
+    copies = sum(plan.elements(n) * plan.typed[n].item for n in plan.copied)
     return max(most, held + copies)
 
 

@@ -45,6 +45,7 @@ from combdiff.ir import (
     indicator,
     lambda_,
     mul,
+    reduced_index,
     show_index,
     size_form,
     substitute,
@@ -189,8 +190,9 @@ def _conditions(program: Term) -> Iterator[tuple[Term, Delta, tuple[Term, ...]]]
 
 
 def _looked_up(node: Term) -> list[Delta]:
-    factors = factors_of(node)
-    return [f for f in factors if isinstance(f, Delta) and f.lookup and f.domain]
+    """The δ's of a product that look an index up; (i − 1) mod n is one of n indices, and needs no check."""
+    deltas = (f for f in factors_of(node) if isinstance(f, Delta))
+    return [f for f in deltas if f.lookup and f.domain and not reduced_index(f)]
 
 
 def _visited(program: Term) -> Iterator[tuple[Term, tuple[Term, ...]]]:

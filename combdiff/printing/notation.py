@@ -43,6 +43,7 @@ from combdiff.ir import (
     Var,
     Whole,
     names_in,
+    remainder_parts,
     squared_modulus,
 )
 from combdiff.ir import Function as Map
@@ -62,6 +63,7 @@ from combdiff.printing.documents import (
     Kronecker,
     Literal,
     Marked,
+    Modulo,
     Name,
     Projected,
     ResultRow,
@@ -342,7 +344,12 @@ class Layout:
             if squared_modulus(squares) is not None:  # Re Σ z* z = Σ |z|²
                 return self._sum(Sum(sum_.indices, squares), scope)
         arguments = self._arguments(term.arguments, scope)
-        return Superscript(*arguments) if term.name == "power" else FunctionCall(term.name, arguments)
+        match term.name:
+            case "power":
+                return Superscript(*arguments)
+            case "remainder":
+                return Modulo(*(self._indices(term.arguments, scope) if remainder_parts(term) else arguments))
+        return FunctionCall(term.name, arguments)
 
     def _apply(self, term: Apply, scope: Scope) -> Doc:
         round_ = _is_round(term.function, term.arguments)

@@ -131,13 +131,13 @@ class Renderer(ABC):
         match doc:
             case Literal():
                 return self.literal_level(doc)
-            case Signed():
+            case Signed() | Modulo():
                 return Level.SUM
             case Juxtaposition():
                 return Level.BIG if self.level(doc.factors[-1]) == Level.BIG else Level.PRODUCT
             case Division():
                 return self.quotient_level
-            case Scaled() | Modulo() | MatrixProduct() | ElementProduct():
+            case Scaled() | MatrixProduct() | ElementProduct():
                 return Level.PRODUCT
             case Superscript() | ElementPower() | Marked():
                 return Level.POWER
@@ -354,7 +354,7 @@ class Renderer(ABC):
         if isinstance(doc, Iverson):
             return f"[{', '.join(map(self.render, doc.conditions))}]"
         if isinstance(doc, Modulo):
-            return f"{self.bracket(doc.form, Level.ATOM)} {self.modulo} {self.render(doc.modulus)}"
+            return f"{self.bracket(doc.form, Level.POWER)} {self.modulo} {self.bracket(doc.modulus, Level.PRODUCT)}"
         shown = self.render(doc.sides[0])
         for sign, side in zip(doc.signs, doc.sides[1:], strict=True):
             shown += f" {self.relation(sign)} {self.render(side)}"

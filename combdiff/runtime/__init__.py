@@ -9,7 +9,7 @@ Invariant: everything about a call is checked before anything is computed.
 """
 
 from combdiff.runtime.arguments import bind_sizes
-from combdiff.runtime.execution import Compiled, Runner, checked_sizes, compiled, cost_table, rough_plan, run, source
+from combdiff.runtime.execution import Compiled, Runner, checked_sizes, compiled, cost_table, run, source
 from combdiff.runtime.libraries import library_named
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "compiled",
     "cost_table",
     "library_named",
-    "rough_plan",
     "run",
     "source",
 ]

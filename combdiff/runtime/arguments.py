@@ -55,7 +55,7 @@ class Prepared:
     library: Library
     sizes: dict[str, int]
     converters: tuple[Converter | None, ...]
-    even: bool  # whether all tensors are taken in element types of one width
+    precisions: dict[str, int]  # bytes of a real number in the element type that a tensor is taken in
     copies: int  # bytes of the arrays that are made of what is given
 
 
@@ -170,20 +170,15 @@ def prepare(
         _converter(var, one, taken[var], library, device) if var in taken else _calling(var, width, library, sizes)
         for var, one in pairs
     ]
-    widths = set(map(_precision, taken.values()))
+    precisions = {var.name: _precision(dtype).itemsize for var, dtype in taken.items()}
     made = {var for (var, _), convert in zip(pairs, converters, strict=True) if convert}
     copies = _copied(tensors, taken, made) if library.name == "numpy" else 0  # on a device all arguments are copies
-    return Prepared(library, sizes, tuple(converters), len(widths) < 2, copies)
+    return Prepared(library, sizes, tuple(converters), precisions, copies)
 
 
 def _copied(tensors: Sequence[tuple[Var, Given]], taken: Mapping[Var, np.dtype[Any]], made: Container[Var]) -> int:
-    """The bytes of what is made of arguments: arrays in the element types that are taken, and, where these are of more
-    than one width, one at a time in the widest, by products."""
-    widest = np.result_type(*taken.values()) if taken else np.dtype(float)
-    arrays = [(var, prod(one.shape)) for var, one in tensors if one.shape]
-    converted = sum(elements * taken[var].itemsize for var, elements in arrays if var in made)
-    narrow = (elements for var, elements in arrays if _precision(taken[var]) != _precision(widest))
-    return converted + widest.itemsize * max(narrow, default=0)
+    """The bytes of what is made of arguments: arrays in the element types that are taken."""
+    return sum(prod(one.shape) * taken[var].itemsize for var, one in tensors if one.shape and var in made)
 
 
 def _precision(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -99,13 +99,6 @@ def find_paths(
     return proposed + ([_searched(operands, output, sizes)] if _has_cotengra(len(operands)) else [])
 
 
-def find_path(operands: Sequence[frozenset[int]], output: frozenset[int], extents: Mapping[int, int]) -> list[Any]:
-    """The one contraction path that opt_einsum's greedy search proposes."""
-    from opt_einsum import paths
-
-    return [paths.greedy(list(operands), output, {label: max(1, size) for label, size in extents.items()})]
-
-
 def _has_cotengra(operands: int) -> bool:
     """Whether a network is worth cotengra's search, which takes a second, and cotengra is there."""
     return operands > MOST_FOR_DP and importlib.util.find_spec("cotengra") is not None
@@ -227,8 +220,8 @@ class Runner:
         pairs = zip(arguments, prepared.converters, strict=True)
         copies = prepared.copies + sum(bytes_written_out(argument) for argument, convert in pairs if not convert)
         name, limit = prepared.library.name, self.memory_limit
-        ordered, even = tuple(orders.items()), prepared.even
-        function = _compiled(_PlanRequest(self.program, sizes, self.real, name, limit, ordered, copies, even))
+        ordered, precisions = tuple(orders.items()), tuple(prepared.precisions.items())
+        function = _compiled(_PlanRequest(self.program, sizes, self.real, name, limit, ordered, copies, precisions))
         if orders:
             function = _in_order(function, [orders.get(name) for name in names])
         if self.library is not None:
@@ -371,14 +364,6 @@ def plan(
     return _plan(program, every, real=real, compiles_steps=dialect(backend).iterates == "function")
 
 
-def rough_plan(program: Lambda) -> Plan:
-    """The plan at typical sizes, its large networks searched but little: near in cost, and soon found.
-
-    It is the plan of the program as written: what keeps its numbers from overflowing is no matter of its form.
-    """
-    return make_plan(program, _with_typical(program, {}), find_path)
-
-
 def _with_typical(program: Lambda, sizes: Mapping[str, int]) -> dict[str, int]:
     return dict.fromkeys(sorted(size_names(program)), TYPICAL_SIZE) | dict(sizes)
 
@@ -432,11 +417,13 @@ def cost_table(
     a limit that is too small.
     """
     known = checked_sizes(program, name, sizes)
+    doubles = {p.name: np.dtype(float).itemsize for p in program.parameters if isinstance(p.type, Space)}
     if memory_limit is None:
-        planned = specialise(plan(program, known, real=real), "numpy", even=True)
+        planned = specialise(plan(program, known, real=real), "numpy", precisions=doubles)
         return table(planned, step_names(planned, name), sizes)
     every = tuple(_with_typical(program, known).items())
-    planned = _within(_PlanRequest(program, every, real, limit=parse_limit(memory_limit)))
+    limit, precisions = parse_limit(memory_limit), tuple(doubles.items())
+    planned = _within(_PlanRequest(program, every, real, limit=limit, precisions=precisions))
     return table(planned, step_names(planned, name), size_names(program), has_formulas=False)
 
 
@@ -463,8 +450,8 @@ class _PlanRequest:
     """What is to be planned: a program at some sizes, for a backend, within a memory limit.
 
     `real` says that results are no integers; `orders` are those of the axes of arguments in memory, by name, and
-    `copies` the bytes of copies of arguments: in the element types that are taken, and those that BLAS may make. `even`
-    says that these are of one width.
+    `copies` the bytes of copies of arguments: in the element types that are taken, and those that BLAS may make.
+    `precisions` are the bytes of a real number in these types.
     """
 
     program: Lambda
@@ -474,7 +461,7 @@ class _PlanRequest:
     limit: int | None = None
     orders: tuple[tuple[str, tuple[int, ...]], ...] = ()
     copies: int = 0
-    even: bool = True
+    precisions: tuple[tuple[str, int], ...] = ()
 
 
 def _within(request: _PlanRequest) -> Plan:
@@ -482,7 +469,8 @@ def _within(request: _PlanRequest) -> Plan:
     backend, limit, copies = request.backend, request.limit, request.copies
     compiles_steps = dialect(backend).iterates == "function"
     whole = _plan(request.program, request.sizes, request.orders, real=request.real, compiles_steps=compiles_steps)
-    planned = specialise(whole, backend, even=request.even)
+    precisions = dict(request.precisions)
+    planned = specialise(whole, backend, precisions=precisions)
     if limit is None or peak(planned) + copies <= limit:
         return planned
     if not dialect(backend).in_place:
@@ -491,7 +479,7 @@ def _within(request: _PlanRequest) -> Plan:
             "so it runs nothing in blocks",
             hint=f"compile for numpy, cupy or torch, or with memory_limit={peak(planned)}, the smallest that works",
         )
-    return fitted(specialise(whole, backend, fuses=False, even=request.even), limit, copies, peak(planned))
+    return fitted(specialise(whole, backend, fuses=False, precisions=precisions), limit, copies, peak(planned))
 
 
 @lru_cache(maxsize=32)

@@ -17,7 +17,7 @@ Invariant: the value is that of the input, the price never higher, and the text 
 """
 
 from combdiff.simplification.egglog_bindings import bindings
-from combdiff.simplification.egraph.budget import Stops, budget, gathered, one_warning, stopped
+from combdiff.simplification.egraph.budget import budget, gathered, one_warning
 from combdiff.simplification.egraph.encoding import Codec, function_facts
 from combdiff.simplification.egraph.extraction import (
     index_variables,
@@ -71,7 +71,6 @@ __all__ = [
     "Solved",
     "Source",
     "State",
-    "Stops",
     "addends",
     "attempt",
     "bind_again",
@@ -114,7 +113,6 @@ __all__ = [
     "run_text",
     "simplify_body",
     "solve",
-    "stopped",
     "symbols",
     "volume",
     "weighted",

@@ -6,6 +6,7 @@
 
 Every number that exponentials make is taken as exp(E)·r, a *scaled* number: products add the exponents E, powers
 multiply them, and a sum takes out the largest of its exponents, so that r is about as large as the number of its terms.
+A sum that is 0 where all exponentials are 1, as exp(x[d]) − Σ_i exp(x[i]) / n is, is one of exp(z) − 1 in their place.
 Of a + b·exp(z) the shift is m = log(1 + exp(z)), which is near the larger of 0 and z: 1 + exp(z) is exp(m)·1, and what
 m cancels is written as 1 / (1 + exp(z)) or 1 / (1 + exp(−z)).
 E is a linear combination of terms that are equal by their form, so that in quotients the large exponents cancel
@@ -27,11 +28,13 @@ from math import gcd, isinf, log, prod
 
 from combdiff.ir import (
     HALF,
+    MINUS_ONE,
     ONE,
     ZERO,
     Add,
     Apply,
     Conj,
+    Coordinate,
     Delta,
     Guard,
     Implicit,
@@ -195,6 +198,7 @@ class _Stabilising(Rewriting):
         """Whether a term holds a logarithm, a quotient or a root of exponentials, or a product with one."""
         if term not in self._asks:
             own = self._is_divided(term) or self._is_logarithm(term) or self._has_quotient(term)
+            own = own or self._of_differences(term) is not term
             self._asks[term] = own or any(map(self.asks, term.children))
         return self._asks[term]
 
@@ -362,8 +366,10 @@ class _Stabilising(Rewriting):
         if isinstance(term, Mul):
             growing = [f for f in term.factors if self.grows(f)]
             return any(map(self._divides, growing)) and not all(self._stays(self.scaled(f)) for f in growing)
-        return self._is_divided(term) or (
-            isinstance(term, Primitive) and term.name == "exp" and self.grows(term) and self._divides(term)
+        return (
+            self._is_divided(term)
+            or (isinstance(term, Primitive) and term.name == "exp" and self.grows(term) and self._divides(term))
+            or self._of_differences(term) is not term
         )
 
     def _apart(self, term: Mul) -> frozenset[Term]:
@@ -537,10 +543,52 @@ class _Stabilising(Rewriting):
                 return ScaledNumber(plus(common, peak), rest)
             common = plus(common, peak)
             left = [replace(part, exponent=plus(part.exponent, times(peak, -1))) for part in left]
-        whole = add(*map(self._written, left))
+        whole = self._of_differences(add(*map(self._written, left)))
         if all(isinstance(part.rest, Number) and part.rest.real >= 1 for part in left):  # the largest of which is that
             self._ample.add(whole)
         return ScaledNumber(common, whole)
+
+    def _of_differences(self, term: Term) -> Term:
+        """A sum of exponentials and of Σ of them that is 0 where all are 1, by exp(z) − 1; other terms as they are.
+
+        As exp(x[d]) − Σ_i exp(x[i]) / n is, of which nothing would be left for small x.
+        """
+        sums = isinstance(term, Add) and any(isinstance(f, Sum) for t in term.terms for f in factors_of(t))
+        if not isinstance(term, Add) or not sums or not self.grows(term):
+            return term
+        found = [self._from_one(part) for part in term.terms]
+        if any(part is None for part in found):
+            return term
+        constant = add(*(part[0] for part in found if part))
+        vanishes = _is_zero_at_all_sizes(normalise(constant, Names(constant)))
+        return add(*(part[1] for part in found if part)) if vanishes else term
+
+    def _from_one(self, term: Term) -> tuple[Term, Term] | None:
+        """A product or Σ of exponentials: what it is where all are 1, and the difference; None for other terms."""
+        match term:
+            case _ if not self.grows(term):
+                return term, ZERO
+            case Primitive(name="exp"):
+                return ONE, add(term, MINUS_ONE)
+            case Primitive(name="power", arguments=(Primitive(name="exp", arguments=(inner,)), Number() as exponent)):
+                return self._from_one(Primitive("exp", (mul(exponent, inner),)))
+            case Mul():
+                constant: Term = ONE
+                difference: Term = ZERO
+                for factor in term.factors:
+                    if (found := self._from_one(factor)) is None:
+                        return None
+                    whole = add(*found) if isinstance(found[1], Sum) else factor  # Σ exp(z) beside it would be bound
+                    difference = add(mul(difference, whole), mul(constant, found[1]))
+                    constant = mul(constant, found[0])
+                return constant, difference
+            case Sum():
+                found = self._from_one(term.body)
+                return found and (total(term.indices, found[0]), total(term.indices, found[1]))
+            case Apply() | Var():
+                bound = self.read(term)
+                return self._from_one(substitute(bound[1], bound[0])) if bound else None
+        return None
 
     def _above(self, parts: Sequence[ScaledNumber]) -> Exponent | None:
         """The exponent of a part that is no smaller than those of the others, made of shifts alone; None if none is.
@@ -880,6 +928,27 @@ class _Stabilising(Rewriting):
         if found is None:
             return is_nonnegative(atom)
         return any(not entry.exponent or self._is_low(times(entry.exponent, -1)) for entry in found[1])
+
+
+def _is_zero_at_all_sizes(term: Term) -> bool:
+    """Whether a sum of products of numbers and powers of sizes cancels, as 2/n − 2 n/n² does."""
+    left: dict[frozenset[tuple[Term, int]], Scalar] = {}
+    for part in term.terms if isinstance(term, Add) else (term,):
+        number: Scalar = 1
+        powers = Counter[Term]()
+        for factor in factors_of(part):
+            match factor:
+                case Number(imag=0):
+                    number *= factor.real
+                case Coordinate():
+                    powers[factor] += 1
+                case Primitive(name="power", arguments=(Coordinate() as size, Number(real=int() as power, imag=0))):
+                    powers[size] += power
+                case _:
+                    return False
+        key = frozenset((size, power) for size, power in powers.items() if power)
+        left[key] = left.get(key, 0) + number
+    return not any(left.values())
 
 
 def _over_odds(parts: Sequence[ScaledNumber], odds: Exponent) -> Term | None:

@@ -776,6 +776,9 @@ class _PrintReader:
             case ElementPower():
                 sides = [self.value(doc.base, scope), self.value(doc.exponent, scope)]
                 return self.elementwise(doc, power_of, sides, scalars=True)
+            case Modulo():
+                sides = [self.value(doc.form, scope), self.value(doc.modulus, scope)]
+                return self.elementwise(doc, lambda *pair: function("remainder", *pair), sides, scalars=True)
             case Norm():
                 return self._norm(doc, self.value(doc.body, scope))
             case Marked(body, "*"):
@@ -1512,8 +1515,11 @@ class _PrintReader:
     def _conditions(self, doc: Comparison, scope: Scope) -> Iterator[Denotation]:
         """What is 1 where each comparison of a chain holds: of indices where both sides are, of values otherwise."""
         if doc.signs in (("=",), ("≠",)) and isinstance(remainder := doc.sides[0], Modulo):
-            form, modulus = self._known_form(remainder.form, scope), remainder.modulus
-            rest = self._known_form(doc.sides[1], scope)
+            form, rest = (self.form(side, scope) for side in (remainder.form, doc.sides[1]))
+            modulus = remainder.modulus
+            if form is None or rest is None:
+                yield self._comparison(doc, (remainder, doc.sides[1]), doc.signs[0], scope)
+                return
             if doc.signs == ("≠",) and (size := self._range_size(modulus, scope)):
                 yield _number(lambda: unequal(affine([(_form(form), 1), (_form(rest), -1)]), Cyclic(size)))
                 return

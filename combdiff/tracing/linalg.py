@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import combdiff.tracing.arrays as arrays
+import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import ArgumentError, SingularError, TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import Lambda, Primitive, Term, axes_of, delta, describe, type_of
 from combdiff.kernels import for_numpy
 from combdiff.tracing.context import TracedValue, current, show_domain
+from combdiff.tracing.functions import whole_number
 from combdiff.tracing.numpy_protocol import HANDLERS, on_arrays
 from combdiff.tracing.values import lift, wrap
 
@@ -207,6 +209,8 @@ def trace(x: Any, /) -> Any:
         raise TypeMismatchError(
             f"the trace of {describe(term)} is asked for, but its order is {len(axes_of(term))}, not 2"
         )
+    if axes_of(term)[0] != axes_of(term)[1]:
+        return wrap(rearranging.trace(term, 0, 0, 1))
     rest = "abcdefghijklm"[: len(axes_of(term)) - 2]
     return wrap(arrays.contract([term], ["zz" + rest], rest, "a trace"))
 
@@ -214,7 +218,11 @@ def trace(x: Any, /) -> Any:
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     if not offset and (axis1, axis2) == (0, 1):
         return trace(a)
-    return HANDLERS[np.diagonal](a, offset, axis1, axis2).sum(-1)
+    term, offset = lift(a), whole_number(offset, "the offset of a trace")
+    first, second = (rearranging.axis_of(term, axis, "a trace") for axis in (axis1, axis2))
+    if first == second:
+        raise TypeMismatchError(f"np.trace along axis {axis1} twice", hint="give two axes")
+    return wrap(rearranging.trace(term, offset, first, second))
 
 
 class _Slogdet(NamedTuple):

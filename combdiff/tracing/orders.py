@@ -19,7 +19,25 @@ import numpy as np
 import combdiff.tracing.arrays as arrays
 import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import IndexingError, TypeMismatchError, UnsupportedError, shown
-from combdiff.ir import Primitive, Term, axes_of, delta, describe, mul, total
+from combdiff.ir import (
+    ONE,
+    Coordinate,
+    Number,
+    Primitive,
+    Range,
+    Term,
+    add,
+    affine,
+    axes_of,
+    delta,
+    describe,
+    function,
+    indicator,
+    mul,
+    size_form,
+    total,
+)
+from combdiff.tracing.arrays import element, tabulate
 from combdiff.tracing.context import current
 from combdiff.tracing.functions import is_traced
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays, python_number
@@ -46,7 +64,7 @@ def sort(a: Any, axis: Any = -1, *, stable: bool | None = None) -> Any:
     if not is_traced(a):
         return on_arrays("sort", np.sort, a, axis)
     if axis is None:
-        a, axis = HANDLERS[np.reshape](a, -1), 0
+        a, axis = wrap(rearranging.flattened(lift(a), "np.sort")), 0
     term, place = _along(a, axis, "sort")
     return _taken(term, along_rows("argsort", term, place, "sort"), place)
 
@@ -66,7 +84,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Value:
     term = lift(arr)
     given = np.asarray(indices) if isinstance(indices, list | tuple) else indices
     if axis is None:
-        term, axis = rearranging.reshaped(term, [-1]), 0
+        term, axis = rearranging.flattened(term, "np.take_along_axis"), 0
     place = rearranging.axis_of(term, axis, "take_along_axis")
     known = isinstance(given, np.ndarray) and given.dtype.kind in "iu"
     chosen = constant_indices(given, axes_of(term)[place]) if known else lift(given)
@@ -103,7 +121,7 @@ def _place_of(name: str) -> Callable[..., Value]:
 
     def place_of(a: Any, axis: Any = None, *, keepdims: bool = False) -> Value:
         term = lift(a)
-        term = rearranging.reshaped(term, [-1]) if axis is None else term
+        term = rearranging.flattened(term, f"np.{name}") if axis is None else term
         place = rearranging.axis_of(term, 0 if axis is None else axis, name)
         order = len(axes_of(term))
         last = arrays.transpose(term, [*(n for n in range(order) if n != place), place])
@@ -116,6 +134,28 @@ def _place_of(name: str) -> Callable[..., Value]:
     return place_of
 
 
+def _at_share(ordered: Value, share: Fraction) -> Value:
+    """What stands at a share of the way along the first axis, by linear interpolation between two elements.
+
+    Of a named number n of elements it is Σ_i (1 − |i − share·(n − 1)|) x[i] over those that are less than 1 from there.
+    """
+    term = lift(ordered)
+    axis = axes_of(term)[0]
+    if isinstance(axis, Range) and isinstance(axis.size, int):
+        if not axis.size:
+            raise TypeMismatchError(f"a quantile of {describe(term)}, which has no elements")
+        at = share * (axis.size - 1)
+        below, rest = floor(at), float(at % 1)
+        return ordered[below] if not rest else ordered[below] * (1 - rest) + ordered[below + 1] * rest
+    indices = current("a quantile").fresh_indices(axes_of(term))
+    size, parts = rearranging.lengths((axis, 1), what="a quantile").size, share.denominator
+    away = affine([(indices[0], parts), (size_form(size), -share.numerator)], share.numerator)
+    near = [indicator(affine([(away, sign)], parts - 1)) for sign in (1, -1)]
+    distance = mul(Number(Fraction(-1, parts)), function("abs", Coordinate(away)))
+    weighed = mul(*near, add(ONE, distance), element(term, indices))
+    return wrap(tabulate(indices[1:], total(indices[:1], weighed)))
+
+
 def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """By linear interpolation between the elements, as NumPy without a method."""
     if isinstance(q, list | tuple | np.ndarray):
@@ -126,16 +166,10 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> An
             f"np.quantile of {shown(q)} in a program: it is a number from 0 to 1", hint="take one quantile at a time"
         )
     term = lift(a)
-    flat = rearranging.reshaped(term, [-1]) if axis is None else term
+    flat = rearranging.flattened(term, "a quantile") if axis is None else term
     place = rearranging.axis_of(flat, 0 if axis is None else axis, "quantile")
-    last = rearranging.length(axes_of(flat)[place], "a quantile") - 1
-    if last < 0:
-        raise TypeMismatchError(f"a quantile of {describe(term)}, which has no elements")
     ordered = HANDLERS[np.moveaxis](sort(wrap(flat), place), place, 0)
-    at = Fraction(q).limit_denominator(10**12) * last if isinstance(q, float) else Fraction(q) * last
-    below = floor(at)
-    share = float(at - below)
-    found = ordered[below] if not share else ordered[below] * (1 - share) + ordered[below + 1] * share
+    found = _at_share(ordered, Fraction(q).limit_denominator(10**12) if isinstance(q, float) else Fraction(q))
     if not keepdims:
         return found
     return wrap(rearranging.expanded_dims(lift(found), range(len(axes_of(term))) if axis is None else [place]))

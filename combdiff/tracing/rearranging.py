@@ -14,6 +14,7 @@ Invariant: the result has the shape and the elements of NumPy's; what a conditio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import prod
 
 from combdiff.errors import IndexingError, TypeMismatchError, UnsupportedError, shown
@@ -32,6 +33,7 @@ from combdiff.ir import (
     base_name,
     delta,
     describe,
+    equal_modulo,
     indicator,
     lambda_,
     mul,
@@ -142,16 +144,26 @@ def roll(tensor: Term, shift: int, axis: int) -> Term:
     if isinstance(shape[axis], Cyclic):
         indices = current("roll").fresh_indices(shape)
         return tabulate(indices, moved(tensor, axis, affine([(indices[axis], 1)], -shift), indices))
-    size = lengths((shape[axis], 1), what="a roll").size
-    start = size_form(
-        shift % size if isinstance(size, int) and size else shift if shift >= 0 else size_sum((size, 1), (shift, 1))
-    )
-    indices = current("roll").fresh_indices(shape)
-    ahead = affine([(indices[axis], 1), (start, -1)])
-    behind = affine([(indices[axis], 1), (size_form(size), 1), (start, -1)])
-    before = affine([(indices[axis], -1), (start, 1)], -1)
-    kept = mul(indicator(ahead), moved(tensor, axis, ahead, indices))
-    return tabulate(indices, add(kept, mul(indicator(before), moved(tensor, axis, behind, indices))))
+    return around(tensor, axis, -shift, lengths((shape[axis], 1), what="a roll").size)
+
+
+def around(tensor: Term, axis: int, start: int, size: Size) -> Term:
+    """`x[(i + start) mod n]` for `size` indices i: those elements of an axis from `start` on, around its end."""
+    shape = axes_of(tensor)
+    own = lengths((shape[axis], 1), what="reading around an axis").size
+    *indices, place = current("a place").fresh_indices((*shape[:axis], Range(size), *shape[axis + 1 :], shape[axis]))
+    found = equal_modulo(place, affine([(indices[axis], 1)], start), own)
+    return tabulate(indices, total([place], mul(found, moved(tensor, axis, place, indices))))
+
+
+def repeated(tensor: Term, axis: int, count: int) -> Term:
+    """`x[i // count]`: each element of an axis `count` times, one after the other."""
+    shape = axes_of(tensor)
+    whole = lengths((shape[axis], count), what="np.repeat")
+    *indices, rest = current("np.repeat").fresh_indices((*shape[:axis], whole, *shape[axis + 1 :], Range(count)))
+    condition = indicator(affine([(indices[axis], 1), (rest, -1)]), count)
+    form = affine([(indices[axis], Fraction(1, count)), (rest, Fraction(-1, count))])
+    return tabulate(indices, total([rest], mul(condition, moved(tensor, axis, form, indices))))
 
 
 def part(tensor: Term, axis: int, start: int, size: Size) -> Term:
@@ -283,16 +295,23 @@ def broadcasted(tensor: Term, shape: Shape) -> Term:
     return tabulate(indices, element(tensor, aligned(own, indices)))
 
 
-def reshaped(tensor: Term, shape: Sequence[Domain | int]) -> Term:
+def flattened(tensor: Term, what: str) -> Term:
+    """All elements in a row, last index fastest. Raises UnsupportedError, saying what needs it, for named sizes."""
+    return reshaped(tensor, [-1], f"{what} of all elements in a row")
+
+
+def reshaped(tensor: Term, shape: Sequence[Domain | int], what: str = "reshape") -> Term:
     """The elements, last index fastest, under a new shape; −1 stands for what is left.
 
     Axes that stay are kept, so that those before and after them may have named sizes. Raises TypeMismatchError where
     the numbers of elements differ.
     """
     old = axes_of(tensor)
-    new = _completed(tensor, old, shape)
-    groups = _groups(tensor, old, new)
+    new = _completed(tensor, old, shape, what)
     indices = current("reshape").fresh_indices(new)
+    if Range(0) in old and Range(0) in new:
+        return tabulate(indices, ZERO)
+    groups = _groups(tensor, old, new)
     forms: list[Term] = [FIRST] * len(old)
     summed: list[Var] = []
     hits: list[Term] = []
@@ -321,7 +340,7 @@ def _flat(indices: Sequence[Var]) -> Term:
     return affine(parts)
 
 
-def _completed(tensor: Term, old: Shape, shape: Sequence[Domain | int]) -> Shape:
+def _completed(tensor: Term, old: Shape, shape: Sequence[Domain | int], what: str) -> Shape:
     """The new shape with −1 replaced by what is left."""
     unknown = [n for n, axis in enumerate(shape) if axis == -1]
     if len(unknown) > 1:
@@ -337,11 +356,11 @@ def _completed(tensor: Term, old: Shape, shape: Sequence[Domain | int]) -> Shape
         if axis in rest and not (isinstance(axis, Range) and isinstance(axis.size, int)):
             rest.remove(axis)
         else:
-            sizes *= length(axis, "reshape")
+            sizes *= length(axis, what)
     if len(rest) == 1 and sizes == 1:
         last: Domain = rest[0]
     else:
-        last = Range(prod(length(axis, "reshape") for axis in rest) // max(sizes, 1))
+        last = Range(prod(length(axis, what) for axis in rest) // max(sizes, 1))
     given.insert(unknown[0], last)
     return tuple(given)
 
@@ -398,11 +417,25 @@ def diagonal(tensor: Term, offset: int, first: int, second: int) -> Term:
     return lambda_(indices, element(tensor, forms))
 
 
+def trace(tensor: Term, offset: int, first: int, second: int) -> Term:
+    """Σ_i A[i, i + offset] over two axes, of a rectangle too."""
+    indices = current("a trace").fresh_indices(axes_of(tensor))
+    on = delta(affine([(indices[first], 1)], offset), indices[second])
+    kept = [index for n, index in enumerate(indices) if n not in (first, second)]
+    return tabulate(kept, total([indices[first], indices[second]], mul(on, element(tensor, indices))))
+
+
 def _diagonal_size(rows: Domain, columns: Domain, offset: int) -> Domain:
     """How many elements a diagonal has: of a square matrix of named size n, n less the offset."""
     if rows == columns:
         left = lengths((rows, 1), (-abs(offset), 1), what="a diagonal").size
         return Range(max(left, 0) if isinstance(left, int) else left)
+    if not all(isinstance(axis, Range) and isinstance(axis.size, int) for axis in (rows, columns)):
+        raise UnsupportedError(
+            f"a diagonal over {show_domain(rows)} rows and {show_domain(columns)} columns has as many elements as the "
+            "smaller of both, which has no name",
+            hint='declare a number for both, or write the elements that you want: cd.tensor(lambda i: A[i, i], i="n")',
+        )
     many, some = length(rows, "a diagonal"), length(columns, "a diagonal")
     return Range(max(min(many + min(offset, 0), some - max(offset, 0)), 0))
 

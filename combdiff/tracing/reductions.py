@@ -120,7 +120,7 @@ def along_rows(name: str, tensor: Term, axis: Any, said: str) -> Term:
 
 
 def _cumprod(a: Any, axis: int | None = None) -> Value:
-    term = rearranging.reshaped(lift(a), [-1]) if axis is None else lift(a)
+    term = rearranging.flattened(lift(a), "np.cumprod") if axis is None else lift(a)
     return wrap(along_rows("cumprod", term, axis or 0, "cumprod"))
 
 

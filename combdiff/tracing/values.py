@@ -26,6 +26,7 @@ from combdiff.ir import (
     Coordinate,
     Domain,
     Function,
+    Indicator,
     Lambda,
     Number,
     Range,
@@ -52,7 +53,6 @@ from combdiff.ir import (
     size_of_axis,
     size_of_parts,
     tidy,
-    total,
     type_of,
 )
 from combdiff.ir import conj as conj_term
@@ -60,7 +60,7 @@ from combdiff.ir import number as number_term
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Condition, Index, IndexDistance, with_rests
+from combdiff.tracing.indices import Condition, Index, IndexDistance
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number, refusal
 from combdiff.tracing.reading import read
 
@@ -447,14 +447,25 @@ def on_parts(function: Callable[[Any], Any], value: Value) -> Any:
 
 
 def _number_of(index: Index) -> Term:
-    """An index expression as a number: `(i - r)/2` with the rest r of i is Σ_r [i ≡ r (mod 2)]·(i - r)·½."""
-    form, rests = with_rests(index.live(), index.owner)
+    """An index expression as a number: `(i - r)/2` with the rest r of i is ½ (i − (i mod 2))."""
+    return _as_number(index.live(), index)
+
+
+def _as_number(form: Term, index: Index) -> Term:
+    """A form in which rests of divisions may stand, each the remainder of what is divided."""
     parts, offset = affine_parts(form)
-    if not parts:
-        return Number(offset)
     divisor = 1 if index.is_number else math.lcm(*(Fraction(c).denominator for c in (offset, *(c for _, c in parts))))
-    whole = Coordinate(affine([(form, divisor)]))
-    return total(rests, mul(*rests.values(), Number(Fraction(1, divisor)), whole) if divisor > 1 or rests else whole)
+    whole: list[tuple[Term, int | Fraction]] = []
+    rests: list[Term] = []
+    for var, c in parts:
+        condition = index.owner.rests.get(var)
+        if isinstance(condition, Indicator):
+            divided = _as_number(affine([(condition.form, 1), (var, 1)]), index)
+            rests.append(mul(Number(c * divisor), function("remainder", divided, Number(condition.modulus))))
+        else:
+            whole.append((var, c * divisor))
+    number = Coordinate(affine(whole, offset * divisor)) if whole else Number(offset * divisor)
+    return mul(Number(Fraction(1, divisor)), add(number, *rests)) if divisor > 1 else add(number, *rests)
 
 
 def _plain(value: numbers.Complex) -> complex | Fraction:

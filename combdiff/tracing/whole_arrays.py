@@ -26,6 +26,7 @@ from combdiff.ir import (
     axes_of,
     describe,
     is_complex,
+    size_sum,
 )
 from combdiff.tracing import functions as cd
 from combdiff.tracing.creation import shape_of
@@ -102,7 +103,9 @@ def _at_least(order: int) -> Any:
 def _concatenate(arrays_: Sequence[Any], axis: int | None = 0) -> Value:
     terms = _several(arrays_, "concatenate")
     if axis is None:
-        return wrap(rearranging.concatenate([lift(_ravel(wrap(t))) for t in terms], 0, "concatenate"))
+        return wrap(
+            rearranging.concatenate([rearranging.flattened(t, "np.concatenate") for t in terms], 0, "concatenate")
+        )
     return wrap(rearranging.concatenate(terms, rearranging.axis_of(terms[0], axis, "concatenate"), "concatenate"))
 
 
@@ -175,7 +178,7 @@ def _flip(m: Any, axis: Axis = None) -> Value:
 def _roll(a: Any, shift: Any, axis: Axis = None) -> Value:
     term = lift(a)
     if axis is None:
-        flat = rearranging.reshaped(term, [-1])
+        flat = rearranging.flattened(term, "np.roll")
         turned = rearranging.roll(flat, whole_number(shift, "the shift of a roll"), 0)
         return wrap(rearranging.reshaped(turned, axes_of(term)))
     axes = [axis] if isinstance(axis, int) else list(axis)
@@ -212,11 +215,34 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: An
     if mode not in ("edge", "reflect", "symmetric", "wrap", "empty"):
         raise UnsupportedError(f"np.pad with mode {mode!r}", hint="concatenate the parts that are to stand there")
     for axis, pair in enumerate(pairs):
-        size = rearranging.length(axes_of(term)[axis], f"np.pad with mode {mode!r}")
-        if any(pair):
+        if not any(pair):
+            continue
+        if isinstance(domain := axes_of(term)[axis], Range) and isinstance(domain.size, str):
+            term = _padded_named(term, axis, pair, mode)
+        else:
+            size = rearranging.length(domain, f"np.pad with mode {mode!r}")
             places = np.pad(np.arange(size), pair, mode=mode)  # type: ignore[call-overload]
             term = lift(_take(wrap(term), places, axis))
     return wrap(term)
+
+
+def _padded_named(term: Term, axis: int, widths: tuple[int, int], mode: str) -> Term:
+    """An axis of named size with elements of its own before and after it, as many as NumPy's mode says."""
+    before, after = widths
+    if mode == "wrap":
+        size = rearranging.lengths((axes_of(term)[axis], 1), (before + after, 1), what="np.pad").size
+        return rearranging.around(term, axis, -before, size)
+
+    def end(count: int, first: slice, others: slice) -> list[Term]:
+        key = (*[slice(None)] * axis, first if mode == "edge" else others)
+        piece = lift(wrap(term)[key]) if count else term
+        copied = _repeated(piece, axis, count, axis) if mode == "edge" and count else rearranging.flip(piece, axis)
+        return [copied] if count else []
+
+    own = int(mode == "reflect")  # the element at an end, which stands there once
+    left = end(before, slice(1), slice(own, own + before))
+    right = end(after, slice(-1, None), slice(-own - after, -own or None))
+    return rearranging.concatenate([*left, term, *right], axis, "np.pad")
 
 
 def _tile(A: Any, reps: Any) -> Value:
@@ -234,12 +260,12 @@ def _tile(A: Any, reps: Any) -> Value:
 
 def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Value:
     if isinstance(repeats, tuple | list | np.ndarray) and np.ndim(repeats):
-        value = _ravel(a) if axis is None else traced(a)
+        value = wrap(rearranging.flattened(lift(a), "np.repeat")) if axis is None else traced(a)
         place = rearranging.axis_of(value.term, axis or 0, "repeat")
         size = rearranging.length(value.space.axes[place], "np.repeat of different numbers of copies")
         return _take(value, np.repeat(np.arange(size), repeats), place)
     repeats = whole_number(repeats, "the number of copies in np.repeat", 0)
-    term = rearranging.reshaped(lift(a), [-1]) if axis is None else lift(a)
+    term = rearranging.flattened(lift(a), "np.repeat") if axis is None else lift(a)
     place = rearranging.axis_of(term, axis or 0, "repeat")
     return wrap(_repeated(term, place, repeats, place + 1))
 
@@ -247,6 +273,10 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Value:
 def _repeated(term: Term, axis: int, count: int, place: int) -> Term:
     """Copies along a new axis at a place, which is then joined with that axis."""
     shape = axes_of(term)
+    if count and isinstance(domain := shape[axis], Range) and isinstance(domain.size, str):
+        if place > axis:
+            return rearranging.repeated(term, axis, count)
+        return rearranging.around(term, axis, 0, size_sum((domain.size, count)))
     wide = rearranging.expanded_dims(term, [place])
     copied = rearranging.broadcasted(wide, (*shape[:place], Range(count), *shape[place:]))
     joined = Range(count * rearranging.length(shape[axis], "repeating"))
@@ -254,7 +284,7 @@ def _repeated(term: Term, axis: int, count: int, place: int) -> Term:
 
 
 def _take(a: Any, indices: Any, axis: int | None = None) -> Value:
-    value = _ravel(a) if axis is None else traced(a)
+    value = wrap(rearranging.flattened(lift(a), "np.take")) if axis is None else traced(a)
     place = rearranging.axis_of(value.term, axis or 0, "take")
     chosen = np.asarray(indices) if isinstance(indices, list | tuple) else indices
     found: Value = value[(*[slice(None)] * place, chosen)]
@@ -323,7 +353,7 @@ def _std(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> 
 
 def _cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Value:
     cd.check_dtype("np.cumsum", dtype, a)
-    term = rearranging.reshaped(lift(a), [-1]) if axis is None and len(axes_of(lift(a))) != 1 else lift(a)
+    term = rearranging.flattened(lift(a), "np.cumsum") if axis is None else lift(a)
     return wrap(rearranging.running(term, rearranging.axis_of(term, axis or 0, "cumsum")))
 
 
@@ -453,7 +483,7 @@ def _inner(a: Any, b: Any) -> Value:
 
 
 def _vdot(a: Any, b: Any) -> Value:
-    one, other = (_ravel(v) if len(axes_of(lift(v))) != 1 else traced(v) for v in (a, b))
+    one, other = (wrap(rearranging.flattened(lift(v), "np.vdot")) for v in (a, b))
     return one.conj() @ other
 
 
@@ -524,7 +554,7 @@ def constant(array: Any, /) -> Value:
     return traced(found)
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, /, *, min: Any = None, max: Any = None) -> Any:
+def clip(a: Any, /, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """The elements, but at least the first bound and at most the second, as `numpy.clip`.
 
     Bounds are broadcast; None is no bound. Raises TypeMismatchError where they cannot be, and for complex numbers.

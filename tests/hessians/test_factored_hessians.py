@@ -57,7 +57,7 @@ def network(W: cd.Space("h", "n"), b: cd.Space("h"), v: cd.Space("h"), X: cd.Spa
         (
             cross_entropy,
             "W",
-            "  (a, b, d, e) ↦ Σ_i X[i,b] X[i,e] p[i,d] (δ(a, d) - p[i,a])",
+            "  (a, b, d, e) ↦ Σ_i X[i,b] X[i,e] p[i,a] (δ(a, d) - p[i,d])",
         ),
     ],
     ids=["logistic", "condensate", "cross-entropy"],

@@ -97,3 +97,37 @@ def test_logarithms_of_one_and_squares_that_are_scaled() -> None:
     x = np.array([3e200, -4e200])
     np.testing.assert_allclose(of_sum(x), 2 * np.log(5e200), rtol=1e-15)
     np.testing.assert_allclose(cd.grad(of_sum)(x), 2 * x / 5e200 / 5e200, rtol=1e-14)
+
+
+# --- differences from a mean -----------------------------------------------------------------------------------------
+
+
+@cd.program
+def variance(x: Vector):
+    return np.var(np.expm1(x))
+
+
+@cd.program
+def deviation(x: Vector):
+    return np.std(np.expm1(-3 * x))
+
+
+@cd.program
+def total(x: Vector):
+    return np.sum(np.expm1(x))
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("scale", [1, 1e-4, 1e-8, 1e-20, 1e-100])
+def test_differences_of_exponentials_from_their_mean_lose_no_digit(scale: float) -> None:
+    """In derivatives exp(x[d]) − Σ exp(x) / n stands for the difference of exp(x) − 1 from its mean."""
+    x, v = np.random.default_rng(2).normal(size=(2, 6)) * np.array([[scale], [1]])
+    power, slope = np.expm1(x), np.exp(x)
+    apart = power - power.mean()
+    np.testing.assert_allclose(total(x), power.sum(), rtol=1e-13)
+    np.testing.assert_allclose(pulled(variance)(x, 1.0), 2 * apart * slope / 6, rtol=1e-13)
+    curved = 2 / 6 * slope * ((slope * v - (slope * v).mean()) + apart * v)
+    np.testing.assert_allclose(cd.hvp(variance)(x, v), curved, rtol=1e-12)
+    power, slope = np.expm1(-3 * x), -3 * np.exp(-3 * x)
+    apart = power - power.mean()
+    np.testing.assert_allclose(pulled(deviation)(x, 1.0), apart * slope / 6 / np.std(power), rtol=1e-12)

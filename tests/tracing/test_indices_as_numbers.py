@@ -167,3 +167,26 @@ def test_fractions_of_indices_are_as_wide_as_the_arguments(tensor: Any, library:
     found = back(cd.program(program)(x if library == "numpy" else convert(library, x)))
     assert found.dtype == float
     np.testing.assert_allclose(found, cd.program(program)(x), rtol=1e-14)
+
+
+def test_a_remainder_is_a_number_that_is_printed_so() -> None:
+    @cd.program
+    def f(x: cd.Space("n")):
+        return cd.sum(lambda d: (d % 2) * x[d] + ((d % 4) % 3 + d // 2) ** 2 * x[d] ** 2)
+
+    assert "(d mod 2) x[d]" in str(cd.simplify(f))
+    for program in (f, cd.grad(f), cd.hvp(f)):
+        spaces = {parameter.name: cd.Space("n") for parameter in program.parameters}
+        assert cd.read(str(program), spaces=spaces) == program
+    d, x = np.arange(7), np.linspace(-1, 1, 7)
+    assert f(x) == pytest.approx((d % 2 * x + (d % 4 % 3 + d // 2) ** 2 * x**2).sum())
+    assert cd.testing.check_grad(f, "x", x=x) < 1e-7
+
+
+def test_remainders_of_values_are_read_back() -> None:
+    @cd.program
+    def f(x: cd.Space("n"), y: cd.Space("n")):
+        return ((3 * x) % 2 + (x * y % (1 + y)) * np.where(y % 2 == 1, x, 2) * (x % 2 > 1)).sum()
+
+    assert "(3 x[i]) mod 2" in str(f)
+    assert cd.read(str(f)) == f

@@ -262,3 +262,45 @@ def test_negative_constant_indices_count_from_the_end_of_axes_of_any_size() -> N
 
     with pytest.raises(cd.IndexingError, match=r"c\[1\] = -3, but it has the indices 0 … 1"):
         too_far(np.ones(2))
+
+
+NAMED = {
+    "np.tile(x, 2)": "x ↦ i<2*n ↦ x[i mod n]",
+    "np.pad(x, (2, 1), mode='wrap')": "x ↦ i<n + 3 ↦ x[(i - 2) mod n]",
+    "np.pad(x, (2, 0), mode='reflect')": "x ↦ i<n + 2 ↦ [i ≤ 1] x[2 - i] + [i ≥ 2] x[i - 2]",
+    "np.pad(x, (0, 2), mode='symmetric')": "",
+    "np.pad(x, (2, 0), mode='edge')": "x ↦ i<n + 2 ↦ [i ≤ 1] x[0] + [i ≥ 2] x[i - 2]",
+    "np.repeat(x, 3)": "",
+    "np.median(x)": "",
+    "np.quantile(x, 0.3)": "",
+    "np.trace(x[:, None] * x[None, 1:])": "",
+    "np.trace(x[:, None] * x, offset=-1)": "",
+    "np.clip(x, a_min=-0.5, a_max=0.5)": "",
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("spelling", NAMED)
+def test_of_axes_of_named_sizes(spelling: str) -> None:
+    """The value is NumPy's, the slope that of differences, at several sizes; prints are as short as they can be."""
+
+    def f(x: cd.Space("n")):
+        return eval(spelling, {"np": np, "x": x})
+
+    def squares(x: cd.Space("n")):
+        return (f(x) ** 2).sum()
+
+    program, total = cd.program(f), cd.program(squares)
+    assert NAMED[spelling] in ("", str(cd.simplify(program)))
+    for size in (4, 5):
+        x = np.linspace(-1, 1.1, size) ** 3
+        np.testing.assert_allclose(program(x), eval(spelling, {"np": np, "x": x}), rtol=1e-12)
+        assert cd.testing.check_grad(total, "x", x=x) < 1e-6
+
+
+def test_a_diagonal_of_unlike_named_sizes_is_refused_and_says_why() -> None:
+    def f(A: cd.Space("m", "k")):
+        return np.diagonal(A)
+
+    with pytest.raises(cd.UnsupportedError, match="as many elements as the smaller of both, which has no name"):
+        cd.program(f)

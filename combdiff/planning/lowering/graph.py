@@ -14,7 +14,7 @@ Invariant: steps only refer to earlier steps, and no two steps are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
@@ -113,11 +113,15 @@ class Graph:
         """The same with the conjugation done."""
         return self.labelled(ConjugateElements(), (value,), value.labels, complex) if value.conj else value
 
-    def read(self, value: LabelledStep, indices: Sequence[Term]) -> LabelledStep:
-        """Elements of the value at index expressions, one per axis: relabelled where they are bare, else a view."""
+    def read(self, value: LabelledStep, indices: Sequence[Term], around: Collection[int] = ()) -> LabelledStep:
+        """Elements of the value at index expressions, one per axis: relabelled where they are bare, else a view.
+
+        Those of the axes `around` which it is read count modulo their sizes.
+        """
         labels = index_labels(indices)
         axes = self.steps[value.step].axes
         positions = tuple(position(index, labels, axis) for index, axis in zip(indices, axes, strict=True))
+        positions = tuple(replace(p, wrap=p.wrap or n in around) for n, p in enumerate(positions))
         bare = len(labels) == len(indices) and all(
             index is label and p.along() is not None and _same_extent(domain_of(label), axis)
             for index, label, p, axis in zip(indices, labels, positions, axes, strict=True)
@@ -132,11 +136,12 @@ class Graph:
         result = self.labelled(Read(positions), (LabelledStep(source, ()),), labels, self.kind(value))
         return replace(result, conj=value.conj)
 
-    def relabel(self, value: LabelledStep, var: Var, index: Term) -> LabelledStep:
-        """The value with an index expression in place of a label."""
+    def relabel(self, value: LabelledStep, var: Var, index: Term, *, around: bool = False) -> LabelledStep:
+        """The value with an index expression in place of a label, perhaps modulo the size of its axis, `around` it."""
         if var not in value.labels:
             return value
-        return self.read(value, [index if label is var else label for label in value.labels])
+        indices = [index if label is var else label for label in value.labels]
+        return self.read(value, indices, [value.labels.index(var)] if around else [])
 
     def scale(self, value: LabelledStep, factor: SizeFactor) -> LabelledStep:
         """factor·value."""

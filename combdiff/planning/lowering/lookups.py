@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.ir import Cyclic, Delta, Number, Range, Symmetric, Term, Var
+from combdiff.ir import Cyclic, Delta, Number, Range, Symmetric, Term, Var, reduced_index
 from combdiff.planning.extents import extent_form, first_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.joining import product as joined
@@ -152,9 +152,29 @@ def read_looked_up(graph: Graph, product: Product, value_of: Callable[[Term], La
 
     An operand that is read along the indices of a condition can then be kept where it holds: l[place[i, j]] for j ≤ i.
     """
+    _read_around(graph, product)
     while taken := _looked_up(graph, product, value_of):  # one that is read leaves the index of another to itself
         product.operands = [take(graph, value, taken) for value in product.operands]
         product.reads = [tuple(read for read in known if read[0].free.isdisjoint(taken)) for known in product.reads]
+
+
+def _read_around(graph: Graph, product: Product) -> None:
+    """Read operands at the summed indices that are index expressions modulo the sizes of their axes: rolled views."""
+    while places := [one for one in product.lookups if _is_place(one, product)]:
+        for condition in places:
+            found = reduced_index(condition)
+            assert found
+            index, form, _ = found
+            product.operands = [graph.relabel(value, index, form, around=True) for value in product.operands]
+            product.reads = [tuple(read for read in known if index not in read[0].free) for known in product.reads]
+            product.summed.remove(index)
+            product.lookups.remove(condition)
+
+
+def _is_place(condition: Delta, product: Product) -> bool:
+    """Whether all that is asked of a summed index is the place around an axis that it is."""
+    found = reduced_index(condition)
+    return found is not None and found[0] in product.summed and _is_bare(found[0], condition, product)
 
 
 def _looked_up(graph: Graph, product: Product, value_of: Callable[[Term], LabelledStep]) -> dict[Var, LabelledStep]:

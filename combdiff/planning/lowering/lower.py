@@ -81,7 +81,7 @@ from combdiff.planning.lowering.iteration import step_program
 from combdiff.planning.lowering.joining import product as joined
 from combdiff.planning.lowering.lookups import counted, look_up, ramp, read_looked_up
 from combdiff.planning.lowering.mask_elimination import apply_masks, kept
-from combdiff.planning.lowering.near_one import exp_near_one, log_near_one, step_at_tie
+from combdiff.planning.lowering.near_one import exp_near_one, log_near_one, step_at_tie, summands
 from combdiff.planning.lowering.products import Product
 from combdiff.planning.lowering.running_exponentials import RunningExponentials, running_exponentials
 from combdiff.planning.lowering.shifts import largest, magnitude, masked, rescaled, shift
@@ -395,9 +395,8 @@ class Lowering:
     # --- sums of products
 
     def _sum_of_products(self, term: Term) -> tuple[SizeFactor, LabelledStep]:
-        if isinstance(term, Sum) and isinstance(term.body, Add):
-            parts = [self.factored(Sum(term.indices, part)) for part in term.body.terms]
-            return UNIT, self.graph.combine(parts)
+        if isinstance(term, Sum) and isinstance(term.body, Add) and len(parts := summands(term.body)) > 1:
+            return UNIT, self.graph.combine([self.factored(total(term.indices, part)) for part in parts])
         if whole := self._tiled(term) or self._placed(term) or self._running(term):
             return whole
         product = Product()

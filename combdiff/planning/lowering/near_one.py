@@ -3,6 +3,7 @@
     log(1 + x)          log1p(x): for |x| = 1e-18 the sum 1 + x is 1
     exp(x) - 1 + y      expm1(x) + y
     1 - exp(x)          -expm1(x)
+    Σ_i (exp(x[i]) - 1) Σ_i expm1(x[i]), and no difference of two sums
     heaviside(x - y)    1 where y < x, ½ where x = y, of infinite numbers too, of which x - y is no number
 
 Invariant: real numbers alone; finite numbers compare as their difference does.
@@ -43,12 +44,27 @@ def step_at_tie(term: Term, value: Lower) -> LabelledStep | None:
 
 def exp_near_one(term: Add, graph: Graph, value: Lower) -> tuple[int, LabelledStep, Term] | None:
     """Of a sum with exp(x) − 1 or 1 − exp(x): its sign, exp(x) − 1, and the rest of the sum; None for others."""
+    if (found := _near_one(term)) is None:
+        return None
+    sign, inner, rest = found
+    return sign, _applied("expm1", graph, value(inner.arguments[0])), add(*rest)
+
+
+def summands(term: Add) -> tuple[Term, ...]:
+    """The terms of a sum, with exp(x) − 1 or 1 − exp(x) as one of them."""
+    if (found := _near_one(term)) is None:
+        return term.terms
+    _, _, rest = found
+    return add(*(part for part in term.terms if part not in rest)), *rest
+
+
+def _near_one(term: Add) -> tuple[int, Primitive, tuple[Term, ...]] | None:
+    """The sign of exp(x) − 1 in a sum, that exponential, and the other terms."""
     for one, sign in ((MINUS_ONE, 1), (ONE, -1)):
         for part in term.terms if one in term.terms else ():
             inner = part if sign > 0 else _negated(part)
             if isinstance(inner, Primitive) and inner.name == "exp" and dtype_of(inner) is not complex:
-                rest = add(*(other for other in term.terms if other is not part and other is not one))
-                return sign, _applied("expm1", graph, value(inner.arguments[0])), rest
+                return sign, inner, tuple(other for other in term.terms if other is not part and other is not one)
     return None
 
 

@@ -22,7 +22,7 @@ from math import prod
 
 from combdiff.dialects import LETTERS
 from combdiff.ir import Domain
-from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, Labels, Occurrence, Operation, Step
+from combdiff.planning.operations.operation import BUFFER, Labels, Occurrence, Operation, Step
 from combdiff.planning.operations.words import Pattern, Words
 from combdiff.records import dataclass
 
@@ -104,18 +104,17 @@ class Contract(Operation):
         return [tuple(map(self.out.index, pattern)) for pattern in (self.left, self.right)]
 
     def _copied(self, at: Occurrence, position: int) -> int:
-        """Bytes of the copy of an operand that a matrix product needs, 0 if it reads the operand in place."""
+        """Bytes of the copies of an operand that a matrix product needs: laid out in order, in another element type."""
         step, pattern = at.operands[position], (self.left, self.right)[position]
         rows = self.summed if position else self.left_only
         columns = self.right_only if position else self.summed
         in_place = pattern in ((*self.batch, *rows, *columns), (*self.batch, *columns, *rows))
         merged = len(rows) > 1 or len(columns) > 1
         whole = at.whole[position]
-        same = step.kind is at.step.kind or (step.operation.takes_type and at.step.kind is float)
+        same = step.is_like(at.step) or (step.operation.takes_type and at.step.kind is float)
         in_rows = not merged and pattern[-1:] in (rows, columns)  # BLAS reads matrices whose rows lie far apart
-        if same and (in_rows or (in_place and (whole or not merged))):
-            return 0
-        return at.given[position] * ITEM_BYTES[at.step.kind] * (2 - same)
+        lies = in_rows or (in_place and (whole or not merged))
+        return at.given[position] * (step.item * (not lies) + at.item * (not same))
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """An elementwise product, an einsum or a product of matrices."""

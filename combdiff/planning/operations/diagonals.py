@@ -55,7 +55,7 @@ class DiagonalScatterAdd(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """Elements that NumPy lays out, and what is copied once more where the element type changes."""
-        other = at.operands[0].kind is not at.step.kind
+        other = not at.operands[0].is_like(at.step)
         again = at.elements * at.item if self.owned else at.given[0] * at.operands[0].item
         return again * other + min(BUFFER, sum(at.given)) * at.item
 

@@ -36,7 +36,7 @@ class ConjugateElements(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """Elements of a part of an array, which NumPy lays out."""
-        return at.parts
+        return at.buffers([tuple(range(len(at.step.axes)))])
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own, or a method of Python's numbers."""
@@ -62,7 +62,7 @@ class Scale(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """Elements of a part of an array, which NumPy lays out."""
-        return at.parts
+        return at.buffers([tuple(range(len(at.step.axes)))])
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A product."""
@@ -111,7 +111,7 @@ class Combine(Operation):
     @staticmethod
     def _writes_over(at: Occurrence, total: int) -> bool:
         """Whether NumPy writes sums of so many elements over terms: large ones, of one element type."""
-        return total * at.item >= REUSED and all(one.kind is at.step.kind for one in at.operands)
+        return total * at.item >= REUSED and all(one.is_like(at.step) for one in at.operands)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """factor·array + …; numbers stand last, as Python's `complex + np.float64` is no NumPy scalar."""

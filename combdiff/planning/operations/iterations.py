@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from combdiff.ir import Domain, Lambda
 from combdiff.planning.extents import shape
-from combdiff.planning.operations.operation import ITEM_BYTES, Occurrence, Operation, PartialResult, Step
+from combdiff.planning.operations.operation import Occurrence, Operation, PartialResult, Step
 from combdiff.planning.operations.words import Words
 from combdiff.records import dataclass
 
@@ -109,7 +109,7 @@ class Sweep(Operation):
 
     def held(self, at: Occurrence) -> int:
         """The states that are kept, counted as real numbers."""
-        return self.kept * (_bytes(at, 0, self.states) + OBJECT * (1 + self.states)) // ITEM_BYTES[float]
+        return self.kept * (_bytes(at, 0, self.states) + OBJECT * (1 + self.states)) // at.item
 
     def workspace(self, at: Occurrence) -> int:
         """What a block takes, and the states before and after it."""
@@ -170,7 +170,7 @@ def advances(blocks: int, kept: int) -> int:
 def _bytes(at: Occurrence, first: int, last: int) -> int:
     """The bytes of some of the operands."""
     pairs = list(zip(at.given, at.operands, strict=True))[first:last]
-    return sum(size * ITEM_BYTES[one.kind] for size, one in pairs)
+    return sum(size * one.item for size, one in pairs)
 
 
 @dataclass(frozen=True)

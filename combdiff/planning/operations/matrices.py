@@ -44,6 +44,16 @@ MIRRORED = 64  # rows of a product of a matrix with itself that are mirrored at 
 SINGULAR = ("svdvals", "svd_left", "svd_right", "pinv", "adj")  # functions by a singular value decomposition
 
 
+def _in_doubles(at: Occurrence) -> tuple[int, int]:
+    """The bytes of an element that LAPACK works on, and of all operands and results in that type: NumPy makes copies.
+
+    Of narrower elements, that is.
+    """
+    kinds = {step.kind for step in (at.step, *at.operands)}
+    item = ITEM_BYTES[complex if complex in kinds else float]
+    return max(item, at.item), item * (sum(at.given) + at.elements) * (at.step.precision < ITEM_BYTES[float])
+
+
 def _by_singular_values(name: str, shape: Sequence[int], is_complex: bool) -> int:
     """Elements that these functions hold beside their result: of all matrices, and of one that LAPACK works on."""
     rows, columns = shape[-2:]
@@ -88,13 +98,16 @@ class MatrixFunctionStep(Named, Operation):
     def workspace(self, at: Occurrence) -> int:
         """What is made of all matrices meanwhile, and the copies of one that LAPACK works on, each matrix in turn."""
         shape, elements = at.shape_of(0), sum(at.given)
-        item = max(at.item, ITEM_BYTES[at.operands[0].kind])
-        if self.name in SINGULAR:
-            return _by_singular_values(self.name, shape, at.operands[0].kind is complex) * item
+        item, cast = max(at.item, at.operands[0].item), 0
         copies, rows, by_lapack = HELD.get(self.name, (3, 0, 3))
+        if by_lapack:
+            item, cast = _in_doubles(at)
+        if self.name in SINGULAR:
+            return _by_singular_values(self.name, shape, at.operands[0].kind is complex) * item + cast
         whole = max(elements, at.elements)
         row = whole // max(1, max(shape[-2:]) if self.name.startswith(("amax", "amin", "prod")) else min(shape[-2:]))
-        return (int(copies * whole) + rows * row + int(by_lapack * prod(shape[-2:])) + min(BUFFER, elements)) * item
+        lapack = int(by_lapack * prod(shape[-2:]))
+        return (int(copies * whole) + rows * row + lapack + min(BUFFER, elements)) * item + cast
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own; integers come as real numbers where it would keep them."""
@@ -155,8 +168,9 @@ class LinearSolve(Operation):
 
     def workspace(self, at: Occurrence) -> int:
         """Copies that LAPACK works on, and operands in another element type."""
-        cast = sum(many for one, many in zip(at.operands, at.given, strict=True) if one.kind is not at.step.kind)
-        return (sum(at.given) + cast) * at.item
+        cast = sum(many for one, many in zip(at.operands, at.given, strict=True) if not one.is_like(at.step))
+        item, narrow = _in_doubles(at)
+        return (sum(at.given) + cast) * item + narrow
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A helper, whose errors call the matrix by name."""
@@ -186,10 +200,10 @@ class Gram(Operation):
         rows, columns = self._sides(at)
         block, weighted, is_complex = gram_block(rows, columns), len(at.operands) > 1, at.step.kind is complex
         conjugated = is_complex and block == rows * columns
-        laid = block * (weighted + (conjugated or self.axis == 1 or at.operands[0].kind is not at.step.kind))
-        laid += min(BUFFER, block) * weighted
-        mirrored = MIRRORED * columns + BUFFER if columns >= MIRRORED else 0
-        return max(laid, mirrored) * at.item + 3 * rows * weighted * ITEM_BYTES[float]
+        laid = (block * (weighted + (conjugated or self.axis == 1)) + min(BUFFER, block) * weighted) * at.item
+        laid += block * at.operands[0].item * (not at.operands[0].is_like(at.step))  # rows of weights of one sign
+        mirrored = (MIRRORED * columns + BUFFER) * at.item if columns >= MIRRORED else 0
+        return max(laid, mirrored) + 3 * rows * weighted * at.step.precision
 
     def _sides(self, at: Occurrence) -> tuple[int, int]:
         shape = at.shape_of(0)

@@ -101,20 +101,17 @@ class Occurrence:
         pairs = [pair for n, pattern in enumerate(patterns) for pair in zip(pattern, self.shape_of(n), strict=True)]
         return prod(dict(pairs).values())
 
-    @property
-    def parts(self) -> int:
-        """Bytes of the buffer in which NumPy lays out elements of a single operand that is a part of another array."""
-        is_part = not self.operands[0].fresh and bool(self.operands[0].operands)
-        return is_part * min(BUFFER, self.elements) * self.item
-
     def buffers(self, patterns: Sequence[Pattern]) -> int:
         """Bytes of the buffers in which NumPy lays out elements of operands, at most two at a time.
 
-        Of those that are repeated along an axis, have another order of axes or another element type, or lie otherwise.
+        Of those that have another element type, are repeated along an axis, or do not lie in a row in the order of the
+        axes; of vectors, which have one stride, only of the first.
         """
-        rank = tuple(range(len(self.step.axes)))
-        pairs = [(one, pattern) for one, pattern in zip(self.operands, patterns, strict=True) if pattern]
-        laid = sum(pattern != rank or one.kind is not self.step.kind or not one.in_rows for one, pattern in pairs)
+        long = [axis for axis, many in enumerate(self.shape) if many != 1]
+        laid = 0
+        for one, pattern, whole in zip(self.operands, patterns, self.whole, strict=True):
+            in_a_row = len(long) < 2 or (whole and [axis for axis in pattern if axis in long] == long)
+            laid += bool(pattern) and not (one.is_like(self.step) and in_a_row)
         return min(2, laid) * min(BUFFER, self.elements) * max(one.item for one in (self.step, *self.operands))
 
 
@@ -240,12 +237,16 @@ class IndexArray(Operation):
 
 @dataclass(frozen=True)
 class Step:
-    """An operation on earlier steps, given by number; `axes` are the domains of the result, `kind` its element type."""
+    """An operation on earlier steps, given by number; `axes` are the domains of the result, `kind` its element type.
+
+    `precision` is how many bytes a real number of that type has, where the arguments are known.
+    """
 
     operation: Operation
     operands: tuple[int, ...]
     axes: tuple[Domain, ...]
     kind: type
+    precision: int = ITEM_BYTES[float]
 
     @property
     def fresh(self) -> bool:
@@ -260,4 +261,8 @@ class Step:
     @property
     def item(self) -> int:
         """The bytes of one element of the result."""
-        return 1 if self.operation.is_truth else ITEM_BYTES[self.kind]
+        return 1 if self.operation.is_truth else ITEM_BYTES[self.kind] * self.precision // ITEM_BYTES[float]
+
+    def is_like(self, other: Step) -> bool:
+        """Whether the result has the element type of another step's."""
+        return self.kind is other.kind and self.precision == other.precision

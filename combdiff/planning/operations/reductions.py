@@ -61,10 +61,6 @@ class ReduceExtreme(Named, Operation):
         """Those of the operand's axes; the largest of blocks are no sum."""
         return _labels(step, self.summed, self.summed)
 
-    def workspace(self, at: Occurrence) -> int:
-        """Elements that NumPy lays out."""
-        return at.buffers([()])
-
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's own; of slices of a short axis."""
         if self.name == "largest":
@@ -97,7 +93,7 @@ class MagnitudeStep(Operation):
     def workspace(self, at: Occurrence) -> int:
         """What tells the finite elements, in the rare case that the largest is looked for; sizes of complex ones."""
         elements, complex_ = sum(at.given), at.operands[0].kind is complex
-        return elements * (33 if complex_ else 1) + 8 * at.elements * at.item + at.buffers([()])
+        return elements * (33 if complex_ else 1) + 8 * at.elements * at.item
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A kernel."""

@@ -50,7 +50,7 @@ class Correlate(Operation):
         """A band of weights, windows, and results laid out; of vectors with few elements what NumPy's own takes."""
         axes = [operand.axes for operand in at.operands]
         if not self.slides(axes, at.step.axes, at.sizes):
-            mixed = at.operands[0].kind is not at.operands[1].kind
+            mixed = not at.operands[0].is_like(at.operands[1])
             scattered = self.left != tuple(range(len(self.left))) or not all(at.whole[:1])
             sliding = replace(self._sliding(axes, at.step, at.sizes), mixed=mixed, scattered=scattered)
             return sliding.elements * at.item

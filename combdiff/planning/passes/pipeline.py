@@ -11,7 +11,7 @@ Invariant: no pass changes a value beyond rounding; one that is left out costs t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.dialects import dialect
@@ -74,13 +74,18 @@ def rewritten_by(plan: Plan, passes: Sequence[Pass]) -> Plan:
     return plan
 
 
-def specialise(plan: Plan, backend: str, fuses: bool = True, even: bool = False) -> Plan:
+def specialise(plan: Plan, backend: str, fuses: bool = True, precisions: Mapping[str, int] | None = None) -> Plan:
     """The plan with what a backend alone does well; `fuses` tells whether chains go by blocks.
 
-    With `even` it is for arguments of one width.
-
-    Equations are solved by NumPy where the backend has no solvers of its own, or where these fail: `plan.hosted`.
+    `precisions` are those of the arguments, where they are known. Equations are solved by NumPy where the backend has
+    no solvers of its own, or where these fail: `plan.hosted`.
     """
+    known = precisions or {}
+    return replace(_specialised(plan, backend, fuses, len(set(known.values())) == 1), precisions=known)
+
+
+def _specialised(plan: Plan, backend: str, fuses: bool, even: bool) -> Plan:
+    """The same, but for the precisions; `even` tells whether they are all one."""
     used = dialect(backend)
     ending = with_early_ends(plan, used)
     if ending is not plan:
@@ -88,10 +93,10 @@ def specialise(plan: Plan, backend: str, fuses: bool = True, even: bool = False)
     solver = backend if used.solves or used.attempts else "numpy"
     equations = {step.operation.system for step in plan.steps if isinstance(step.operation, SolveEquation)}
     inner = {
-        system: specialise(one, solver if system in equations else backend, even=even)
+        system: _specialised(one, solver if system in equations else backend, True, even)
         for system, one in plan.inner.items()
     }
-    hosted = {} if used.solves else {each: specialise(plan.inner[each], "numpy", even=even) for each in equations}
+    hosted = {} if used.solves else {each: _specialised(plan.inner[each], "numpy", True, even) for each in equations}
     plan = replace(plan, inner=inner, hosted=hosted, even=even)
     if not plan.loops and used.native:
         plan = rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])

@@ -60,6 +60,7 @@ from combdiff.ir import (
     lambda_,
     matrices_in,
     mul,
+    reduced_index,
     remembered,
     tidy,
     total,
@@ -180,10 +181,12 @@ def own_cost(term: Term) -> float:
     """The work of the top of a term, its parts given."""
     match term:
         case Sum():
-            factors = factors_of(term.body)
-            sets = _operands(factors)
+            places = _places_around(term)
+            factors = [f for f in factors_of(term.body) if f not in places]
+            sets = tuple(_read_at(indices, places.values()) for indices in _operands(factors))
             masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
-            return masses + contraction_cost(sets or (frozenset(),), frozenset(term.indices))
+            summed = frozenset(term.indices).difference(index for index, _ in places.values())
+            return masses + contraction_cost(sets or (frozenset(),), summed)
         case Mul():
             sets = _operands(term.factors)
             return contraction_cost(sets, frozenset()) if sets else 0.0
@@ -195,10 +198,24 @@ def own_cost(term: Term) -> float:
         case Primitive():
             return float(volume(index_variables(term)) * FUNCTION_COST)
         case Delta():
-            return float(volume(index_variables(term)))
+            return 0.0 if reduced_index(term) else float(volume(index_variables(term)))
         case Conj():
             return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
     return 0.0
+
+
+def _places_around(term: Sum) -> dict[Term, tuple[Var, Indices]]:
+    """The δ's that say of summed indices which places around an axis they are, with these and what they depend on."""
+    deltas = [factor for factor in factors_of(term.body) if isinstance(factor, Delta)]
+    places = {factor: found for factor in deltas if (found := reduced_index(factor)) and found[0] in term.indices}
+    return {factor: (index, index_variables(form)) for factor, (index, form, _) in places.items()}
+
+
+def _read_at(indices: Indices, places: Iterable[tuple[Var, Indices]]) -> Indices:
+    """What an element depends on that is read at places around axes: a view, which takes no work."""
+    for index, inside in places:
+        indices = (indices - {index}) | inside if index in indices else indices
+    return indices
 
 
 def as_real_as(written: Term, found: Term) -> Term:
@@ -246,6 +263,8 @@ def matrix_axes(term: Primitive) -> list[int]:
 def parts_cost(term: Term) -> Mapping[Term, float]:
     """The work of each distinct part of a term; the product under a Σ is paid with the Σ."""
     costs: dict[Term, float] = {}
+    if isinstance(term, Delta) and reduced_index(term):
+        return costs
     inside = term.body if isinstance(term, Sum) and isinstance(term.body, Mul) else term
     for child in inside.children:
         costs.update(parts_cost(child))

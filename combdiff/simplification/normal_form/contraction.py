@@ -45,7 +45,7 @@ from combdiff.ir import (
     substitute,
     total,
 )
-from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, plain_conditions, solve
+from combdiff.simplification.normal_form.delta_solver import can_take, on_diagonals, plain_conditions, solve, turned
 from combdiff.simplification.normal_form.fourier_inversion import collapsed
 from combdiff.simplification.normal_form.masks import exponential
 
@@ -162,7 +162,7 @@ def _is_unsolved(term: Term, indices: Sequence[Var]) -> bool:
     """Whether a Σ of a network, or the Σ over indices around it, can take a δ in it; reads at integers are taken."""
     match term:
         case Delta():
-            return not term.lookup and can_take(indices, term)
+            return turned(term, indices) is not term or (not term.lookup and can_take(indices, term))
         case Sum():
             return _is_unsolved(term.body, (*indices, *term.indices))
         case Mul() | Conj():

@@ -35,6 +35,8 @@ from combdiff.ir import (
     Number,
     Range,
     Real,
+    Size,
+    Space,
     Sum,
     SummedProduct,
     Symmetric,
@@ -44,15 +46,22 @@ from combdiff.ir import (
     Whole,
     affine,
     affine_parts,
+    as_integer,
     counts_modulo,
     delta,
+    equal_modulo,
     exchanged,
     factors_of,
     indicator,
     is_index,
     mul,
+    reduced_index,
+    relation,
+    remainder,
+    remainder_parts,
     substitute,
     subterms,
+    type_of,
     unequal,
 )
 from combdiff.polyhedra import (
@@ -79,7 +88,7 @@ MOST_LEFT_OUT = 3  # elements at the edge of a cycle, each a factor
 def solve(product: SummedProduct, names: Names) -> SummedProduct:
     """The product with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
     product = _plainly(_with_factors(product.indices, product.factors))
-    product = _together(_one_by_one(product, names), names)
+    product = _around_ranges(_together(_one_by_one(product, names), names))
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
 
 
@@ -280,6 +289,88 @@ def _order(indices: Sequence[Var], factors: Iterable[Term]) -> Sequence[Var]:
                 places[index].append((-len(access.arguments), getattr(access.function, "name", ""), axis))
     canonical = canonical_order(Sum(tuple(indices), body))
     return sorted(canonical, key=lambda index: sorted(places[index]) or [(0, "", 0)])
+
+
+# --- indices reduced modulo the size of their axis -----------------------------------------------------------------
+
+
+def _around_ranges(product: SummedProduct) -> SummedProduct:
+    """The product, in which δ's around an axis say what summed indices are, and these stand where others ask for them.
+
+    Σ_i δ(d, (i − 1) mod n)·f(i) is Σ_i δ(i, (d + 1) mod n)·f(i), with δ(k, (d + 3) mod n) for δ(k, (i + 2) mod n) in f.
+    """
+    indices = product.indices
+    factors = [turned(f, indices) if isinstance(f, Delta) else f for f in product.factors]
+    for place in range(len(factors)):
+        factor = factors[place]
+        found = reduced_index(factor) if isinstance(factor, Delta) else None
+        if found and found[0] in indices and found[0] not in found[1].free:
+            factors = [f if n == place else _told_around(f, found, indices) for n, f in enumerate(factors)]
+            if all(found[0] not in f.free for n, f in enumerate(factors) if n != place):  # Σ_k δ(k, …) is 1
+                indices = tuple(index for index in indices if index is not found[0])
+                factors[place] = ONE
+    if indices == product.indices and factors == list(product.factors):
+        return product
+    return _around_ranges(_plainly(_with_factors(indices, factors)))
+
+
+def turned(factor: Delta, indices: Sequence[Var]) -> Term:
+    """A δ around an axis, or on a cycle, as one that says what a summed index is; itself where there is none."""
+    found = reduced_index(factor)
+    if found and found[0] in indices:
+        return factor
+    if isinstance(cycle := factor.domain, Cyclic):
+        if factor.lookup and (parts := remainder_parts(factor.lookup[1])) and parts[1] == cycle.size:
+            factor = Delta(factor.lookup[0], parts[0], cycle)  # a cycle compares modulo its size
+        if _compares_indices(factor) and not _is_plain(factor):
+            return _solved(affine([(factor.left, 1), (factor.right, -1)]), cycle.size, indices) or factor
+    elif found:
+        return _solved(affine([(found[1], 1), (found[0], -1)]), found[2], indices) or factor
+    return factor
+
+
+def _solved(form: Term, size: Size, indices: Sequence[Var]) -> Term | None:
+    """`form ≡ 0 (mod size)` as what it says a summed index of so many values is."""
+    for index, sign in affine_parts(form)[0]:
+        if index in indices and abs(sign) == 1 and isinstance(index.type, Range | Cyclic) and index.type.size == size:
+            return equal_modulo(index, affine([(form, -sign), (index, 1)]), size)
+    return None
+
+
+def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var]) -> Term:
+    """A term with `form mod n` for an index where it asks for that modulo n; a second such δ says what another is."""
+    index, form, size = told
+    if isinstance(term, Indicator):
+        return _bound_around(term, told)
+    others: dict[Term, Term] = {}
+    for node in subterms(term):
+        if index not in node.free:
+            continue
+        if isinstance(node, Delta) and (found := reduced_index(node)) and found[2] == size:
+            if found[0] is not index:
+                others[node] = equal_modulo(found[0], substitute(found[1], {index: form}), size)
+            elif node is term and (other := _solved(affine([(form, 1), (found[1], -1)]), size, indices)):
+                others[node] = other
+        elif isinstance(node, Unequal) and isinstance(node.domain, Cyclic) and node.domain.size == size:
+            others[node] = unequal(substitute(node.form, {index: form}), node.domain)
+        elif isinstance(node, Apply) and isinstance(space := type_of(node.function), Space):
+            at = [
+                substitute(place, {index: form}) if axis == Cyclic(size) else place
+                for place, axis in zip(node.arguments, space.axes, strict=True)
+            ]
+            others[node] = Apply(node.function, tuple(at))
+    return exchanged(term, others) if others else term
+
+
+def _bound_around(condition: Indicator, told: tuple[Var, Term, Size]) -> Term:
+    """A bound of an index by sizes and numbers as one of the number `form mod n` that it is."""
+    index, form, size = told
+    parts = affine_parts(condition.form)[0]
+    sign = dict(parts).get(index, 0)
+    if condition.modulus or abs(sign) != 1 or not all(var is index or isinstance(var.type, Whole) for var, _ in parts):
+        return condition
+    place, bound = remainder(form, size), as_integer(affine([(condition.form, -sign), (index, 1)]))
+    return relation("less_equal", *((bound, place) if sign > 0 else (place, bound)))
 
 
 # --- all δ's on whole numbers together -----------------------------------------------------------------------------

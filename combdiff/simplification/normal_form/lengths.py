@@ -17,6 +17,7 @@ from combdiff.ir import (
     Apply,
     Conj,
     Coordinate,
+    Delta,
     Lambda,
     Mul,
     Number,
@@ -27,9 +28,12 @@ from combdiff.ir import (
     factors_of,
     function,
     items_of,
+    mul,
     negate,
+    reduced_index,
     remembered,
     split,
+    total,
 )
 
 
@@ -58,7 +62,7 @@ def printed_length(term: Term) -> int:
         case Var():
             return 1
         case Sum():
-            return 1 + len(term.indices) + _bracketed(term.body)
+            return _sum(term)
         case Mul():
             return _product(term.factors)
         case Add():
@@ -73,7 +77,28 @@ def printed_length(term: Term) -> int:
             return printed_length(term.form)
         case Apply():
             return printed_length(term.function) + 2 + sum(map(printed_length, term.arguments))
+        case Primitive(name="remainder"):
+            return 1 + sum(map(_bracketed, term.arguments))
     return 1 + (2 if term.children else 0) + sum(map(printed_length, term.children))
+
+
+def _sum(term: Sum) -> int:
+    """The symbols of a Σ; of an index around an axis, `(i - 1) mod n`, those wherever it is read."""
+    factors = factors_of(term.body)
+    found = {f: reduced_index(f) for f in factors if isinstance(f, Delta)}
+    places = {f: place for f, place in found.items() if place and place[0] in term.indices}
+    if not places:
+        return 1 + len(term.indices) + _bracketed(term.body)
+    summed = {index for index, _, _ in places.values()}
+    rest = total((i for i in term.indices if i not in summed), mul(*(f for f in factors if f not in places)))
+    return printed_length(rest) + sum(
+        (printed_length(form) + 1) * _uses(rest, index) for index, form, _ in places.values()
+    )
+
+
+def _uses(term: Term, index: Var) -> int:
+    """How often an index is written in a term."""
+    return 1 if term is index else sum(_uses(child, index) for child in term.children if index in child.free)
 
 
 def length_alone(term: Term) -> int:

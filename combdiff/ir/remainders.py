@@ -1,0 +1,76 @@
+"""An index reduced modulo the size of its axis: an integer that is looked up, as those that arrays hold.
+
+    x[(i − 1) mod n]    =    Σ_k δ(k, (i − 1) mod n) x[k]        (i − 1) mod n is a number that is made of an index
+
+Invariant: what is 0 … n − 1 already is never reduced modulo n.
+"""
+
+from __future__ import annotations
+
+from combdiff.ir.domains import Cyclic, Range, Whole
+from combdiff.ir.indices import Delta, affine, affine_parts, as_integer, delta, index_form, size_form
+from combdiff.ir.primitives import function
+from combdiff.ir.sizes import Size, size_of_parts
+from combdiff.ir.terms import Apply, Mul, Primitive, Sum, Term, Var
+
+
+def remainder_parts(value: Term) -> tuple[Term, Size] | None:
+    """`(form, n)` where a number is `form mod n` of an index expression and a size; None for others."""
+    if not isinstance(value, Primitive) or value.name != "remainder":
+        return None
+    form, modulus = (index_form(argument, around=True) for argument in value.arguments)
+    if form is None or modulus is None:
+        return None
+    parts, offset = affine_parts(modulus)
+    if not all(isinstance(var.type, Whole) for var, _ in parts):
+        return None
+    return form, size_of_parts({var.name: int(factor) for var, factor in parts}, int(offset))
+
+
+def equal_modulo(index: Var, form: Term, size: Size) -> Term:
+    """δ(index, form mod size), or the plain δ(index, form) where the form is known to be 0 … size − 1."""
+    domain, (parts, offset) = index.type, affine_parts(form)
+    assert isinstance(domain, Range | Cyclic), index
+    if isinstance(size, int) and size:
+        middle = (size - 1) // 2 if parts else 0
+        form = affine([*parts], (offset + middle) % size - middle)
+    elif turns := dict(parts).get(Var(str(size), Whole()), 0):
+        form = affine([(form, 1), (size_form(size), -turns)])
+    parts, offset = affine_parts(form)
+    is_number = not parts and (isinstance(size, int) or not offset)
+    if is_number or (isinstance(form, Var) and counts(form, size)):
+        return delta(index, form, domain)
+    return Delta(index, remainder(form, size), domain)
+
+
+def remainder(form: Term, size: Size) -> Term:
+    """The number `form mod size`."""
+    return function("remainder", as_integer(form), as_integer(size_form(size)))
+
+
+def counts(index: Var, size: Size) -> bool:
+    """Whether the values of an index are 0 … size − 1."""
+    return isinstance(index.type, Range | Cyclic) and index.type.size == size
+
+
+def reduced_index(condition: Delta) -> tuple[Var, Term, Size] | None:
+    """`(k, form, n)` where a δ says that an index of an axis of n elements is `form mod n`; None for others."""
+    index, value = condition.lookup or (None, None)
+    if not isinstance(index, Var) or value is None or (found := remainder_parts(value)) is None:
+        return None
+    return (index, *found) if counts(index, found[1]) and index.type == condition.domain else None
+
+
+def read_around(term: Term) -> Term | None:
+    """The element that a Σ reads around an axis, at the index that stands for the place; None for other terms.
+
+    x[k] of Σ_k δ(k, (i − 1) mod n) x[k]
+    """
+    if not isinstance(term, Sum) or len(term.indices) != 1 or not isinstance(term.body, Mul):
+        return None
+    one, other, *more = term.body.factors
+    if isinstance(other, Delta):
+        one, other = other, one
+    found = reduced_index(one) if isinstance(one, Delta) and not more else None
+    is_read = isinstance(other, Apply) and isinstance(other.function, Var)
+    return other if found and found[0] in term.indices and is_read else None
