@@ -257,10 +257,10 @@ def _in_front(body: Term) -> Term:
     def in_front(value: Term) -> Term:
         return _factored(value, joining=joining)
 
-    changed = let([(var, in_front(value)) for var, value in bindings], joined(result, map(in_front, items_of(result))))
-    found = share(changed)
-    written = {*values_of(found)} - {*values_of(changed)}  # with what is used once now
-    return _in_front(found) if written and len(split(found)[0]) < len(bindings) else found
+    found = share(
+        let(((var, in_front(value)) for var, value in bindings), joined(result, map(in_front, items_of(result))))
+    )
+    return _in_front(found) if len(split(found)[0]) < len(bindings) else found  # what is used once now stands there
 
 
 def _factored(value: Term, *, joining: bool = True) -> Term:

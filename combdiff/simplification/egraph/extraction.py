@@ -46,15 +46,18 @@ from combdiff.ir import (
     add,
     affine,
     axes_of,
+    canonical_names,
     conj,
     delta,
     dtype_of,
     element,
     factors_of,
+    free_indices,
     function,
     indicator,
     is_domain,
     is_matrix_function,
+    lambda_,
     matrices_in,
     mul,
     places_around,
@@ -270,7 +273,8 @@ def program_cost(body: Term) -> float:
     """The work of a let program at typical sizes, equal parts computed once."""
     work: dict[Term, float] = {}
     for value in values_of(body):
-        work.update(parts_cost(value.body if isinstance(value, Lambda) else value))
+        for part, own in parts_cost(value.body if isinstance(value, Lambda) else value).items():
+            work[canonical_names(lambda_(free_indices(part), part))] = own  # one array, whatever its indices are called
     return sum(work.values())
 
 

@@ -57,7 +57,7 @@ def with_repeated_named(body: Term) -> Iterator[Term]:
     body = let(((var, _aligned(value)) for var, value in bindings), joined(result, map(_aligned, items_of(result))))
     every = [part for value in values_of(body) for part in _parts(value)]
     tried: set[Term] = set()
-    for part in (*_sums(every), *_products(every)):
+    for part in (*_sums(every), *_products(every), *_quotients(every)):
         if (form := _form(part)) not in tried:
             tried.add(form)
             yield from _named(body, part)
@@ -103,6 +103,25 @@ def _products(parts: list[Term]) -> Iterator[Term]:
             yield mul(*(raised(base, n) for base, n in common.items() if n))
 
 
+def _quotients(parts: list[Term]) -> Iterator[Term]:
+    """The quotients whose dividend is a sum that occurs elsewhere: (x − m)/s beside x − m, which then is t s."""
+    sums = Counter(_form(part) for part in parts if isinstance(part, Add))
+    for part in parts:
+        dividend = _dividend(part)
+        if dividend is not None and sums[_form(dividend)] > 1:
+            yield part
+
+
+def _dividend(part: Term) -> Add | None:
+    """The sum that a product divides by all of its other factors, which have no other indices."""
+    powers = exponents(part) if isinstance(part, Mul) else {}
+    others = {base: n for base, n in powers.items() if not isinstance(base, Number)}
+    sums = [base for base, n in others.items() if isinstance(base, Add) and n == 1]
+    if len(sums) != 1 or any(n > 0 for base, n in others.items() if base is not sums[0]):
+        return None
+    return sums[0] if {*free_indices(part)} == {*free_indices(sums[0])} else None
+
+
 def _less(one: int, other: int) -> int:
     """The power that both have."""
     return 0 if one * other <= 0 else min(one, other, key=abs)
@@ -137,12 +156,13 @@ def _named(body: Term, part: Term) -> Iterator[Term]:
 
 
 class _ReadByName(Rewriter):
-    """Reads a part by its name, a product also where it is among other factors."""
+    """Reads a part by its name, a product also among other factors, the dividend of a quotient by it."""
 
     def __init__(self, name: Var, part: Term) -> None:
         super().__init__()
         self.name, self.part, self.form = name, part, _form(part)
         self.powers = exponents(part) if isinstance(part, Mul) else {}
+        self.dividend = _dividend(part)
 
     def node(self, term: Term) -> Term:
         """The term with the part by its name in it."""
@@ -157,4 +177,7 @@ class _ReadByName(Rewriter):
             if often > 0:
                 rest = (raised(base, n - often * self.powers.get(base, 0)) for base, n in found.items())
                 return mul(*rest, *[apply(self.name, free_indices(self.part))] * often)
+        if new is self.dividend:
+            rest = (raised(base, -n) for base, n in self.powers.items() if base is not self.dividend)
+            return mul(*rest, apply(self.name, free_indices(self.part)))
         return new
