@@ -244,9 +244,21 @@ def _gathered(term: Mul) -> Iterator[Term]:
             if isinstance(scale, Number):
                 number = _number(mul(number, scale))
                 powers = _times(powers, {base: Fraction(times), **{each: -times * m for each, m in own.items()}})
+    number, powers = _with_one_sign(number, powers)
     yield mul(number, _product(powers))
     if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
         yield mul(number, multiplied)
+
+
+def _with_one_sign(number: Number, powers: Powers) -> Part:
+    """A product in which a sum and its negative are one base: (x − 1)/(1 − x)² is −1/(1 − x)."""
+    for base, n in list(powers.items()):
+        if isinstance(base, Add) and base in powers and n.denominator == 1:
+            negative = add(*map(negate, base.terms))
+            if negative in powers:
+                number = _number(mul(number, Number((-1) ** abs(n.numerator))))
+                powers = _times(powers, {base: -n, negative: n})
+    return number, powers
 
 
 def _whole_power(powers: Powers, own: Powers) -> int:
@@ -263,8 +275,9 @@ def _opened(term: Mul) -> Iterator[Term]:
             others = {other: m for other, m in powers.items() if other is not base}
             for form in _forms(base):
                 inner, found = _powers(form)
-                numbers = mul(number, raised(inner, n.numerator))
-                yield mul(numbers, _product(_times(others, {each: m * n for each, m in found.items()})))
+                opened = _times(others, {each: m * n for each, m in found.items()})
+                numbers, opened = _with_one_sign(_number(mul(number, raised(inner, n.numerator))), opened)
+                yield mul(numbers, _product(opened))
 
 
 def _divided(term: Mul) -> Iterator[Term]:
