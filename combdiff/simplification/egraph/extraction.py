@@ -188,7 +188,7 @@ def own_cost(term: Term) -> float:
             sets = tuple(_read_at(indices, places) for indices in _operands(factors))
             masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
             summed = frozenset(term.indices).difference(index for index, _ in places)
-            return masses + contraction_cost(sets or (frozenset(),), summed)
+            return masses + _summed_cost(sets, summed)
         case Mul():
             sets = _operands(term.factors)
             return contraction_cost(sets, frozenset()) if sets else 0.0
@@ -204,6 +204,20 @@ def own_cost(term: Term) -> float:
         case Conj():
             return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
     return 0.0
+
+
+def _summed_cost(factors: Sequence[Indices], summed: Indices) -> float:
+    """The work of a Σ of a product; what reads no summed index is multiplied once the rest is added up.
+
+    Where none of the factors reads one, the number of its values is a factor.
+    """
+    inside = tuple(indices for indices in factors if not indices.isdisjoint(summed))
+    outside = [indices for indices in factors if indices.isdisjoint(summed)]
+    if not outside:
+        return contraction_cost(inside or (frozenset(),), summed)
+    rest = frozenset().union(*inside) - summed
+    within = contraction_cost(inside, summed) if inside else 0.0
+    return within + contraction_cost((rest, *outside), frozenset())
 
 
 def _read_at(indices: Indices, places: Iterable[tuple[Var, Indices]]) -> Indices:
