@@ -122,10 +122,10 @@ def bind_again(body: Term, origin: Term) -> Term:
         inner = value.body if isinstance(value, Lambda) else value
         if isinstance(inner, Sum) and len(factors_of(inner.body)) >= HEAVY and value.free.isdisjoint(bound):
             body = _bound_again(body, with_symmetries(names.fresh(var), value), value, names)
-    return body if body is before else _without_multiples(body)
+    return body if body is before else without_multiples(body)
 
 
-def _without_multiples(body: Term) -> Term:
+def without_multiples(body: Term) -> Term:
     """The program without the definitions that have become multiples of others: 2 t[d] where t_bar[d] = 2 t[d]."""
     bindings, result = split(body)
     held = matrices_in(body)
