@@ -209,15 +209,14 @@ def own_cost(term: Term) -> float:
 def _summed_cost(factors: Sequence[Indices], summed: Indices) -> float:
     """The work of a Σ of a product; what reads no summed index is multiplied once the rest is added up.
 
-    Where none of the factors reads one, the number of its values is a factor.
+    Where none of the factors reads one, the number of its values is a factor. As written it is more than outside.
     """
     inside = tuple(indices for indices in factors if not indices.isdisjoint(summed))
     outside = [indices for indices in factors if indices.isdisjoint(summed)]
     if not outside:
         return contraction_cost(inside or (frozenset(),), summed)
-    rest = frozenset().union(*inside) - summed
     within = contraction_cost(inside, summed) if inside else 0.0
-    return within + contraction_cost((rest, *outside), frozenset())
+    return 1 + within + contraction_cost((frozenset().union(*inside) - summed, *outside), frozenset())
 
 
 def _read_at(indices: Indices, places: Iterable[tuple[Var, Indices]]) -> Indices:
