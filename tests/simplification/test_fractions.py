@@ -127,6 +127,8 @@ def reads_as(objective: str, expected: str, **numbers: float) -> None:
         ("a x^2 / (1 + b x + c x^2)", "a x (2 + b x) / (1 + b x + c x²)²"),  # 2 (1 + b x) - b x is multiplied out
         ("4 (a^12 / x^12 - a^6 / x^6)", "24 a⁶ / x⁷ - 48 a¹² / x¹³"),
         ("(sqrt(1 + x^2) - a)^2 / 2", "x - a x / sqrt(1 + x²)"),
+        ("log(x / (1 - x))", "1 / (x (1 - x))"),  # (1/x - 1)/(1 - x)² has x - 1 over 1 - x
+        ("log(exp(x) + exp(a))", "1 / (1 + exp(a - x))"),
     ],
 )
 def test_sums_of_fractions_over_one_denominator(objective: str, expected: str) -> None:

@@ -36,6 +36,21 @@ def test_what_is_repeated_has_a_name(objective: str, by: str, printed: str) -> N
     cd.testing.check_grad(program, wrt=by, **ARRAYS)
 
 
+Ring = cd.Space(cd.Cyclic("n"))
+
+
+@cd.program
+def chain(x: Ring, k: cd.Space(), r: cd.Space()):
+    """Springs around a ring, of length r in a plane: each force is read at two places, with two signs."""
+    return k * cd.sum(lambda i: (cd.sqrt((x[i + 1] - x[i]) ** 2 + 1) - r) ** 2) / 2
+
+
+def test_what_is_repeated_around_an_axis_has_a_name() -> None:
+    lines = [line.strip() for line in str(cd.grad(chain, "x")).splitlines()[1:]]
+    assert lines == ["t[d] = x[d] - x[d + 1]", "t2[d] = t[d] (r / sqrt(1 + t[d]²) - 1)", "d ↦ k (t2[d - 1] - t2[d])"]
+    cd.testing.check_grad(chain, "x", x=np.array([0.3, -0.2, 1.1, 0.4]), k=0.7, r=1.3)
+
+
 @cd.program
 def attention(
     Q: cd.Space("t", "d"),

@@ -188,7 +188,9 @@ def own_cost(term: Term) -> float:
             sets = tuple(_read_at(indices, places) for indices in _operands(factors))
             masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
             summed = frozenset(term.indices).difference(index for index, _ in places)
-            return masses + _summed_cost(sets, summed)
+            if len(sets) > 1 and summed.isdisjoint(frozenset().union(*sets)):  # how many values is a factor
+                return masses + 1 + contraction_cost((frozenset(), *sets), frozenset())
+            return masses + contraction_cost(sets or (frozenset(),), summed)
         case Mul():
             sets = _operands(term.factors)
             return contraction_cost(sets, frozenset()) if sets else 0.0
@@ -204,19 +206,6 @@ def own_cost(term: Term) -> float:
         case Conj():
             return 0.0 if isinstance(term.body, Apply | Var) else float(volume(index_variables(term)))
     return 0.0
-
-
-def _summed_cost(factors: Sequence[Indices], summed: Indices) -> float:
-    """The work of a Σ of a product; what reads no summed index is multiplied once the rest is added up.
-
-    Where none of the factors reads one, the number of its values is a factor. As written it is more than outside.
-    """
-    inside = tuple(indices for indices in factors if not indices.isdisjoint(summed))
-    outside = [indices for indices in factors if indices.isdisjoint(summed)]
-    if not outside:
-        return contraction_cost(inside or (frozenset(),), summed)
-    within = contraction_cost(inside, summed) if inside else 0.0
-    return 1 + within + contraction_cost((frozenset().union(*inside) - summed, *outside), frozenset())
 
 
 def _read_at(indices: Indices, places: Iterable[tuple[Var, Indices]]) -> Indices:
