@@ -52,6 +52,22 @@ def test_what_is_repeated_around_an_axis_has_a_name() -> None:
 
 
 @cd.program
+def numbered(x: Ring):
+    """An index that is compared counts from 0, so that what is read with it stands at its own place alone."""
+    jumps = cd.tensor(lambda i: cd.where(i >= 1, (x[i] - x[i - 1]) ** 3, x[i] - x[i - 1]))
+    return cd.tensor(lambda i: jumps[i] * cd.exp(jumps[i + 1]) - (x[i + 1] - x[i]) * (x[i] - x[i - 1]) ** 2)
+
+
+def test_every_name_around_an_axis_leaves_the_value_as_it_was() -> None:
+    x = np.array([0.3, -0.2, 1.1, 0.4])
+    for program in (numbered, cd.jacobian(numbered, simplify=False), cd.grad(chain, "x", simplify=False)):
+        scope = {parameter: {"x": x, "k": 0.7, "r": 1.3}[parameter.name] for parameter in program.term.parameters}
+        expected = evaluate(program.term.body, scope, {"n": 4})
+        for candidate in with_repeated_named(program.term.body):
+            np.testing.assert_allclose(evaluate(candidate, scope, {"n": 4}), expected, rtol=1e-12)
+
+
+@cd.program
 def attention(
     Q: cd.Space("t", "d"),
     K: cd.Space("t", "d"),

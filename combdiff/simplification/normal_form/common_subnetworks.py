@@ -155,7 +155,7 @@ class _WritingOut(Rewriter):
         """The term with the multiples in it."""
         if isinstance(term, Conj) and isinstance(term.body, Apply) and term.body.function in self.values:
             return mul(*(conj(factor) for factor in factors_of(put_back(term.body, self.values))))
-        return put_back(term, self.values) if isinstance(term, Apply) else self.inside(term)
+        return put_back(term, self.values) if isinstance(term, Apply | Var) else self.inside(term)
 
 
 def _bound_again(body: Term, var: Var, value: Term, names: Names) -> Term:

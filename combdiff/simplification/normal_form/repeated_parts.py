@@ -35,6 +35,7 @@ from combdiff.ir import (
     affine,
     apply,
     canonical_names,
+    counts_modulo,
     dtype_of,
     free_indices,
     inline_single_uses,
@@ -147,7 +148,8 @@ class _Placed:
 @remembered
 def _placed(part: Term) -> _Placed:
     indices = free_indices(part)
-    moves = {index: _first_place(part, index) for index in indices if isinstance(index.type, Cyclic)}
+    around = (index for index in indices if isinstance(index.type, Cyclic) and counts_modulo(index, part))
+    moves = {index: _first_place(part, index) for index in around}
     away = {index: affine([(index, 1)], -by) for index, by in moves.items() if by}
     value = canonical_names(lambda_(indices, substitute(part, away) if away else part))
     return _Placed(value, tuple(affine([(index, 1)], moves.get(index, 0)) for index in indices))

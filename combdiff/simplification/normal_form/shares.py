@@ -25,6 +25,7 @@ from combdiff.ir import (
     Var,
     add,
     apply,
+    axes_of,
     dtype_of,
     factors_of,
     items_of,
@@ -81,7 +82,7 @@ def _with_constants_apart(body: Term, share: Var) -> Iterator[Term]:
             averages = _Averages(share, var, add(*constants))
             later = [(other, averages.run(term)) for other, term in bindings[number + 1 :]]
             items = [averages.run(item) for item in items_of(result)]
-            if constants and averages.found:
+            if constants and averages.found and not averages.is_read_whole:
                 rest = lambda_(value.parameters, add(*(term for term in terms if term not in constants)))
                 yield let([*bindings[:number], (var, rest), *later], joined(result, items))
 
@@ -100,16 +101,18 @@ class _Averages(Rewriter):
 
     def __init__(self, share: Var, var: Var, constant: Term) -> None:
         super().__init__()
-        self.share, self.var, self.constant, self.found = share, var, constant, False
+        self.share, self.var, self.constant = share, var, constant
+        self.found = self.is_read_whole = False
 
     def node(self, term: Term) -> Term:
         """The term with the constant apart."""
         if isinstance(term, Sum) and self._is_average(term):
             self.found = True
             return add(self.constant, term)
+        if isinstance(term, Apply) and term.function is self.var:
+            return add(self.constant, apply(self.var, map(self.run, term.arguments)))
+        self.is_read_whole |= term is self.var
         new = self.inside(term)
-        if isinstance(new, Apply) and new.function is self.var:
-            return add(self.constant, new)
         if isinstance(new, Add) and new is not term:
             return add(*(part for each in new.terms for part in _terms(each)))
         return new
@@ -120,7 +123,8 @@ class _Averages(Rewriter):
         if len(sum_.indices) > 1 or len(factors_of(sum_.body)) != 2 or reads.keys() != {self.share, self.var}:
             return False
         (*others, last), (index,) = reads[self.share], sum_.indices
-        return last is index and not any(index in other.free for other in others)
+        is_whole = index.type == axes_of(self.share)[-1]
+        return last is index and is_whole and not any(index in other.free for other in others)
 
 
 class _Shares(Rewriter):
