@@ -57,7 +57,8 @@ MOST_TERMS = 12  # of a numerator that is multiplied out
 MOST_POWER = 4  # of a sum in it
 HALF = Fraction(1, 2)
 
-Powers = Mapping[Term, Fraction]  # the exponents of the bases of a product
+Exponent = int | Fraction  # whole ones are ints, which are added up far quicker
+Powers = Mapping[Term, Exponent]  # of the bases of a product
 Part = tuple[Number, Powers]  # a product, an addend of a polynomial
 
 
@@ -102,7 +103,7 @@ class _TurningOver(Rewriter):
         if all(m > 0 for _, m in powers):
             return new
         below = mul(*(raised(inner, m) for inner, m in powers if m > 0))
-        return mul(raised(below, n), *(_raised(inner, Fraction(m * n)) for inner, m in powers if m < 0))
+        return mul(raised(below, n), *(_raised(inner, m * n) for inner, m in powers if m < 0))
 
     def _written_out(self, factor: Term) -> Term:
         """A factor, by its value where it is a fraction with a name or a power of one."""
@@ -156,7 +157,7 @@ def _forms(sum_: Add) -> Iterator[Term]:
     if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
-    exponents = {base: [powers.get(base, Fraction()) for _, powers in parts] for base in bases}
+    exponents = {base: [powers.get(base, 0) for _, powers in parts] for base in bases}
     symbolic = {base.children[0] for base in bases if _is_symbolic_power(base)}
     shared = {base: min(each) if base in symbolic else _common(each) for base, each in exponents.items()}
     if any(shared.values()):
@@ -180,7 +181,7 @@ def _with_divisors_apart(parts: list[Part]) -> list[Part]:
     sums = dict.fromkeys(base for _, powers in parts for base, n in powers.items() if isinstance(base, Add) and n < 0)
     known = {frozenset(sum_.children): sum_ for sum_ in sums}
     for one, other in combinations(sums, 2):
-        factors: Powers = {one: Fraction(1), other: Fraction(1)}
+        factors: Powers = {one: 1, other: 1}
         opened = [mul(number, _product(powers)) for number, powers in _multiplied_out(ONE, factors) or ()]
         for sign in (1, -1):
             base = known.get(frozenset(mul(Number(sign), term) for term in opened))
@@ -192,7 +193,7 @@ def _with_divisors_apart(parts: list[Part]) -> list[Part]:
 def _apart(part: Part, base: Term, factors: Powers, sign: int) -> Part:
     """A product with the factors of a base, or of its negative, in place of whole powers of that."""
     number, powers = part
-    n = powers.get(base, Fraction())
+    n = powers.get(base, 0)
     if not n or n.denominator != 1:
         return part
     moved = {base: -n, **{each: n * m for each, m in factors.items()}}
@@ -214,9 +215,9 @@ def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
 
 def _by_powers(parts: Sequence[Part], base: Term) -> Term:
     """A sum of products with each power of a base in front of what it multiplies."""
-    groups: dict[Fraction, list[Term]] = {}
+    groups: dict[Exponent, list[Term]] = {}
     for number, powers in parts:
-        n = powers.get(base, Fraction())
+        n = powers.get(base, 0)
         groups.setdefault(n, []).append(mul(number, _product(_quotient(powers, {base: n}))))
     return add(*(mul(_raised(base, n), *_signed(terms)) if n else add(*terms) for n, terms in groups.items()))
 
@@ -228,9 +229,9 @@ def _signed(terms: Sequence[Term]) -> Iterable[Term]:
     return primitive(add(*terms))
 
 
-def _common(exponents: Sequence[Fraction]) -> Fraction:
+def _common(exponents: Sequence[Exponent]) -> Exponent:
     """The power that all have: the one nearest to 0 of powers of one sign."""
-    return max(exponents) if max(exponents) < 0 else max(min(exponents), Fraction())
+    return max(exponents) if max(exponents) < 0 else max(min(exponents), 0)
 
 
 def _gathered(term: Mul) -> Iterator[Term]:
@@ -243,7 +244,7 @@ def _gathered(term: Mul) -> Iterator[Term]:
             scale = raised(inner, -times)
             if isinstance(scale, Number):
                 number = _number(mul(number, scale))
-                powers = _times(powers, {base: Fraction(times), **{each: -times * m for each, m in own.items()}})
+                powers = _times(powers, {base: times, **{each: -times * m for each, m in own.items()}})
     number, powers = _with_one_sign(number, powers)
     yield mul(number, _product(powers))
     if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
@@ -263,7 +264,7 @@ def _with_one_sign(number: Number, powers: Powers) -> Part:
 
 def _whole_power(powers: Powers, own: Powers) -> int:
     """The power of a product, given by its own powers, that is a factor of others: 2 of x² y⁴ for x y²."""
-    each = [powers.get(base, Fraction()) / m for base, m in own.items()]
+    each = [Fraction(powers.get(base, 0)) / m for base, m in own.items()]
     return max(floor(min(each)), 0) or min(ceil(max(each)), 0) if each else 0
 
 
@@ -286,7 +287,7 @@ def _divided(term: Mul) -> Iterator[Term]:
     for base in (base for base, n in powers.items() if isinstance(base, Add) and n == 1):
         parts = [_powers(part) for part in base.terms]
         for divisor, n in powers.items():
-            cancels = min(-n, max(above.get(divisor, Fraction()) for _, above in parts))
+            cancels = min(-n, max(above.get(divisor, 0) for _, above in parts))
             if cancels > 0:
                 inside = {divisor: -cancels}
                 terms = (mul(each, _product(_times(above, inside))) for each, above in parts)
@@ -318,26 +319,28 @@ def _holds_condition(sum_: Add) -> bool:
     return False
 
 
+@remembered
 def _powers(product_: Term) -> Part:
     """A product as a number and the powers of its bases; roots are halves of powers."""
     number: Term = ONE
-    found: Powers = {}
+    found: dict[Term, Exponent] = {}
     for factor in factors_of(product_):
         if isinstance(factor, Number):
             number = mul(number, factor)
         else:
             for base, exponent in _power(factor):
-                found = _times(found, {base: exponent})
-    return _number(number), found
+                found[base] = found.get(base, 0) + exponent
+    return _number(number), {base: n for base, n in found.items() if n}
 
 
-def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
+def _power(factor: Term) -> Iterator[tuple[Term, Exponent]]:
     """A factor that is no number as powers: √(x y)⁻² is (x y)⁻¹, which is x⁻¹ y⁻¹; x^(2 n − 1) is (xⁿ)² x⁻¹."""
-    base, exponent = factor, Fraction(1)
+    base: Term = factor
+    exponent: Exponent = 1
     if isinstance(base, Primitive) and base.name == "power":
         inner, to = base.arguments
         if isinstance(to, Number) and to.exact and not to.imag:
-            base, exponent = inner, Fraction(to.real)
+            base, exponent = inner, _exact(to.real)
     if isinstance(base, Primitive) and base.name == "sqrt":
         base, exponent = base.arguments[0], exponent * HALF
         inner, n = whole_power(base)
@@ -351,7 +354,7 @@ def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
     yield from _exactly(base, exponent)
 
 
-def _exactly(base: Term, exponent: Fraction) -> Iterator[tuple[Term, Fraction]]:
+def _exactly(base: Term, exponent: Exponent) -> Iterator[tuple[Term, Exponent]]:
     """A power, of each factor of its base where it is a whole one."""
     if isinstance(base, Mul) and exponent.denominator == 1 and not any(isinstance(f, Number) for f in base.factors):
         for inner in base.factors:
@@ -366,7 +369,7 @@ def _is_symbolic_power(base: Term) -> bool:
     return isinstance(base, Primitive) and base.name == "power" and not isinstance(base.arguments[1], Number)
 
 
-def _whole_multiples(exponent: Term) -> Iterator[tuple[Fraction, Term]]:
+def _whole_multiples(exponent: Term) -> Iterator[tuple[Exponent, Term]]:
     """The terms of an exponent as whole numbers times the rest, and a number of any kind: √(xⁿ) is no x^(n/2)."""
     if isinstance(exponent, Add):
         for term in exponent.terms:
@@ -377,12 +380,12 @@ def _whole_multiples(exponent: Term) -> Iterator[tuple[Fraction, Term]]:
         for term in others[0].terms:
             yield from _whole_multiples(mul(number, term))
     elif not number.exact or number.imag:
-        yield Fraction(1), exponent
-    elif not others or Fraction(number.real).denominator == 1:
-        yield Fraction(number.real), mul(*others)
+        yield 1, exponent
+    elif not others or _exact(number.real).denominator == 1:
+        yield _exact(number.real), mul(*others)
     else:
         sign = -1 if number.real < 0 else 1
-        yield Fraction(sign), mul(Number(sign), exponent)
+        yield sign, mul(Number(sign), exponent)
 
 
 def _number_in_front(product_: Term) -> tuple[Number, *tuple[Term, ...]]:
@@ -405,15 +408,15 @@ def _product(powers: Powers) -> Term:
             symbolic.setdefault(inner, []).append(mul(Number(n.numerator), symbol))
     joined = []
     for inner, exponents in symbolic.items():
-        bases = dict(_exactly(inner, Fraction(1)))
-        n = min(rest.get(base, Fraction()) / m for base, m in bases.items())
-        n = n if len(bases) == 1 else Fraction(floor(n))
-        rest = _quotient(rest, {base: m * n for base, m in bases.items()})
-        joined.append(function("power", inner, add(*exponents, Number(tidy(n)))))
+        bases = dict(_exactly(inner, 1))
+        common = min(Fraction(rest.get(base, 0)) / m for base, m in bases.items())
+        taken = tidy(common) if len(bases) == 1 else floor(common)
+        rest = _quotient(rest, {base: m * taken for base, m in bases.items()})
+        joined.append(function("power", inner, add(*exponents, Number(taken))))
     return mul(*joined, *(_raised(base, n) for base, n in rest.items() if n))
 
 
-def _raised(base: Term, n: Fraction) -> Term:
+def _raised(base: Term, n: Exponent) -> Term:
     if n.denominator == 1 and n > 0:
         return mul(*(base,) * n.numerator)
     if n.denominator == 2:
@@ -426,7 +429,7 @@ def _times(one: Powers, other: Powers) -> Powers:
     """The powers of a product of products."""
     found = dict(one)
     for base, n in other.items():
-        found[base] = found.get(base, Fraction()) + n
+        found[base] = found.get(base, 0) + n
     return {base: n for base, n in found.items() if n}
 
 
@@ -466,7 +469,7 @@ def _multiplied_out(number: Number, powers: Powers) -> list[Part] | None:
 
 def _collected(parts: Iterable[Part]) -> list[Part]:
     """Products with those that differ in a number alone added up, without those that are 0."""
-    found: dict[frozenset[tuple[Term, Fraction]], Part] = {}
+    found: dict[frozenset[tuple[Term, Exponent]], Part] = {}
     for number, powers in parts:
         before, first = found.get(key := frozenset(powers.items()), (ZERO, powers))
         found[key] = _number(add(before, number)), first
@@ -476,7 +479,7 @@ def _collected(parts: Iterable[Part]) -> list[Part]:
 def _without_content(parts: Sequence[Part]) -> tuple[Powers, Term]:
     """The powers that all products of a sum have, and the rest of it."""
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
-    front = {base: min(powers.get(base, Fraction()) for _, powers in parts) for base in bases}
+    front = {base: min(powers.get(base, 0) for _, powers in parts) for base in bases}
     return front, add(*(mul(number, _product(_quotient(powers, front))) for number, powers in parts))
 
 
@@ -494,3 +497,8 @@ def _with_denominator_multiplied_out(powers: Powers) -> Term | None:
 def _number(term: Term) -> Number:
     assert isinstance(term, Number)
     return term
+
+
+def _exact(value: int | Fraction | float) -> Exponent:
+    assert not isinstance(value, float)
+    return value
