@@ -305,7 +305,7 @@ class Saturation:
         return updated
 
     def _updated(self, schedule: str) -> bool:
-        """Whether a schedule changed anything. Sizes do not say so: two classes may become one where a node is added."""
+        """Whether a schedule changed anything. Sizes do not say so: a node may come where two classes become one."""
         (ran,) = run_text(self.egraph, f"(run-schedule {schedule})")
         return bool(ran.report.updated)
 
