@@ -292,8 +292,8 @@ class Saturation:
     def _step(self) -> bool:
         """What STEP does, with a look at the size after each substitution; says whether anything changed.
 
-        Eight substitutions into all members of many classes can make an e-graph a thousand times as large, and what it
-        took then is never given back: egglog keeps it for the next one of the thread.
+        Eight substitutions into all members of many classes can make an e-graph a thousand times as large, and of the
+        memory that it takes then the process keeps the most.
         """
         updated = self._updated(APPLIED)
         for _ in range(SUBSTITUTIONS):
