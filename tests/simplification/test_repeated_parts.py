@@ -82,6 +82,7 @@ def ridge(X: cd.Space("m", "n"), y: cd.Space("m"), a: cd.Space()):
     return (X @ w - y) @ (X @ w - y)
 
 
+@pytest.mark.thorough
 def test_a_network_within_a_network_has_a_name_where_it_is_repeated() -> None:
     """The gradient of attention has the rows of P V, in P V Vᵀ and squared; that of ridge regression has w twice."""
     last = str(cd.grad(attention, "Q")).splitlines()[-1].strip()
