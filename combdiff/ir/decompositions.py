@@ -229,8 +229,8 @@ def _rectangular(
 
 def _levels(row: MatrixRow, name: str) -> MatrixRow:
     """The values of a decomposition, with one number for those that rounding cannot tell apart."""
-    told = {"numpy": f"_{name}({{np}}, {{0}})", "latex": named_operator(name), "levels_of": row.name}
-    return replace(row, name=name, joint=None, **told)
+    text, latex = f"_{name}({{np}}, {{0}})", named_operator(name)
+    return replace(row, name=name, numpy=text, latex=latex, joint=None, levels_of=row.name)
 
 
 _EIGVALSH = MatrixRow(

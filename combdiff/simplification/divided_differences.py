@@ -1,13 +1,13 @@
 """Sums over pairs of eigenvalues, with divided differences where their gaps were.
 
     Σ_{i,k≠i} f(w[i]) g[i,k] / (w[i] − w[k])   →   ½ Σ_{i,k≠i} divided_f(w[i], w[k]) g[i,k]
-    Σ_{i,k≠i} [i ≤ 1] g[i,k] / (w[i] − w[k])   →   Σ_{i,k} [i ≤ 1] [k ≥ 2] g[i,k] / (w[i] − w[k])     where g[k,i] = g[i,k]
+    Σ_{i,k≠i} [i ≤ 1] g[i,k] / (w[i] − w[k])   →   Σ_{i,k} [i ≤ 1] [k ≥ 2] g[i,k] / (w[i] − w[k])
 
-Functions of a matrix by its eigenvalues, and projectors onto some eigenvectors, have such derivatives: what is left is
-finite where eigenvalues are equal, or chosen ones. A sum is taken together with itself, its pair exchanged; terms with
-the same elements of vectors are added up; beside these stands P(x, y)/(x − y), with x = w[i] and y = w[k]. Where
-P(y, y) is 0, it is the divided difference of P( · , y). Where conditions on i and k stand in it, each case is on its
-own: a gap between what a condition chooses and what it does not stays.
+where g[k,i] = g[i,k]. Functions of a matrix by its eigenvalues, and projectors onto some eigenvectors, have such
+derivatives: what is left is finite where eigenvalues are equal, or chosen ones. A sum is taken together with itself,
+its pair exchanged; terms with the same elements of vectors are added up; beside these stands P(x, y)/(x − y), with
+x = w[i] and y = w[k]. Where P(y, y) is 0, it is the divided difference of P( · , y). Where conditions on i and k stand
+in it, each case is on its own: a gap between what a condition chooses and what it does not stays.
 
 Invariant: the value is unchanged where eigenvalues are distinct. The gaps within pairs go from all terms of a result,
 or stay in all, so that a derivative that does not exist is infinite or no number.
@@ -38,6 +38,7 @@ from combdiff.ir import (
     Replacing,
     Sum,
     Term,
+    Type,
     Unequal,
     Var,
     add,
@@ -93,7 +94,7 @@ class _Irregular(Exception):
 
 
 @dataclass(frozen=True)
-class _Product:
+class _Monomial:
     """Σ over indices of a product of factors."""
 
     indices: tuple[Var, ...]
@@ -105,23 +106,23 @@ class _Product:
         return total(self.indices, mul(*self.factors))
 
     @property
-    def with_powers(self) -> _Product:
+    def with_powers(self) -> _Monomial:
         """With powers of its own for the factors of products, and of differences of squares."""
-        return _Product(self.indices, tuple(part for each in self.factors for part in _powers(each)))
+        return _Monomial(self.indices, tuple(part for each in self.factors for part in _powers(each)))
 
-    def times(self, other: _Product) -> _Product:
+    def times(self, other: _Monomial) -> _Monomial:
         """The product of the two."""
-        return _Product((*self.indices, *other.indices), (*self.factors, *other.factors))
+        return _Monomial((*self.indices, *other.indices), (*self.factors, *other.factors))
 
     @property
-    def conjugate(self) -> _Product:
+    def conjugate(self) -> _Monomial:
         """Its conjugate."""
-        return _Product(self.indices, tuple(map(_conjugate, self.factors)))
+        return _Monomial(self.indices, tuple(map(_conjugate, self.factors)))
 
-    def changed(self, replacement: Mapping[Var, Term]) -> _Product:
+    def changed(self, replacement: Mapping[Var, Term]) -> _Monomial:
         """With other terms for some of its indices, which it is not summed over then."""
         indices = tuple(each for each in self.indices if each not in replacement)
-        return _Product(indices, tuple(substitute(each, replacement) for each in self.factors))
+        return _Monomial(indices, tuple(substitute(each, replacement) for each in self.factors))
 
 
 def with_divided_differences(body: Term, settled: Callable[[Term], Term]) -> Term:
@@ -150,7 +151,7 @@ def _nodes(gap: Term) -> tuple[Apply, ...]:
 def _pair(nodes: Sequence[Apply]) -> tuple[Var, Var]:
     """The indices of the nodes of a gap."""
     (pair,) = (pair for pair in zip(*(each.arguments for each in nodes), strict=True) if pair[0] is not pair[1])
-    return pair  # type: ignore[return-value]
+    return pair
 
 
 def _conjugate(factor: Term) -> Term:
@@ -187,7 +188,7 @@ class _Regular:
             if _pair_indices(value) or not self.unequal.isdisjoint(value.free):
                 self.unequal.add(var)
             parameters = value.parameters if isinstance(value, Lambda) else ()
-            if numbers := [n for n, each in enumerate(parameters) if each in self._numbering(value.body)]:
+            if numbers := [n for n, each in enumerate(parameters) if each in self._numbering(value)]:
                 self.numbered[var] = numbers
 
     def item(self, item: Term) -> Term:
@@ -211,7 +212,7 @@ class _Regular:
         for node in subterms(value):
             if isinstance(node, Apply):
                 own = isinstance(node.function, Primitive) and node.function.name in NUMBERED
-                places = [-1] if own else self.numbered.get(node.function, [])
+                places = [-1] if own else self.numbered.get(node.function, [])  # type: ignore[call-overload]
                 found.update(node.arguments[n] for n in places)
         return found
 
@@ -230,15 +231,15 @@ class _Regular:
                 return value
             value = put_back(value, wanted)
 
-    def _products(self, term: Term, marked: set[Var] | None) -> list[_Product]:
+    def _products(self, term: Term, marked: set[Var] | None) -> list[_Monomial]:
         """A term as a sum of products; as far as conditions or marked indices stand in it, if some are."""
         match term:
             case Add():
                 found = [each for part in term.terms for each in self._products(part, marked)]
             case Mul():
-                found = [_Product((), ())]
+                found = [_Monomial((), ())]
                 for factor in term.factors:
-                    parts = self._products(factor, marked) if _is_open(factor, marked) else [_Product((), (factor,))]
+                    parts = self._products(factor, marked) if _is_open(factor, marked) else [_Monomial((), (factor,))]
                     if len(found) * len(parts) > MOST_TERMS:
                         raise _Irregular
                     found = [one.times(other) for one, other in product(found, parts)]
@@ -247,21 +248,21 @@ class _Regular:
                 if marked is not None:
                     marked |= {new for index, new in own.items() if index in marked and isinstance(new, Var)}
                 inside = self._products(substitute(term.body, own), marked)
-                found = [_Product((*own.values(), *each.indices), each.factors) for each in inside]  # type: ignore[arg-type]
+                found = [_Monomial((*own.values(), *each.indices), each.factors) for each in inside]  # type: ignore[arg-type]
             case Conj() if not isinstance(term.body, Apply):
                 found = [each.conjugate for each in self._products(term.body, marked)]
             case Primitive(name="real", arguments=(body,)):
                 parts = self._products(body, marked)
-                found = [_Product(p.indices, (HALF, *p.factors)) for each in parts for p in (each, each.conjugate)]
+                found = [_Monomial(p.indices, (HALF, *p.factors)) for each in parts for p in (each, each.conjugate)]
             case _:
-                return [] if term is ZERO else [_Product((), (term,))]
+                return [] if term is ZERO else [_Monomial((), (term,))]
         if len(found) > MOST_TERMS:
             raise _Irregular
         return found
 
     # --- pairs -----------------------------------------------------------------------------------------------------
 
-    def _regular(self, paired: Sequence[_Product], others: Sequence[_Product]) -> Term:
+    def _regular(self, paired: Sequence[_Monomial], others: Sequence[_Monomial]) -> Term:
         """The sum of all products, with divided differences in those that have gaps within pairs."""
         groups = _Groups(self.names)
         for each in paired:
@@ -299,7 +300,7 @@ class _Regular:
         return [mul(number, rest) for rest, number in sums.items() if number is not ZERO and rest is not ZERO]
 
 
-def _contracted(products: Sequence[_Product]) -> list[_Product]:
+def _contracted(products: Sequence[_Monomial]) -> list[_Monomial]:
     """Products with δ for sums of products of orthonormal vectors, U†U = 1 and U U† = 1; without those that are 0."""
     found = []
     for each in products:
@@ -310,7 +311,7 @@ def _contracted(products: Sequence[_Product]) -> list[_Product]:
     return found
 
 
-def _by_orthonormality(whole: _Product) -> _Product | None:
+def _by_orthonormality(whole: _Monomial) -> _Monomial | None:
     """A product in which one sum over elements of orthonormal vectors is a δ."""
     accesses = [(each, inner) for each in whole.factors if (inner := _vector(each)) is not None]
     for n, (one, first) in enumerate(accesses):
@@ -327,11 +328,11 @@ def _by_orthonormality(whole: _Product) -> _Product | None:
                 rest.remove(other)
                 if not same or index not in whole.indices or any(index in each.free for each in (*rest, left, right)):
                     continue
-                kept = _Product(tuple(each for each in whole.indices if each is not index), tuple(rest))
+                kept = _Monomial(tuple(each for each in whole.indices if each is not index), tuple(rest))
                 for here, there in ((left, right), (right, left)):
                     if here in kept.indices and isinstance(here, Var):
                         return kept.changed({here: there})
-                return kept.times(_Product((), (delta(left, right),)))
+                return kept.times(_Monomial((), (delta(left, right),)))
     return None
 
 
@@ -388,15 +389,17 @@ class _Group:
 
     @property
     def numbers(self) -> tuple[Term, Term]:
-        """The tensors whose elements x and y are: levels, and what these are levels of."""
-        levels = _nodes(self.gap)[0].function
+        """The number x, as a level and as what that is the level of."""
+        level = _nodes(self.gap)[0]
+        levels = level.function
         row = MATRIX_TABLE.get(levels.name) if isinstance(levels, Primitive) else None
-        return levels, Primitive(row.levels_of, levels.children) if row and row.levels_of else levels
+        numbers = Primitive(row.levels_of, levels.children) if row and row.levels_of else levels
+        return level, Apply(numbers, level.arguments)
 
     def as_numbers(self, term: Term) -> Term:
         """A term with the numbers in place of their levels."""
-        levels, numbers = self.numbers
-        return Replacing({levels: numbers}).run(term)
+        level, number = self.numbers
+        return Replacing({level: number, self.at_second(level): self.at_second(number)}).run(term)
 
     def at_second(self, term: Term) -> Term:
         """A function of x at y."""
@@ -408,16 +411,16 @@ class _Groups:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self.indices: dict[tuple[int, Term], Var] = {}
+        self.indices: dict[tuple[int, Type], Var] = {}
         self.groups: dict[tuple[Term, Term], _Group] = {}
 
-    def take(self, whole: _Product) -> None:
+    def take(self, whole: _Monomial) -> None:
         """Add half of a product with a gap within a pair, and half of it with its pair exchanged."""
         (gap, differ), *more = _gaps(whole.factors)
         one, other = _pair(_nodes(gap))
         if more or whole_power(gap)[1] != -1 or one not in whole.indices or other not in whole.indices:
             raise _Irregular
-        left = _Product(
+        left = _Monomial(
             tuple(each for each in whole.indices if each is not one and each is not other),
             tuple(each for each in whole.factors if each is not gap and each is not differ),
         )
@@ -434,16 +437,17 @@ class _Groups:
         done = set[Term]()
         for (gap, vectors), group in self.groups.items():
             exchanged = {group.first: group.second, group.second: group.first}
-            other = self._group(gap, _Product(group.more, factors_of(substitute(vectors, exchanged)))).vectors
+            other = self._group(gap, _Monomial(group.more, factors_of(substitute(vectors, exchanged)))).vectors
             if other not in done:
                 done.add(vectors)
                 symmetric = other is vectors
                 yield replace(group, symmetric=symmetric).having(mul(Number(1 if symmetric else 2), group.coefficient))
 
-    def _group(self, gap: Term, left: _Product) -> _Group:
+    def _group(self, gap: Term, left: _Monomial) -> _Group:
         """A product with names of its own for its indices, so that equal vectors are equal terms."""
         plain = _Group(gap, (), ONE, ONE, symmetric=False)
-        numbers, pair = plain.numbers, {plain.first, plain.second}
+        pair = {plain.first, plain.second}
+        numbers = {*plain.numbers, *map(plain.at_second, plain.numbers)}
         scale = [each for each in left.factors if _is_coefficient(each, pair, numbers)]
         vectors = mul(*(each for each in left.factors if not _is_coefficient(each, pair, numbers)))
         summed = [each for each in left.indices if each in vectors.free]
@@ -472,22 +476,23 @@ def _powers(factor: Term) -> list[Term]:
     """A whole power of a product, or of a difference of squares, as powers of its factors."""
     base, exponent = whole_power(factor)
     if isinstance(base, Add) and len(base.terms) == 2:
-        roots = [whole_power(each) for each in (*base.terms, *map(negate, base.terms))]
-        squared = [root for root, power in roots if power == 2]
-        if len(squared) == 2:
-            one, other = squared
-            base = mul(add(one, negate(other)), add(one, other))
+        added, less = (
+            [root for root, power in map(whole_power, terms) if power == 2]
+            for terms in (base.terms, map(negate, base.terms))
+        )
+        if len(added) == len(less) == 1:
+            base = mul(add(added[0], negate(less[0])), add(added[0], less[0]))
     return [raised(each, exponent) for each in factors_of(base)] if isinstance(base, Mul) else [factor]
 
 
-def _is_coefficient(factor: Term, pair: Container[Term], numbers: Container[Term]) -> bool:
+def _is_coefficient(factor: Term, pair: set[Var], numbers: Container[Term]) -> bool:
     """Whether a factor is a number, a condition on an index of the pair, or a function of the numbers there."""
     if isinstance(factor, Number):
         return True
     if isinstance(factor, Indicator):
-        return len(factor.free) == 1 and factor.free <= {*pair} and not factor.modulus
-    if isinstance(factor, Apply) and factor.function in numbers:
-        return factor.arguments[-1] in pair
+        return len(factor.free) == 1 and factor.free <= pair and not factor.modulus
+    if factor in numbers:
+        return True
     inside = [each for each in factor.children if not each.free.isdisjoint(pair)]
     if not isinstance(factor, Add | Mul | Primitive) or not inside:
         return False
@@ -526,7 +531,7 @@ def _difference(term: Term, group: _Group) -> Term:
     """(f(x, y) − f(y, y)) / (x − y) of a function f(x, y)."""
     if group.first not in term.free:
         return ZERO
-    if isinstance(term, Apply) and term.function in group.numbers:
+    if term in group.numbers:
         return ONE
     base, exponent = whole_power(term)
     if isinstance(term, Add):
@@ -545,8 +550,8 @@ def _difference(term: Term, group: _Group) -> Term:
         return add(*(_of_node(name, term.arguments, n, group) for n in range(len(term.arguments))))
     if term.name in DIVIDED:
         return _of_node(term.name, term.arguments, 0, group)
-    if term.name == "power" and isinstance(exponent := term.arguments[1], Number):
-        return _of_root(term.arguments[0], exponent, group)
+    if term.name == "power" and isinstance(term.arguments[1], Number):
+        return _of_root(term.arguments[0], term.arguments[1], group)
     if term.name == "sqrt":
         return _of_root(term.arguments[0], HALF, group)
     if term.name in BY_OTHERS:
@@ -572,7 +577,7 @@ def _of_node(name: str, nodes: Sequence[Term], place: int, group: _Group) -> Ter
     return mul(_difference(nodes[place], group), divided(name, (*before, *nodes[place:])))
 
 
-def _of_root(base: Term, exponent: Number, group: _Group) -> Term:
+def _of_root(base: Term, exponent: Term, group: _Group) -> Term:
     """That of a power whose exponent is not whole: a power of the root, or an exponential."""
     doubled = mul(Number(2), exponent)
     root = function("sqrt", base)
