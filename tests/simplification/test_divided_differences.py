@@ -98,25 +98,26 @@ def along(f: Callable[[Any], Any], A: Any, D: Any, step: float = 1e-4) -> Any:
     return (4 * near - far) / 3
 
 
+SECOND = ("exp", "occupations", "product", "overlaps", "first", "element")
+KINDS = [(name, space) for space in ("symmetric", "complex", "Hermitian", "stack") for name in ("exp", "first")]
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "space"), [*((name, "real") for name in CASES), *KINDS])
 def test_derivatives_where_eigenvalues_are_equal(name: str, space: str) -> None:
-    """Gradients and Hessian-vector products, which are right, too, where eigenvalues are almost equal."""
-    if space != "real" and name in ("left over", "two", "product", "in between", "squares"):
-        pytest.skip("the same for one kind of matrix")
+    """Gradients, and Hessian-vector products of some, which are right, too, where eigenvalues are almost equal."""
     rng = np.random.default_rng(0)
     f = program(CASES[name], SPACES[space])
-    gradient, product = cd.grad(f, "A"), cd.hvp(f, "A")
+    gradient, product = cd.grad(f, "A"), cd.hvp(f, "A") if name in SECOND else None
     assert "≠" not in str(gradient)
     c = rng.normal(size=(6, 6))
-    for apart in (0, 1e-13, 1e-9, 1e-5):
+    for apart in (0, 1e-13, 1e-9):
         values = np.array([1.0, 1 + apart, 2, 2 + apart, 2 + 3 * apart, 5])
         A = matrix(SPACES[space], values, rng)
         D = change(A, rng)
         slope = along(lambda A: f(A, c), A, D)
         np.testing.assert_allclose(np.real(np.conj(gradient(A, c)) * D).sum(), slope, rtol=1e-6, atol=1e-7)
-        if name not in ("left over", "two"):
+        if product is not None:
             second = along(lambda A: gradient(A, c), A, D)
             np.testing.assert_allclose(product(A, c, D), second, rtol=1e-5, atol=1e-5 * np.abs(second).max())
 
