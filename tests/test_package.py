@@ -47,6 +47,12 @@ def test_only_what_is_used_is_imported() -> None:
     )
 
 
+def test_a_derivative_imports_little() -> None:
+    derive = "import sys, numpy, combdiff as cd; cd.grad(cd.read('x ↦ x² + exp(x)'))(numpy.ones(()))"
+    idle = "{'importlib.metadata', 'email', 'numpy.ma'}"
+    assert in_own_process(f"{derive}; print({idle} & {{*sys.modules}})") == "set()\n"
+
+
 def test_no_module_shares_the_name_of_a_public_function() -> None:
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert modules & set(combdiff.__all__) == {"testing"}

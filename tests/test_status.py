@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import re
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
 from types import SimpleNamespace
 
 import pytest
@@ -115,3 +117,31 @@ def test_a_derivation_and_a_plan_name_what_they_work_on(monkeypatch: pytest.Monk
     str(gradient.explain())
     assert any(each.startswith("finding the laws, step 1 of ") for each in said)
     assert any(each.startswith("printing step 1 of ") for each in said)
+
+
+@pytest.mark.parametrize(("before", "inside"), [((700, 10, 9), (status.SELDOM, 10, 9)), ((0, 1, 2), (0, 1, 2))])
+def test_cycles_are_collected_seldom_in_it_and_afterwards_as_before(
+    before: tuple[int, int, int], inside: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = [gc.get_threshold()]
+
+    def shown(_: str) -> AbstractContextManager[None]:
+        seen.append(gc.get_threshold())
+        return nullcontext()
+
+    monkeypatch.setattr(status, "_shown", shown)
+    f = cd.read("x ↦ x² + 3 x² + 17.25 x")
+    gc.set_threshold(*before)
+    try:
+        with status.working("simplifying"), suppress(ZeroDivisionError), status.working("planning"):
+            raise ZeroDivisionError
+        assert gc.get_threshold() == before
+        cd.simplify(f)
+        assert gc.get_threshold() == before
+        with status.working("simplifying"):
+            gc.set_threshold(5, 6, 7)  # by a user
+        assert gc.get_threshold() == (5, 6, 7)
+    finally:
+        gc.set_threshold(*seen[0])
+    assert len(seen) >= 4
+    assert {*seen[1:]} == {inside}

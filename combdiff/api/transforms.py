@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import le
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ from combdiff.planning import cost
 from combdiff.runtime import rough_plan
 from combdiff.simplification import (
     Stops,
+    factors_in_front,
     gathered,
     is_real,
     one_warning,
@@ -74,7 +76,8 @@ from combdiff.simplification import (
 
 BYTES = 8  # of a number
 ABOUT = 1.2  # times the least cost, to be about as little
-MOST_COMPARED = 200  # symbols of an outline up to which equal derivatives are all simplified, and then compared
+CLEARLY = 1.1  # times as long as another, to be clearly longer
+MOST_COMPARED = 200  # symbols of an outline up to which several equal derivatives are simplified, and then compared
 Wrt = str | Sequence[str] | None
 
 
@@ -248,14 +251,27 @@ def cheapest(
 
 
 def _promising(bodies: Sequence[Term]) -> Sequence[Term]:
-    """Of equal bodies with long outlines the one whose outline is shortest of those that take least work, about."""
+    """Of equal bodies those worth simplifying: where outlines are long, the shortest of those that take least work,
+    about; otherwise each but those beside which another is clearly shorter, and is so, for no more work, with factors
+    in front, too."""
     outlines = {body: outline(body) for body in bodies}
-    lengths = {body: sum(map(symbols, values_of(outlines[body]))) for body in bodies}
-    if min(lengths.values()) <= MOST_COMPARED:
-        return bodies
-    works = {body: program_cost(outlines[body]) for body in bodies}
-    near = [body for body in bodies if works[body] <= ABOUT * min(works.values())]
-    return [min(near, key=lengths.__getitem__)]
+    sizes = {body: _size(outlines[body]) for body in bodies}
+    if min(length for length, _ in sizes.values()) > MOST_COMPARED:
+        least = min(work for _, work in sizes.values())
+        return [min((body for body in bodies if sizes[body][1] <= ABOUT * least), key=lambda body: sizes[body][0])]
+    firsts: dict[tuple[float, ...], Term] = {}
+    for body in bodies:
+        firsts.setdefault((*sizes[body], *_size(factors_in_front(outlines[body]))), body)
+
+    def is_beaten(own: tuple[float, ...]) -> bool:
+        return any(CLEARLY * other[0] <= own[0] and all(map(le, other, own)) for other in firsts)
+
+    return [body for own, body in firsts.items() if not is_beaten(own)]
+
+
+def _size(body: Term) -> tuple[int, float]:
+    """The symbols of a let program, and its work."""
+    return sum(map(symbols, values_of(body))), program_cost(body)
 
 
 @one_warning()

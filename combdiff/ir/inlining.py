@@ -20,7 +20,21 @@ from combdiff.ir.iteration import Scan
 from combdiff.ir.matrix_functions import is_matrix_function, is_primary, matrices_in
 from combdiff.ir.rewriting import Rewriter
 from combdiff.ir.substitution import active_in, apply, stays_bound, substitute, subterms
-from combdiff.ir.terms import Apply, Lambda, Let, Primitive, Pullback, Sum, Term, Tuple, Var, lambda_, let, remembered
+from combdiff.ir.terms import (
+    Apply,
+    Lambda,
+    Let,
+    Primitive,
+    Pullback,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    composed,
+    lambda_,
+    let,
+    remembered,
+)
 from combdiff.ir.types import is_domain, type_of
 
 MOST_NESTED = 3  # Σ's and functions in one another up to which a value used once is put back: chains stay readable lets
@@ -69,6 +83,7 @@ def free_indices(term: Term) -> tuple[Var, ...]:
 # --- putting back what is used once --------------------------------------------------------------------------------
 
 
+@remembered
 def uses(term: Term) -> Counter[Var]:
     """How often each free variable occurs in a term, read as a tree."""
     return _count(term, {})
@@ -87,13 +102,10 @@ def _count(term: Term, done: dict[Term, Counter[Var]]) -> Counter[Var]:
     return done[term]
 
 
-@remembered
+@composed
 def nesting(term: Term) -> int:
     """How deep Σ's and functions stand in one another."""
-    depths: dict[Term, int] = {}
-    for part in subterms(term):
-        depths[part] = max((depths[child] for child in part.children), default=0) + isinstance(part, Sum | Primitive)
-    return depths[term]
+    return max(map(nesting, term.children), default=0) + isinstance(term, Sum | Primitive)
 
 
 def inline_single_uses(body: Term) -> Term:
@@ -164,22 +176,25 @@ def is_field(value: Term) -> bool:
     return isinstance(space, Space) and any(isinstance(axis, Real) for axis in space.axes)
 
 
-def _passed(term: Term) -> Iterator[Term]:
+@remembered
+def _passed(term: Term) -> frozenset[Term]:
     """The arguments of calls in a term, as far as they are whole tensors with names."""
-    for part in subterms(term):
-        if is_call(part):
-            yield from (argument for argument in part.children if isinstance(argument, Var))
+    calls = (part for part in subterms(term) if is_call(part))
+    return frozenset(argument for call in calls for argument in call.children if isinstance(argument, Var))
 
 
-def _summed(term: Term) -> Iterator[Term]:
+@remembered
+def _summed(term: Term) -> frozenset[Term]:
     """The tensors whose elements a Σ in the term reads again and again: at fewer indices than there are around."""
+    found: set[Term] = set()
     for part in subterms(term):
         if isinstance(part, Sum):
             around = set(free_indices(part.body))
             for access in subterms(part.body):
-                again = around - access.free or len(access.children) - 1 < len(around)
-                if isinstance(access, Apply) and again and not access.free.isdisjoint(part.indices):
-                    yield access.function
+                reads = isinstance(access, Apply) and not access.free.isdisjoint(part.indices)
+                if reads and (around - access.free or len(access.children) - 1 < len(around)):
+                    found.add(access.children[0])
+    return frozenset(found)
 
 
 def _is_alias(value: Term) -> bool:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import ArgumentError, SingularError, UnsupportedError
-from combdiff.ir.domains import Cyclic, Domain, Real, Space, Whole, extent, first_index
+from combdiff.ir.domains import Cyclic, Real, Space, Whole, extent, first_index
 from combdiff.ir.equations import solution
 from combdiff.ir.implicit import Implicit
 from combdiff.ir.indices import Affine, Coordinate, Delta, Guard, Indicator, Unequal
@@ -158,6 +158,7 @@ class _Interpreter:
         self.shared = _used_often(term)
         self.kept: dict[tuple[object, ...], tuple[Any, list[Any]]] = {}
         self.sorted: dict[Mul, tuple[list[Guard], list[Term]]] = {}
+        self.axes: dict[Term, list[tuple[bool, int, int]]] = {}
 
     def value(self, term: Term, scope: Scope) -> Any:
         if term not in self.shared:
@@ -169,21 +170,23 @@ class _Interpreter:
         return self.kept[key][0]
 
     def _node(self, term: Term, scope: Scope) -> Any:
-        match term:
-            case Number():
-                return _plain(term)
+        match term:  # what is met most stands first
+            case Apply():
+                return self._apply(term, scope)
             case Var():
                 return self._variable(term, scope)
+            case Mul():
+                return self._product(term, scope)
+            case Number():
+                return _plain(term)
+            case Add():
+                return sum(self.value(part, scope) for part in term.terms)
+            case Sum():
+                return sum(self.value(term.body, inner) for _, inner in self._points(term.indices, scope))
             case Affine():
                 return sum(c * self._variable(var, scope) for var, c in term.coefficients) + term.offset
             case Coordinate():
                 return self.value(term.form, scope)
-            case Sum():
-                return sum(self.value(term.body, inner) for _, inner in self._points(term.indices, scope))
-            case Add():
-                return sum(self.value(part, scope) for part in term.terms)
-            case Mul():
-                return self._product(term, scope)
             case Conj():
                 return self.value(term.body, scope).conjugate()
             case Primitive() if is_matrix_function(term):
@@ -204,10 +207,8 @@ class _Interpreter:
                 return self._structure(term, scope)
 
     def _structure(self, term: Term, scope: Scope) -> Any:
-        """The value of a term that binds or groups: maps, their calls, lets and tuples."""
+        """The value of a term that binds or groups: maps, lets and tuples, loops and equations."""
         match term:
-            case Apply():
-                return self._apply(term, scope)
             case Lambda():
                 return self._lambda(term, scope)
             case Tuple():
@@ -329,9 +330,30 @@ class _Interpreter:
 
     def _places(self, term: Apply, scope: Scope) -> tuple[int, ...]:
         """Where in a tensor the element is stored that an access reads."""
-        name = term.function.name if isinstance(term.function, Var) else "a tensor"
-        pairs = zip(type_of(term.function).axes, term.arguments, strict=True)  # type: ignore[union-attr]
-        return tuple(self._position(name, n, axis, self.value(a, scope)) for n, (axis, a) in enumerate(pairs))
+        axes = self.axes.get(term.function)
+        if axes is None:
+            axes = self.axes[term.function] = self._axes_of(term.function)
+        places = []
+        for n, ((turns, size, first), argument) in enumerate(zip(axes, term.arguments, strict=True)):
+            index = self.value(argument, scope)
+            if turns and index % 1 == 0:
+                places.append(int(index) % size)
+            elif index % 1 or not first <= index < first + size:
+                name = term.function.name if isinstance(term.function, Var) else "a tensor"
+                raise _OutsideError(
+                    f"axis {n} of {name} has the indices {first} … {first + size - 1}, but was read at {index}"
+                )
+            else:
+                places.append(int(index) - first)
+        return tuple(places)
+
+    def _axes_of(self, tensor: Term) -> list[tuple[bool, int, int]]:
+        """Of each axis of a tensor whether it is a cycle, how many indices it has, and the first."""
+        space = type_of(tensor)
+        assert isinstance(space, Space)
+        return [
+            (isinstance(axis, Cyclic), extent(axis, self.sizes), first_index(axis, self.sizes)) for axis in space.axes
+        ]
 
     def _apply(self, term: Apply, scope: Scope) -> Any:
         space = type_of(term.function)
@@ -347,18 +369,6 @@ class _Interpreter:
             starts = (first_index(axis, self.sizes) for axis in space.axes)
             arguments = tuple(start + position for start, position in zip(starts, arguments, strict=True))
         return self.value(term.function.body, {**scope, **dict(zip(term.function.parameters, arguments, strict=True))})
-
-    def _position(self, name: str, axis: int, domain: Domain, index: Any) -> int:
-        """Where the element of that index is stored."""
-        size = extent(domain, self.sizes)
-        first = first_index(domain, self.sizes)
-        if isinstance(domain, Cyclic) and index % 1 == 0:
-            return int(index) % size
-        if index % 1 or not first <= index < first + size:
-            raise _OutsideError(
-                f"axis {axis} of {name} has the indices {first} … {first + size - 1}, but was read at {index}"
-            )
-        return int(index) - first
 
     def _lambda(self, term: Lambda, scope: Scope) -> Any:
         if not all(is_domain(parameter.type) for parameter in term.parameters):
@@ -418,5 +428,7 @@ def _plain(term: Number) -> complex | float | int:
 
 def _unwrap(value: Any) -> Any:
     """A Python number in place of an array of order 0."""
+    if isinstance(value, np.generic):
+        return value.item()
     array = np.asarray(value)
     return array if array.ndim else array.item()

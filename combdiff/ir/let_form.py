@@ -500,7 +500,8 @@ class _FreshNaming:
     def run(self, term: Term, scope: Mapping[Var, Var]) -> Term:
         if isinstance(term, Var):
             return scope.get(term, term)
-        scope = {v: scope[v] for v in term.free if v in scope}
+        free = term.free
+        scope = {v: new for v, new in scope.items() if v in free}  # few variables, where many may be free
         if not scope and not term.levels:
             return term
         key = term, frozenset(scope.items())

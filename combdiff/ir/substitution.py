@@ -13,7 +13,7 @@ from typing import TypeVar
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.domains import Cyclic, Domain
 from combdiff.ir.indices import delta
-from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, let, mul, total
+from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, composed, let, mul, total
 
 MOST_LEVELS = 50  # of a term that are gone down by calls
 
@@ -57,6 +57,15 @@ def fresh(var: Var, taken: Iterable[str]) -> Var:
     return Var(name, var.type)
 
 
+@composed
+def _bound_names(term: Term) -> frozenset[str]:
+    """The names of all variables that are bound in a term."""
+    found = {_bound_names(child) for child in term.children}
+    if term.bound:
+        found.add(frozenset(var.name for var in term.bound))
+    return next(iter(found)) if len(found) == 1 else frozenset().union(*found)
+
+
 class Names:
     """Gives out variables whose names are used nowhere else: i, i.1, i.2, … in order of asking."""
 
@@ -80,7 +89,7 @@ class Names:
 
     def take(self, term: Term) -> None:
         """Give out no name of a term, which others have named."""
-        self._taken.update(var.name for node in subterms(term) for var in node.bound)
+        self._taken.update(_bound_names(term))
         self._taken.update(var.name for var in term.free)
 
     def parameter(self, var: Var) -> Var:

@@ -164,7 +164,7 @@ def _part_identity(part: Scalar) -> object:
         raise UnsupportedError(
             f"an exact number has more than {digits(MOST_BITS)} digits", hint="write a float, or use other units"
         )
-    return part if type(part) is int else (type(part).__name__, part)
+    return part if type(part) is int else (type(part).__name__, part.numerator, part.denominator)
 
 
 def digits(bits: int) -> int:
@@ -458,7 +458,7 @@ def _in_few_digits(value: Scalar) -> Scalar:
 
 def tidy(value: int | Fraction) -> int | Fraction:
     """An int where a fraction is whole."""
-    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+    return value.numerator if type(value) is Fraction and value.denominator == 1 else value
 
 
 def number(value: complex | Fraction) -> Number:

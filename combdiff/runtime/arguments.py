@@ -12,6 +12,7 @@ Invariant: what does not fit is refused before anything is computed, and argumen
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from math import prod
 from typing import Any, SupportsFloat
@@ -100,7 +101,8 @@ def bytes_written_out(value: Any) -> int:
 def described(value: Any) -> Given:
     """What an argument is."""
     kind: type = type(value)
-    if isinstance(value, np.ma.MaskedArray):
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())  # none without the module, which imports slowly
+    if isinstance(value, masked):
         raise ArgumentError("a masked array was given, whose mask would be lost", hint="give x.filled(0), or x.data")
     library = library_of_type(kind)
     if library is not None:

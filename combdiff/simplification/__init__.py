@@ -53,7 +53,7 @@ from combdiff.simplification.normal_form.expansion import (
 from combdiff.simplification.normal_form.long_sums import groups
 from combdiff.simplification.normal_form.quotients import with_shares
 from combdiff.simplification.normal_form.symmetries import with_known_symmetries
-from combdiff.simplification.pipeline import is_real, outline, simplify_body
+from combdiff.simplification.pipeline import factors_in_front, is_real, outline, simplify_body
 from combdiff.simplification.rolling import rolled_up
 
 __all__ = [
@@ -89,6 +89,7 @@ __all__ = [
     "declared",
     "domain_key",
     "factored",
+    "factors_in_front",
     "function_facts",
     "gathered",
     "groups",

@@ -78,6 +78,8 @@ def seeming_zero(sums: Sequence[Sum], definitions: dict[Var, Term]) -> Iterator[
     Each definition is computed once for all of them, after those that it reads. One that has no value or takes long is
     not among those found.
     """
+    if not sums:
+        return
     needed = _needed(sums, definitions)
     sizes = _sizes(*sums, *needed.values())
     scope = _scope(let(needed.items(), Tuple(tuple(map(over_its_indices, sums)))).free, sizes)
@@ -109,13 +111,18 @@ def missing_symmetry(value: Term, space: Space) -> Action | None:
     return None
 
 
-_Elements = list[tuple[complex | None, complex | None]]
+_Elements = Iterator[tuple[complex | None, complex | None]]
 
 
 def _is_zero(elements: _Elements) -> bool:
-    """Whether values are 0 beside their magnitudes, of which one is not."""
-    known = [(abs(value), abs(size)) for value, size in elements if value is not None and size is not None]
-    return any(size for _, size in known) and all(value <= CLOSE * size for value, size in known)
+    """Whether values are 0 beside their magnitudes, of which one is not; the first that is not 0 ends it."""
+    some = False
+    for value, size in elements:
+        if value is not None and size is not None:
+            if abs(value) > CLOSE * abs(size):
+                return False
+            some = some or size != 0
+    return some
 
 
 def _computed(
@@ -140,14 +147,12 @@ def _computed(
 def _at_the_point(sum_: Sum, left: dict[Var, Term], scope: Mapping[Var, Any], sizes: dict[str, int]) -> _Elements:
     """The values of a Σ at the first and at the last of each index, with the sums of the magnitudes of its terms."""
     magnitude = Sum(sum_.indices, Primitive("abs", (sum_.body,)))
-    found: _Elements = []
     for last in (False, True):
         elements = (_element(over_its_indices(each), sizes, last) for each in (sum_, magnitude))
         items = tuple(each for each in elements if each is not None)
         values = _values(let(_needed(items, left).items(), Tuple(items)), scope, sizes, MOST_WORK)
         if len(items) == 2 and values is not None:
-            found.append((_number(values[0]), _number(values[1])))
-    return found
+            yield _number(values[0]), _number(values[1])
 
 
 def _needed(terms: Iterable[Term], definitions: dict[Var, Term]) -> dict[Var, Term]:

@@ -146,7 +146,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         return body
 
     def in_front(body: Term) -> Term:
-        found = _in_front(body)
+        found = factors_in_front(body)
         note(lambda: State(IN_FRONT, averaged_again(found)))
         return found
 
@@ -249,7 +249,7 @@ def _parts(body: Term) -> Iterator[Term]:
     return (node for value in values_of(body) for node in subterms(value))
 
 
-def _in_front(body: Term) -> Term:
+def factors_in_front(body: Term) -> Term:
     """A normal form with the common factors of sums in front of them."""
     bindings, result = split(body)
     joining = not isinstance(result, Tuple)  # several results have networks in common, which are bound first
@@ -260,7 +260,7 @@ def _in_front(body: Term) -> Term:
     changed = let([(var, in_front(value)) for var, value in bindings], joined(result, map(in_front, items_of(result))))
     found = share(changed)
     written = {*values_of(found)} - {*values_of(changed)}  # with what is used once now
-    return _in_front(found) if written and len(split(found)[0]) < len(bindings) else found
+    return factors_in_front(found) if written and len(split(found)[0]) < len(bindings) else found
 
 
 def _factored(value: Term, *, joining: bool = True) -> Term:

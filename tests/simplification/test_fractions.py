@@ -73,14 +73,14 @@ PRINTED = [
     (
         cross_entropy,
         "(x, y) ↦ d ↦ 1 / (1 + exp(-x[d])) - y[d]",
-        "(x, y) ↦ (a, d) ↦ δ(a, d) exp(-x[d]) / (1 + exp(-x[d]))²",
+        "(x, y) ↦ (a, d) ↦ δ(a, d) exp(-x[a]) / (1 + exp(-x[a]))²",
     ),
     (rest, "x ↦ d ↦ 1 / (x[d] (1 + x[d]))", None),
-    (softplus, "x ↦ d ↦ 1 / (1 + exp(-x[d]))", "x ↦ (a, d) ↦ δ(a, d) exp(x[d]) / (1 + exp(x[d]))²"),
+    (softplus, "x ↦ d ↦ 1 / (1 + exp(-x[d]))", "x ↦ (a, d) ↦ δ(a, d) exp(x[a]) / (1 + exp(x[a]))²"),
     (
         sigmoid,
         "x ↦ d ↦ exp(x[d]) / (1 + exp(x[d]))²",
-        "x ↦ (a, d) ↦ δ(a, d) exp(x[d]) (1 - exp(x[d])) / (1 + exp(x[d]))³",
+        "x ↦ (a, d) ↦ δ(a, d) exp(x[a]) (1 - exp(x[a])) / (1 + exp(x[a]))³",
     ),
     (powers, "x ↦ d ↦ x[d]^x[d] (1 + log(x[d]))", None),
     (

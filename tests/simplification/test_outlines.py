@@ -45,20 +45,43 @@ def test_an_outline_has_the_value_of_the_program(program: cd.Program, mode: str)
     np.testing.assert_allclose(evaluate(outline(raw.body), environment, sizes), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_of_a_long_hessian_one_mode_is_simplified(monkeypatch: pytest.MonkeyPatch) -> None:
-    simplified: list[object] = []
+@pytest.fixture
+def simplified(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What is simplified of derivatives."""
+    seen: list[object] = []
     derived = transforms.derived
 
     def counted(*given: object, **named: object) -> object:
-        simplified.append(given)
+        seen.append(given)
         return derived(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(transforms, "derived", counted)
+    return seen
+
+
+def test_of_a_long_hessian_one_mode_is_simplified(simplified: list[object]) -> None:
     hessian = cd.hessian(logistic(6), wrt="x")
     assert len(simplified) == 2, "the gradient, and one of three modes"
     step = 1e-4
     slope = cd.grad(logistic(6), wrt="x")
     assert hessian(3.1, 0.2) == pytest.approx((slope(3.1, 0.2 + step) - slope(3.1, 0.2 - step)) / (2 * step), rel=1e-5)
+
+
+def test_of_a_short_hessian_modes_are_left_out_that_another_is_clearly_shorter_than(simplified: list[object]) -> None:
+    @cd.program
+    def loss(w: cd.Space("n"), X: cd.Space("m", "n"), y: cd.Space("m")):
+        return np.log(1 + np.exp(-y * (X @ w))).sum() + (w**2).sum() / 2
+
+    @cd.program
+    def divergence(x: cd.Space("n"), y: cd.Space("n")):
+        return (x * np.log(2 * x / (x + y)) + y * np.log(2 * y / (x + y))).sum() / 2
+
+    cd.hessian(loss, wrt="w")
+    assert len(simplified) == 2, "the gradient, and one of three modes"
+    simplified.clear()
+    hessian = cd.hessian(divergence, wrt="x")  # the shortest has neither the shortest outline nor that of least work
+    assert len(simplified) > 2
+    assert str(hessian) == "(x, y) ↦ (a, d) ↦ δ(a, d) y[a] / (2 x[a] (x[a] + y[a]))"
 
 
 def test_what_a_loop_uses_twice_is_computed_once() -> None:

@@ -12,13 +12,15 @@ Invariant: no Python of an installed package is imported to find its files, and 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import field
 from functools import lru_cache, partial
-from importlib.metadata import EntryPoint, entry_points
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from combdiff.errors import Location, RuleError, shown
 from combdiff.ir import TABLE, Row, register
@@ -28,6 +30,9 @@ from combdiff.simplification.laws.computation import Vocabulary, bounded, check
 from combdiff.simplification.laws.declarations import check_functions, rows, without_declarations
 from combdiff.simplification.laws.patterns import matchable
 from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, checked, law_names, parse, trusted
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 BUILT_IN = ("language.egg", "algebra.egg", "contraction.egg", "elementwise.egg", "linalg.egg")
 GROUP = "combdiff.rules"
@@ -158,8 +163,30 @@ def _globals(files: Iterable[RuleFile], commands: Iterable[Command]) -> dict[str
 @lru_cache(maxsize=1)
 def _installed() -> tuple[Source, ...]:
     """The files of the entry points of installed packages, ordered by name."""
+    if not _may_be_installed():
+        return ()
+    from importlib.metadata import entry_points
+
     points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))
     return tuple(_read(_path(point)) for point in points)
+
+
+def _may_be_installed() -> bool:
+    """Whether an entry point of an installed package may be one of the group.
+
+    The texts of all entry points are searched for its name: to import importlib.metadata and to read them takes twenty
+    times as long, a tenth of what a short derivative does. What only other finders know of, it is asked of.
+    """
+    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
+        return True
+    for place in map(Path, dict.fromkeys(sys.path)):
+        if place.is_file():  # an archive
+            return True
+        for file in place.glob("*-[iI][nN][fF][oO]/entry_points.txt"):
+            with suppress(OSError):
+                if GROUP in file.read_text(encoding="utf-8", errors="replace"):
+                    return True
+    return False
 
 
 def _path(point: EntryPoint) -> Path:

@@ -53,7 +53,8 @@ MOST_TERMS = 12  # of a numerator that is multiplied out
 MOST_POWER = 4  # of a sum in it
 HALF = Fraction(1, 2)
 
-Powers = Mapping[Term, Fraction]  # the exponents of the bases of a product
+Exponent = int | Fraction  # whole ones are ints, which are added up far quicker
+Powers = Mapping[Term, Exponent]  # of the bases of a product
 Part = tuple[Number, Powers]  # a product, an addend of a polynomial
 
 
@@ -98,7 +99,7 @@ class _TurningOver(Rewriter):
         if all(m > 0 for _, m in powers):
             return new
         below = mul(*(raised(inner, m) for inner, m in powers if m > 0))
-        return mul(raised(below, n), *(_raised(inner, Fraction(m * n)) for inner, m in powers if m < 0))
+        return mul(raised(below, n), *(_raised(inner, m * n) for inner, m in powers if m < 0))
 
     def _written_out(self, factor: Term) -> Term:
         """A factor, by its value where it is a fraction with a name or a power of one."""
@@ -147,7 +148,7 @@ def _forms(sum_: Add) -> Iterator[Term]:
     if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
-    exponents = {base: [powers.get(base, Fraction()) for _, powers in parts] for base in bases}
+    exponents = {base: [powers.get(base, 0) for _, powers in parts] for base in bases}
     symbolic = {base.children[0] for base in bases if _is_symbolic_power(base)}
     shared = {base: min(each) if base in symbolic else _common(each) for base, each in exponents.items()}
     if any(shared.values()):
@@ -175,9 +176,9 @@ def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
             yield multiplied_out
 
 
-def _common(exponents: Sequence[Fraction]) -> Fraction:
+def _common(exponents: Sequence[Exponent]) -> Exponent:
     """The power that all have: the one nearest to 0 of powers of one sign."""
-    return max(exponents) if max(exponents) < 0 else max(min(exponents), Fraction())
+    return max(exponents) if max(exponents) < 0 else max(min(exponents), 0)
 
 
 def _gathered(term: Mul) -> Iterator[Term]:
@@ -236,26 +237,28 @@ def _holds_condition(sum_: Add) -> bool:
     return False
 
 
+@remembered
 def _powers(product_: Term) -> Part:
     """A product as a number and the powers of its bases; roots are halves of powers."""
     number: Term = ONE
-    found: Powers = {}
+    found: dict[Term, Exponent] = {}
     for factor in factors_of(product_):
         if isinstance(factor, Number):
             number = mul(number, factor)
         else:
             for base, exponent in _power(factor):
-                found = _times(found, {base: exponent})
-    return _number(number), found
+                found[base] = found.get(base, 0) + exponent
+    return _number(number), {base: n for base, n in found.items() if n}
 
 
-def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
+def _power(factor: Term) -> Iterator[tuple[Term, Exponent]]:
     """A factor that is no number as powers: √(x y)⁻² is (x y)⁻¹, which is x⁻¹ y⁻¹; x^(2 n − 1) is (xⁿ)² x⁻¹."""
-    base, exponent = factor, Fraction(1)
+    base: Term = factor
+    exponent: Exponent = 1
     if isinstance(base, Primitive) and base.name == "power":
         inner, to = base.arguments
         if isinstance(to, Number) and to.exact and not to.imag:
-            base, exponent = inner, Fraction(to.real)
+            base, exponent = inner, _exact(to.real)
     if isinstance(base, Primitive) and base.name == "sqrt":
         base, exponent = base.arguments[0], exponent * HALF
     if _is_symbolic_power(base) and exponent.denominator == 1:
@@ -266,7 +269,7 @@ def _power(factor: Term) -> Iterator[tuple[Term, Fraction]]:
     yield from _exactly(base, exponent)
 
 
-def _exactly(base: Term, exponent: Fraction) -> Iterator[tuple[Term, Fraction]]:
+def _exactly(base: Term, exponent: Exponent) -> Iterator[tuple[Term, Exponent]]:
     """A power, of each factor of its base where it is a whole one."""
     if isinstance(base, Mul) and exponent.denominator == 1 and not any(isinstance(f, Number) for f in base.factors):
         for inner in base.factors:
@@ -281,7 +284,7 @@ def _is_symbolic_power(base: Term) -> bool:
     return isinstance(base, Primitive) and base.name == "power" and not isinstance(base.arguments[1], Number)
 
 
-def _whole_multiples(exponent: Term) -> Iterator[tuple[Fraction, Term]]:
+def _whole_multiples(exponent: Term) -> Iterator[tuple[Exponent, Term]]:
     """The terms of an exponent as whole numbers times the rest, and a number of any kind: √(xⁿ) is no x^(n/2)."""
     if isinstance(exponent, Add):
         for term in exponent.terms:
@@ -292,12 +295,12 @@ def _whole_multiples(exponent: Term) -> Iterator[tuple[Fraction, Term]]:
         for term in others[0].terms:
             yield from _whole_multiples(mul(number, term))
     elif not number.exact or number.imag:
-        yield Fraction(1), exponent
-    elif not others or Fraction(number.real).denominator == 1:
-        yield Fraction(number.real), mul(*others)
+        yield 1, exponent
+    elif not others or _exact(number.real).denominator == 1:
+        yield _exact(number.real), mul(*others)
     else:
         sign = -1 if number.real < 0 else 1
-        yield Fraction(sign), mul(Number(sign), exponent)
+        yield sign, mul(Number(sign), exponent)
 
 
 def _number_in_front(product_: Term) -> tuple[Number, *tuple[Term, ...]]:
@@ -320,15 +323,15 @@ def _product(powers: Powers) -> Term:
             symbolic.setdefault(inner, []).append(mul(Number(n.numerator), symbol))
     joined = []
     for inner, exponents in symbolic.items():
-        bases = dict(_exactly(inner, Fraction(1)))
-        n = min(rest.get(base, Fraction()) / m for base, m in bases.items())
-        n = n if len(bases) == 1 else Fraction(floor(n))
-        rest = _quotient(rest, {base: m * n for base, m in bases.items()})
-        joined.append(function("power", inner, add(*exponents, Number(tidy(n)))))
+        bases = dict(_exactly(inner, 1))
+        common = min(Fraction(rest.get(base, 0)) / m for base, m in bases.items())
+        taken = tidy(common) if len(bases) == 1 else floor(common)
+        rest = _quotient(rest, {base: m * taken for base, m in bases.items()})
+        joined.append(function("power", inner, add(*exponents, Number(taken))))
     return mul(*joined, *(_raised(base, n) for base, n in rest.items() if n))
 
 
-def _raised(base: Term, n: Fraction) -> Term:
+def _raised(base: Term, n: Exponent) -> Term:
     if n.denominator == 1 and n > 0:
         return mul(*(base,) * n.numerator)
     if n.denominator == 2:
@@ -341,7 +344,7 @@ def _times(one: Powers, other: Powers) -> Powers:
     """The powers of a product of products."""
     found = dict(one)
     for base, n in other.items():
-        found[base] = found.get(base, Fraction()) + n
+        found[base] = found.get(base, 0) + n
     return {base: n for base, n in found.items() if n}
 
 
@@ -381,7 +384,7 @@ def _multiplied_out(number: Number, powers: Powers) -> list[Part] | None:
 
 def _collected(parts: Iterable[Part]) -> list[Part]:
     """Products with those that differ in a number alone added up, without those that are 0."""
-    found: dict[frozenset[tuple[Term, Fraction]], Part] = {}
+    found: dict[frozenset[tuple[Term, Exponent]], Part] = {}
     for number, powers in parts:
         before, first = found.get(key := frozenset(powers.items()), (ZERO, powers))
         found[key] = _number(add(before, number)), first
@@ -391,7 +394,7 @@ def _collected(parts: Iterable[Part]) -> list[Part]:
 def _without_content(parts: Sequence[Part]) -> tuple[Powers, Term]:
     """The powers that all products of a sum have, and the rest of it."""
     bases = dict.fromkeys(base for _, powers in parts for base in powers)
-    front = {base: min(powers.get(base, Fraction()) for _, powers in parts) for base in bases}
+    front = {base: min(powers.get(base, 0) for _, powers in parts) for base in bases}
     return front, add(*(mul(number, _product(_quotient(powers, front))) for number, powers in parts))
 
 
@@ -409,3 +412,8 @@ def _with_denominator_multiplied_out(powers: Powers) -> Term | None:
 def _number(term: Term) -> Number:
     assert isinstance(term, Number)
     return term
+
+
+def _exact(value: int | Fraction | float) -> Exponent:
+    assert not isinstance(value, float)
+    return value
