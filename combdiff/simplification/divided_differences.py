@@ -41,9 +41,11 @@ from combdiff.ir import (
     Type,
     Unequal,
     Var,
+    Whole,
     add,
     affine,
     affine_parts,
+    axes_of,
     delta,
     divided,
     divided_function,
@@ -323,10 +325,15 @@ def _by_orthonormality(whole: _Monomial) -> _Monomial | None:
                 index, fixed = first.arguments[axis], -3 - axis
                 left, right = first.arguments[fixed], second.arguments[fixed]
                 same = index is second.arguments[axis] and first.arguments[:-2] == second.arguments[:-2]
+                every = isinstance(index, Var) and index.type == axes_of(first.function)[axis]
                 rest = list(whole.factors)
                 rest.remove(one)
                 rest.remove(other)
-                if not same or index not in whole.indices or any(index in each.free for each in (*rest, left, right)):
+                if (
+                    not (same and every)
+                    or index not in whole.indices
+                    or any(index in each.free for each in (*rest, left, right))
+                ):
                     continue
                 kept = _Monomial(tuple(each for each in whole.indices if each is not index), tuple(rest))
                 for here, there in ((left, right), (right, left)):
@@ -418,7 +425,8 @@ class _Groups:
         """Add half of a product with a gap within a pair, and half of it with its pair exchanged."""
         (gap, differ), *more = _gaps(whole.factors)
         one, other = _pair(_nodes(gap))
-        if more or whole_power(gap)[1] != -1 or one not in whole.indices or other not in whole.indices:
+        summed = one in whole.indices and other in whole.indices and one.type == other.type
+        if more or whole_power(gap)[1] != -1 or not summed:
             raise _Irregular
         left = _Monomial(
             tuple(each for each in whole.indices if each is not one and each is not other),
@@ -490,7 +498,8 @@ def _is_coefficient(factor: Term, pair: set[Var], numbers: Container[Term]) -> b
     if isinstance(factor, Number):
         return True
     if isinstance(factor, Indicator):
-        return len(factor.free) == 1 and factor.free <= pair and not factor.modulus
+        indices = [each for each in factor.free if not isinstance(each.type, Whole)]
+        return len(indices) == 1 and {*indices} <= pair and not factor.modulus
     if factor in numbers:
         return True
     inside = [each for each in factor.children if not each.free.isdisjoint(pair)]

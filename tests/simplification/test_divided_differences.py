@@ -57,7 +57,7 @@ CASES: dict[str, Case] = {
     "overlaps": overlaps,
     "first": lambda A, c: seen(projector(A, np.s_[:2]), c),
     "in between": lambda A, c: seen(projector(A, np.s_[2:5]), c),
-    "element": lambda A, c: np.real(projector(A, np.s_[:2])[..., 0, 1]).sum(),
+    "element": lambda A, c: np.real(projector(A, np.s_[:2])[..., 0, 0]).sum(),
     "left over": lambda A, c: np.sin((np.abs(c - c @ projector(A, np.s_[-4:])) ** 2).sum()),
     "two": lambda A, c: np.real(np.trace(projector(A, np.s_[:2]) @ c @ projector(A, np.s_[2:5]) @ c.T)),
     "squares": lambda A, c: (np.abs(c @ of_matrix_itself(A)) ** 2).sum(),
@@ -134,7 +134,7 @@ def test_functions_of_a_matrix_print_divided_differences() -> None:
 @pytest.mark.parametrize(
     "number",
     [
-        lambda U, s, V: (U[:, 0] ** 4).sum(),
+        lambda U, s, V: (U[:, 1] ** 4).sum(),
         lambda U, s, V: (V[1] ** 3 * s).sum(),
         lambda U, s, V: (U * np.cos(np.arange(4.0))).sum() ** 2,
     ],
