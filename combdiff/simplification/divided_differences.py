@@ -96,7 +96,7 @@ class _Irregular(Exception):
 
 
 @dataclass(frozen=True)
-class _Monomial:
+class _PairedProduct:
     """Σ over indices of a product of factors."""
 
     indices: tuple[Var, ...]
@@ -108,23 +108,23 @@ class _Monomial:
         return total(self.indices, mul(*self.factors))
 
     @property
-    def with_powers(self) -> _Monomial:
+    def with_powers(self) -> _PairedProduct:
         """With powers of its own for the factors of products, and of differences of squares."""
-        return _Monomial(self.indices, tuple(part for each in self.factors for part in _powers(each)))
+        return _PairedProduct(self.indices, tuple(part for each in self.factors for part in _powers(each)))
 
-    def times(self, other: _Monomial) -> _Monomial:
+    def times(self, other: _PairedProduct) -> _PairedProduct:
         """The product of the two."""
-        return _Monomial((*self.indices, *other.indices), (*self.factors, *other.factors))
+        return _PairedProduct((*self.indices, *other.indices), (*self.factors, *other.factors))
 
     @property
-    def conjugate(self) -> _Monomial:
+    def conjugate(self) -> _PairedProduct:
         """Its conjugate."""
-        return _Monomial(self.indices, tuple(map(_conjugate, self.factors)))
+        return _PairedProduct(self.indices, tuple(map(_conjugate, self.factors)))
 
-    def changed(self, replacement: Mapping[Var, Term]) -> _Monomial:
+    def changed(self, replacement: Mapping[Var, Term]) -> _PairedProduct:
         """With other terms for some of its indices, which it is not summed over then."""
         indices = tuple(each for each in self.indices if each not in replacement)
-        return _Monomial(indices, tuple(substitute(each, replacement) for each in self.factors))
+        return _PairedProduct(indices, tuple(substitute(each, replacement) for each in self.factors))
 
 
 def with_divided_differences(body: Term, settled: Callable[[Term], Term]) -> Term:
@@ -233,15 +233,17 @@ class _Regular:
                 return value
             value = put_back(value, wanted)
 
-    def _products(self, term: Term, marked: set[Var] | None) -> list[_Monomial]:
+    def _products(self, term: Term, marked: set[Var] | None) -> list[_PairedProduct]:
         """A term as a sum of products; as far as conditions or marked indices stand in it, if some are."""
         match term:
             case Add():
                 found = [each for part in term.terms for each in self._products(part, marked)]
             case Mul():
-                found = [_Monomial((), ())]
+                found = [_PairedProduct((), ())]
                 for factor in term.factors:
-                    parts = self._products(factor, marked) if _is_open(factor, marked) else [_Monomial((), (factor,))]
+                    parts = (
+                        self._products(factor, marked) if _is_open(factor, marked) else [_PairedProduct((), (factor,))]
+                    )
                     if len(found) * len(parts) > MOST_TERMS:
                         raise _Irregular
                     found = [one.times(other) for one, other in product(found, parts)]
@@ -250,21 +252,23 @@ class _Regular:
                 if marked is not None:
                     marked |= {new for index, new in own.items() if index in marked and isinstance(new, Var)}
                 inside = self._products(substitute(term.body, own), marked)
-                found = [_Monomial((*own.values(), *each.indices), each.factors) for each in inside]  # type: ignore[arg-type]
+                found = [_PairedProduct((*own.values(), *each.indices), each.factors) for each in inside]  # type: ignore[arg-type]
             case Conj() if not isinstance(term.body, Apply):
                 found = [each.conjugate for each in self._products(term.body, marked)]
             case Primitive(name="real", arguments=(body,)):
                 parts = self._products(body, marked)
-                found = [_Monomial(p.indices, (HALF, *p.factors)) for each in parts for p in (each, each.conjugate)]
+                found = [
+                    _PairedProduct(p.indices, (HALF, *p.factors)) for each in parts for p in (each, each.conjugate)
+                ]
             case _:
-                return [] if term is ZERO else [_Monomial((), (term,))]
+                return [] if term is ZERO else [_PairedProduct((), (term,))]
         if len(found) > MOST_TERMS:
             raise _Irregular
         return found
 
     # --- pairs -----------------------------------------------------------------------------------------------------
 
-    def _regular(self, paired: Sequence[_Monomial], others: Sequence[_Monomial]) -> Term:
+    def _regular(self, paired: Sequence[_PairedProduct], others: Sequence[_PairedProduct]) -> Term:
         """The sum of all products, with divided differences in those that have gaps within pairs."""
         groups = _Groups(self.names)
         for each in paired:
@@ -302,7 +306,7 @@ class _Regular:
         return [mul(number, rest) for rest, number in sums.items() if number is not ZERO and rest is not ZERO]
 
 
-def _contracted(products: Sequence[_Monomial]) -> list[_Monomial]:
+def _contracted(products: Sequence[_PairedProduct]) -> list[_PairedProduct]:
     """Products with δ for sums of products of orthonormal vectors, U†U = 1 and U U† = 1; without those that are 0."""
     found = []
     for each in products:
@@ -313,7 +317,7 @@ def _contracted(products: Sequence[_Monomial]) -> list[_Monomial]:
     return found
 
 
-def _by_orthonormality(whole: _Monomial) -> _Monomial | None:
+def _by_orthonormality(whole: _PairedProduct) -> _PairedProduct | None:
     """A product in which one sum over elements of orthonormal vectors is a δ."""
     accesses = [(each, inner) for each in whole.factors if (inner := _vector(each)) is not None]
     for n, (one, first) in enumerate(accesses):
@@ -335,11 +339,11 @@ def _by_orthonormality(whole: _Monomial) -> _Monomial | None:
                     or any(index in each.free for each in (*rest, left, right))
                 ):
                     continue
-                kept = _Monomial(tuple(each for each in whole.indices if each is not index), tuple(rest))
+                kept = _PairedProduct(tuple(each for each in whole.indices if each is not index), tuple(rest))
                 for here, there in ((left, right), (right, left)):
                     if here in kept.indices and isinstance(here, Var):
                         return kept.changed({here: there})
-                return kept.times(_Monomial((), (delta(left, right),)))
+                return kept.times(_PairedProduct((), (delta(left, right),)))
     return None
 
 
@@ -421,14 +425,14 @@ class _Groups:
         self.indices: dict[tuple[int, Type], Var] = {}
         self.groups: dict[tuple[Term, Term], _Group] = {}
 
-    def take(self, whole: _Monomial) -> None:
+    def take(self, whole: _PairedProduct) -> None:
         """Add half of a product with a gap within a pair, and half of it with its pair exchanged."""
         (gap, differ), *more = _gaps(whole.factors)
         one, other = _pair(_nodes(gap))
         summed = one in whole.indices and other in whole.indices and one.type == other.type
         if more or whole_power(gap)[1] != -1 or not summed:
             raise _Irregular
-        left = _Monomial(
+        left = _PairedProduct(
             tuple(each for each in whole.indices if each is not one and each is not other),
             tuple(each for each in whole.factors if each is not gap and each is not differ),
         )
@@ -445,13 +449,13 @@ class _Groups:
         done = set[Term]()
         for (gap, vectors), group in self.groups.items():
             exchanged = {group.first: group.second, group.second: group.first}
-            other = self._group(gap, _Monomial(group.more, factors_of(substitute(vectors, exchanged)))).vectors
+            other = self._group(gap, _PairedProduct(group.more, factors_of(substitute(vectors, exchanged)))).vectors
             if other not in done:
                 done.add(vectors)
                 symmetric = other is vectors
                 yield replace(group, symmetric=symmetric).having(mul(Number(1 if symmetric else 2), group.coefficient))
 
-    def _group(self, gap: Term, left: _Monomial) -> _Group:
+    def _group(self, gap: Term, left: _PairedProduct) -> _Group:
         """A product with names of its own for its indices, so that equal vectors are equal terms."""
         plain = _Group(gap, (), ONE, ONE, symmetric=False)
         pair = {plain.first, plain.second}

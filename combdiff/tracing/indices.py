@@ -152,7 +152,7 @@ class Index(NumpyAware):
     def __floordiv__(self, other: object) -> Index:
         divisor = self._divisor("//", other)
         whole = affine([(self.live(), Fraction(1, divisor)), (self._rest(divisor), Fraction(-1, divisor))])
-        return Quotient(whole, self.owner, self, divisor)
+        return IndexQuotient(whole, self.owner, self, divisor)
 
     def __mod__(self, other: object) -> Remainder:
         divisor = self._divisor("%", other)
@@ -243,7 +243,7 @@ class Remainder(Index):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quotient(Index):
+class IndexQuotient(Index):
     """`index // divisor`, which is divided on: (i // 2) // 3 is i // 6, and (i // 2) % 3 is (i % 6) // 2."""
 
     index: Index
