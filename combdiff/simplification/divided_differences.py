@@ -129,7 +129,8 @@ class _PairedProduct:
 
 def with_divided_differences(body: Term, settled: Callable[[Term], Term]) -> Term:
     """A let program with divided differences for gaps within pairs, where `settled` finds what is 0 without a gap."""
-    if not any(map(_pair_indices, values_of(body))):
+    nodes = {node for value in values_of(body) for node in subterms(value)}
+    if not any(isinstance(node, Unequal) for node in nodes) or all(whole_power(node)[1] > 0 for node in nodes):
         return body
     bindings, result = split(body)
     regular = _Regular(dict(bindings), Names(body), settled)
