@@ -276,6 +276,7 @@ def energy_of_matrix_products(
     return cd.sum(lambda s, t, q: psi[s, t] * h[s, q] * psi[q, t]) / cd.sum(lambda s, t: psi[s, t] ** 2)
 
 
+@pytest.mark.thorough
 def test_a_tensor_gets_one_name() -> None:
     gradient = cd.grad(energy_of_matrix_products, "A")
     lines = str(gradient).splitlines()

@@ -51,6 +51,7 @@ def ridge(X: cd.Space("m", "n"), y: cd.Space("m"), a: cd.Space()):
     return (X @ w - y) @ (X @ w - y)
 
 
+@pytest.mark.thorough
 def test_a_network_within_a_network_has_a_name_where_it_is_repeated() -> None:
     """The gradient of attention is S = P ∘ (G − (G ∘ P) 1) with G = P V Vᵀ; that of ridge regression has w twice."""
     lines = str(cd.grad(attention, "Q")).splitlines()

@@ -31,6 +31,7 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    canonical_names,
     dtype_of,
     exchanged,
     mul,
@@ -192,12 +193,19 @@ def session(rules: Iterable[str], terms: Iterable[Term] | None = None, context: 
 
 
 def apart(term: Term, names: Names) -> Term:
-    """The term with every Σ binding names of its own."""
-    children = tuple(apart(child, names) for child in term.children)
-    if isinstance(term, Sum):
-        indices = tuple(names.fresh(i) for i in term.indices)
-        return Sum(indices, substitute(children[0], dict(zip(term.indices, indices, strict=True))))
-    return term.with_children(children)
+    """The term with every Σ binding names of its own, equal ones the same."""
+    made: dict[Term, Term] = {}
+
+    def separate(term: Term) -> Term:
+        if not isinstance(term, Sum):
+            return term.with_children(tuple(map(separate, term.children)))
+        form = canonical_names(term)
+        if form not in made:
+            renamed = {index: names.fresh(index) for index in term.indices}
+            made[form] = Sum(tuple(renamed.values()), substitute(separate(term.body), renamed))
+        return made[form]
+
+    return separate(term)
 
 
 def normal(term: Term) -> Term:
