@@ -148,7 +148,7 @@ ENDING: dict[str, Callable[..., Any]] = {  # without these the e-graph grows
     "negated indices": centre,
 }
 LAW = re.compile(r"^\((?:rewrite|rule) .*?(?=^\(|^;|\Z)", re.MULTILINE | re.DOTALL)
-STEPS = ("(repeat 2 (run facts))", "(run collect)", "(run laws)", "(repeat 8 (run substitution))")
+STEPS = ("(repeat 2 (run facts))", "(run collect)", "(run laws)", "(run substitution)")
 
 
 @cache
@@ -255,7 +255,8 @@ def test_every_section_is_listed() -> None:
 def test_parts_of_the_schedule(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = settled(circle)
     assert step in saturation.STEP
-    monkeypatch.setattr(saturation, "STEP", saturation.STEP.replace(step, ""))
+    for part in ("APPLIED", "SUBSTITUTED"):
+        monkeypatch.setattr(saturation, part, getattr(saturation, part).replace(step, ""))
     assert len(text(saturation.simplify(raw(circle)))) > len(expected)
 
 

@@ -99,6 +99,7 @@ def test_nothing_is_started_in_pipes_or_where_it_is_turned_off(
     assert not terminal.getvalue()
 
 
+@pytest.mark.thorough
 def test_a_derivation_and_a_plan_name_what_they_work_on(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     for module in ("simplification.pipeline", "planning.passes.pipeline", "api.explanation"):

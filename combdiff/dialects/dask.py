@@ -108,6 +108,10 @@ class DaskDialect(NumPyDialect):
         kind = ", int" if MATRIX_TABLE[name].whole else ""
         return f"_whole(lambda block: {function}, {operand}, {shape}{kind})"
 
+    def levels(self, operand: str, shape: str) -> str:
+        """Needs the values whole."""
+        return f"_whole(lambda block: _levels(np, block), {operand}, {shape})"
+
     def decomposition(self, names: Mapping[str, str], operand: str, shapes: Sequence[str]) -> tuple[str, str]:
         """One function after the other: a block gives one array."""
         pairs = zip(names, shapes, strict=True)

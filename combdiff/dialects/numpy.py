@@ -264,6 +264,10 @@ class NumPyDialect:
         count = sum(1 for row in MATRIX_TABLE.values() if row.joint and row.joint[0] == text)
         return ", ".join(places.get(n, "_") for n in range(count)), text.format(operand, np=self.np)
 
+    def levels(self, operand: str, shape: str) -> str:
+        """Values of that shape with one number for those that rounding cannot tell apart."""
+        return f"_levels({self.np}, {operand})"
+
     def largest(self, operand: str, axes: str) -> str:
         """The largest element along some axes, −∞ of none."""
         return f"{operand}.max({axes}, initial=-{self.np}.inf)"

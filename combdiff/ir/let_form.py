@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from combdiff.ir.domains import Range, Space, Whole
 from combdiff.ir.implicit import Implicit
-from combdiff.ir.indices import Coordinate
+from combdiff.ir.indices import Coordinate, Delta
 from combdiff.ir.inlining import (
     free_indices,
     inline_all,
@@ -183,6 +183,10 @@ class _LetBinder:
             return apply(children[0], children[1:])
         if isinstance(term, Apply) and is_matrix_function(term.function):
             return apply(children[0], children[1:])
+        if _is_whole_power(term) and any(isinstance(part, Delta) for part in subterms(children[0])):
+            # Powers of one sum with a δ meet, and are one, as powers of its name: each is multiplied out elsewhere.
+            base = self._bind_scalar(children[0], self.hints.get(term.children[0], "t"))
+            return term.with_children((base, *children[1:]))
         new = term.with_children(children)
         if is_call(new):
             return self._bind_call(new, self.hints.get(term, _call_name(new)))
@@ -468,12 +472,18 @@ def base_name(var: Var) -> str:
 
 def is_light_primitive(term: Primitive) -> bool:
     """A whole power of an access or a size, a real or imaginary part, an index around an axis: not worth an array."""
-    light_function = term.name in ("real", "imag", "conj") or (
-        term.name == "power" and isinstance(term.arguments[1], Number) and isinstance(term.arguments[1].real, int)
-    )
+    light_function = term.name in ("real", "imag", "conj") or _is_whole_power(term)
     inner = term.arguments[0]
     is_read = isinstance(inner, Apply | Var | Coordinate) and not isinstance(inner, Primitive)
     return isinstance(term, Relation) or (light_function and is_read) or remainder_parts(term) is not None
+
+
+def _is_whole_power(term: Term) -> bool:
+    """A power with a whole number for exponent."""
+    if not isinstance(term, Primitive) or term.name != "power":
+        return False
+    _, exponent = term.arguments
+    return isinstance(exponent, Number) and isinstance(exponent.real, int)
 
 
 def _space_of(term: Term) -> Space:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import gc
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +21,7 @@ from combdiff.simplification import memory
 from combdiff.simplification.egraph import saturation
 
 MOST_BLOCKS = 250_000  # of Python's memory, of some 140 bytes each, in all caches that are full
+MOST_GROWN = 20e6  # bytes that a process may grow by, once its e-graphs are there
 Matrix, Vector = cd.Space("n", "n"), cd.Space("n")
 
 
@@ -84,6 +87,34 @@ def test_what_derivations_leave_is_bounded() -> None:
     assert full <= MOST_BLOCKS
     assert after[0] - before[0] <= 18 * 60
     assert after[1] - before[1] <= 18 * 4
+
+
+def resident() -> float:
+    """The bytes that the process holds, once it has given back what is free."""
+    blocks()
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux and glibc what the process holds")
+def test_what_the_process_holds_levels_off() -> None:
+    """That of e-graphs, too: one of 338 000 rows grew by 90 MB, which stayed."""
+
+    @cd.program
+    def nested(A: Matrix, x: Vector):
+        squares = 0.992 * cd.softmax(1.492 * (A @ x))
+        logarithms = 0.686 * np.log(1 + squares * squares)
+        return np.log(np.sum(np.exp(logarithms * logarithms)))
+
+    for number in range(100, 130):
+        derive(number)
+    before = resident()
+    cd.grad(nested, "x")
+    for number in range(130, 160):
+        derive(number)
+    assert resident() - before < MOST_GROWN
 
 
 def test_of_the_shapes_that_a_program_was_called_with_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -666,6 +666,7 @@ def test_gradients_against_central_differences() -> None:
     cd.testing.check_grad(rayleigh, "x", A=hermitian(3), x=cplx(3))
 
 
+@pytest.mark.thorough
 def test_derivations_leave_nothing_behind() -> None:
     def kept(number: int) -> int:
         @cd.program

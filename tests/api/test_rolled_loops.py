@@ -54,6 +54,7 @@ def test_whole_numbers_that_count_the_steps_and_numbers_of_each_step_belong_to_t
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_loops_in_loops_under_indices_and_with_several_states() -> None:
     @cd.program
     def nested(x: Vector, a: Number):
@@ -94,6 +95,7 @@ def test_what_is_unlike_stays_as_it_is() -> None:
     assert cd.simplify(rolled, rolled=True) == rolled
 
 
+@pytest.mark.thorough
 def test_derivatives_may_be_rolled_themselves() -> None:
     gradient = cd.grad(logistic(12), "r", simplify=False)
     rolled = cd.simplify(gradient, rolled=True)

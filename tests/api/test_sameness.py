@@ -67,6 +67,7 @@ def output() -> str:
 # --- hash seeds and threads ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_output_is_the_same_under_every_hash_seed() -> None:
     here, root = Path(__file__).parent, Path(__file__).parents[2]
     code = f"import sys; sys.path[:0] = {[str(here), str(here.parent), str(root / 'benchmarks')]!r}"
@@ -83,6 +84,7 @@ def test_the_output_is_the_same_under_every_hash_seed() -> None:
     assert "4 Σ" in found
 
 
+@pytest.mark.thorough
 def test_threads_derive_the_same() -> None:
     with ThreadPoolExecutor(2) as pool:
         assert set(pool.map(lambda _: output(), range(2))) == {expected_output()}

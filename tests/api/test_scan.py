@@ -278,6 +278,7 @@ def attention_loop(A: Any, x: Any) -> Any:
     return x.sum() + value
 
 
+@pytest.mark.thorough
 def test_steps_do_not_overflow_where_programs_do_not() -> None:
     arguments = np.array([[1.0, 0.3], [0.2, 1.1]]), np.array([1.0, 2.0])
     np.testing.assert_allclose(attention(*arguments), attention_loop(*arguments))

@@ -47,6 +47,7 @@ def test_every_index_of_a_derivative_is_bound(layers: int) -> None:
     cd.testing.check_grad(known, ("x", "A"), x=x, A=A)
 
 
+@pytest.mark.thorough
 def test_a_map_is_given_for_a_name_a_hundred_layers_deep() -> None:
     program = network(100)
     known = program.partial(s=activation)

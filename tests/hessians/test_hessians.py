@@ -322,6 +322,7 @@ def test_a_system_of_several_variables() -> None:
     np.testing.assert_allclose(found[1], rhs[1], atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_mirrored_blocks_are_derived_once() -> None:
     text = str(hessian(several, ("u", "v")))
     assert text.count("exp(") == 1

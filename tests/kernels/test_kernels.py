@@ -50,6 +50,10 @@ NUMERICS: dict[str, tuple[Any, ...]] = {
     "sqrtm": (SPD,),
     "products_of_others": (MATRIX,),
     "sinc_slope": (2, MATRIX),
+    "levels": (np.array([[-2.0, 1e-16, 3, 3 + 1e-15], [0, 0, 1, 2]]),),
+    "divided_exp": (MATRIX, MATRIX + 1e-9, MATRIX[:, :1]),
+    "divided_log": (MATRIX**2 + 1, MATRIX**2 + 1.5),
+    "divided_cos": (MATRIX, 9 * MATRIX),
     "wrapped": (MATRIX, 0, 3, 30),
 }
 

@@ -113,6 +113,7 @@ def test_hostile_text_gets_a_message_or_a_formula(text: str) -> None:
     assert time.process_time() - started < 2
 
 
+@pytest.mark.thorough
 def test_what_takes_too_long_is_stopped_and_the_next_question_answered() -> None:
     product = "*".join(f"inv(A{k} + B{k}*A{k + 1})" for k in range(25))
     before = children()
@@ -179,6 +180,7 @@ def failing(connection: Connection, memory: int) -> None:
     raise IndexError(connection.recv())
 
 
+@pytest.mark.thorough
 def test_a_failure_is_told_from_a_lack_of_memory() -> None:
     async def gone() -> bool:
         return False

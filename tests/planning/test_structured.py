@@ -56,7 +56,7 @@ def test_weighted_gram_matrices_of_any_sign(f: cd.Program, sign: int) -> None:
     np.testing.assert_allclose(f(X, s), by_reference(f, (X, s), m=5, n=3), atol=1e-12)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("without", [[], ["scipy.linalg.blas"]])
 @pytest.mark.parametrize("sign", [1, -1, 0])
 def test_many_rows_are_taken_in_blocks(sign: int, without: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,7 @@ def test_folds_are_written_over_indices_and_read_back(function: Callable[..., An
     np.testing.assert_allclose(again(x), function(x) if "Σ_i max_j (" not in text else program(x))
 
 
+@pytest.mark.thorough
 def test_gradients_of_folds_have_no_axes_of_one_index() -> None:
     assert str(cd.grad(program_of(lambda x: np.prod(x), V), "x")) == "x ↦ d ↦ Π_{j≠d} x[j]"
     largest = cd.grad(program_of(lambda x: np.max(x, axis=1).sum(), M), "x")

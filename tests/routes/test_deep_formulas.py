@@ -19,6 +19,7 @@ def nested(steps: int) -> cd.Program:
     return f
 
 
+@pytest.mark.thorough
 def test_sums_in_products_in_sums_are_lowered_from_the_inside() -> None:
     x, y, expected = np.full(2, 0.9), 0.95, 0.95
     for step in range(150):
@@ -26,7 +27,8 @@ def test_sums_in_products_in_sums_are_lowered_from_the_inside() -> None:
     np.testing.assert_allclose(nested(150)(x, y), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("steps", [150, *(pytest.param(n, marks=pytest.mark.thorough) for n in (400, 1000))])
+@pytest.mark.thorough
+@pytest.mark.parametrize("steps", [150, 400, 1000])
 def test_what_the_stack_does_not_hold_is_refused_by_name(steps: int) -> None:
     def refusal() -> str:
         try:

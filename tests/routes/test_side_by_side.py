@@ -23,6 +23,7 @@ def squares(c: Columns, x: cd.Space("p")):
     return (r * r).sum()
 
 
+@pytest.mark.thorough
 def test_a_gradient_by_columns_is_a_stack_of_them() -> None:
     source = cd.grad(squares).source()
     assert source.count("np.stack(") == 1

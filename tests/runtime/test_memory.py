@@ -93,6 +93,7 @@ def test_a_limit_that_is_too_small_names_the_smallest_that_works() -> None:
         screened.compile(memory_limit=least - 1)(L, D)
 
 
+@pytest.mark.thorough
 @MANY
 @given(programs(result="tensor"))
 def test_random_programs_in_blocks_mean_the_same(case: Case) -> None:

@@ -217,3 +217,28 @@ def test_what_a_delta_says_of_an_index_stands_for_it(written: str, short: str) -
     assert str(simple).replace("<2", "").replace("j<4", "j") == f"(s, x) ↦ {short}".replace("j<4", "j")
     arrays = {"s": np.array([2.0, 3.0]), "x": np.array([5.0, 7.0, 11.0, 13.0])}
     np.testing.assert_array_equal(simple(**arrays), program(**arrays))
+
+
+@pytest.mark.parametrize(
+    ("axes", "slope"),
+    [
+        (("n",), "d ↦ -3 Σ_i x[i] (c[d,i] + c[i,d]) / (x[d] x[i] + δ(d, i))⁴"),
+        (
+            ("n", "k"),
+            "(d, e) ↦ 6 Σ_i (c[d,i] + c[i,d]) (x[i,e] - x[d,e]) / (δ(d, i) + Σ_k (x[d,k] - x[i,k])²)⁴",
+        ),
+    ],
+    ids=["products", "distances"],
+)
+def test_powers_of_a_sum_with_a_delta_meet_before_they_are_multiplied_out(axes: tuple[str, ...], slope: str) -> None:
+    """A unit matrix keeps what stands beside it from being 0: its squares and cubes were sums of δ's for themselves."""
+
+    def pairs(x: Any, c: Any) -> Any:
+        apart = x[:, None] * x if len(axes) == 1 else np.sum((x[:, None] - x) ** 2, axis=-1)
+        return np.sum(c / (apart + cd.eye(x.shape[0])) ** 3)
+
+    pairs.__annotations__ = {"x": cd.Space(*axes), "c": cd.Space("n", "n")}
+    program = cd.program(pairs)
+    assert str(cd.grad(program)) == f"(x, c) ↦ {slope}"
+    rng = np.random.default_rng(0)
+    cd.testing.check_grad(program, "x", x=rng.uniform(1, 2, (4, 3)[: len(axes)]), c=rng.normal(size=(4, 4)))

@@ -124,6 +124,7 @@ def changed_laws(draw: st.DrawFn) -> str:
     return law[: place.start()] + draw(st.sampled_from(words))[0] + law[place.end() :]
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.one_of(changed_laws(), changed_laws(), st.text(max_size=60), expressions().map("(rewrite {} x)".format)))
 def test_any_text_is_a_rule_file_or_a_rule_error(text: str, rule_file: Any) -> None:

@@ -58,7 +58,7 @@ def derived(transform: Callable[..., Any], program: cd.Program, simplify: bool) 
     return transform(program, "z", simplify=simplify)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", [rayleigh, boltzmann], ids=["rayleigh", "boltzmann"])
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_derivatives_agree_with_raw_ones_and_with_differences(program: cd.Program, n: int) -> None:
@@ -70,6 +70,7 @@ def test_derivatives_agree_with_raw_ones_and_with_differences(program: cd.Progra
         np.testing.assert_allclose(np.asarray(found), np.asarray(raw), atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_the_coefficient_of_a_delta_in_a_real_binding_is_real() -> None:
     """t = Re(δ c) is δ Re(c): what is compared with a number stays of real type."""
 

@@ -155,6 +155,7 @@ def test_rules_reach_every_transform(rule_file: Any) -> None:
 X = np.array([0.3, -1.2, 2.0])
 
 
+@pytest.mark.thorough
 def test_a_primitive_is_differentiated_on_every_route(activations: str) -> None:
     softplus = cd.primitive("softplus", [activations])
 

@@ -73,6 +73,7 @@ def test_a_law_that_is_left_out_finds_no_match() -> None:
                 assert fired <= laws | own, term
 
 
+@pytest.mark.thorough
 def test_files_of_users_are_asked_of_every_term(tmp_path: Any) -> None:
     """They may say anything of sums and products."""
     file = tmp_path / "own.egg"

@@ -51,6 +51,7 @@ def test_layers_are_simplified_once(saturated: list[Any]) -> None:
     assert "W[5,i,d]" in str(gradient) or "W[5,i,j]" in str(gradient)
 
 
+@pytest.mark.thorough
 def test_what_came_before_does_not_show(saturated: list[Any]) -> None:
     @cd.program
     def one(A: Matrix, x: Vector, y: Vector):

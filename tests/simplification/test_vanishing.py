@@ -119,6 +119,7 @@ def test_values_that_lie_deeper_than_the_interpreter_reaches_are_not_known() -> 
     np.testing.assert_allclose(gradient(W, x), cd.grad(cd.simplify(layers, rolled=True), "x")(W, x), atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_what_vanishes_through_two_definitions() -> None:
     """Deviations from a mean sum up to 0, and so does the slope of a correlation by them, a sum of two definitions."""
 

@@ -230,6 +230,7 @@ def test_quotients_by_guarded_hypotenuses(size: float) -> None:
     np.testing.assert_allclose(cd.hvp(f, "x")(x, y, v), [3 * 3 * 64 / 5**5, 0, 0], rtol=1e-14)
 
 
+@pytest.mark.thorough
 def test_sides_that_are_bound() -> None:
     """A side is bound before its hypotenuse is: looking for quotients binds nothing."""
 

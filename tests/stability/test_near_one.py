@@ -117,7 +117,7 @@ def total(x: Vector):
     return np.sum(np.expm1(x))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [1, 1e-4, 1e-8, 1e-20, 1e-100])
 def test_differences_of_exponentials_from_their_mean_lose_no_digit(scale: float) -> None:
     """In derivatives exp(x[d]) − Σ exp(x) / n stands for the difference of exp(x) − 1 from its mean."""

@@ -49,6 +49,7 @@ def shares(s: Any) -> Any:
 pullback, pushforward = cache(cd.pullback), cache(cd.pushforward)
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(3), deadline=None)
 @given(st.data())
 def test_masked_softmax(data: st.DataObject) -> None:
@@ -135,6 +136,7 @@ def test_hessians_of_sums_within_sums() -> None:
     assert np.isfinite(H(5e3 * T)).all()
 
 
+@pytest.mark.thorough
 def test_planning_is_linear() -> None:
     """Each scaled number is made once: twice the gates take about twice the bindings."""
     from combdiff.stability import stable
@@ -158,6 +160,7 @@ def weighted_shares(q: ROWS, x: ROWS):
     return cd.sum(lambda i: cd.exp(q[i]) * cd.softmax(x)[i])
 
 
+@pytest.mark.thorough
 def test_a_factor_that_shares_no_exponent_with_a_quotient_stays_as_it_is() -> None:
     assert "np.exp(q)" in weighted_shares.source()
     q, x = np.array([0.3, 1.0, -2.0]), np.array([1000.0, -1000.0, 999.0])
@@ -203,6 +206,7 @@ def test_powers_of_exponentials_cancel_at_any_size(name: str, simplified: bool) 
             assert (name == MASKED and not simplified) or not np.any(product(*given, v))
 
 
+@pytest.mark.thorough
 def test_what_is_below_a_shift_needs_no_other() -> None:
     @cd.program
     def f(x: cd.Space("n")):

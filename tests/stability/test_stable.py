@@ -244,6 +244,7 @@ def test_deltas_that_no_index_solves_stay() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-7)
 
 
+@pytest.mark.thorough
 def test_products_that_no_law_helps_are_not_multiplied_out() -> None:
     @cd.program
     def f(A: cd.Space("m", "n"), B: cd.Space("p", "m"), x: cd.Space("n")):

@@ -151,7 +151,7 @@ def close(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("definition", "others"), DEFINITIONS, ids=lambda d: getattr(d, "__name__", ""))
 def test_at_large_arguments(definition: Callable[..., Any], others: tuple[str, ...]) -> None:
     f = programmed(definition, others)
@@ -202,6 +202,7 @@ def test_weights_that_are_negative_or_zero(simplified: bool) -> None:
                 close(by_weight(*arrays), np.exp(np.array(x) - top) / terms.sum())
 
 
+@pytest.mark.thorough
 def test_sums_over_several_indices() -> None:
     @cd.program
     def double(x: V, y: cd.Space("m")):

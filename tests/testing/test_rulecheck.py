@@ -231,6 +231,7 @@ def test_a_false_mirror_is_found(rule_file: Any) -> None:
 # --- the command ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_command_checks_files(rule_file: Any, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = rule_file(TRUE[0], "good.egg"), rule_file(FALSE[0] + "\n" + TRUE[0], "bad.egg")
     assert main(["check-rules", good]) == 0
@@ -258,6 +259,7 @@ def test_the_same_seed_draws_the_same_instances(rule_file: Any) -> None:
     assert len(messages) == 1
 
 
+@pytest.mark.thorough
 def test_a_law_may_compare_a_coefficient_with_a_global(tmp_path: Path) -> None:
     path = tmp_path / "log.egg"
     path.write_text(

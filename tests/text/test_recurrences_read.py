@@ -141,6 +141,7 @@ def test_an_index_of_two_domains_is_read(kind: str) -> None:
     assert_reads_back(found.term, {found.parameters[0]: ARRAYS["x0"]}, {})
 
 
+@pytest.mark.thorough
 def test_all_that_a_state_is_has_one_more_entry_than_steps() -> None:
     """Of a state that is read from the first to the last, each element is before a step or after one."""
     forward = cd.read("a ↦\n  x[0] = a\n  x[t<3 + 1] = 2 x[t]\n  t<4 ↦ x[t]²", {"a": Number})

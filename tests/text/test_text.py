@@ -75,6 +75,7 @@ def test_the_appendix_against_its_own_answers(case: Case) -> None:
     np.testing.assert_allclose(found, np.broadcast_to(expected, np.shape(found)), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_the_appendix_is_no_longer_than_its_own_answers(case: Case) -> None:
     assert count(derive(case.text)) <= count(parse(case.answer_text))
@@ -410,7 +411,7 @@ def test_long_chains_are_differentiated_in_linear_size(joint: str, part: str) ->
     assert sizes[1] <= 6 * sizes[0]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", ["({0} *(i,i->i) {0})", "sin({0} + {0} *(i,i->i) {0})"])
 def test_repeated_parts_stay_shared(step: str) -> None:
     levels = (2, 4, 6) if step.startswith("sin") else (5, 10)

@@ -97,6 +97,7 @@ def test_closed_streams_are_no_traceback() -> None:
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_device_is_one_message() -> None:
     ran = shell(f"$C {TEXT} >/dev/full")

@@ -35,6 +35,7 @@ def positive(n: int = 3) -> np.ndarray[Any, Any]:
     return X @ X.T + np.eye(n)
 
 
+@pytest.mark.thorough
 def test_values_and_derivatives() -> None:
     S, x = positive(), RNG.normal(size=3)
     expected = np.linalg.slogdet(S)[1] + x @ np.linalg.solve(S, x)

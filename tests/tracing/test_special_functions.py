@@ -232,6 +232,7 @@ def of_complex(z: cd.Space("n", dtype=complex)):
     return cd.erf(z)
 
 
+@pytest.mark.thorough
 def test_without_scipy(tmp_path: Path) -> None:
     """SciPy is asked for where a number is computed, not where a program is derived."""
     (tmp_path / "scipy").mkdir()
@@ -269,6 +270,7 @@ SPENCE = """(primitive "spence" "\\\\operatorname{Li}_2")
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("primitive_table")
 def test_rule_files_name_functions_of_scipy(tmp_path: Path) -> None:
     rules = tmp_path / "spence.egg"

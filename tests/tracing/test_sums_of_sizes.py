@@ -32,7 +32,7 @@ def _program(body: Callable[[Any], Any], *axes: Any) -> cd.Program:
     return cd.program(f)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_derivatives(name: str) -> None:
     f = _program(CASES[name])

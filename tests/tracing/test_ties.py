@@ -86,6 +86,7 @@ def test_what_is_largest_does_not_hang_on_the_last_digit_of_a_symmetric_matrix(
     cd.testing.check_grad(cd.program(f), "S", S=exact)
 
 
+@pytest.mark.thorough
 def test_ties_are_decided_on_the_numbers_that_were_compared() -> None:
     """A derivative may compute the product that is compared in another order, and its last digit differs."""
 

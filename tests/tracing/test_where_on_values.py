@@ -44,7 +44,7 @@ def weighed(choice: Callable[[Any], Any]) -> cd.Program:
     return cd.program(total)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_choice_is_numpys_and_so_are_its_derivatives(name: str) -> None:
     f = weighed(CHOICES[name])

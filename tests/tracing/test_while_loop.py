@@ -77,6 +77,7 @@ def test_the_number_of_steps_may_be_named() -> None:
     assert cd.grad(halved, "x")(40.0, np.zeros(9)) == 1 / 64
 
 
+@pytest.mark.thorough
 def test_numpys_loop_over_the_states_ends_with_the_condition() -> None:
     @cd.program
     def halved(x: Vector, a: Number):

@@ -31,6 +31,7 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    canonical_names,
     dtype_of,
     exchanged,
     mul,
@@ -57,7 +58,6 @@ APPLIED = "(repeat 3 (run units) (repeat 2 (run facts)) (run collect)) (run laws
 SUBSTITUTED = "(run substitution)"
 SUBSTITUTIONS = 8
 STEP = f"(run-schedule {APPLIED} (repeat {SUBSTITUTIONS} {SUBSTITUTED}))"
-NEAR = 8  # times what an e-graph is foreseen to be: where that is beyond the budget it is looked at within a step
 
 _local = threading.local()
 
@@ -193,12 +193,19 @@ def session(rules: Iterable[str], terms: Iterable[Term] | None = None, context: 
 
 
 def apart(term: Term, names: Names) -> Term:
-    """The term with every Σ binding names of its own."""
-    children = tuple(apart(child, names) for child in term.children)
-    if isinstance(term, Sum):
-        indices = tuple(names.fresh(i) for i in term.indices)
-        return Sum(indices, substitute(children[0], dict(zip(term.indices, indices, strict=True))))
-    return term.with_children(children)
+    """The term with every Σ binding names of its own, equal ones the same."""
+    made: dict[Term, Term] = {}
+
+    def separate(term: Term) -> Term:
+        if not isinstance(term, Sum):
+            return term.with_children(tuple(map(separate, term.children)))
+        form = canonical_names(term)
+        if form not in made:
+            renamed = {index: names.fresh(index) for index in term.indices}
+            made[form] = Sum(tuple(renamed.values()), substitute(separate(term.body), renamed))
+        return made[form]
+
+    return separate(term)
 
 
 def normal(term: Term) -> Term:
@@ -284,29 +291,31 @@ class Saturation:
         """Apply the laws until nothing changes; the budget that stopped it first, empty if none did."""
         size, growth = self._size(), 1.0
         while not (limit := self._limit(size * growth)):
-            if not self._step(near=bool(self._limit(NEAR * size * growth))):
+            if not self._step():
                 break
             before, size = size, self._size()
-            growth = max(size / max(before, 1) - 1, 1.0)  # a step cannot be interrupted, so its size is foreseen
+            growth = max(size / max(before, 1) - 1, 1.0)  # the laws cannot be interrupted, so the size is foreseen
         return limit
 
-    def _step(self, near: bool) -> bool:
-        """Apply the laws once, and substitute; says whether that changed anything.
+    def _step(self) -> bool:
+        """What STEP does, with a look at the size after each substitution; says whether anything changed.
 
-        Equal sizes do not say so: a node may be added where two classes become one. Near the budget the size is looked
-        at after each round: a substitution into all members of many classes can multiply it by a hundred.
+        Eight substitutions into all members of many classes can make an e-graph a thousand times as large, and of the
+        memory that it takes then the process keeps the most.
         """
-        if not near:
-            (ran,) = run_text(self.egraph, STEP)
-            return bool(ran.report.updated)
-        (ran,) = run_text(self.egraph, f"(run-schedule {APPLIED})")
-        updated = bool(ran.report.updated)
+        updated = self._updated(APPLIED)
         for _ in range(SUBSTITUTIONS):
-            (ran,) = run_text(self.egraph, f"(run-schedule {SUBSTITUTED})")
-            updated |= bool(ran.report.updated)
-            if not ran.report.updated or self._limit(self._size()):
+            if not self._updated(SUBSTITUTED):
+                break
+            updated = True
+            if self._limit(self._size()):
                 break
         return updated
+
+    def _updated(self, schedule: str) -> bool:
+        """Whether a schedule changed anything. Sizes do not say so: a node may come where two classes become one."""
+        (ran,) = run_text(self.egraph, f"(run-schedule {schedule})")
+        return bool(ran.report.updated)
 
     def _size(self) -> int:
         """The number of rows of all tables."""
