@@ -257,10 +257,11 @@ def factors_in_front(body: Term) -> Term:
     def in_front(value: Term) -> Term:
         return _factored(value, joining=joining)
 
-    changed = let([(var, in_front(value)) for var, value in bindings], joined(result, map(in_front, items_of(result))))
-    found = share(changed)
-    written = {*values_of(found)} - {*values_of(changed)}  # with what is used once now
-    return factors_in_front(found) if written and len(split(found)[0]) < len(bindings) else found
+    found = share(
+        let(((var, in_front(value)) for var, value in bindings), joined(result, map(in_front, items_of(result))))
+    )
+    written_out = len(split(found)[0]) < len(bindings)  # what is used once now
+    return factors_in_front(found) if written_out else found
 
 
 def _factored(value: Term, *, joining: bool = True) -> Term:
