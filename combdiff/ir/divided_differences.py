@@ -53,7 +53,7 @@ def _row(name: str, count: int) -> Row:
     own = _name(name, count)
     partials = tuple(_by_node(name, place) for place in range(count))
     domain = _DOMAINS.get(name, "everywhere")
-    return Row(own, f"{OWN}{_PREFIX}{name}", named_operator(own), partials, domain, real_only=True)
+    return Row(own, f"{OWN}{_PREFIX}{name}", named_operator(own), partials, domain, real_only=True, mirror=False)
 
 
 _DOMAINS = {"log": "all x > 0"}
