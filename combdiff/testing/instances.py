@@ -234,7 +234,8 @@ class Instance:
             fits = [
                 row
                 for row in TABLE.values()
-                if row.arity >= least
+                if (row.mirror or not row.real_only)  # of real arguments, of which the laws are told nothing
+                and row.arity >= least
                 and (arity is None or row.arity == arity)
                 and ((row.mirror and not row.real_valued) or "mirror" not in told)
                 and (row.real_valued or "real-valued" not in told)

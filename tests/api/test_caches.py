@@ -85,7 +85,7 @@ def test_what_derivations_leave_is_bounded() -> None:
     after = emptied()
     assert not grown
     assert full <= MOST_BLOCKS
-    assert after[0] - before[0] <= 18 * 60
+    assert after[0] - before[0] <= 18 * 80
     assert after[1] - before[1] <= 18 * 4
 
 

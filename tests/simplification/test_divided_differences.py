@@ -99,7 +99,7 @@ def along(f: Callable[[Any], Any], A: Any, D: Any, step: float = 1e-4) -> Any:
 
 
 SECOND = ("exp", "occupations", "product", "overlaps", "first", "element")
-KINDS = [(name, space) for space in ("symmetric", "complex", "Hermitian", "stack") for name in ("exp", "first")]
+KINDS = [*(("exp", space) for space in ("symmetric", "complex", "Hermitian", "stack")), ("first", "Hermitian")]
 
 
 @pytest.mark.thorough

@@ -48,13 +48,13 @@ DERIVATIVES = {
     "Hessian": cd.hessian,
     "hvp": cd.hvp,
 }
-TEXTBOOK = [entry for entry in textbook.entries() if not entry.wrt.startswith("J")]
+TEXTBOOK = [entry for entry in textbook.entries() if not entry.wrt.startswith("J")][::3]  # Hessians are dear
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("number", range(len(TEXTBOOK)), ids=lambda number: TEXTBOOK[number].title)
 def test_what_is_read_back_equals_the_program(number: int) -> None:
-    """The programs of the textbooks, and of each one of three derivatives, at one of four widths."""
+    """Programs of the textbooks, and of each one of three derivatives, at one of four widths."""
     entry, width = TEXTBOOK[number], (20, 60, 100, 200)[number // 3 % 4]
     name = entry.wrt.split()[-1]
     for kind in ("program", ("gradient", "Hessian", "hvp")[number % 3]):
