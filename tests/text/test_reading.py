@@ -48,11 +48,12 @@ DERIVATIVES = {
     "Hessian": cd.hessian,
     "hvp": cd.hvp,
 }
-TEXTBOOK = [entry for entry in textbook.entries() if not entry.wrt.startswith("J")][::3]  # Hessians are dear
+TEXTBOOK = [entry for entry in textbook.entries() if not entry.wrt.startswith("J")]
+EVERY = 4  # of which the derivatives are dear
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("number", range(len(TEXTBOOK)), ids=lambda number: TEXTBOOK[number].title)
+@pytest.mark.parametrize("number", range(0, len(TEXTBOOK), EVERY), ids=lambda number: TEXTBOOK[number].title)
 def test_what_is_read_back_equals_the_program(number: int) -> None:
     """Programs of the textbooks, and of each one of three derivatives, at one of four widths."""
     entry, width = TEXTBOOK[number], (20, 60, 100, 200)[number // 3 % 4]
