@@ -405,8 +405,9 @@ class _LetBinder:
                 inside.append((var, value))
             elif isinstance(value, Scan) and not solves(value):
                 index = self.names.fresh(term.index)
-                whole = self._scan(substitute(value, {symbol: index}), base_name(var))
-                outside[var] = substitute(whole, {index: symbol})
+                each = substitute(value, {symbol: index})
+                assert isinstance(each, Scan)
+                outside[var] = substitute(self._scan(each, base_name(var)), {index: symbol})
             elif is_call(value):
                 outside[var] = at_step(
                     self._bind(at_every_step(value, term, symbol, self.names), base_name(var)), symbol, var, self.names
