@@ -27,7 +27,6 @@ from combdiff.ir import (
     Primitive,
     Rewriter,
     Term,
-    Tuple,
     Var,
     apply,
     bind_heavy,
@@ -70,7 +69,7 @@ class LetForms(Protocol):
 
 def with_repeated_defined(body: Term) -> Term:
     """A let program with what its values hold several times as definitions, where that is no more work and shorter."""
-    if _is_long(body) or isinstance(split(body)[1], Tuple):
+    if _is_long(body):
         return body
     before = _price(body)
     for candidate in chain(bind_repeated(body), with_repeated_named(body)):
@@ -110,8 +109,8 @@ def _is_long(body: Term) -> bool:
 
 def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -> Term:
     """A let program without the bindings that make it longer to read and spare no work."""
-    bindings, result = split(body)
-    if not bindings or _is_long(body) or isinstance(result, Tuple):  # several results share what has a name
+    bindings, _ = split(body)
+    if not bindings or _is_long(body):
         return body
     in_classes = len(bindings) <= MOST_NAMES and length(body) <= LONGEST_IN_CLASSES and _degree(body) <= MOST_FACTORS
     whole = classes(body) if in_classes else None
