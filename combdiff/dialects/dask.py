@@ -29,6 +29,7 @@ class DaskDialect(NumPyDialect):
     indexes = False
     boxes = "chunk"  # of NumPy's words
     native = False
+    chooses = False
     iterates = "list"
     solves = False
 
@@ -106,6 +107,10 @@ class DaskDialect(NumPyDialect):
         function = MATRIX_TABLE[name].numpy.format("block", np="np").replace('"block"', f'"{operand}"')
         kind = ", int" if MATRIX_TABLE[name].whole else ""
         return f"_whole(lambda block: {function}, {operand}, {shape}{kind})"
+
+    def levels(self, operand: str, shape: str) -> str:
+        """Needs the values whole."""
+        return f"_whole(lambda block: _levels(np, block), {operand}, {shape})"
 
     def decomposition(self, names: Mapping[str, str], operand: str, shapes: Sequence[str]) -> tuple[str, str]:
         """One function after the other: a block gives one array."""

@@ -84,6 +84,7 @@ class NumPyDialect:
     boxes = "product"  # products of boxes are functions of the library's words, or a "text" for einsum
     fuses_sums = False  # elements are multiplied while they are summed, without an array of the products
     native = True  # arrays of this process's memory, for which kernels and blocks that fit its caches are chosen
+    chooses = True  # of two ways to a result one alone is gone, by what values are
     vectors_first = False  # a vector times a matrix is quicker than the transposed matrix times the vector
     iterates = "array"  # iterations fill arrays, or a "list", or are a "function" of a step
     solves = True  # the solvers take its arrays; of other libraries NumPy's, by the helper _on_host
@@ -263,6 +264,10 @@ class NumPyDialect:
         count = sum(1 for row in MATRIX_TABLE.values() if row.joint and row.joint[0] == text)
         return ", ".join(places.get(n, "_") for n in range(count)), text.format(operand, np=self.np)
 
+    def levels(self, operand: str, shape: str) -> str:
+        """Values of that shape with one number for those that rounding cannot tell apart."""
+        return f"_levels({self.np}, {operand})"
+
     def largest(self, operand: str, axes: str) -> str:
         """The largest element along some axes, −∞ of none."""
         return f"{operand}.max({axes}, initial=-{self.np}.inf)"
@@ -311,6 +316,7 @@ class CuPyDialect(NumPyDialect):
     item = ""
     guard = None
     native = False
+    chooses = False  # that would wait for the device
     solves = False
 
     def helpers(self) -> Mapping[str, str]:

@@ -6,7 +6,8 @@ In: the parts that a front end puts together. Out: a `Lambda` over the parameter
 
 In the order in which data meets them: `sizes` (numbers and names), `domains` (index ranges, Spaces and their
 symmetries), `terms`, `relations` (numbers compared), `indices` (affine forms, δ, conditions), `primitives`,
-`special_functions`, `matrix_functions`, `decompositions` and `reductions` (the flat tables, with derivatives),
+`special_functions`, `divided_differences`, `matrix_functions`, `decompositions` and `reductions` (the flat tables, with
+derivatives),
 `implicit` (what solves an equation), `iteration` (steps done over and over), `largest` (what sums of exponentials are
 shifted by), `types` (every term has one), `cycles`, `substitution`, `products` (sums of them, taken apart),
 `remainders` (of indices, around axes), `groups` (of symmetries, as products), `averages` (over them), `moduli`,
@@ -33,6 +34,7 @@ from combdiff.ir.averages import (
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.decompositions import DECOMPOSITIONS
 from combdiff.ir.describing import Axes, access_name, axes_of, base_name, describe, is_access, show_index
+from combdiff.ir.divided_differences import DIVIDED, divided, divided_function
 from combdiff.ir.domains import (
     MOST_INDICES,
     TYPICAL_SIZE,
@@ -167,6 +169,7 @@ __all__ = [
     "AFTER",
     "BEFORE",
     "DECOMPOSITIONS",
+    "DIVIDED",
     "HALF",
     "LAST",
     "MARKS",
@@ -259,6 +262,8 @@ __all__ = [
     "delta",
     "describe",
     "divide",
+    "divided",
+    "divided_function",
     "dtype_of",
     "element",
     "equal_modulo",

@@ -11,7 +11,8 @@
 Cholesky factors and eigenvalues are those of the Hermitian part ½(A + A†), as in JAX. Singular vectors and values are
 as many as the matrix has columns, with zeros where a matrix has fewer rows. The phases of vectors are such that U† dU
 has no diagonal. Sums of functions of eigenvalues or singular values have gradients without a division, so that they are
-finite where values are equal; vectors have none there, and get infinities or NaN.
+finite where values are equal; vectors have none there, and get infinities or NaN: what is divided by are differences of
+levels, which are the eigenvalues or singular values with one number for those that rounding cannot tell apart.
 
 Sources: Murray, Differentiation of the Cholesky decomposition (2016); Giles, Collected matrix derivative results for
 forward and reverse mode algorithmic differentiation (2008), 2.2.3 and 3; Townsend, Differentiating the singular value
@@ -25,6 +26,7 @@ of the Hermitian part it is that by the elements of a Hermitian matrix.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -68,7 +70,7 @@ def _eigenvector(at: Point, out: Out, a: Term, b: Term) -> Term:
         0,
         lambda j: mul(
             _off_diagonal(j, k),
-            divide(at("eigvecsh", i, j), add(at("eigvalsh", k), negate(at("eigvalsh", j)))),
+            divide(at("eigvecsh", i, j), add(at("eiglevels", k), negate(at("eiglevels", j)))),
             conj(at("eigvecsh", a, j)),
             at("eigvecsh", b, k),
         ),
@@ -90,9 +92,13 @@ def _s(at: Point, k: Term) -> Term:
     return at("svdvals", k)
 
 
+def _level(at: Point, k: Term) -> Term:
+    return at("svdlevels", k)
+
+
 def _gap(at: Point, j: Term, k: Term) -> Term:
     """1 / (s_k² − s_j²) off the diagonal."""
-    difference = mul(add(_s(at, k), negate(_s(at, j))), add(_s(at, k), _s(at, j)))
+    difference = mul(add(_level(at, k), negate(_level(at, j))), add(_level(at, k), _level(at, j)))
     return mul(_off_diagonal(j, k), divide(Number(1), difference))
 
 
@@ -133,18 +139,18 @@ def _left_beyond(at: Point, out: Out, a: Term, b: Term) -> Term:
     """(1 − U U†) dA V / s: what leaves the span."""
     i, k = out
     inside = at.summed(1, lambda j: mul(_u(at, i, j), conj(_u(at, a, j))))
-    return mul(add(delta(i, a), negate(inside)), divide(_v(at, b, k), _s(at, k)))
+    return mul(add(delta(i, a), negate(inside)), divide(_v(at, b, k), _level(at, k)))
 
 
 def _phase(at: Point, out: Out, a: Term, b: Term) -> Term:
     """½ U[i, k] (U† dA V)[k, k] / s_k: half of i Im of it, the other half is its conjugate's."""
     i, k = out
-    return mul(HALF, _u(at, i, k), conj(_u(at, a, k)), divide(_v(at, b, k), _s(at, k)))
+    return mul(HALF, _u(at, i, k), conj(_u(at, a, k)), divide(_v(at, b, k), _level(at, k)))
 
 
 def _phase_conjugate(at: Point, out: Out, a: Term, b: Term) -> Term:
     i, k = out
-    return mul(Number(Fraction(-1, 2)), _u(at, i, k), _u(at, a, k), divide(conj(_v(at, b, k)), _s(at, k)))
+    return mul(Number(Fraction(-1, 2)), _u(at, i, k), _u(at, a, k), divide(conj(_v(at, b, k)), _level(at, k)))
 
 
 def _sum(*parts: Partial) -> Partial:
@@ -221,6 +227,38 @@ def _rectangular(
     )
 
 
+def _levels(row: MatrixRow, name: str) -> MatrixRow:
+    """The values of a decomposition, with one number for those that rounding cannot tell apart."""
+    text, latex = f"_{name}({{np}}, {{0}})", named_operator(name)
+    return replace(row, name=name, numpy=text, latex=latex, joint=None, levels_of=row.name)
+
+
+_EIGVALSH = MatrixRow(
+    "eigvalsh",
+    "_eigvalsh({np}, {0})",
+    r"\operatorname{eigvalsh}",
+    domain="distinct eigenvalues",
+    cost=Fraction(4, 3),
+    result="r",
+    joint=_EIGH[0],
+    natural=False,
+    real_valued=True,
+    partial=_eigenvalue,
+    hermitian=True,
+)
+
+_SVDVALS = _rectangular(
+    "svdvals",
+    "_svdvals({np}, {0})",
+    (_half(_singular_value), _half(_conjugated(_singular_value))),
+    "distinct singular values",
+    Fraction(8, 3),
+    real_partial=_singular_value,
+    result="c",
+    joint=_SVD[1],
+    real_valued=True,
+)
+
 DECOMPOSITIONS = (
     MatrixRow(
         "cholesky",
@@ -232,19 +270,8 @@ DECOMPOSITIONS = (
         partial=_cholesky,
         hermitian=True,
     ),
-    MatrixRow(
-        "eigvalsh",
-        "_eigvalsh({np}, {0})",
-        r"\operatorname{eigvalsh}",
-        domain="distinct eigenvalues",
-        cost=Fraction(4, 3),
-        result="r",
-        joint=_EIGH[0],
-        natural=False,
-        real_valued=True,
-        partial=_eigenvalue,
-        hermitian=True,
-    ),
+    _EIGVALSH,
+    _levels(_EIGVALSH, "eiglevels"),
     MatrixRow(
         "eigvecsh",
         "_eigvecsh({np}, {0})",
@@ -256,17 +283,8 @@ DECOMPOSITIONS = (
         partial=_eigenvector,
         hermitian=True,
     ),
-    _rectangular(
-        "svdvals",
-        "_svdvals({np}, {0})",
-        (_half(_singular_value), _half(_conjugated(_singular_value))),
-        "distinct singular values",
-        Fraction(8, 3),
-        real_partial=_singular_value,
-        result="c",
-        joint=_SVD[1],
-        real_valued=True,
-    ),
+    _SVDVALS,
+    _levels(_SVDVALS, "svdlevels"),
     _rectangular(
         "svd_left",
         "_svd_left({np}, {0})",

@@ -83,7 +83,8 @@ class MatrixRow:
     `primary` that it is one of a matrix by its eigenvalues, f(U Λ U⁻¹) = U f(Λ) U⁻¹, whose derivative is the upper
     right block of one matrix of twice the size, whatever `partial` says. `numpy` is the expression that computes it,
     with {0} for the matrix and {np} for the library; `joint` an expression that gives several functions of a matrix at
-    once, and which of its results this one is. `domain` says where the derivative is valid; `cost` is the work
+    once, and which of its results this one is; `levels_of` the function of which it gives one number for results that
+    rounding cannot tell apart. `domain` says where the derivative is valid; `cost` is the work
     for an n × n matrix in units of n³ multiplications.
     """
 
@@ -104,6 +105,7 @@ class MatrixRow:
     whole: bool = False
     primary: bool = False
     joint: tuple[str, int] | None = None
+    levels_of: str = ""
 
     @property
     def scalar(self) -> bool:

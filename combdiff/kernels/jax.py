@@ -102,18 +102,19 @@ def _hypot(one: Any, other: Any) -> Any:
 def _det_times_inverse(matrix: Any) -> Any:
     """The adjugate of a matrix, or of each in a stack: det(A)·A⁻¹ by one LU where that keeps all digits but a few.
 
-    It is compared and chosen transposed, which is how a gradient reads it and how LAPACK leaves it: nothing is copied.
+    Rows of the unit matrix go through the elimination of the transposed matrix beside it. It is compared and chosen
+    transposed, which is how a gradient reads it.
     """
     if 0 in matrix.shape:
         return jnp.linalg.inv(matrix)
-    factors, pivots, order = jax.lax.linalg.lu(matrix)
-    det = _det_of_lu(factors, pivots)
-    rows = det[..., None, None] * jnp.eye(matrix.shape[-1], dtype=matrix.dtype)[order]
-    rows = jax.lax.linalg.triangular_solve(factors, rows, left_side=True, lower=True, unit_diagonal=True)
-    adjugate = jax.lax.linalg.triangular_solve(factors, rows, left_side=True).swapaxes(-1, -2)
+    unit = jnp.broadcast_to(jnp.eye(matrix.shape[-1], dtype=matrix.dtype), matrix.shape)
+    factors, pivots, _ = jax.lax.linalg.lu(jnp.concatenate([matrix.swapaxes(-1, -2), unit], -1))
+    upper, rows = jnp.split(factors, 2, -1)
+    det = _det_of_lu(upper, pivots)
+    adjugate = jax.lax.linalg.triangular_solve(upper, det[..., None, None] * rows, left_side=True)
     sizes = [(abs(each) @ jnp.ones_like(abs(each[..., 0]))[..., None]).max((-2, -1)) for each in (matrix, adjugate)]
     keeps = jnp.all(sizes[0] * sizes[1] * jnp.finfo(matrix.dtype).eps ** 0.5 < 0.01 * abs(det))
-    return jax.lax.cond(keeps, lambda: adjugate, lambda: _adjugate_transposed(matrix)).swapaxes(-1, -2)
+    return _either(keeps, lambda: adjugate, lambda: _adjugate_transposed(matrix)).swapaxes(-1, -2)
 
 
 def _det_of_lu(factors: Any, pivots: Any) -> Any:
@@ -282,10 +283,19 @@ def _keep(array: Any, conditions: Any) -> Any:
 
 
 def _either(holds: Any, one: Any, other: Any) -> Any:
-    """What `one` gives where a truth of values holds, else what `other` gives; under jax.vmap both are computed."""
-    from jax import lax
+    """What `one` gives where a truth of values holds, else what `other` gives; under jax.vmap both are computed.
 
-    return lax.cond(holds, one, other)
+    Only what is traced is a conditional of XLA's, which would be compiled again in each call.
+    """
+    if isinstance(holds, jax.core.Tracer):
+        return jax.lax.cond(holds, one, other)
+    return one() if holds else other()
+
+
+def _product_of_chosen(product: Any, array: Any, weights: Any, truths: Any) -> Any:
+    """The product of an array and weights that are 0 where truth values do not choose, of what these choose alone."""
+    result = product(array, weights)
+    return _either(jnp.isfinite(result).all(), lambda: result, lambda: product(jnp.where(truths, array, 0), weights))
 
 
 def _masked_product(product: Any, parts: Any, masks: Any) -> Any:

@@ -89,6 +89,26 @@ def _eigh(xp: Any, matrix: Any) -> Any:
     return xp.linalg.eigh((matrix + matrix.swapaxes(-1, -2).conj()) / 2)
 
 
+def _levels(xp: Any, values: Any) -> Any:
+    """Eigenvalues or singular values in order, with their mean, or 0, for those that rounding cannot tell apart."""
+    rounding = 4 * values.shape[-1] * xp.finfo(values.dtype).eps * (abs(values[..., :1]) + abs(values[..., -1:]))
+    values = xp.where(abs(values) > rounding, values, 0 * values)
+    apart = abs(values[..., 1:] - values[..., :-1]) > rounding
+    level = xp.cumsum(xp.concatenate([values[..., :1] != values[..., :1], apart], -1), -1)
+    same = xp.where(level[..., :, None] == level[..., None, :], xp.ones_like(values)[..., None, :], 0)
+    return (same * values[..., None, :]).sum(-1) / same.sum(-1)
+
+
+def _eiglevels(xp: Any, matrix: Any) -> Any:
+    """The eigenvalues of the Hermitian part of a matrix, as `_levels`."""
+    return _levels(xp, _eigvalsh(xp, matrix))
+
+
+def _svdlevels(xp: Any, matrix: Any) -> Any:
+    """The singular values of a matrix, as `_levels`."""
+    return _levels(xp, _svdvals(xp, matrix))
+
+
 def _svdvals(xp: Any, matrix: Any) -> Any:
     """As many singular values as a matrix has columns, in descending order, with zeros where it has fewer rows."""
     found, rows = xp.linalg.svd(matrix, full_matrices=False)[1], matrix.shape[-2]
@@ -195,6 +215,73 @@ def _sinc_slope(xp: Any, order: Any, x: Any) -> Any:
             series = series + (-1) ** ((n + k) // 2) * factor / (n + k + 1) * close**k
         factor = factor / (k + 1)
     return 3.141592653589793**n * xp.where(near, series, slope)
+
+
+def _divided(xp: Any, derivative: Any, reach: Any, nodes: Any) -> Any:
+    """The divided difference of a function at real nodes, of which `derivative(n, x)` is the n-th derivative, n ≥ 0.
+
+    That of nodes in order is one of the differences of those without the first and without the last; of nodes within
+    `reach(mean)` it is Taylor's series about their mean, with sums of all products of n steps for powers.
+    """
+    ordered = [node + 0 * sum(nodes) for node in nodes]
+    for last in range(len(nodes) - 1, 0, -1):
+        for n in range(last):
+            low, high = xp.minimum(ordered[n], ordered[n + 1]), xp.maximum(ordered[n], ordered[n + 1])
+            ordered[n], ordered[n + 1] = low, high
+    found = [derivative(0, node) for node in ordered]
+    for order in range(1, len(nodes)):
+        parts = [ordered[n : n + order + 1] for n in range(len(nodes) - order)]
+        found = [_divided_by_gap(xp, derivative, reach, part, *found[n : n + 2]) for n, part in enumerate(parts)]
+    return found[0]
+
+
+def _divided_by_gap(xp: Any, derivative: Any, reach: Any, nodes: Any, lower: Any, upper: Any) -> Any:
+    """The divided difference at nodes in order, by those without the last and without the first, or by the series."""
+    mean, gap, order = sum(nodes) / len(nodes), nodes[-1] - nodes[0], len(nodes) - 1
+    near = gap <= reach(mean)
+    centre = xp.where(near, mean, nodes[-1])
+    steps = [xp.where(near, node - mean, 0 * mean) for node in nodes]
+    series, factor, powers = 0 * mean, 1.0, [1 + 0 * mean for _ in steps]
+    for n in range(order):
+        factor = factor / (n + 1)
+    for k in range(26):
+        series = series + factor * derivative(order + k, centre) * powers[-1]
+        factor = factor / (order + k + 1)
+        before = 0 * mean
+        for n, step in enumerate(steps):
+            before = powers[n] = before + step * powers[n]
+    return xp.where(near, series, (upper - lower) / xp.where(near, 1 + 0 * gap, gap))
+
+
+def _divided_exp(xp: Any, *nodes: Any) -> Any:
+    """The divided difference of exp."""
+    return _divided(xp, lambda n, x: xp.exp(x), lambda mean: 1 + 0 * mean, nodes)
+
+
+def _divided_log(xp: Any, *nodes: Any) -> Any:
+    """The divided difference of log at positive nodes: its n-th derivative is −(n − 1)! / (−x)ⁿ."""
+
+    def derivative(n: Any, x: Any) -> Any:
+        factor = -1.0
+        for k in range(1, n):
+            factor = factor * k
+        return factor / (-x) ** n if n else xp.log(x)
+
+    return _divided(xp, derivative, lambda mean: abs(mean) / 3, nodes)
+
+
+def _divided_sin(xp: Any, *nodes: Any) -> Any:
+    """The divided difference of sin."""
+
+    def derivative(n: Any, x: Any) -> Any:
+        return (1, 1, -1, -1)[n % 4] * (xp.cos(x) if n % 2 else xp.sin(x))
+
+    return _divided(xp, derivative, lambda mean: 1 + 0 * mean, nodes)
+
+
+def _divided_cos(xp: Any, *nodes: Any) -> Any:
+    """The divided difference of cos, which is sin a quarter of a turn on."""
+    return _divided_sin(xp, *(node + 1.5707963267948966 for node in nodes))
 
 
 def _modified_bessel(xp: Any, order: Any, x: Any, zero: Any, one: Any, scale: Any) -> Any:

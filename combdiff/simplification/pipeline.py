@@ -62,7 +62,7 @@ from combdiff.ir import (
     values_of,
     with_symbol,
 )
-from combdiff.simplification.antisymmetry import without_pairs_that_cancel
+from combdiff.simplification.divided_differences import with_divided_differences
 from combdiff.simplification.egraph.budget import current, gathered, simplifying, stopped
 from combdiff.simplification.egraph.context import Context, Known
 from combdiff.simplification.egraph.extraction import as_real_as, symbols
@@ -154,7 +154,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
     stage("looking for sums that vanish")
     with unrecorded(), gathered():
         found = without_vanishing_sums(body, lambda term: _written_out(saturated(term), rules))
-        found = without_pairs_that_cancel(found, lambda term: _simplify_number(term, rules, {}))
+        found = with_divided_differences(found, lambda term: _simplify_number(term, rules, {}))
     if found is not body:
         note(lambda: State(VANISHED, averaged_again(found)))
         body = saturated(found)
@@ -257,10 +257,11 @@ def factors_in_front(body: Term) -> Term:
     def in_front(value: Term) -> Term:
         return _factored(value, joining=joining)
 
-    changed = let([(var, in_front(value)) for var, value in bindings], joined(result, map(in_front, items_of(result))))
-    found = share(changed)
-    written = {*values_of(found)} - {*values_of(changed)}  # with what is used once now
-    return factors_in_front(found) if written and len(split(found)[0]) < len(bindings) else found
+    found = share(
+        let(((var, in_front(value)) for var, value in bindings), joined(result, map(in_front, items_of(result))))
+    )
+    written_out = len(split(found)[0]) < len(bindings)  # what is used once now
+    return factors_in_front(found) if written_out else found
 
 
 def _factored(value: Term, *, joining: bool = True) -> Term:

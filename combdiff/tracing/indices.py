@@ -151,9 +151,8 @@ class Index(NumpyAware):
 
     def __floordiv__(self, other: object) -> Index:
         divisor = self._divisor("//", other)
-        return Index(
-            affine([(self.live(), Fraction(1, divisor)), (self._rest(divisor), Fraction(-1, divisor))]), self.owner
-        )
+        whole = affine([(self.live(), Fraction(1, divisor)), (self._rest(divisor), Fraction(-1, divisor))])
+        return IndexQuotient(whole, self.owner, self, divisor)
 
     def __mod__(self, other: object) -> Remainder:
         divisor = self._divisor("%", other)
@@ -241,6 +240,25 @@ class Remainder(Index):
 
     def __ne__(self, other: object) -> Condition:  # type: ignore[override]
         return ~(self == other)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IndexQuotient(Index):
+    """`index // divisor`, which is divided on: (i // 2) // 3 is i // 6, and (i // 2) % 3 is (i % 6) // 2."""
+
+    index: Index
+    divisor: int
+
+    __hash__ = object.__hash__
+
+    def __str__(self) -> str:
+        return f"{self.index} // {self.divisor}"
+
+    def __floordiv__(self, other: object) -> Index:
+        return self.index // (self.divisor * self._divisor("//", other))
+
+    def __mod__(self, other: object) -> Index:  # type: ignore[override]
+        return (self.index % (self.divisor * self._divisor("%", other))) // self.divisor
 
 
 @dataclass(frozen=True, eq=False)

@@ -175,7 +175,7 @@ ROWS = [
         "x: Vector, a: Vector",
         lambda x, a: np.sqrt(((x - a) ** 2).sum()),
         "x",
-        "t = ‖a - x‖\n𝐈 / t - (x - a)·(x - a)ᵀ / t³",
+        "t = a - x\nt2 = ‖t‖\n𝐈 / t2 - t·tᵀ / t2³",
         lambda x, a: np.eye(N) / norm(x - a) - np.outer(x - a, x - a) / norm(x - a) ** 3,
         "hessian",
     ),

@@ -50,6 +50,10 @@ NUMERICS: dict[str, tuple[Any, ...]] = {
     "sqrtm": (SPD,),
     "products_of_others": (MATRIX,),
     "sinc_slope": (2, MATRIX),
+    "levels": (np.array([[-2.0, 1e-16, 3, 3 + 1e-15], [0, 0, 1, 2]]),),
+    "divided_exp": (MATRIX, MATRIX + 1e-9, MATRIX[:, :1]),
+    "divided_log": (MATRIX**2 + 1, MATRIX**2 + 1.5),
+    "divided_cos": (MATRIX, 9 * MATRIX),
     "wrapped": (MATRIX, 0, 3, 30),
 }
 
@@ -175,6 +179,12 @@ def test_adjugates_on_jax_by_one_factorisation(matrix: Any) -> None:
     """The determinant times the inverse where no matrix of a stack is singular."""
     found = kernels("jax")._det_times_inverse(*given(importlib.import_module("jax.numpy"), (matrix,)))
     np.testing.assert_allclose(np.asarray(found), reference._det_times_inverse(matrix), rtol=1e-12, atol=1e-14)
+
+
+def test_what_is_not_traced_is_chosen_without_jax() -> None:
+    """A conditional of XLA's is compiled again in each call: gradients of determinants took a second."""
+    truth = importlib.import_module("jax.numpy").asarray(True)
+    assert kernels("jax")._either(truth, lambda: "one", lambda: pytest.fail("both")) == "one"
 
 
 @pytest.mark.parametrize(("library", "words"), LIBRARIES)

@@ -30,17 +30,20 @@ def near(c: cd.Space("k", "d"), p: Rows):
 
 def test_the_weights_are_chosen() -> None:
     assert "_product_of_chosen(" in weighed.source()
+    assert "_product_of_chosen(" in weighed.source("jax")
 
 
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
 @pytest.mark.parametrize("other", [0.0, np.inf, -np.inf, np.nan])
 @pytest.mark.filterwarnings("error")
-def test_what_is_not_chosen_has_no_part(other: float) -> None:
+def test_what_is_not_chosen_has_no_part(other: float, backend: str) -> None:
+    f, bound = weighed.compile(backend), 1e-5 if backend == "jax" else 1e-10
     X, y = R.normal(size=(40, 5)), R.normal(size=40)
     expected = (y[:, None] * X)[CHOSEN].sum(0)
     X[~CHOSEN] = other
-    np.testing.assert_allclose(weighed(X, y, CHOSEN * 1.0), expected)
+    np.testing.assert_allclose(f(X, y, CHOSEN * 1.0), expected, rtol=bound, atol=bound)
     y[~CHOSEN] = other
-    np.testing.assert_allclose(weighed(X, y, CHOSEN * 1.0), expected)
+    np.testing.assert_allclose(f(X, y, CHOSEN * 1.0), expected, rtol=bound, atol=bound)
 
 
 @pytest.mark.filterwarnings("error")

@@ -75,3 +75,30 @@ def test_elements_beside_a_bound_are_not_read(backend: str) -> None:
             found = np.asarray(on(backend, program)(*there))
             assert np.isfinite(found).all(), (f, program)
             np.testing.assert_allclose(found, meaning(program, every, n), rtol=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["numpy", *BACKENDS])
+def test_a_packed_triangle_takes_no_more_than_its_operands(backend: str) -> None:
+    """Its gradient is a product of matrices, kept below the diagonal: no operand is repeated for the condition."""
+
+    @cd.program
+    def packed(T: cd.Space("k", "m"), x: cd.Space("n", "k", "d"), at: cd.Space("d", "d", dtype=int)):
+        y = cd.tensor(
+            lambda i, k, a: np.sin(x[i, k, a]) + cd.sum(lambda b: cd.where(b < a, T[k, at[a, b]] * x[i, k, b], 0))
+        )
+        return (y * y).sum()
+
+    rows, columns = np.tril_indices(5, -1)
+    at = np.zeros((5, 5), int)
+    at[rows, columns] = range(10)
+    rng = np.random.default_rng(0)
+    T, x = rng.normal(size=(2, 10)), rng.normal(size=(3, 2, 5))
+    gradient = cd.grad(packed, "T")
+    L = np.zeros((2, 5, 5))
+    L[:, rows, columns] = T
+    y = np.sin(x) + np.einsum("kab,ikb->ika", L, x)
+    expected = 2 * np.einsum("ika,ikb->kab", y, x)[:, rows, columns]
+    found = on(backend, gradient)(*(converted(backend, [T, x, at]) if backend != "numpy" else (T, x, at)))
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4 if backend == "jax" else 1e-12)
+    assert "(n, k, d, d)" not in gradient.source()
+    assert gradient.cost(k=10, n=100, d=20, m=190).peak_bytes < 8 * 8 * 100 * 10 * 20

@@ -89,3 +89,24 @@ def test_other_libraries_stack_as_numpy_does(library: str) -> None:
     with double_precision():
         found = on(library, mixed)(*converted(library, (c, k)))
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+
+
+def test_a_jacobian_by_columns_is_made_in_the_order_of_its_axes() -> None:
+    """What columns of columns are put together to is not laid out once more, and no column of them is read back."""
+
+    @cd.program
+    def both(c: Columns, x: cd.Space("p")):
+        r = residual(c, x)
+        s = c[:, 0] / np.sqrt(c[:, 0] ** 2 + c[:, 1] ** 2)
+        return np.stack([(r * s).sum(), (s * s * c[:, 2]).sum()])
+
+    jacobian = cd.jacobian(both, ("c", "x"), "reverse")
+    c, x = np.random.default_rng(0).normal(size=(3, 4)), np.array([1.5, -2, 0.5])
+    assert "transpose" not in jacobian.source("jax")
+    assert "[:, 0]" not in jacobian.source("jax").partition("_stack(")[2]
+    cd.testing.check_routes(both, c=c, x=x)
+    by_c, h = jacobian(c, x)[0], 1e-6
+    for place in np.ndindex(3, 4):
+        step = np.zeros((3, 4))
+        step[place] = h
+        np.testing.assert_allclose(by_c[(..., *place)], (both(c + step, x) - both(c - step, x)) / (2 * h), atol=1e-8)

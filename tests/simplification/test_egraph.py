@@ -311,6 +311,15 @@ EXAMPLES: Mapping[str, Term] = {
     "exp z / (a + c exp z) = 1 / (c + a exp −z)": mul(
         fn("exp", r), fn("power", add(ONE, mul(MINUS_ONE, fn("exp", r))), Number(-1))
     ),
+    "exp z / (a + y exp z) = 1 / (y + a exp −z)": mul(
+        fn("exp", r), fn("power", add(ONE, mul(s, fn("exp", r))), Number(-1))
+    ),
+    "exp z / (a + c y exp z) = 1 / (c y + a exp −z)": mul(
+        fn("exp", r), fn("power", add(ONE, mul(MINUS_ONE, s, fn("exp", r))), Number(-1))
+    ),
+    "exp x / (exp x + exp y) = 1 / (1 + exp(y − x))": mul(
+        fn("exp", r), fn("power", add(fn("exp", r), fn("exp", s)), Number(-1))
+    ),
     "exp z exp −z = 1": mul(fn("exp", r), fn("exp", mul(MINUS_ONE, r)), fn("sin", r)),
     "erf + erfc = 1": add(fn("erf", r), fn("erfc", r), r),
     "log expit = log_expit": fn("log", fn("expit", r)),

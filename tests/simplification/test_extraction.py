@@ -12,9 +12,10 @@ import pytest
 from elements import at
 
 from combdiff.ir.domains import Range, Space
+from combdiff.ir.indices import size_of_axis
 from combdiff.ir.primitives import function, power
 from combdiff.ir.substitution import Names
-from combdiff.ir.terms import Number, Term, Var, add, conj, mul, negate, total
+from combdiff.ir.terms import Number, Sum, Term, Var, add, conj, mul, negate, total
 from combdiff.simplification.egraph import extraction, saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.egraph.extraction import Classes, Extractor, cost, read
@@ -136,6 +137,13 @@ def test_a_product_costs_what_its_cheapest_pairs_do(seed: int) -> None:
         draws = [draw.sample(indices, draw.randint(0, min(len(indices), 4))) for _ in range(draw.randint(2, 9))]
         factors, summed = tuple(map(frozenset, draws)), frozenset(i for i in indices if draw.random() < 0.6)
         assert extraction.contraction_cost(factors, summed) == looked_at_anew(factors, summed)
+
+
+def test_the_number_of_values_of_an_index_costs_less_than_a_sum_over_it() -> None:
+    """What nothing under a Σ reads is a factor: Σ_i a/b is n a/b."""
+    quotient = mul(r, power(s, Number(-1)))
+    assert cost(mul(size_of_axis(n), quotient)) < cost(Sum((i,), quotient))
+    assert cost(mul(r, total((i,), mul(at(x, i), at(y, i))))) < cost(Sum((i,), mul(r, at(x, i), at(y, i))))
 
 
 def test_the_pairs_of_a_long_product_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

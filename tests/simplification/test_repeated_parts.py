@@ -36,6 +36,37 @@ def test_what_is_repeated_has_a_name(objective: str, by: str, printed: str) -> N
     cd.testing.check_grad(program, wrt=by, **ARRAYS)
 
 
+Ring = cd.Space(cd.Cyclic("n"))
+
+
+@cd.program
+def chain(x: Ring, k: cd.Space(), r: cd.Space()):
+    """Springs around a ring, of length r in a plane: each force is read at two places, with two signs."""
+    return k * cd.sum(lambda i: (cd.sqrt((x[i + 1] - x[i]) ** 2 + 1) - r) ** 2) / 2
+
+
+def test_what_is_repeated_around_an_axis_has_a_name() -> None:
+    lines = [line.strip() for line in str(cd.grad(chain, "x")).splitlines()[1:]]
+    assert lines == ["t[d] = x[d] - x[d + 1]", "t2[d] = t[d] (r / sqrt(1 + t[d]²) - 1)", "d ↦ k (t2[d - 1] - t2[d])"]
+    cd.testing.check_grad(chain, "x", x=np.array([0.3, -0.2, 1.1, 0.4]), k=0.7, r=1.3)
+
+
+@cd.program
+def numbered(x: Ring):
+    """An index that is compared counts from 0, so that what is read with it stands at its own place alone."""
+    jumps = cd.tensor(lambda i: cd.where(i >= 1, (x[i] - x[i - 1]) ** 3, x[i] - x[i - 1]))
+    return cd.tensor(lambda i: jumps[i] * cd.exp(jumps[i + 1]) - (x[i + 1] - x[i]) * (x[i] - x[i - 1]) ** 2)
+
+
+def test_every_name_around_an_axis_leaves_the_value_as_it_was() -> None:
+    x = np.array([0.3, -0.2, 1.1, 0.4])
+    for program in (numbered, cd.jacobian(numbered, simplify=False), cd.grad(chain, "x", simplify=False)):
+        scope = {parameter: {"x": x, "k": 0.7, "r": 1.3}[parameter.name] for parameter in program.term.parameters}
+        expected = evaluate(program.term.body, scope, {"n": 4})
+        for candidate in with_repeated_named(program.term.body):
+            np.testing.assert_allclose(evaluate(candidate, scope, {"n": 4}), expected, rtol=1e-12)
+
+
 @cd.program
 def attention(
     Q: cd.Space("t", "d"),
@@ -53,12 +84,9 @@ def ridge(X: cd.Space("m", "n"), y: cd.Space("m"), a: cd.Space()):
 
 @pytest.mark.thorough
 def test_a_network_within_a_network_has_a_name_where_it_is_repeated() -> None:
-    """The gradient of attention is S = P ∘ (G − (G ∘ P) 1) with G = P V Vᵀ; that of ridge regression has w twice."""
-    lines = str(cd.grad(attention, "Q")).splitlines()
-    assert [line.strip() for line in lines[-2:]] == [
-        "t[d,i] = Σ_j V[i,j] Σ_k V[k,j] p[d,k]",
-        "(d, e) ↦ Σ_i K[i,e] p[d,i] (t[d,i] - Σ_j p[d,j] t[d,j])",
-    ]
+    """The gradient of attention has the rows of P V, in P V Vᵀ and squared; that of ridge regression has w twice."""
+    last = str(cd.grad(attention, "Q")).splitlines()[-1].strip()
+    assert last == "(d, e) ↦ Σ_i K[i,e] p[d,i] (Σ_j V[i,j] Σ_k V[k,j] p[d,k] - Σ_j (Σ_k V[k,j] p[d,k])²)"
     assert cd.grad(ridge, "a").matrix().splitlines()[1:] == ["t2 = t⁻¹·Xᵀ·y", "-2·(X·t2 - y)ᵀ·X·t⁻¹·t2"]
     draw = np.random.default_rng(0).normal
     arrays = {"Q": draw(size=(3, 2)), "K": draw(size=(3, 2)), "V": draw(size=(3, 4))}

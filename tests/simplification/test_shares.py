@@ -120,7 +120,7 @@ SHARE = "p[d] = exp(x[d]) / (Σ_i exp(x[i]))"
         (lambda: cd.grad(mean, "x"), [SHARE, "d ↦ p[d] (c[d] - Σ_i c[i] p[i])"]),
         (
             lambda: cd.grad(entropy),
-            [SHARE, "p_bar[d] = -1 - log(p[d])", "d ↦ p[d] (p_bar[d] - Σ_i p_bar[i] p[i])"],
+            [SHARE, "d ↦ p[d] (Σ_i p[i] log(p[i]) - log(p[d]))"],  # Σ_i p[i] (1 + log(p[i])) is 1 + Σ_i p[i] log(p[i])
         ),
         (lambda: cd.hessian(log_sum_exp), [SHARE, "(a, d) ↦ p[d] (δ(a, d) - p[a])"]),
     ],

@@ -98,6 +98,8 @@ class MatrixFunctionStep(Named, Operation):
     def workspace(self, at: Occurrence) -> int:
         """What is made of all matrices meanwhile, and the copies of one that LAPACK works on, each matrix in turn."""
         shape, elements = at.shape_of(0), sum(at.given)
+        if values := MATRIX_TABLE[self.name].levels_of:
+            return max(MatrixFunctionStep(values).workspace(at), at.elements * ITEM_BYTES[float] + _of_levels(at))
         item, cast = max(at.item, at.operands[0].item), 0
         copies, rows, by_lapack = HELD.get(self.name, (3, 0, 3))
         if by_lapack:
@@ -113,6 +115,30 @@ class MatrixFunctionStep(Named, Operation):
         """The library's own; integers come as real numbers where it would keep them."""
         operand = words.widened(step.operands[0], operands[0], step.kind)
         return words.dialect.matrix_function(self.name, operand, words.shape(step.axes))
+
+
+def _of_levels(at: Occurrence) -> int:
+    """Bytes of the pairs of values of each matrix, which are compared."""
+    return (3 * at.elements * at.shape[-1] + 8 * at.elements + BUFFER) * ITEM_BYTES[float]
+
+
+@dataclass(frozen=True)
+class Levels(Operation):
+    """Eigenvalues or singular values with one number for those that rounding cannot tell apart."""
+
+    title = "levels"
+
+    def flops(self, at: Occurrence) -> int:
+        """A few for each pair of values."""
+        return 4 * at.elements * at.shape[-1]
+
+    def workspace(self, at: Occurrence) -> int:
+        """The pairs."""
+        return _of_levels(at)
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """A helper."""
+        return words.dialect.levels(operands[0], words.shape(step.axes))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 
 from combdiff.planning.operations.contraction import Contract
 from combdiff.planning.operations.diagonals import DiagonalEmbed
@@ -67,7 +68,35 @@ def _product(steps: Sequence[Step], support: Sequence[tuple[IndexCondition, ...]
     ]
     told = [isinstance(steps[m].operation, Mask) and bool(support[m]) for m in step.operands]
     operands = tuple(steps[m].operands[0] if each else m for each, m in zip(told, step.operands, strict=True))
-    return replace(step, operation=_within(patterns, out, hosted), operands=operands)
+    return _unrepeated(steps, replace(step, operation=_within(patterns, out, hosted), operands=operands))
+
+
+def _unrepeated(steps: Sequence[Step], step: Step) -> Step:
+    """A product without what repeats an operand along labels that the other one has, for conditions alone.
+
+    The result is kept by these conditions instead, where it has all their labels.
+    """
+    masked = step.operation
+    assert isinstance(masked, MaskedContract)
+    for host, m in enumerate(step.operands if len(step.operands) == 2 else ()):
+        view, other = steps[m].operation, masked.patterns[1 - host]
+        if not isinstance(view, Arrange):
+            continue
+        along = list(zip(view.order, masked.patterns[host], strict=True))
+        new = {label for axis, label in along if axis is None}
+        hosted = list(zip(masked.conditions, masked.hosts, strict=True))
+        told = {label for each, at in hosted if at == host for label, size in enumerate(each.steps) if size}
+        if not new or not new <= set(other) or not told <= set(masked.out):
+            continue
+        own = tuple(label for _, label in sorted((axis, label) for axis, label in along if axis is not None))
+        both = (own, steps[m].operands[0]), (other, step.operands[1 - host])
+        for (left, one), (right, two) in permutations(both):
+            product = Contract(left, right, masked.out)
+            if masked.out == (*product.batch, *product.left_only, *product.right_only):
+                place = int(right is other)
+                hosted = [(each, place if at == 1 - host else 2) for each, at in hosted]
+                return replace(step, operation=_within((left, right), masked.out, hosted), operands=(one, two))
+    return step
 
 
 def _kept(steps: Sequence[Step], step: Step) -> Step | None:

@@ -4,7 +4,7 @@
 
 A pass is a function from plans to plans. `PLANNING` is done for every plan, before it is priced, and `ITERATED` once
 what iterations do is planned; `NATIVE` where arrays lie in this process's memory, as kernels and blocks that fit its
-caches are chosen there.
+caches are chosen there; `CHOICE` wherever values may decide what is done.
 
 Invariant: no pass changes a value beyond rounding; one that is left out costs time or memory alone.
 """
@@ -58,10 +58,11 @@ PLANNING = (
     Pass("quotients", "a quotient is one operation, rounded once", with_quotients),
 )
 ITERATED = (Pass("invariants", "what is the same in every step of an iteration is done once", done_before),)
+CHOICE = Pass("chosen products", "weights are chosen where elements of a larger array were", with_chosen_weights)
 FUSION = Pass("fusion", "a chain over large arrays goes by blocks that stay in the caches", fused)
 NATIVE = (
     Pass("axis orders", "arrays are made in the order of axes in which products read them", in_good_order),
-    Pass("chosen products", "weights are chosen where elements of a larger array were", with_chosen_weights),
+    CHOICE,
     Pass("correlations", "windows that slide along an axis are multiplied by blocks", correlated),
     Pass("structured", "arrays are written along diagonals last, and XᵀSX is done by one triangle", structured),
     FUSION,
@@ -102,4 +103,6 @@ def _specialised(plan: Plan, backend: str, fuses: bool, even: bool) -> Plan:
     plan = replace(plan, inner=inner, hosted=hosted, even=even)
     if not plan.loops and used.native:
         plan = rewritten_by(plan, [each for each in NATIVE if fuses or each is not FUSION])
+    elif not plan.loops and used.chooses:
+        plan = rewritten_by(plan, (CHOICE,))
     return replace(plan, writes_over=used.writes_over)

@@ -3,7 +3,8 @@
     where(arange(2) == 0, u[:, None], 0) + where(arange(2) == 1, v[:, None], 0)      becomes      stack([u, v], 1)
 
 Derivatives by columns `c[:, 0]`, `c[:, 1]` are such sums, and rows of a matrix that is put together from numbers. An
-array that is kept at each position of an axis once is itself.
+array that is kept at each position of an axis once is itself. What one position of a stack is read for is the array
+there, and a stack that is read with its axes in another order is made so.
 
 Invariant: each element is the sum of the same addends, less those that are 0.
 """
@@ -16,7 +17,7 @@ from dataclasses import replace
 
 from combdiff.ir import Domain, Number
 from combdiff.planning.extents import extent_form
-from combdiff.planning.operations.elementwise import Combine
+from combdiff.planning.operations.elementwise import Combine, Scale
 from combdiff.planning.operations.leaves import Fill
 from combdiff.planning.operations.masks import IndexCondition, Mask
 from combdiff.planning.operations.operation import Step
@@ -57,22 +58,97 @@ def stacked(plan: Plan) -> Plan:
             addends = [_addend(new, new.number[m], pattern, factor) for m, pattern, factor in _operands(step)]
             if (label := _axis(addends, step.axes)) is not None:
                 return _Stacking(new, step.kind).along(label, addends, step.axes)
-        if isinstance(step.operation, Arrange) and plan.is_read_once(step.operands[0]):
-            return new.add(_turned(new, step.operation.order, new.moved(step)))
-        return new.add(new.moved(step))
+        return _read(new, new.moved(step)) if isinstance(step.operation, Read) else new.add(new.moved(step))
+
+    return _as_read(step_by_step(plan, rewrite))
+
+
+def _read(new: NewPlan, step: Step) -> int:
+    """What a step reads; of one position of a stack what stands there."""
+    array = new.steps[step.operands[0]]
+    assert isinstance(step.operation, Read)
+    places = list(step.operation.positions)
+    if isinstance(array.operation, SideBySide):
+        place = places.pop(array.operation.axis)
+        plain = place.divisor == 1 and not place.wrap and not any(place.steps) and not place.start.symbols
+        if plain and [each.along() for each in places] == list(range(len(step.axes))):
+            for part in array.operands[int(place.start.constant) :][:1]:
+                if place.start.constant >= 0 and (new.steps[part].axes, new.steps[part].kind) == (step.axes, step.kind):
+                    return part
+    return new.add(step)
+
+
+# --- orders of axes --------------------------------------------------------------------------------------------------
+
+
+def _as_read(plan: Plan) -> Plan:
+    """The plan with stacks made in the order of axes in which they are read, where that is one."""
+    orders = _orders(plan)
+
+    def rewrite(new: NewPlan, old: Step) -> int:
+        def read(m: int, wanted: tuple[int, ...]) -> int:
+            if wanted == orders[m]:
+                return new.number[m]
+            axes = tuple(plan.steps[m].axes[axis] for axis in wanted)
+            return new.add(Step(Arrange(wanted), (new.number[m],), axes, plan.steps[m].kind))
+
+        order, operation = orders[len(new.number)], old.operation
+        step = replace(new.moved(old), axes=tuple(old.axes[axis] for axis in order))
+        match operation:
+            case Arrange():
+                if (wanted := _of_view(operation, order)) is not None:
+                    return read(old.operands[0], wanted)
+                return new.add(replace(step, operation=Arrange(tuple(operation.order[axis] for axis in order))))
+            case SideBySide(axis=axis):
+                operation, order = SideBySide(order.index(axis)), _within(order, axis)
+            case Mask(conditions=conditions):
+                turned = (replace(each, steps=tuple(each.steps[axis] for axis in order)) for each in conditions)
+                operation = Mask(tuple(turned))
+            case Scale():
+                pass
+            case _:
+                return new.add(step)
+        return new.add(replace(step, operation=operation, operands=tuple(read(m, order) for m in old.operands)))
 
     return step_by_step(plan, rewrite)
 
 
-def _turned(new: NewPlan, order: tuple[int | None, ...], step: Step) -> Step:
-    """Axes of a stack in another order, where it can be made along another one instead."""
-    below = new.steps[step.operands[0]]
-    if not isinstance(below.operation, SideBySide) or None in order:
-        return step
-    rest = [axis for axis in order if axis is not None and axis != below.operation.axis]
-    if rest != sorted(rest):
-        return step
-    return replace(below, operation=SideBySide(order.index(below.operation.axis)), axes=step.axes)
+def _orders(plan: Plan) -> list[tuple[int, ...]]:
+    """The order of the axes in which each step is made: for stacks, and what these are of, that in which it is read."""
+    own = [tuple(range(len(step.axes))) for step in plan.steps]
+    wanted = {n: own[n] for n in plan.results}
+    for n in reversed(range(len(plan.steps))):
+        step, order = plan.steps[n], wanted.setdefault(n, own[n])
+        inside: tuple[int, ...] | None = None
+        match step.operation:
+            case Arrange() as view if order != own[n] or isinstance(plan.steps[step.operands[0]].operation, SideBySide):
+                inside = _of_view(view, order)
+            case SideBySide(axis=axis):
+                inside = _within(order, axis)
+            case Mask() | Scale():
+                inside = order
+            case Arrange():
+                pass
+            case _:
+                wanted[n] = own[n]
+        for m in step.operands:
+            order = own[m] if inside is None else inside
+            wanted[m] = order if wanted.get(m, order) == order else own[m]
+    return [wanted[n] for n in range(len(plan.steps))]
+
+
+def _of_view(view: Arrange, order: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The order in which an operand is read where axes of a view are wanted in another; None where some are new."""
+    found = tuple(axis for axis in (view.order[n] for n in order) if axis is not None)
+    return found if len(found) == len(order) else None
+
+
+def _within(order: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """The order of axes without one of them."""
+    return tuple(n - (n > axis) for n in order if n != axis)
+
+
+# --- sums ------------------------------------------------------------------------------------------------------------
 
 
 def _operands(step: Step) -> list[tuple[int, Pattern, SizeFactor]]:
@@ -163,7 +239,8 @@ class _Stacking:
         many = len(step.axes) - 1
         places = [Position(tuple(int(n == k) for k in range(many)), Linear()) for n in range(many)]
         places.insert(axis, Position((0,) * many, as_linear(position)))
-        return self.new.add(Step(Read(tuple(places)), (array,), step.axes[:axis] + step.axes[axis + 1 :], step.kind))
+        axes = step.axes[:axis] + step.axes[axis + 1 :]
+        return _read(self.new, Step(Read(tuple(places)), (array,), axes, step.kind))
 
     def _zeros(self, axes: tuple[Domain, ...]) -> int:
         return self._repeated(self.new.shared(Step(Fill(Number(0)), (), (), self.kind)), (), axes)

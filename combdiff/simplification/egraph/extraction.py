@@ -46,15 +46,18 @@ from combdiff.ir import (
     add,
     affine,
     axes_of,
+    canonical_names,
     conj,
     delta,
     dtype_of,
     element,
     factors_of,
+    free_indices,
     function,
     indicator,
     is_domain,
     is_matrix_function,
+    lambda_,
     matrices_in,
     mul,
     places_around,
@@ -185,6 +188,8 @@ def own_cost(term: Term) -> float:
             sets = tuple(_read_at(indices, places) for indices in _operands(factors))
             masses = sum(volume(index_variables(f)) for f in factors if _holds_delta(f))  # better outside
             summed = frozenset(term.indices).difference(index for index, _ in places)
+            if len(sets) > 1 and summed.isdisjoint(frozenset().union(*sets)):  # how many values is a factor
+                return masses + 1 + contraction_cost((frozenset(), *sets), frozenset())
             return masses + contraction_cost(sets or (frozenset(),), summed)
         case Mul():
             sets = _operands(term.factors)
@@ -270,7 +275,8 @@ def program_cost(body: Term) -> float:
     """The work of a let program at typical sizes, equal parts computed once."""
     work: dict[Term, float] = {}
     for value in values_of(body):
-        work.update(parts_cost(value.body if isinstance(value, Lambda) else value))
+        for part, own in parts_cost(value.body if isinstance(value, Lambda) else value).items():
+            work[canonical_names(lambda_(free_indices(part), part))] = own  # one array, whatever its indices are called
     return sum(work.values())
 
 

@@ -27,16 +27,17 @@ from combdiff.ir import (
     add,
     factors_of,
     mul,
+    negate,
     remembered,
     subterms,
 )
-from combdiff.simplification.egraph.extraction import cost
+from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.denominators import over_one_denominator
 from combdiff.simplification.normal_form.expansion import common_factors
 from combdiff.simplification.normal_form.joined_networks import joined_networks, primitive
-from combdiff.simplification.normal_form.lengths import length_alone, printed_length
+from combdiff.simplification.normal_form.lengths import is_negative, length_alone, printed_length
 
 
 def factored(value: Term, *, joining: bool = True) -> Term:
@@ -78,7 +79,10 @@ def _weight(term: Term, indices: frozenset[Var]) -> tuple[float, int]:
     """What a term costs, and its length; where a number stands in front of it a plan chooses what it multiplies."""
     in_front = [f for f in factors_of(term) if not isinstance(f, Number) and f.free.isdisjoint(indices)]
     rest = mul(*(f for f in factors_of(term) if f not in in_front))
-    return sum(cost(part)[0] for part in (rest, *in_front)), length_alone(term)
+    work: dict[Term, float] = {}
+    for part in (rest, *in_front):
+        work |= parts_cost(part)
+    return sum(work.values()) + len(in_front), length_alone(term)
 
 
 def _taken_out(term: Term, joining: bool) -> Term:
@@ -91,6 +95,13 @@ def _taken_out(term: Term, joining: bool) -> Term:
     if isinstance(term, Mul):
         return _with_numbers_in_front(children)
     return term.with_children(children)
+
+
+def in_front(terms: Sequence[Term]) -> Term:
+    """A sum with the factors in front that all of its terms have, its sign too."""
+    if all(map(is_negative, terms)):
+        return negate(in_front([negate(term) for term in terms]))
+    return _in_front(terms, lambda sum_: sum_)
 
 
 def _of_terms(terms: Sequence[Term], join: Callable[[Term], Term]) -> Term:

@@ -20,10 +20,12 @@ from itertools import permutations
 from combdiff.ir import (
     MINUS_ONE,
     Apply,
+    Conj,
     Implicit,
     Lambda,
     Mul,
     Names,
+    Number,
     Rewriter,
     Scan,
     Space,
@@ -34,10 +36,13 @@ from combdiff.ir import (
     conj,
     dtype_of,
     factors_of,
+    items_of,
     joined,
     let,
+    matrices_in,
     mul,
     negate,
+    put_back,
     split,
     total,
     type_of,
@@ -112,11 +117,45 @@ def bind_again(body: Term, origin: Term) -> Term:
     names = Names(body, origin)
     bindings = split(origin)[0]
     bound = {var for var, _ in bindings}
+    before = body
     for var, value in bindings:
         inner = value.body if isinstance(value, Lambda) else value
         if isinstance(inner, Sum) and len(factors_of(inner.body)) >= HEAVY and value.free.isdisjoint(bound):
             body = _bound_again(body, with_symmetries(names.fresh(var), value), value, names)
-    return body
+    return body if body is before else without_multiples(body)
+
+
+def without_multiples(body: Term) -> Term:
+    """The program without the definitions that have become multiples of others: 2 t[d] where t_bar[d] = 2 t[d]."""
+    bindings, result = split(body)
+    held = matrices_in(body)
+    writing = _WritingOut()
+    kept: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = writing.run(value)
+        factors = factors_of(value.body if isinstance(value, Lambda) else value)
+        number = mul(*(factor for factor in factors if isinstance(factor, Number)))
+        rest = [factor for factor in factors if not isinstance(factor, Number)]
+        real = isinstance(number, Number) and not number.imag
+        if real and len(rest) == 1 and isinstance(rest[0], Apply) and var not in held:
+            writing.values[var] = value
+        else:
+            kept.append((var, value))
+    return let(kept, joined(result, map(writing.run, items_of(result))))
+
+
+class _WritingOut(Rewriter):
+    """Puts real multiples of accesses where their names are read, (2 t)* as 2 t*."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[Var, Term] = {}
+
+    def node(self, term: Term) -> Term:
+        """The term with the multiples in it."""
+        if isinstance(term, Conj) and isinstance(term.body, Apply) and term.body.function in self.values:
+            return mul(*(conj(factor) for factor in factors_of(put_back(term.body, self.values))))
+        return put_back(term, self.values) if isinstance(term, Apply | Var) else self.inside(term)
 
 
 def _bound_again(body: Term, var: Var, value: Term, names: Names) -> Term:

@@ -14,11 +14,12 @@ Invariant: the value is unchanged, the work, with equal parts computed once, is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Protocol
 
 from combdiff.ir import (
     ONE,
+    Add,
     Apply,
     Conj,
     Implicit,
@@ -28,10 +29,12 @@ from combdiff.ir import (
     Rewriter,
     Term,
     Var,
+    add,
     apply,
     bind_heavy,
     conj,
     dtype_of,
+    factors_of,
     function,
     is_call,
     is_field,
@@ -46,8 +49,8 @@ from combdiff.ir import (
     values_of,
 )
 from combdiff.simplification.egraph.extraction import program_cost
-from combdiff.simplification.normal_form.common_factors import factored, one_network
-from combdiff.simplification.normal_form.common_subnetworks import bind_repeated
+from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
+from combdiff.simplification.normal_form.common_subnetworks import bind_repeated, read_bound
 from combdiff.simplification.normal_form.denominators import without_fractions_below
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.repeated_parts import with_repeated_named
@@ -132,12 +135,17 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
         return body is not before
 
     better(readings(left_out))
-    for var, value in reversed(bindings):
-        if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
-            continue
-        better(_conjugated(body, var))
-        if var not in dict(split(body)[0]) or better((*_without(body, var), *readings(left_out | {var}))):
-            left_out |= {var}
+    before = None
+    while before is not body:  # without one definition another may be short
+        before = body
+        for var, value in reversed(split(body)[0]):
+            if var in matrices_in(body) or is_call(value) or is_field(value) or _is_in_an_equation(var, body):
+                continue
+            better(_conjugated(body, var))
+            if var not in dict(split(body)[0]) or better(
+                (*_without(body, var), *readings(left_out | {var}), *_in_front_without(body, var))
+            ):
+                left_out |= {var}
     return body
 
 
@@ -173,7 +181,47 @@ def _without(body: Term, var: Var) -> Iterator[Term]:
     written = let(kept, joined(result, map(put, items_of(result))))
     before = {*values_of(body)}
     yield written
-    yield _with_values(written, lambda value: value if value in before else factored(one_network(value)))
+    taken_out = _with_values(written, lambda value: value if value in before else factored(one_network(value)))
+    yield taken_out
+    read = read_bound(taken_out)  # what stood in the definition beside others may have a name alone
+    if read is not taken_out:
+        yield _with_values(read, factored)
+
+
+def _in_front_without(body: Term, var: Var) -> Iterator[Term]:
+    """The program with the value of a binding in front of the terms of each sum that are multiples of it.
+
+    2/x − 2 x/t − b/t with t = x² + b x + c is 2/x − (2 x + b)/(x² + b x + c).
+    """
+    collecting = _Collecting(var)
+    found = _with_values(body, collecting.run)
+    if collecting.collected:
+        yield from islice(_without(found, var), 1)
+
+
+class _Collecting(Rewriter):
+    """Takes a power of a definition in front of the terms of a sum that have it."""
+
+    def __init__(self, var: Var) -> None:
+        super().__init__()
+        self.var, self.collected = var, False
+
+    def node(self, term: Term) -> Term:
+        """The term with its sums collected."""
+        new = self.inside(term) if self.var in term.free else term
+        if not isinstance(new, Add):
+            return new
+        groups: dict[Term, list[Term]] = {}
+        for part in new.terms:
+            own = (factor for factor in factors_of(part) if self._is_power(factor))
+            groups.setdefault(next(own, ONE), []).append(part)
+        self.collected |= any(len(parts) > 1 for factor, parts in groups.items() if factor is not ONE)
+        rest = groups.pop(ONE, [])
+        return add(*rest, *(in_front(parts) for parts in groups.values()))
+
+    def _is_power(self, factor: Term) -> bool:
+        base = factor.arguments[0] if isinstance(factor, Primitive) and factor.name == "power" else factor
+        return base is self.var or (isinstance(base, Apply) and base.function is self.var)
 
 
 def _conjugated(body: Term, var: Var) -> Iterator[Term]:

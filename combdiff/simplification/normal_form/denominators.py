@@ -17,12 +17,14 @@ Invariant: the value is unchanged wherever it is defined, the work is no more, a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
-from math import floor, prod
+from itertools import combinations, product
+from math import ceil, floor, prod
 
 from combdiff.ir import (
+    MINUS_ONE,
     ONE,
     ZERO,
     Add,
@@ -36,9 +38,11 @@ from combdiff.ir import (
     Term,
     Var,
     add,
+    dtype_of,
     factors_of,
     function,
     mul,
+    negate,
     put_back,
     raised,
     remembered,
@@ -47,7 +51,7 @@ from combdiff.ir import (
 )
 from combdiff.simplification.egraph.extraction import parts_cost
 from combdiff.simplification.normal_form.joined_networks import primitive
-from combdiff.simplification.normal_form.lengths import printed_length
+from combdiff.simplification.normal_form.lengths import is_negative, printed_length
 
 MOST_TERMS = 12  # of a numerator that is multiplied out
 MOST_POWER = 4  # of a sum in it
@@ -141,9 +145,14 @@ def _is_tame(product_: Term) -> bool:
 
 def _forms(sum_: Add) -> Iterator[Term]:
     """A sum as a product: its common divisors in front, or over one denominator, which may be multiplied out."""
-    parts = [_powers(part) for part in sum_.terms]
     if _holds_condition(sum_):
         return
+    parts = _with_divisors_apart([_powers(part) for part in sum_.terms])
+    fractional = [any(isinstance(base, Add) and n < 0 for base, n in powers.items()) for _, powers in parts]
+    if 1 < sum(fractional) < len(parts):  # the fractions among the terms by themselves
+        fractions = add(*(part for part, has in zip(sum_.terms, fractional, strict=True) if has))
+        others = [part for part, has in zip(sum_.terms, fractional, strict=True) if not has]
+        yield from (add(*others, form) for form in (_forms(fractions) if isinstance(fractions, Add) else ()))
     yield from _multiplied(sum_, parts)
     if not any(n < 0 for _, powers in parts for n in powers.values()):
         return
@@ -167,13 +176,57 @@ def _forms(sum_: Add) -> Iterator[Term]:
             yield mul(multiplied, *primitive(rest))
 
 
+def _with_divisors_apart(parts: list[Part]) -> list[Part]:
+    """Products whose divisors are those of others where they are products of these: 1 − x² beside 1 + x and 1 − x."""
+    sums = dict.fromkeys(base for _, powers in parts for base, n in powers.items() if isinstance(base, Add) and n < 0)
+    known = {frozenset(sum_.children): sum_ for sum_ in sums}
+    for one, other in combinations(sums, 2):
+        factors: Powers = {one: 1, other: 1}
+        opened = [mul(number, _product(powers)) for number, powers in _multiplied_out(ONE, factors) or ()]
+        for sign in (1, -1):
+            base = known.get(frozenset(mul(Number(sign), term) for term in opened))
+            if base is not None and base not in factors:
+                parts = [_apart(part, base, factors, sign) for part in parts]
+    return parts
+
+
+def _apart(part: Part, base: Term, factors: Powers, sign: int) -> Part:
+    """A product with the factors of a base, or of its negative, in place of whole powers of that."""
+    number, powers = part
+    n = powers.get(base, 0)
+    if not n or n.denominator != 1:
+        return part
+    moved = {base: -n, **{each: n * m for each, m in factors.items()}}
+    return _number(mul(number, Number(sign ** abs(n.numerator)))), _times(powers, moved)
+
+
 def _multiplied(term: Term, parts: Sequence[Part]) -> Iterator[Term]:
-    """A sum of products with the sums in these multiplied out, where something cancels: no brackets are no gain."""
+    """A sum of products with the sums in these multiplied out, where something cancels: no brackets are no gain.
+
+    So is one collected by the powers of a base: p (1 − x) − q x is p − (p + q) x.
+    """
     found = _polynomial_sum(parts, {}, opened=True)
     if found is not None:
+        counts = Counter(base for _, powers in found for base in powers)
+        collected = (_by_powers(found, base) for base, n in counts.items() if 1 < n < len(found))
         multiplied_out = add(*(mul(number, _product(powers)) for number, powers in found))
-        if _work(multiplied_out) < _work(term):
-            yield multiplied_out
+        yield from (form for form in (multiplied_out, *collected) if _work(form) < _work(term))
+
+
+def _by_powers(parts: Sequence[Part], base: Term) -> Term:
+    """A sum of products with each power of a base in front of what it multiplies."""
+    groups: dict[Exponent, list[Term]] = {}
+    for number, powers in parts:
+        n = powers.get(base, 0)
+        groups.setdefault(n, []).append(mul(number, _product(_quotient(powers, {base: n}))))
+    return add(*(mul(_raised(base, n), *_signed(terms)) if n else add(*terms) for n, terms in groups.items()))
+
+
+def _signed(terms: Sequence[Term]) -> Iterable[Term]:
+    """The factors of a sum, its number and sign in front."""
+    if all(map(is_negative, terms)):
+        return MINUS_ONE, *primitive(add(*map(negate, terms)))
+    return primitive(add(*terms))
 
 
 def _common(exponents: Sequence[Exponent]) -> Exponent:
@@ -182,11 +235,37 @@ def _common(exponents: Sequence[Exponent]) -> Exponent:
 
 
 def _gathered(term: Mul) -> Iterator[Term]:
-    """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2)."""
+    """A product in which the powers of one base are one: x^a/(x^(1 + a))² is x^(−a − 2), x y/√(2 x y) is ½ √(2 x y)."""
     number, powers = _powers(term)
+    for base, n in list(powers.items()):
+        if isinstance(base, Mul) and n.denominator != 1:
+            inner, own = _powers(base)
+            times = _whole_power(powers, own)
+            scale = raised(inner, -times)
+            if isinstance(scale, Number):
+                number = _number(mul(number, scale))
+                powers = _times(powers, {base: times, **{each: -times * m for each, m in own.items()}})
+    number, powers = _with_one_sign(number, powers)
     yield mul(number, _product(powers))
     if (multiplied := _with_denominator_multiplied_out(powers)) is not None:
         yield mul(number, multiplied)
+
+
+def _with_one_sign(number: Number, powers: Powers) -> Part:
+    """A product in which a sum and its negative are one base: (x − 1)/(1 − x)² is −1/(1 − x)."""
+    for base, n in list(powers.items()):
+        if isinstance(base, Add) and base in powers and n.denominator == 1:
+            negative = add(*map(negate, base.terms))
+            if negative in powers:
+                number = _number(mul(number, Number((-1) ** abs(n.numerator))))
+                powers = _times(powers, {base: -n, negative: n})
+    return number, powers
+
+
+def _whole_power(powers: Powers, own: Powers) -> int:
+    """The power of a product, given by its own powers, that is a factor of others: 2 of x² y⁴ for x y²."""
+    each = [Fraction(powers.get(base, 0)) / m for base, m in own.items()]
+    return max(floor(min(each)), 0) or min(ceil(max(each)), 0) if each else 0
 
 
 def _opened(term: Mul) -> Iterator[Term]:
@@ -197,20 +276,23 @@ def _opened(term: Mul) -> Iterator[Term]:
             others = {other: m for other, m in powers.items() if other is not base}
             for form in _forms(base):
                 inner, found = _powers(form)
-                numbers = mul(number, raised(inner, n.numerator))
-                yield mul(numbers, _product(_times(others, {each: m * n for each, m in found.items()})))
+                opened = _times(others, {each: m * n for each, m in found.items()})
+                numbers, opened = _with_one_sign(_number(mul(number, raised(inner, n.numerator))), opened)
+                yield mul(numbers, _product(opened))
 
 
 def _divided(term: Mul) -> Iterator[Term]:
-    """A product with a divisor in the sum that it divides, where it cancels in a term: (t − l)/t is 1 − l/t."""
+    """A product with a divisor in the sum that it divides, where it cancels in a term: (t − l)/t² is (1 − l/t)/t."""
     number, powers = _powers(term)
     for base in (base for base, n in powers.items() if isinstance(base, Add) and n == 1):
         parts = [_powers(part) for part in base.terms]
         for divisor, n in powers.items():
-            if n < 0 and any(divisor in above for _, above in parts):
-                inside = add(*(mul(each, _product(_times(above, {divisor: n}))) for each, above in parts))
-                others = {other: m for other, m in powers.items() if other not in (base, divisor)}
-                yield mul(number, _product(others), inside)
+            cancels = min(-n, max(above.get(divisor, 0) for _, above in parts))
+            if cancels > 0:
+                inside = {divisor: -cancels}
+                terms = (mul(each, _product(_times(above, inside))) for each, above in parts)
+                outside = _quotient({other: m for other, m in powers.items() if other is not base}, inside)
+                yield mul(number, _product(outside), add(*map(over_one_denominator, terms)))
 
 
 def _under_sums(term: Mul) -> Iterator[Term]:
@@ -219,7 +301,7 @@ def _under_sums(term: Mul) -> Iterator[Term]:
     for factor in term.factors:
         if divisors and isinstance(factor, Sum):
             inside = mul(*divisors, factor.body)
-            found = _shortest(inside, _opened(inside)) if isinstance(inside, Mul) else inside
+            found = over_one_denominator(inside)
             if found is not inside:
                 others = [each for each in term.factors if each not in (*divisors, factor)]
                 yield mul(*others, Sum(factor.indices, found))
@@ -261,6 +343,9 @@ def _power(factor: Term) -> Iterator[tuple[Term, Exponent]]:
             base, exponent = inner, _exact(to.real)
     if isinstance(base, Primitive) and base.name == "sqrt":
         base, exponent = base.arguments[0], exponent * HALF
+        inner, n = whole_power(base)
+        if n % 2 and dtype_of(inner) is not complex:  # √(1/s) is 1/√s, and √(s³) is no number either where s < 0
+            base, exponent = inner, exponent * n
     if _is_symbolic_power(base) and exponent.denominator == 1:
         inner, to = base.children
         for times, symbol in _whole_multiples(to):

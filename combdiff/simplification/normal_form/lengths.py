@@ -65,7 +65,7 @@ def printed_length(term: Term) -> int:
         case Mul():
             return _product(term.factors)
         case Add():
-            negative = sum(_is_negative(part) for part in term.terms)
+            negative = sum(is_negative(part) for part in term.terms)
             return sum(map(printed_length, term.terms)) + len(term.terms) - 1 - min(negative, len(term.terms) - 1)
         case Conj():
             return 1 + _bracketed(term.body)
@@ -101,17 +101,18 @@ def _uses(term: Term, index: Var) -> int:
 
 def length_alone(term: Term) -> int:
     """How many symbols a scalar term takes by itself, where −½ (a − b) is printed as ½ (b − a)."""
-    return printed_length(term) - (_is_negative(term) and any(map(_holds_difference, factors_of(term))))
+    return printed_length(term) - (is_negative(term) and any(map(_holds_difference, factors_of(term))))
 
 
 def _holds_difference(factor: Term) -> bool:
     """Whether the negative of a factor is as long."""
     if isinstance(factor, Sum):
         return any(map(_holds_difference, factors_of(factor.body)))
-    return isinstance(factor, Add) and any(map(_is_negative, factor.terms))
+    return isinstance(factor, Add) and any(map(is_negative, factor.terms))
 
 
-def _is_negative(term: Term) -> bool:
+def is_negative(term: Term) -> bool:
+    """Whether a term begins with a negative number."""
     first = term.factors[0] if isinstance(term, Mul) else term
     return isinstance(first, Number) and first.real < 0
 

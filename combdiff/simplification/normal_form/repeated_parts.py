@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations
 
 from combdiff.ir import (
     Add,
+    Affine,
     Cyclic,
     Implicit,
     Mul,
@@ -29,8 +31,11 @@ from combdiff.ir import (
     Symmetric,
     Term,
     Var,
+    add,
+    affine,
     apply,
     canonical_names,
+    counts_modulo,
     dtype_of,
     free_indices,
     inline_single_uses,
@@ -39,12 +44,18 @@ from combdiff.ir import (
     lambda_,
     let,
     mul,
+    negate,
     raised,
+    remembered,
     split,
     substitute,
+    subterms,
     values_of,
 )
 from combdiff.polyhedra import doubtful_accesses
+from combdiff.records import dataclass
+from combdiff.simplification.egraph.extraction import order_key, ordered
+from combdiff.simplification.normal_form.common_subnetworks import without_multiples
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.quotients import exponents
 
@@ -57,8 +68,8 @@ def with_repeated_named(body: Term) -> Iterator[Term]:
     body = let(((var, _aligned(value)) for var, value in bindings), joined(result, map(_aligned, items_of(result))))
     every = [part for value in values_of(body) for part in _parts(value)]
     tried: set[Term] = set()
-    for part in (*_sums(every), *_products(every)):
-        if (form := _form(part)) not in tried:
+    for part in (*_repeated(every), *_products(every), *_quotients(every)):
+        if (form := _placed(part).value) not in tried:
             tried.add(form)
             yield from _named(body, part)
 
@@ -87,11 +98,10 @@ def _parts(value: Term) -> Iterator[Term]:
             yield node
 
 
-def _sums(parts: list[Term]) -> Iterator[Term]:
-    """The sums that occur more than once, up to names of indices."""
-    sums = [part for part in parts if isinstance(part, Add)]
-    counts = Counter(map(_form, sums))
-    yield from (part for part in sums if counts[_form(part)] > 1)
+def _repeated(parts: list[Term]) -> Iterator[Term]:
+    """The parts that occur more than once, up to names of indices, places around axes and signs."""
+    counts = Counter(map(_form, parts))
+    yield from (part for part in parts if counts[_form(part)] > 1)
 
 
 def _products(parts: list[Term]) -> Iterator[Term]:
@@ -103,20 +113,67 @@ def _products(parts: list[Term]) -> Iterator[Term]:
             yield mul(*(raised(base, n) for base, n in common.items() if n))
 
 
+def _quotients(parts: list[Term]) -> Iterator[Term]:
+    """The quotients whose dividend is a sum that occurs elsewhere: (x − m)/s beside x − m, which then is t s."""
+    sums = Counter(_placed(part).value for part in parts if isinstance(part, Add))
+    for part in parts:
+        dividend = _dividend(part)
+        if dividend is not None and sums[_placed(dividend).value] > 1:
+            yield part
+
+
+def _dividend(part: Term) -> Add | None:
+    """The sum that a product divides by all of its other factors, which have no other indices."""
+    powers = exponents(part) if isinstance(part, Mul) else {}
+    others = {base: n for base, n in powers.items() if not isinstance(base, Number)}
+    sums = [base for base, n in others.items() if isinstance(base, Add) and n == 1]
+    if len(sums) != 1 or any(n > 0 for base, n in others.items() if base is not sums[0]):
+        return None
+    return sums[0] if {*free_indices(part)} == {*free_indices(sums[0])} else None
+
+
 def _less(one: int, other: int) -> int:
     """The power that both have."""
     return 0 if one * other <= 0 else min(one, other, key=abs)
 
 
+@dataclass(frozen=True)
+class _Placed:
+    """A part as a value, of its indices, that is read at places: x[d − 1] − x[d] is i ↦ x[i] − x[i + 1] at d − 1."""
+
+    value: Term
+    places: tuple[Term, ...]
+
+
+@remembered
+def _placed(part: Term) -> _Placed:
+    indices = free_indices(part)
+    around = (index for index in indices if isinstance(index.type, Cyclic) and counts_modulo(index, part))
+    moves = {index: _first_place(part, index) for index in around}
+    away = {index: affine([(index, 1)], -by) for index, by in moves.items() if by}
+    value = canonical_names(lambda_(indices, substitute(part, away) if away else part))
+    return _Placed(value, tuple(affine([(index, 1)], moves.get(index, 0)) for index in indices))
+
+
+def _first_place(part: Term, index: Var) -> int | Fraction:
+    """The least of the places around its axis that a part reads with an index, 0 for the index itself."""
+    reading = [node for node in subterms(part) if index in node.children]
+    return min(node.offset if isinstance(node, Affine) else 0 for node in reading)
+
+
+@remembered
 def _form(part: Term) -> Term:
-    """A part up to the names of its indices."""
-    return canonical_names(lambda_(free_indices(part), part))
+    """A part up to the names of its indices, their places around axes, and its sign."""
+    return min((ordered(_placed(each).value) for each in (part, _negative(part))), key=order_key)
+
+
+def _negative(part: Term) -> Term:
+    return add(*map(negate, part.terms)) if isinstance(part, Add) else negate(part)
 
 
 def _named(body: Term, part: Term) -> Iterator[Term]:
     """The program with a name for a part, if it can have one that is worth it."""
-    indices = free_indices(part)
-    value = lambda_(indices, part)
+    indices, value = free_indices(part), _placed(part).value
     if not all(isinstance(i.type, Range | Cyclic | Symmetric) for i in indices) or doubtful_accesses(value):
         return
     names = Names(body)
@@ -130,31 +187,37 @@ def _named(body: Term, part: Term) -> Iterator[Term]:
         return
     own = names.indices(name.type.axes)  # type: ignore[union-attr]
     renamed.insert(first, (name, lambda_(own, apply(value, own))))
-    found = inline_single_uses(let(renamed, joined(result, items)))
+    found = inline_single_uses(without_multiples(let(renamed, joined(result, items))))
     defined = dict(split(found)[0]).get(name)
     if defined is not None and length(defined) >= SHORTEST:
         yield found
 
 
 class _ReadByName(Rewriter):
-    """Reads a part by its name, a product also where it is among other factors."""
+    """Reads a part by its name, a product also among other factors, the dividend of a quotient by it."""
 
     def __init__(self, name: Var, part: Term) -> None:
         super().__init__()
-        self.name, self.part, self.form = name, part, _form(part)
+        self.name, self.part, self.form, self.value = name, part, _form(part), ordered(_placed(part).value)
         self.powers = exponents(part) if isinstance(part, Mul) else {}
+        self.dividend = _dividend(part)
 
     def node(self, term: Term) -> Term:
         """The term with the part by its name in it."""
         if isinstance(term, Implicit | Scan):
             return term
         if type(term) is type(self.part) and _form(term) is self.form:
-            return apply(self.name, free_indices(term))
+            placed = _placed(term)
+            read = apply(self.name, placed.places)
+            return read if ordered(placed.value) is self.value else negate(read)
         new = self.inside(term)
         if isinstance(new, Mul) and self.powers:
             found = exponents(new)
             often = min(found.get(base, 0) // n for base, n in self.powers.items())
             if often > 0:
                 rest = (raised(base, n - often * self.powers.get(base, 0)) for base, n in found.items())
-                return mul(*rest, *[apply(self.name, free_indices(self.part))] * often)
+                return mul(*rest, *[apply(self.name, _placed(self.part).places)] * often)
+        if new is self.dividend:
+            rest = (raised(base, -n) for base, n in self.powers.items() if base is not self.dividend)
+            return mul(*rest, apply(self.name, _placed(self.part).places))
         return new

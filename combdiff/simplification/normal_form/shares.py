@@ -12,17 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from combdiff.ir import (
+    Add,
     Apply,
     Lambda,
     Mul,
     Names,
+    Number,
     Rewriter,
     Space,
     Sum,
     Term,
     Var,
+    add,
     apply,
+    axes_of,
     dtype_of,
+    factors_of,
     items_of,
     joined,
     lambda_,
@@ -59,7 +64,67 @@ def with_named_shares(body: Term) -> Iterator[Term]:
         is_read = any(var in term.free for term in (*(term for _, term in later), *items))
         share = shares.definition if is_read else put_back(shares.definition, {var: value})
         kept = bindings[: number + is_read]
-        yield let([*kept, (shares.share, share), *later], joined(result, items))
+        found = let([*kept, (shares.share, share), *later], joined(result, items))
+        yield from _with_constants_apart(found, shares.share)
+        yield found
+
+
+def _with_constants_apart(body: Term, share: Var) -> Iterator[Term]:
+    """The program with numbers apart that definitions add to what shares average.
+
+    With t[i] = 1 + f[i] the Σ_i p[i] t[i] is 1 + Σ_i p[i] f[i].
+    """
+    bindings, result = split(body)
+    for number, (var, value) in enumerate(bindings):
+        terms = _terms(value.body) if isinstance(value, Lambda) else ()
+        if isinstance(value, Lambda) and len(terms) > 1:
+            constants = [term for term in terms if term.free.isdisjoint(value.parameters)]
+            averages = _Averages(share, var, add(*constants))
+            later = [(other, averages.run(term)) for other, term in bindings[number + 1 :]]
+            items = [averages.run(item) for item in items_of(result)]
+            if constants and averages.found and not averages.is_read_whole:
+                rest = lambda_(value.parameters, add(*(term for term in terms if term not in constants)))
+                yield let([*bindings[:number], (var, rest), *later], joined(result, items))
+
+
+def _terms(value: Term) -> tuple[Term, ...]:
+    """The terms of a sum, and of a multiple of one."""
+    sums = [factor for factor in factors_of(value) if isinstance(factor, Add)]
+    numbers = [factor for factor in factors_of(value) if isinstance(factor, Number)]
+    if len(sums) != 1 or len(sums) + len(numbers) != len(factors_of(value)):
+        return (value,)
+    return tuple(mul(*numbers, term) for term in sums[0].terms)
+
+
+class _Averages(Rewriter):
+    """Reads c + t for a definition t, and c + Σ_i p[i] t[i] for Σ_i p[i] (c + t[i])."""
+
+    def __init__(self, share: Var, var: Var, constant: Term) -> None:
+        super().__init__()
+        self.share, self.var, self.constant = share, var, constant
+        self.found = self.is_read_whole = False
+
+    def node(self, term: Term) -> Term:
+        """The term with the constant apart."""
+        if isinstance(term, Sum) and self._is_average(term):
+            self.found = True
+            return add(self.constant, term)
+        if isinstance(term, Apply) and term.function is self.var:
+            return add(self.constant, apply(self.var, map(self.run, term.arguments)))
+        self.is_read_whole |= term is self.var
+        new = self.inside(term)
+        if isinstance(new, Add) and new is not term:
+            return add(*(part for each in new.terms for part in _terms(each)))
+        return new
+
+    def _is_average(self, sum_: Sum) -> bool:
+        """Whether a Σ over all shares is of these times the definition."""
+        reads = {factor.function: factor.arguments for factor in factors_of(sum_.body) if isinstance(factor, Apply)}
+        if len(sum_.indices) > 1 or len(factors_of(sum_.body)) != 2 or reads.keys() != {self.share, self.var}:
+            return False
+        (*others, last), (index,) = reads[self.share], sum_.indices
+        is_whole = index.type == axes_of(self.share)[-1]
+        return last is index and is_whole and not any(index in other.free for other in others)
 
 
 class _Shares(Rewriter):
