@@ -75,7 +75,7 @@ from combdiff.simplification.laws.loading import load
 from combdiff.simplification.memory import body_once, simplified_once
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
-from combdiff.simplification.normal_form.common_subnetworks import read_bound
+from combdiff.simplification.normal_form.common_subnetworks import bind_common, read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
 from combdiff.simplification.normal_form.denominators import is_fraction, without_fractions_below
@@ -94,6 +94,7 @@ from combdiff.status import stage, working
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front, one denominator"
 VANISHED = "sums that are 0 by what their names stand for"
+COMMON = "what the results have in common computed once"
 WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
@@ -167,6 +168,8 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
         note(lambda: State(PROJECTED, body))
     if not written_out:
         return body
+    body = bind_common(body)
+    note(lambda: State(COMMON, body))
     with gathered() as stops:  # what is left undone here is no loss: each value has been simplified on its own
         found = body_once(body, rules, WRITTEN_OUT, lambda: _written_out(body, rules))
     limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))

@@ -60,6 +60,10 @@ class _BoundValue:
         """The value with that body."""
         return lambda_(self.indices, substitute(body, dict(zip(self.parameters, self.indices, strict=True))))
 
+    def has_indices_of(self, form: Term) -> bool:
+        """Whether an equal of the body holds each of its indices that the body does: t[i] is in no class with t[j]."""
+        return form.free.issuperset(self.body.free.intersection(self.parameters))
+
     def goes_around(self) -> bool:
         """Whether d + n may stand for each index d of a cycle in whatever equals the value: t[d + 2] is that at d + 2.
 
@@ -122,7 +126,7 @@ class ProgramClasses:
             budget = replace(current(), nodes=min(current().nodes, MOST_NODES))
             saturation = Saturation(egraph, terms, budget, context, definitions)
             for value, form in zip(self.values, self._written_out(), strict=True):
-                if value.root is not None and form is not None:
+                if value.root is not None and form is not None and value.has_indices_of(form):
                     saturation.unite(value.root, saturation.named(multiplied_out(form, saturation.names)))
             saturation.settle()
             saturation.look()
