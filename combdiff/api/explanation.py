@@ -133,14 +133,17 @@ def _form(part: Term) -> Term:
 @working("explaining")
 def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tuple[str, ...]) -> Explanation:
     """The steps from the raw body of a derivative to the body that simplification gave, by simplifying again."""
-    with recording() as events, gathered():  # of budgets was told when it was derived
-        simplify_body(raw, rules)
+    for paired in (False, True):  # whether what results have in common was bound
+        with recording() as events, gathered():  # of budgets was told when it was derived
+            simple = simplify_body(raw, rules, paired=paired)
+        named = bind_again(simple, raw)
+        if _form(named) is _form(result):
+            break
     writer = _StoryWriter(raw, rules)
     for number, event in enumerate(events, start=1):
         stage(f"finding the laws, step {number} of {len(events)}")
         writer.take(event)
-    named = bind_again(writer.state, raw)
-    if _form(named) is _form(result):
+    if named is not simple and _form(named) is _form(result):
         writer.step(NAMED, "", named, (writer.state, named))
     writer.step(READABLE, "", result, (writer.state, result))
     return Explanation(parameters, tuple(writer.steps), raw, result)

@@ -138,7 +138,7 @@ def gradient_of(
         result = Tuple((_real_value(value), result))
     kind = "value_and_grad" if with_value else "grad"
     raw = Lambda(f.term.parameters, let((*bindings, *backward), result))
-    return _derived(f, raw, kind, simplified, rules, written_out=in_spaces)
+    return _derived(f, raw, kind, simplified, rules, paired=with_value, written_out=in_spaces)
 
 
 @one_warning()

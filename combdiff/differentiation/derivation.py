@@ -37,16 +37,19 @@ from combdiff.ir import (
 from combdiff.simplification import bind_again, checked, simplify_body
 
 
-def derived(origin: Lambda, raw: Lambda, rules: tuple[str, ...] | None, *, written_out: bool = True) -> Lambda:
+def derived(
+    origin: Lambda, raw: Lambda, rules: tuple[str, ...] | None, *, paired: bool = False, written_out: bool = True
+) -> Lambda:
     """The closed term of a raw derivative of `origin`: simplified, or without `rules` only brought to let normal form.
 
+    `paired` says that the body is the pair of a value and its derivative; what they have in common is bound.
     `written_out` says that it is for a reader, not to be differentiated again (see `simplify_body`).
     """
     if rules is None:
         normal = share(raw.body)
     else:
-        simple = simplify_body(raw.body, rules, written_out)
-        normal = checked(simple, bind_again(simple, origin.body))
+        simple = simplify_body(raw.body, rules, written_out=written_out, paired=paired)
+        normal = simple if paired else checked(simple, bind_again(simple, origin.body))
     return readable(Lambda(raw.parameters, normal), letters_of(origin))
 
 

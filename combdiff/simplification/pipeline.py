@@ -108,18 +108,20 @@ _Projection = Callable[[Term, SymmetryGroup, str, Names, list[tuple[Var, Term]]]
 
 
 @working("simplifying")
-def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = True) -> Term:
+def simplify_body(body: Term, rules: tuple[str, ...] = (), *, written_out: bool = True, paired: bool = False) -> Term:
     """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let).
 
     With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
-    keeps its names, as what they stand for has its derivative once then.
+    keeps its names, as what they stand for has its derivative once then. `paired` says that the results are a value and
+    its derivative: what they have in common is bound.
     """
     for_whom = "for a reader" if written_out else "to be differentiated again"
-    found = body_once(body, rules, for_whom, lambda: _simplified_body(body, rules, written_out))
+    which = f"{for_whom}, a pair" if paired else for_whom
+    found = body_once(body, rules, which, lambda: _simplified_body(body, rules, written_out, paired))
     return checked(body, found)
 
 
-def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> Term:
+def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, paired: bool) -> Term:
     load(rules)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
     equations: _Equations = {}
@@ -166,10 +168,11 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
+    if paired:
+        body = bind_common(body)
+        note(lambda: State(COMMON, body))
     if not written_out:
         return body
-    body = bind_common(body)
-    note(lambda: State(COMMON, body))
     with gathered() as stops:  # what is left undone here is no loss: each value has been simplified on its own
         found = body_once(body, rules, WRITTEN_OUT, lambda: _written_out(body, rules))
     limits = " and ".join(dict.fromkeys(limit for limit, _ in stops))

@@ -132,11 +132,9 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
         nonlocal body, price
         before = body
         for candidate in candidates:
-            if (
-                length(candidate) < price[1]
-                and (new := _price(candidate)) < price
-                and (new[0] < price[0] or not several)
-            ):
+            if length(candidate) < price[1] and (new := _price(candidate)) < price:
+                if several and new[0] == price[0]:
+                    continue
                 body, price = candidate, new
         return body is not before
 
