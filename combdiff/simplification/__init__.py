@@ -37,7 +37,7 @@ from combdiff.simplification.laws.loading import RuleFile, built_in_files, load,
 from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, calls, law_names, run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.common_factors import factored
-from combdiff.simplification.normal_form.common_subnetworks import bind_again, bind_common
+from combdiff.simplification.normal_form.common_subnetworks import bind_again
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
 from combdiff.simplification.normal_form.delta_solver import on_diagonals, plain_conditions, solve
 from combdiff.simplification.normal_form.expansion import (
@@ -74,7 +74,6 @@ __all__ = [
     "addends",
     "attempt",
     "bind_again",
-    "bind_common",
     "bindings",
     "budget",
     "built_in_files",
