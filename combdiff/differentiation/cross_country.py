@@ -45,6 +45,7 @@ from combdiff.ir import (
     factors_of,
     for_all_indices,
     free_indices,
+    holds_delta,
     is_call,
     is_complex,
     is_light_primitive,
@@ -64,7 +65,6 @@ from combdiff.simplification import (
     addends,
     collected,
     common_factors,
-    holds_delta,
     own_cost,
     volume,
 )
