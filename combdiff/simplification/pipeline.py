@@ -87,6 +87,7 @@ from combdiff.simplification.normal_form.symmetries import (
     with_known_symmetries,
     with_symmetries,
     without_known_symmetries,
+    spelled_out,
 )
 from combdiff.simplification.vanishing import without_vanishing_sums
 from combdiff.status import stage, working
@@ -283,6 +284,7 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
     kept: list[tuple[Var, Term]] = []
     known: dict[Var, Term] = {}
     fractions: dict[Var, Term] = {}
+    definitions: dict[Var, Term] = {}
 
     def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
         value = without_fractions_below(put_back(value, replacement, matrices), fractions)
@@ -309,13 +311,16 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
             replacement[var] = found
             continue
         new, found = where_real(var, found)
-        new = with_symmetries(new, found)
+        spelled = spelled_out(found, definitions)
+        new = with_symmetries(new, spelled)
         replacement[var] = found if light else new
         kept.append((new, found))
         if is_fraction(found.body if isinstance(found, Lambda) else found):
             fractions[new] = found
         if var in held:
             matrices[var], known[new] = new, found
+        else:
+            definitions[new] = spelled
     items = [put_back(item, replacement, matrices) for item in items_of(result)]
     stage("simplifying the result")
     for number, item in enumerate(items_of(result)):

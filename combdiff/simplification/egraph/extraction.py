@@ -108,11 +108,15 @@ def index_variables(term: Term) -> Indices:
 def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     """Multiplications of a greedy pairwise contraction of factors with these indices.
 
-    Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few.
+    Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few. One
+    that has none multiplies the smallest of several others.
     """
     if len(factors) == 1:
         return float(volume(factors[0] | summed)) if summed else 0.0
     alike = Counter(factors)
+    others = tuple(indices for indices in factors if indices)
+    if 1 < len(others) < len(factors):
+        return len(factors) - len(others) - 1 + min(map(volume, others)) + contraction_cost(others, summed)
     contraction = _PairwiseContraction(list(alike), summed)
     return float(sum((count - 1) * volume(indices) for indices, count in alike.items())) + contraction.cost()
 

@@ -17,9 +17,13 @@ from dataclasses import replace
 from functools import cached_property
 
 from combdiff.ir import (
+    Add,
     Cyclic,
     Lambda,
+    Mul,
     Names,
+    Rewriter,
+    Sum,
     Space,
     Term,
     Var,
@@ -128,6 +132,9 @@ class ProgramClasses:
             for value, form in zip(self.values, self._written_out(), strict=True):
                 if value.root is not None and form is not None and value.has_indices_of(form):
                     saturation.unite(value.root, saturation.named(multiplied_out(form, saturation.names)))
+                    inside = _Inside(saturation.names).run(form)
+                    if inside is not form:
+                        saturation.unite(value.root, saturation.named(inside))
             saturation.settle()
             saturation.look()
         return saturation
@@ -143,6 +150,17 @@ class ProgramClasses:
             if short and n < len(self.bindings) and self.bindings[n][0] not in self.known:
                 replacement[self.bindings[n][0]] = lambda_(value.parameters, whole)
         return found
+
+
+class _Inside(Rewriter):
+    def __init__(self, names):
+        super().__init__()
+        self.names = names
+
+    def node(self, term):
+        if isinstance(term, Add):
+            return multiplied_out(term, self.names)
+        return self.inside(term) if isinstance(term, Sum | Mul) else term
 
 
 def _is_number(value: Term) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 
 from combdiff.ir import (
     Add,
@@ -39,6 +39,7 @@ from combdiff.ir import (
     dtype_of,
     free_indices,
     inline_single_uses,
+    is_matrix_function,
     items_of,
     joined,
     lambda_,
@@ -50,6 +51,7 @@ from combdiff.ir import (
     split,
     substitute,
     subterms,
+    type_of,
     values_of,
 )
 from combdiff.polyhedra import doubtful_accesses
@@ -68,7 +70,7 @@ def with_repeated_named(body: Term) -> Iterator[Term]:
     body = let(((var, _aligned(value)) for var, value in bindings), joined(result, map(_aligned, items_of(result))))
     every = [part for value in values_of(body) for part in _parts(value)]
     tried: set[Term] = set()
-    for part in (*_repeated(every), *_products(every), *_quotients(every)):
+    for part in (*_repeated(every), *_sums(every), *_products(every), *_quotients(every)):
         if (form := _placed(part).value) not in tried:
             tried.add(form)
             yield from _named(body, part)
@@ -87,21 +89,42 @@ def _aligned(term: Term, depth: int = 0) -> Term:
 
 
 def _parts(value: Term) -> Iterator[Term]:
-    """The sums and products of a value, as often as they are printed; equations and steps are values of their own."""
+    """The sums, products and determinants of a value, as often as they are printed; equations and steps are values of their own."""
     todo = [value]
     while todo:
         node = todo.pop()
         if isinstance(node, Implicit | Scan):
             continue
         todo.extend(node.children)
-        if isinstance(node, Add | Mul):
+        if isinstance(node, Add | Mul) or _is_number_of_matrix(node):
             yield node
+
+
+def _is_number_of_matrix(node: Term) -> bool:
+    """Whether a part is a number such as det(X), which has a name as soon as that is shorter."""
+    space = type_of(node) if is_matrix_function(node) else None
+    return isinstance(space, Space) and not space.order
 
 
 def _repeated(parts: list[Term]) -> Iterator[Term]:
     """The parts that occur more than once, up to names of indices, places around axes and signs."""
     counts = Counter(map(_form, parts))
     yield from (part for part in parts if counts[_form(part)] > 1)
+
+
+def _sums(parts: list[Term]) -> Iterator[Term]:
+    """The terms that two sums have in common, up to names of indices, where these are not all of them."""
+    sums = list({_form(part): part for part in parts if isinstance(part, Add)}.values())
+    for one, other in permutations(sums, 2):
+        common = _terms_like(one, other)
+        if 1 < len(common) < len(one.terms):
+            yield add(*common)
+
+
+def _terms_like(sum_: Add, other: Add) -> list[Term]:
+    """The terms of a sum that are like those of another one."""
+    forms = {*map(_form, other.terms)}
+    return [term for term in sum_.terms if _form(term) in forms]
 
 
 def _products(parts: list[Term]) -> Iterator[Term]:
@@ -189,7 +212,7 @@ def _named(body: Term, part: Term) -> Iterator[Term]:
     renamed.insert(first, (name, lambda_(own, apply(value, own))))
     found = inline_single_uses(without_multiples(let(renamed, joined(result, items))))
     defined = dict(split(found)[0]).get(name)
-    if defined is not None and length(defined) >= SHORTEST:
+    if defined is not None and (length(defined) >= SHORTEST or _is_number_of_matrix(part)):
         yield found
 
 
@@ -207,10 +230,12 @@ class _ReadByName(Rewriter):
         if isinstance(term, Implicit | Scan):
             return term
         if type(term) is type(self.part) and _form(term) is self.form:
-            placed = _placed(term)
-            read = apply(self.name, placed.places)
-            return read if ordered(placed.value) is self.value else negate(read)
+            return self._read(term)
         new = self.inside(term)
+        if isinstance(new, Add) and isinstance(self.part, Add):
+            like = _terms_like(new, self.part)
+            if len(like) == len(self.part.terms) < len(new.terms) and _form(found := add(*like)) is self.form:
+                return add(self._read(found), *(each for each in new.terms if each not in like))
         if isinstance(new, Mul) and self.powers:
             found = exponents(new)
             often = min(found.get(base, 0) // n for base, n in self.powers.items())
@@ -221,3 +246,9 @@ class _ReadByName(Rewriter):
             rest = (raised(base, -n) for base, n in self.powers.items() if base is not self.dividend)
             return mul(*rest, apply(self.name, _placed(self.part).places))
         return new
+
+    def _read(self, part: Term) -> Term:
+        """What is like the part, by its name."""
+        placed = _placed(part)
+        read = apply(self.name, placed.places)
+        return read if ordered(placed.value) is self.value else negate(read)
