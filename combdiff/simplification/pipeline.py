@@ -83,11 +83,11 @@ from combdiff.simplification.normal_form.expansion import is_patched, offers_del
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import (
+    spelled_out,
     where_real,
     with_known_symmetries,
     with_symmetries,
     without_known_symmetries,
-    spelled_out,
 )
 from combdiff.simplification.vanishing import without_vanishing_sums
 from combdiff.status import stage, working

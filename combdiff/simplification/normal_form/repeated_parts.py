@@ -2,6 +2,7 @@
 
     exp(−(x² + y²)/(2 s²)) ((x² + y²)/(2 s²) − 1)    →   t = (x² + y²)/(2 s²) in exp(−t) (t − 1)
     2 b (a[d] − b c[d]/s)/s                          →   t = b/s in 2 t (a[d] − t c[d])
+    f(q[d] − q[d − 1]) − f(q[d + 1] − q[d])           →   t[i] = f(q[i + 1] − q[i]) in t[d − 1] − t[d], around an axis
 
 Sharing binds what is work; what takes hardly any is repeated in a print as often as it is read.
 
@@ -14,12 +15,15 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, permutations
+from math import floor
 
 from combdiff.ir import (
+    ZERO,
     Add,
     Affine,
     Cyclic,
     Implicit,
+    Lambda,
     Mul,
     Names,
     Number,
@@ -37,6 +41,7 @@ from combdiff.ir import (
     canonical_names,
     counts_modulo,
     dtype_of,
+    factors_of,
     free_indices,
     inline_single_uses,
     is_matrix_function,
@@ -58,6 +63,7 @@ from combdiff.polyhedra import doubtful_accesses
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.extraction import order_key, ordered
 from combdiff.simplification.normal_form.common_subnetworks import without_multiples
+from combdiff.simplification.normal_form.expansion import multiplied_out
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.quotients import exponents
 
@@ -74,6 +80,7 @@ def with_repeated_named(body: Term) -> Iterator[Term]:
         if (form := _placed(part).value) not in tried:
             tried.add(form)
             yield from _named(body, part)
+    yield from _with_differences_named(body)
 
 
 def _aligned(term: Term, depth: int = 0) -> Term:
@@ -89,7 +96,7 @@ def _aligned(term: Term, depth: int = 0) -> Term:
 
 
 def _parts(value: Term) -> Iterator[Term]:
-    """The sums, products and determinants of a value, as often as they are printed; equations and steps are values of their own."""
+    """The sums, products and determinants of a value, as often as they are printed; equations and steps are none."""
     todo = [value]
     while todo:
         node = todo.pop()
@@ -214,6 +221,60 @@ def _named(body: Term, part: Term) -> Iterator[Term]:
     defined = dict(split(found)[0]).get(name)
     if defined is not None and (length(defined) >= SHORTEST or _is_number_of_matrix(part)):
         yield found
+
+
+def _with_differences_named(body: Term) -> Iterator[Term]:
+    """The program with a value that is a difference of neighbours around an axis by what stands between these.
+
+    So are derivatives of sums over bonds, which the laws take apart: k (2 q[d] − q[d − 1] − q[d + 1]) and other forces
+    are t[d − 1] − t[d].
+    """
+    bindings, result = split(body)
+    values = [*(value for _, value in bindings), *items_of(result)]
+    for n, value in enumerate(values):
+        if isinstance(value, Lambda) and len(value.parameters) == 1 and isinstance(value.parameters[0].type, Cyclic):
+            (index,) = value.parameters
+            names = Names(body)
+            between, rest = _between(index, multiplied_out(value.body, names))
+            if between is ZERO:
+                continue
+            name = names.fresh(Var("t", Space(index.type, dtype=dtype_of(between))))
+            before, here = (apply(name, (affine([(index, 1)], by),)) for by in (-1, 0))
+            values[n : n + 1] = Lambda((index,), between), Lambda((index,), add(before, negate(here), rest))
+            variables = [*(var for var, _ in bindings[:n]), name, *(var for var, _ in bindings[n:])]
+            yield inline_single_uses(
+                let(zip(variables, values, strict=False), joined(result, values[len(variables) :]))
+            )
+            values[n : n + 2] = [value]
+
+
+def _between(index: Var, sum_: Term) -> tuple[Term, Term]:
+    """What the terms of a sum that are differences around an axis are differences of; the other terms."""
+    shifted: dict[Term, dict[int | Fraction, Term]] = {}
+    for term in sum_.terms if isinstance(sum_, Add) else ():
+        number = mul(*(factor for factor in factors_of(term) if isinstance(factor, Number)))
+        rest = mul(*(factor for factor in factors_of(term) if not isinstance(factor, Number)))
+        place = _first_place(rest, index) if index in rest.free and counts_modulo(index, rest) else 0
+        counts = shifted.setdefault(canonical_names(_moved(rest, index, -place)), {})
+        counts[place] = add(counts.get(place, ZERO), number)
+    found: dict[Term, Term] = {}
+    others = []
+    for term, counts in shifted.items():
+        if index in term.free and add(*counts.values()) is ZERO:
+            constant = mul(*(factor for factor in factors_of(term) if index not in factor.free))
+            moving = mul(*(factor for factor in factors_of(term) if index in factor.free))
+            running: Term = ZERO
+            for place in range(floor(min(counts)), floor(max(counts))):
+                running = add(running, counts.get(place, ZERO))
+                force = mul(running, _moved(moving, index, place + 1))
+                found[constant] = add(found.get(constant, ZERO), force)
+        else:
+            others += [mul(number, _moved(term, index, place)) for place, number in counts.items()]
+    return add(*(mul(constant, sum_) for constant, sum_ in found.items())), add(*others)
+
+
+def _moved(term: Term, index: Var, by: int | Fraction) -> Term:
+    return substitute(term, {index: affine([(index, 1)], by)}) if by else term
 
 
 class _ReadByName(Rewriter):
