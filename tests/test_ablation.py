@@ -295,7 +295,9 @@ def shifted(x: Vector, a: Vector, A: Even):
     return ((x - a) @ A @ (x - a)) ** 2
 
 
-SPRINGS = cd.read("S symmetric (n, n), x (n), b (n), c (n), g ()\n(x - b)ᵀ·S·(x - b) + g·‖x - c‖^2")
+SPRINGS = cd.read(
+    "S symmetric (n, n), x (n), b (n), c (n), e (n), g (), h ()\n(x - b)ᵀ·S·(x - b) + g·‖x - c‖^2 + h·‖x - e‖^2"
+)
 
 
 def fourth_power(x: Matrix):
@@ -369,7 +371,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),
     "one denominator": (common_factors, "over_one_denominator", lambda term: term, quotient_rule),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
-    "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
+    "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),

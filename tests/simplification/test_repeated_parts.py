@@ -47,7 +47,7 @@ def chain(x: Ring, k: cd.Space(), r: cd.Space()):
 
 def test_what_is_repeated_around_an_axis_has_a_name() -> None:
     lines = [line.strip() for line in str(cd.grad(chain, "x")).splitlines()[1:]]
-    assert lines == ["t[d] = x[d] - x[d + 1]", "t2[d] = t[d] (r / sqrt(1 + t[d]²) - 1)", "d ↦ k (t2[d - 1] - t2[d])"]
+    assert lines == ["t[d] = x[d] - x[d + 1]", "t2[d] = k t[d] (r / sqrt(1 + t[d]²) - 1)", "d ↦ t2[d - 1] - t2[d]"]
     cd.testing.check_grad(chain, "x", x=np.array([0.3, -0.2, 1.1, 0.4]), k=0.7, r=1.3)
 
 

@@ -260,7 +260,8 @@ def _between(index: Var, sum_: Term) -> tuple[Term, Term]:
     found: dict[Term, Term] = {}
     others = []
     for term, counts in shifted.items():
-        if index in term.free and add(*counts.values()) is ZERO:
+        whole = all(place == floor(place) for place in counts)
+        if index in term.free and whole and add(*counts.values()) is ZERO:
             constant = mul(*(factor for factor in factors_of(term) if index not in factor.free))
             moving = mul(*(factor for factor in factors_of(term) if index in factor.free))
             running: Term = ZERO
