@@ -287,17 +287,8 @@ def projected(x: Even, a: Vector):
     return cd.sum(lambda i, j: a[i] * x[i, j] * a[j] ** 2)
 
 
-def determinant(x: cd.Space("m", "n"), S: Even):
-    return cd.logdet(x @ S @ x.T)
-
-
 def shifted(x: Vector, a: Vector, A: Even):
     return ((x - a) @ A @ (x - a)) ** 2
-
-
-SPRINGS = cd.read(
-    "S symmetric (n, n), x (n), b (n), c (n), e (n), g (), h ()\n(x - b)ᵀ·S·(x - b) + g·‖x - c‖^2 + h·‖x - e‖^2"
-)
 
 
 def fourth_power(x: Matrix):
@@ -380,7 +371,6 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "common parts of results": (pipeline, "bind_common", lambda body: body, coulomb),
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
-    "signs turned": (saturation, "_turned", lambda term: term, SPRINGS),
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),
