@@ -41,7 +41,14 @@ from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.laws.loading import RuleFile, load
 from combdiff.simplification.laws.syntax import Source, trusted
-from combdiff.simplification.normal_form import canonical, coefficients, common_factors, contraction, definitions
+from combdiff.simplification.normal_form import (
+    canonical,
+    coefficients,
+    common_factors,
+    contraction,
+    definitions,
+    symmetries,
+)
 from combdiff.stability import hypotenuses, magnitudes, stabilisation
 from combdiff.stability import steps as stability_steps
 from combdiff.stability.scaled_numbers import ScaledNumber
@@ -366,7 +373,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),
-    "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, pairs),
+    "symmetries of bindings": (symmetries, "_symmetries", lambda value, axes, dtype: (), pairs),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
     "common parts of results": (pipeline, "bind_common", lambda body: body, coulomb),
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
