@@ -232,13 +232,14 @@ def _with_differences_named(body: Term) -> Iterator[Term]:
     bindings, result = split(body)
     values = [*(value for _, value in bindings), *items_of(result)]
     for n, value in enumerate(values):
-        if isinstance(value, Lambda) and len(value.parameters) == 1 and isinstance(value.parameters[0].type, Cyclic):
+        axes = [parameter.type for parameter in value.parameters] if isinstance(value, Lambda) else []
+        if isinstance(value, Lambda) and len(axes) == 1 and isinstance(cycle := axes[0], Cyclic):
             (index,) = value.parameters
             names = Names(body)
             between, rest = _between(index, multiplied_out(value.body, names))
             if between is ZERO:
                 continue
-            name = names.fresh(Var("t", Space(index.type, dtype=dtype_of(between))))
+            name = names.fresh(Var("t", Space(cycle, dtype=dtype_of(between))))
             before, here = (apply(name, (affine([(index, 1)], by),)) for by in (-1, 0))
             values[n : n + 1] = Lambda((index,), between), Lambda((index,), add(before, negate(here), rest))
             variables = [*(var for var, _ in bindings[:n]), name, *(var for var, _ in bindings[n:])]
@@ -296,8 +297,8 @@ class _ReadByName(Rewriter):
         new = self.inside(term)
         if isinstance(new, Add) and isinstance(self.part, Add):
             like = _terms_like(new, self.part)
-            if len(like) == len(self.part.terms) < len(new.terms) and _form(found := add(*like)) is self.form:
-                return add(self._read(found), *(each for each in new.terms if each not in like))
+            if len(like) == len(self.part.terms) < len(new.terms) and _form(part := add(*like)) is self.form:
+                return add(self._read(part), *(each for each in new.terms if each not in like))
         if isinstance(new, Mul) and self.powers:
             found = exponents(new)
             often = min(found.get(base, 0) // n for base, n in self.powers.items())
