@@ -42,6 +42,7 @@ from combdiff.ir import (
     Unequal,
     Var,
     Whole,
+    index_form,
     names_in,
     remainder_parts,
     squared_modulus,
@@ -67,6 +68,7 @@ from combdiff.printing.documents import (
     Name,
     Projected,
     ResultRow,
+    Rounded,
     Sheet,
     Signed,
     Subscripted,
@@ -349,6 +351,8 @@ class Layout:
                 return Superscript(*arguments)
             case "remainder":
                 return Modulo(*(self._indices(term.arguments, scope) if remainder_parts(term) else arguments))
+            case "floor_divide" if _is_of_indices(term):
+                return Rounded(*self._indices(term.arguments[:1], scope), term.arguments[1].real, up=False)  # type: ignore[attr-defined]
         return FunctionCall(term.name, arguments)
 
     def _apply(self, term: Apply, scope: Scope) -> Doc:
@@ -391,6 +395,12 @@ class Layout:
         name = "scan_back" if term.reverse else "scan"
         whole = FunctionCall(name, tuple(self.doc(child, scope) for child in term.children))
         return FunctionCall(term.kind, (whole, Literal(term.component)))
+
+
+def _is_of_indices(quotient: Primitive) -> bool:
+    """Whether an index expression is divided by a whole number."""
+    form, divisor = quotient.arguments
+    return index_form(form, around=True) is not None and isinstance(divisor, Number) and isinstance(divisor.real, int)
 
 
 def _own_axes(var: Var, value: AtStep) -> list[tuple[tuple[Var, int], Var]]:

@@ -52,9 +52,11 @@ from combdiff.ir import (
     equal_modulo,
     exchanged,
     factors_of,
+    from_the_end,
     indicator,
     is_index,
     mul,
+    read_forwards,
     reduced_index,
     relation,
     remainder,
@@ -300,11 +302,13 @@ def _around_ranges(product: SummedProduct) -> SummedProduct:
     Σ_i δ(d, (i − 1) mod n)·f(i) is Σ_i δ(i, (d + 1) mod n)·f(i), with δ(k, (d + 3) mod n) for δ(k, (i + 2) mod n) in f.
     """
     indices = product.indices
-    factors = [turned(f, indices) if isinstance(f, Delta) else f for f in product.factors]
+    factors = [_placed(f, indices) for f in product.factors]
     for place in range(len(factors)):
         factor = factors[place]
         found = reduced_index(factor) if isinstance(factor, Delta) else None
         if found and found[0] in indices and found[0] not in found[1].free:
+            factors = read_forwards(factors, place)
+            found = reduced_index(factors[place]) or found  # type: ignore[arg-type]
             factors = [f if n == place else _told_around(f, found, indices) for n, f in enumerate(factors)]
             if all(found[0] not in f.free for n, f in enumerate(factors) if n != place):  # Σ_k δ(k, …) is 1
                 indices = tuple(index for index in indices if index is not found[0])
@@ -314,11 +318,29 @@ def _around_ranges(product: SummedProduct) -> SummedProduct:
     return _around_ranges(_plainly(_with_factors(indices, factors)))
 
 
+def _placed(factor: Term, indices: Sequence[Var]) -> Term:
+    """A condition as a δ around an axis that says what a summed index is: of δ's, and of congruences on one axis.
+
+    Where it says that of none, and the size is a number, it is a congruence, as conditions on whole numbers are.
+    """
+    if isinstance(factor, Delta):
+        placed = turned(factor, indices)
+        found = reduced_index(placed) if isinstance(placed, Delta) else None
+        if found and found[0] not in indices and isinstance(found[2], int):
+            return indicator(affine([(found[1], 1), (found[0], -1)]), found[2])
+        return placed
+    if isinstance(factor, Indicator) and all(getattr(v.type, "size", None) == factor.modulus for v in factor.free):
+        return _solved(factor.form, factor.modulus, indices) or factor
+    return factor
+
+
 def turned(factor: Delta, indices: Sequence[Var]) -> Term:
     """A δ around an axis, or on a cycle, as one that says what a summed index is; itself where there is none."""
     found = reduced_index(factor)
+    if not found and isinstance(other := _from_the_start(factor), Delta) and other is not factor:
+        return turned(other, indices)
     if found and found[0] in indices:
-        return factor
+        return equal_modulo(*found)
     if isinstance(cycle := factor.domain, Cyclic):
         if factor.lookup and (parts := remainder_parts(factor.lookup[1])) and parts[1] == cycle.size:
             factor = Delta(factor.lookup[0], parts[0], cycle)  # a cycle compares modulo its size
@@ -326,6 +348,16 @@ def turned(factor: Delta, indices: Sequence[Var]) -> Term:
             return _solved(affine([(factor.left, 1), (factor.right, -1)]), cycle.size, indices) or factor
     elif found:
         return _solved(affine([(found[1], 1), (found[0], -1)]), found[2], indices) or factor
+    return factor
+
+
+def _from_the_start(factor: Delta) -> Term:
+    """δ(i, n - 1 - (form mod n)) of a δ(n - 1 - i, form mod n); itself where it is none."""
+    place, value = factor.lookup or (factor.left, factor.right)
+    for index in place.free if isinstance(factor.domain, Range) else ():
+        parts = remainder_parts(value) if index.type == factor.domain and place is from_the_end(index) else None
+        if parts and parts[1] == factor.domain.size:
+            return equal_modulo(index, substitute(place, {index: parts[0]}), parts[1])
     return factor
 
 
@@ -355,7 +387,7 @@ def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var
             others[node] = unequal(substitute(node.form, {index: form}), node.domain)
         elif isinstance(node, Apply) and isinstance(space := type_of(node.function), Space):
             at = [
-                substitute(place, {index: form}) if axis == Cyclic(size) else place
+                substitute(place, {index: form}) if isinstance(axis, Cyclic) and axis.size == size else place
                 for place, axis in zip(node.arguments, space.axes, strict=True)
             ]
             others[node] = Apply(node.function, tuple(at))
