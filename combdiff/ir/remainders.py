@@ -20,9 +20,17 @@ from combdiff.ir.terms import Apply, Mul, Primitive, Sum, Term, Var
 
 def remainder_parts(value: Term) -> tuple[Term, Size] | None:
     """`(form, n)` where a number is `form mod n` of an index expression and a size; None for others."""
-    if not isinstance(value, Primitive) or value.name != "remainder":
-        return None
-    form, modulus = (index_form(argument, around=True) for argument in value.arguments)
+    return _divided_parts(value) if isinstance(value, Primitive) and value.name == "remainder" else None
+
+
+def is_divided_index(value: Term) -> bool:
+    """Whether a number is `form mod n`, or ⌊form/n⌋, of an index expression and a size."""
+    divides = isinstance(value, Primitive) and value.name in ("remainder", "floor_divide")
+    return divides and _divided_parts(value) is not None
+
+
+def _divided_parts(value: Term) -> tuple[Term, Size] | None:
+    form, modulus = (index_form(argument, around=True) for argument in value.children)
     if form is None or modulus is None:
         return None
     parts, offset = affine_parts(modulus)
@@ -37,7 +45,7 @@ def equal_modulo(index: Var, form: Term, size: Size) -> Term:
     assert isinstance(domain, Range | Cyclic), index
     if isinstance(size, int) and size:
         middle = (size - 1) // 2 if parts else 0
-        form = affine([*parts], (offset + middle) % size - middle)
+        form = affine([(v, (c + middle) % size - middle) for v, c in parts], (offset + middle) % size - middle)
     elif turns := dict(parts).get(Var(str(size), Whole()), 0):
         form = affine([(form, 1), (size_form(size), -turns)])
     parts, offset = affine_parts(form)

@@ -8,9 +8,13 @@ Invariant: the term that is written has the value of the term given, an integer 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import permutations
 
 from combdiff.ir import (
+    ZERO,
     Apply,
     Coordinate,
     Delta,
@@ -26,22 +30,26 @@ from combdiff.ir import (
     affine_parts,
     as_integer,
     denominator,
+    equal_modulo,
     exchanged,
     factors_of,
     function,
+    indicator,
     is_index,
     mul,
+    size_form,
     substitute,
     subterms,
     tidy,
     total,
     type_of,
 )
+from combdiff.polyhedra import implied, linear, premises_of
 
 
 def read_directly(term: Term) -> Term:
     """The term with integers in place of the summed indices that are equal to them."""
-    if not any((isinstance(n, Delta) and n.lookup) or (isinstance(n, Indicator) and n.modulus) for n in subterms(term)):
+    if not any(isinstance(node, Delta | Indicator) for node in subterms(term)):
         return term
     written: dict[Term, Term] = {}
     for node in subterms(term):  # children first
@@ -59,20 +67,53 @@ def _spread(term: Term) -> Term:
 
 
 def _without_rests(term: Term) -> Term:
-    """A Σ without the index that is what is left of another that is divided, where elements alone are read at it."""
+    """A Σ without indices that are another one divided or what is left of it, where elements alone are read at them."""
     if not isinstance(term, Sum):
         return term
     factors = factors_of(term.body)
-    for condition in factors:
-        if not isinstance(condition, Indicator) or not condition.modulus:
-            continue
-        for rest, sign in affine_parts(condition.form)[0]:
-            if rest in term.indices and rest.type == Range(condition.modulus) and abs(sign) == 1:
-                divided = affine([(condition.form, -sign), (rest, 1)])
-                left = [_divided(f, rest, divided, condition.modulus) for f in factors if f is not condition]
-                if rest not in mul(*left).free:
-                    return _without_rests(total([i for i in term.indices if i is not rest], mul(*left)))
+    for met, rest, divided, divisor, tile in _divisions(term.indices, factors):
+        split = {tile: affine([(divided, Fraction(1, divisor)), (rest, Fraction(-1, divisor))])} if tile else {}
+        given = (substitute(factor, split) for factor in factors if factor not in met)
+        left = mul(*(_divided(factor, rest, divided, divisor) for factor in given))
+        if rest not in left.free:
+            return _without_rests(total([i for i in term.indices if i not in (rest, tile)], left))
     return term
+
+
+Division = tuple[tuple[Term, ...], Var, Term, int, Var | None]
+"""Conditions that say that an index is what is left of an expression divided by a number, with that of the quotient."""
+
+
+def _divisions(indices: Sequence[Var], factors: Sequence[Term]) -> Iterator[Division]:
+    """[(i - r) mod 3 = 0]; δ(i, 3j + r); [0 ≤ i - 3j ≤ 2], whose rest has no name."""
+    for condition in factors:
+        match condition:
+            case Indicator(form, modulus) if modulus:
+                for rest, sign in affine_parts(form)[0]:
+                    if rest in indices and rest.type == Range(modulus) and abs(sign) == 1:
+                        yield (condition,), rest, affine([(form, -sign), (rest, 1)]), modulus, None
+            case Indicator(form):
+                for tile, step in affine_parts(form)[0]:
+                    divided, width = affine([(form, 1), (tile, -step)]), -int(step)
+                    upper = indicator(affine([(form, -1)], width - 1))
+                    if width > 1 and upper in factors and tile in indices and _fills(divided, tile, width):
+                        yield (condition, upper), Var("r", Range(width)), divided, width, tile
+            case Delta(left, right, Range()) if not condition.lookup:
+                form = affine([(left, 1), (right, -1)])
+                for (tile, step), (rest, sign) in permutations(affine_parts(form)[0], 2):
+                    divided, width = affine([(form, -sign), (tile, sign * step), (rest, 1)]), int(sign * step)
+                    known = tile in indices and rest in indices and abs(sign) == 1 and rest.type == Range(width)
+                    if known and width > 1 and _fills(divided, tile, width):
+                        yield (condition,), rest, divided, width, tile
+
+
+def _fills(divided: Term, tile: Var, width: int) -> bool:
+    """Whether what is divided is among what so many tiles make up."""
+    if not isinstance(tile.type, Range) or tile in divided.free:
+        return False
+    premises = premises_of(divided.free)
+    beyond = affine([(size_form(tile.type.size), width), (divided, -1)], -1)
+    return all(implied(linear(side), premises) for side in (divided, beyond))
 
 
 def _divided(factor: Term, rest: Var, divided: Term, divisor: int) -> Term:
@@ -82,17 +123,34 @@ def _divided(factor: Term, rest: Var, divided: Term, divisor: int) -> Term:
         share = dict(affine_parts(place)[0]).get(rest) if is_index(place) else None
         if share is None:
             return place
+        others = affine([(place, 1), (rest, -share)])
         if isinstance(share, int):
-            name, step, base = "remainder", share, 0
-        else:
-            name, step, base = "floor_divide", tidy(-share * divisor), share
-        form = affine([(place, 1), (rest, -share), (divided, base)])
-        if not isinstance(step, int) or denominator(form) > 1:
+            return add(as_integer(others), mul(Number(share), _number_of(equal_modulo(rest, divided, divisor))))
+        whole, step = affine([(others, -1 / share)]), tidy(-share * divisor)
+        turns = affine([(whole, Fraction(1, divisor)), (divided, Fraction(-1, divisor))])
+        if not isinstance(step, int) or denominator(turns) > 1:
             return place
-        return add(as_integer(form), mul(Number(step), function(name, as_integer(divided), Number(divisor))))
+        inner = _less_than(divisor, whole)
+        outer = affine([(whole, Fraction(1, divisor)), (inner, Fraction(-1, divisor))])
+        below = [inner, affine([(inner, -1)], divisor - 1)]
+        is_zero = all(implied(linear(side), premises_of(inner.free)) for side in below)
+        quotient = ZERO if is_zero else function("floor_divide", as_integer(inner), Number(divisor))
+        return mul(Number(step), add(as_integer(outer), quotient))
 
     reads = [n for n in subterms(factor) if rest in n.free and isinstance(n, Apply) and _is_held(n)]
     return exchanged(factor, {read: Apply(read.function, tuple(map(read_at, read.arguments))) for read in reads})
+
+
+def _less_than(divisor: int, form: Term) -> Term:
+    """An index expression without multiples of a number."""
+    parts, offset = affine_parts(form)
+    return affine([(v, int(math.fmod(c, divisor))) for v, c in parts], int(math.fmod(offset, divisor)))
+
+
+def _number_of(condition: Term) -> Term:
+    """The integer that a δ says an index is."""
+    assert isinstance(condition, Delta)
+    return condition.lookup[1] if condition.lookup else as_integer(condition.right)
 
 
 def _is_held(read: Apply) -> bool:

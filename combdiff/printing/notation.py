@@ -351,8 +351,10 @@ class Layout:
                 return Superscript(*arguments)
             case "remainder":
                 return Modulo(*(self._indices(term.arguments, scope) if remainder_parts(term) else arguments))
-            case "floor_divide" if _is_of_indices(term):
-                return Rounded(*self._indices(term.arguments[:1], scope), term.arguments[1].real, up=False)  # type: ignore[attr-defined]
+            case "floor_divide":
+                form, divisor = index_form(term.arguments[0], around=True), term.arguments[1]
+                if form is not None and isinstance(divisor, Number) and isinstance(divisor.real, int):
+                    return Rounded(write_form(form_of(form), scope), divisor.real, up=False)
         return FunctionCall(term.name, arguments)
 
     def _apply(self, term: Apply, scope: Scope) -> Doc:
@@ -395,12 +397,6 @@ class Layout:
         name = "scan_back" if term.reverse else "scan"
         whole = FunctionCall(name, tuple(self.doc(child, scope) for child in term.children))
         return FunctionCall(term.kind, (whole, Literal(term.component)))
-
-
-def _is_of_indices(quotient: Primitive) -> bool:
-    """Whether an index expression is divided by a whole number."""
-    form, divisor = quotient.arguments
-    return index_form(form, around=True) is not None and isinstance(divisor, Number) and isinstance(divisor.real, int)
 
 
 def _own_axes(var: Var, value: AtStep) -> list[tuple[tuple[Var, int], Var]]:

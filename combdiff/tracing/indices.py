@@ -181,7 +181,7 @@ class Index(NumpyAware):
 
     def _divisor(self, operator: str, other: object) -> Size:
         other = python_number(other)
-        form = as_index(other)
+        form = None if isinstance(other, Index) else as_index(other)
         if isinstance(form, Index) and all(isinstance(var.type, Whole) for var in form.term.free):
             parts, offset = affine_parts(form.term)
             return size_of_parts({var.name: int(factor) for var, factor in parts}, int(offset))
@@ -504,7 +504,7 @@ def is_divided(term: Term, trace: Trace) -> bool:
     """Whether an index expression is whole for the rests of divisions in it: i/2 - r/2 with the rest r of i by 2."""
     for var, coefficient in affine_parts(term)[0]:
         if isinstance(coefficient, Fraction) and (divided := trace.rests.get(var)) is not None:
-            if (coefficient * var.type.size).denominator > 1:  # type: ignore[union-attr]
+            if (coefficient * var.type.size).denominator > 1:  # type: ignore[union-attr, operator]
                 return False
             return is_divided(affine([(term, 1), (var, -coefficient), (divided, coefficient)]), trace)
     return is_whole(term)

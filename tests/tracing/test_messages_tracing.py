@@ -137,7 +137,7 @@ def power_of_an_index(x: Vector):
     return cd.sum_(lambda i: x[i**2], i=3)  # here
 
 
-@case(IndexingError, "i // j: the divisor must be a positive whole number", WRAPS)
+@case(IndexingError, "i // j: the divisor must be a positive whole number or a size", WRAPS)
 def whole_part_of_an_index(x: Vector):
     return cd.sum_(lambda i, j: x[i // j], i=3, j=3)  # here
 
@@ -216,7 +216,7 @@ def remainder_in_an_order(x: Vector):
 
 @case(
     IndexingError,
-    "i % 0: the modulus must be a positive whole number",
+    "i % 0: the modulus must be a positive whole number or a size",
     "on an axis declared as cd.Cyclic(n), x[i + k] wraps by itself",
 )
 def modulus_zero(x: Vector):

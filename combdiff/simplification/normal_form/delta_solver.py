@@ -90,7 +90,7 @@ MOST_LEFT_OUT = 3  # elements at the edge of a cycle, each a factor
 def solve(product: SummedProduct, names: Names) -> SummedProduct:
     """The product with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
     product = _plainly(_with_factors(product.indices, product.factors))
-    product = _around_ranges(_together(_one_by_one(product, names), names))
+    product = _around_ranges(_plainly(_together(_one_by_one(product, names), names)))
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
 
 
@@ -117,7 +117,8 @@ def can_take(indices: Sequence[Var], factor: Delta) -> bool:
 
 def _plainly(product: SummedProduct) -> SummedProduct:
     """The product without the δ's that set a summed index equal to another index of its domain."""
-    product = _looked_up_once(product)
+    factors = [part for f in product.factors for part in _by_digits(f)]
+    product = _looked_up_once(_with_factors(product.indices, _met(factors)))
     for factor in product.factors:
         if not isinstance(factor, Delta) or not _is_plain(factor):
             continue
@@ -158,6 +159,49 @@ def _told(factor: Delta, rest: Sequence[Term]) -> dict[Var, Term]:
                 if all(implied(side, premises) for side in in_domain(linear(form), index.type)):
                     return {index: form}
     return {}
+
+
+@lru_cache(maxsize=4096)
+def _by_digits(factor: Term) -> tuple[Term, ...]:
+    """δ(c·a + b, c·d + e) as δ(a, d) and δ(b, e) where b − e is more than −c and less than c, as of a reshape and back.
+
+    And [c·a + b ≥ 0] as [a ≥ 0] where b is 0 … c − 1.
+    """
+    if isinstance(factor, Delta) and _compares_whole_numbers(factor):
+        parts, offset = affine_parts(affine([(factor.left, 1), (factor.right, -1)]))
+    elif isinstance(factor, Indicator) and not factor.modulus and not _on_the_real_line(factor):
+        parts, offset = affine_parts(factor.form)
+    else:
+        return (factor,)
+    for base in sorted({abs(c) for _, c in parts if isinstance(c, int) and abs(c) > 1}):
+        small = affine([part for part in parts if part[1] % base])
+        great = affine([(v, Fraction(c, base)) for v, c in parts if not c % base])
+        premises = list(premises_of(small.free))
+        for turns in (floor(Fraction(offset, base)), ceil(Fraction(offset, base))) if small.free and great.free else ():
+            low, high = linear(affine([(small, 1)], offset - turns * base)), affine([(great, 1)], turns)
+            if not implied(low.scale(-1) + (base - 1), premises):
+                continue
+            if isinstance(factor, Indicator) and implied(low, premises):
+                return _by_digits(indicator(high))
+            if isinstance(factor, Delta) and implied(low + (base - 1), premises):
+                small = affine([(small, 1)], offset - turns * base)
+                return (*_by_digits(_vanishing(high)), *_by_digits(_vanishing(small)))
+    return (factor,)
+
+
+def _met(factors: Sequence[Term]) -> list[Term]:
+    """The factors with δ(i, d) for [i ≥ d] [i ≤ d]."""
+    bounds = {f.form: f for f in factors if isinstance(f, Indicator) and not f.modulus and not _on_the_real_line(f)}
+    met = {bound: _vanishing(form) for form, bound in bounds.items() if affine([(form, -1)]) in bounds}
+    return [*(f for f in factors if f not in met), *dict.fromkeys(met.values())] if met else list(factors)
+
+
+def _vanishing(form: Term) -> Delta:
+    """The δ that says that an index expression is 0."""
+    parts, offset = affine_parts(form)
+    left = affine([part for part in parts if part[1] > 0], max(offset, 0))
+    domain = next(v.type for v, _ in parts if not isinstance(v.type, Whole))
+    return Delta(left, affine([(left, 1), (form, -1)]), domain)  # type: ignore[arg-type]
 
 
 def _looked_up_once(product: SummedProduct) -> SummedProduct:
@@ -329,8 +373,11 @@ def _placed(factor: Term, indices: Sequence[Var]) -> Term:
         if found and found[0] not in indices and isinstance(found[2], int):
             return indicator(affine([(found[1], 1), (found[0], -1)]), found[2])
         return placed
-    if isinstance(factor, Indicator) and all(getattr(v.type, "size", None) == factor.modulus for v in factor.free):
-        return _solved(factor.form, factor.modulus, indices) or factor
+    if isinstance(factor, Indicator) and (size := factor.modulus):
+        parts, offset = affine_parts(factor.form)
+        form = affine([part for part in parts if part[1] % size], offset)
+        if all(getattr(v.type, "size", None) == size for v in form.free):
+            return _solved(form, size, indices) or factor
     return factor
 
 
@@ -353,11 +400,12 @@ def turned(factor: Delta, indices: Sequence[Var]) -> Term:
 
 def _from_the_start(factor: Delta) -> Term:
     """δ(i, n - 1 - (form mod n)) of a δ(n - 1 - i, form mod n); itself where it is none."""
-    place, value = factor.lookup or (factor.left, factor.right)
-    for index in place.free if isinstance(factor.domain, Range) else ():
-        parts = remainder_parts(value) if index.type == factor.domain and place is from_the_end(index) else None
-        if parts and parts[1] == factor.domain.size:
-            return equal_modulo(index, substitute(place, {index: parts[0]}), parts[1])
+    parts = remainder_parts(factor.lookup[1]) if factor.lookup and isinstance(factor.domain, Range) else None
+    if factor.lookup and parts and parts[1] == getattr(factor.domain, "size", None):
+        place = factor.lookup[0]
+        for index in place.free:
+            if index.type == factor.domain and place is from_the_end(index):
+                return equal_modulo(index, substitute(place, {index: parts[0]}), parts[1])
     return factor
 
 
