@@ -128,3 +128,26 @@ def test_elements_of_a_roll_at_its_ends() -> None:
         for x in (X, X[:3]):
             assert each(x) == pytest.approx(x[-1] ** 2 * x[-2] + x[1] ** 3 * x[2] + x[-1] * (x[0] + x[1]), rel=1e-12)
             assert cd.testing.check_grad(each, "x", x=x) < 1e-7
+
+
+TURNED = {
+    "reversed, then rolled": (lambda x: np.roll(x[::-1], 1) * x**2, "x ↦ d ↦ 2 x[d] x[(-d) mod n] + x[(-d) mod n]²"),
+    "rolled between two reversals": (
+        lambda x: np.roll(x[::-1], 1)[::-1] * x**2,
+        "x ↦ d ↦ 2 x[d] x[(d + 1) mod n] + x[(d - 1) mod n]²",
+    ),
+    "a part that is rolled": (lambda x: np.roll(x[1:], 2) * x[:-1] ** 2, ""),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_what_is_read_backwards_is_read_around_its_end(name: str) -> None:
+    body, gradient = TURNED[name]
+
+    @cd.program
+    def f(x: V):
+        return body(x).sum()
+
+    assert gradient in ("", str(cd.grad(f)))
+    assert f(X) == pytest.approx(body(X).sum())
+    assert cd.testing.check_grad(f, "x", x=X) < 1e-7
