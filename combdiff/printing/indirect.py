@@ -92,18 +92,18 @@ def _divisions(indices: Sequence[Var], factors: Sequence[Term]) -> Iterator[Divi
                 for rest, sign in affine_parts(form)[0]:
                     if rest in indices and rest.type == Range(modulus) and abs(sign) == 1:
                         yield (condition,), rest, affine([(form, -sign), (rest, 1)]), modulus, None
-            case Indicator(form):
+            case Indicator(form) if denominator(form) == 1:
                 for tile, step in affine_parts(form)[0]:
                     divided, width = affine([(form, 1), (tile, -step)]), -int(step)
                     upper = indicator(affine([(form, -1)], width - 1))
                     if width > 1 and upper in factors and tile in indices and _fills(divided, tile, width):
                         yield (condition, upper), Var("r", Range(width)), divided, width, tile
-            case Delta(left, right, Range()) if not condition.lookup:
+            case Delta(left, right, Range()) if is_index(left) and is_index(right):
                 form = affine([(left, 1), (right, -1)])
                 for (tile, step), (rest, sign) in permutations(affine_parts(form)[0], 2):
                     divided, width = affine([(form, -sign), (tile, sign * step), (rest, 1)]), int(sign * step)
-                    known = tile in indices and rest in indices and abs(sign) == 1 and rest.type == Range(width)
-                    if known and width > 1 and _fills(divided, tile, width):
+                    known = {tile, rest} <= {*indices} and abs(sign) == 1 and width > 1 and rest.type == Range(width)
+                    if known and _fills(divided, tile, width):
                         yield (condition,), rest, divided, width, tile
 
 

@@ -151,3 +151,21 @@ def test_what_is_read_backwards_is_read_around_its_end(name: str) -> None:
     assert gradient in ("", str(cd.grad(f)))
     assert f(X) == pytest.approx(body(X).sum())
     assert cd.testing.check_grad(f, "x", x=X) < 1e-7
+
+
+def test_digits_are_those_of_indices_that_count() -> None:
+    """Of sizes alone, and on a cycle, [i ≥ d] [i ≤ d] is no δ."""
+
+    @cd.program
+    def f(x: V, y: cd.Space(3), z: W):
+        n = x.shape[0]
+        of_sizes = cd.sum(lambda i: cd.where(i == 3 * n - 6, y[i] ** 2, 0))
+        return of_sizes + cd.sum(lambda i, j: cd.where((i >= j + 1) & (i <= j + 1), z[i] ** 2 * z[j], 0))
+
+    for n in (1, 2, 3):
+        x, y, z = X[:n], X[:3], Y[:n]
+        expected = (y[0] ** 2 if n == 2 else 0) + (z[1:] ** 2 * z[:-1]).sum()
+        assert f(x, y, z) == pytest.approx(expected)
+        assert cd.simplify(f)(x, y, z) == pytest.approx(expected)
+        for wrt in ("y", "z"):
+            assert cd.testing.check_grad(f, wrt, x=x, y=y, z=z) < 1e-7

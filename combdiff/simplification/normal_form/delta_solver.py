@@ -49,6 +49,7 @@ from combdiff.ir import (
     as_integer,
     counts_modulo,
     delta,
+    denominator,
     equal_modulo,
     exchanged,
     factors_of,
@@ -168,16 +169,21 @@ def _by_digits(factor: Term) -> tuple[Term, ...]:
     And [c·a + b ≥ 0] as [a ≥ 0] where b is 0 … c − 1.
     """
     if isinstance(factor, Delta) and _compares_whole_numbers(factor):
-        parts, offset = affine_parts(affine([(factor.left, 1), (factor.right, -1)]))
-    elif isinstance(factor, Indicator) and not factor.modulus and not _on_the_real_line(factor):
-        parts, offset = affine_parts(factor.form)
+        form = affine([(factor.left, 1), (factor.right, -1)])
+    elif isinstance(factor, Indicator) and not factor.modulus:
+        form = factor.form
     else:
         return (factor,)
-    for base in sorted({abs(c) for _, c in parts if isinstance(c, int) and abs(c) > 1}):
+    if not _counts(form) or denominator(form) > 1:
+        return (factor,)
+    parts, offset = affine_parts(form)
+    for base in sorted({abs(c) for _, c in parts if abs(c) > 1}):
         small = affine([part for part in parts if part[1] % base])
         great = affine([(v, Fraction(c, base)) for v, c in parts if not c % base])
+        if not _counts(small) or not _counts(great):
+            continue
         premises = list(premises_of(small.free))
-        for turns in (floor(Fraction(offset, base)), ceil(Fraction(offset, base))) if small.free and great.free else ():
+        for turns in (floor(Fraction(offset, base)), ceil(Fraction(offset, base))):
             low, high = linear(affine([(small, 1)], offset - turns * base)), affine([(great, 1)], turns)
             if not implied(low.scale(-1) + (base - 1), premises):
                 continue
@@ -189,9 +195,15 @@ def _by_digits(factor: Term) -> tuple[Term, ...]:
     return (factor,)
 
 
+def _counts(form: Term) -> bool:
+    """Whether an index expression is one of indices that count, and of sizes."""
+    kinds = [var.type for var, _ in affine_parts(form)[0] if not isinstance(var.type, Whole)]
+    return bool(kinds) and all(isinstance(kind, Range | Symmetric) for kind in kinds)
+
+
 def _met(factors: Sequence[Term]) -> list[Term]:
     """The factors with δ(i, d) for [i ≥ d] [i ≤ d]."""
-    bounds = {f.form: f for f in factors if isinstance(f, Indicator) and not f.modulus and not _on_the_real_line(f)}
+    bounds = {f.form: f for f in factors if isinstance(f, Indicator) and not f.modulus and _counts(f.form)}
     met = {bound: _vanishing(form) for form, bound in bounds.items() if affine([(form, -1)]) in bounds}
     return [*(f for f in factors if f not in met), *dict.fromkeys(met.values())] if met else list(factors)
 
