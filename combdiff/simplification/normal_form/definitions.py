@@ -37,6 +37,7 @@ from combdiff.ir import (
     dtype_of,
     factors_of,
     function,
+    inline_single_uses,
     is_call,
     is_field,
     items_of,
@@ -150,7 +151,7 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
                 (*_without(body, var), *readings(left_out | {var}), *_in_front_without(body, var))
             ):
                 left_out |= {var}
-    return body
+    return inline_single_uses(body) if several else body  # all other uses may have gone
 
 
 def _price(body: Term) -> tuple[float, int]:
