@@ -177,7 +177,7 @@ def _by_digits(factor: Term) -> tuple[Term, ...]:
     if not _counts(form) or denominator(form) > 1:
         return (factor,)
     parts, offset = affine_parts(form)
-    for base in sorted({abs(c) for _, c in parts if abs(c) > 1}):
+    for base in sorted({abs(int(c)) for _, c in parts} - {1}):
         small = affine([part for part in parts if part[1] % base])
         great = affine([(v, Fraction(c, base)) for v, c in parts if not c % base])
         if not _counts(small) or not _counts(great):
