@@ -67,6 +67,7 @@ from combdiff.ir.indices import (
     affine_parts,
     as_integer,
     delta,
+    denominator,
     index_form,
     indicator,
     is_index,
@@ -121,7 +122,16 @@ from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import MARKS, REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
-from combdiff.ir.remainders import equal_modulo, places_around, read_around, reduced_index, remainder, remainder_parts
+from combdiff.ir.remainders import (
+    equal_modulo,
+    from_the_end,
+    places_around,
+    read_around,
+    read_forwards,
+    reduced_index,
+    remainder,
+    remainder_parts,
+)
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Replacing, Rewriter
 from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
@@ -260,6 +270,7 @@ __all__ = [
     "connected",
     "counts_modulo",
     "delta",
+    "denominator",
     "describe",
     "divide",
     "divided",
@@ -276,6 +287,7 @@ __all__ = [
     "for_all_indices",
     "free_indices",
     "fresh",
+    "from_the_end",
     "function",
     "held",
     "holds_delta",
@@ -326,6 +338,7 @@ __all__ = [
     "put_back",
     "raised",
     "read_around",
+    "read_forwards",
     "readable",
     "reduced_index",
     "register",
