@@ -62,6 +62,7 @@ from combdiff.ir import (
     relation,
     remainder,
     remainder_parts,
+    remembered,
     substitute,
     subterms,
     type_of,
@@ -162,7 +163,7 @@ def _told(factor: Delta, rest: Sequence[Term]) -> dict[Var, Term]:
     return {}
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _by_digits(factor: Term) -> tuple[Term, ...]:
     """δ(c·a + b, c·d + e) as δ(a, d) and δ(b, e) where b − e is more than −c and less than c, as of a reshape and back.
 
