@@ -121,7 +121,15 @@ from combdiff.ir.products import SummedProduct, connected, factors_of
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import MARKS, REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
-from combdiff.ir.remainders import equal_modulo, places_around, read_around, reduced_index, remainder, remainder_parts
+from combdiff.ir.remainders import (
+    equal_modulo,
+    is_index_by_form,
+    places_around,
+    read_around,
+    reduced_index,
+    remainder,
+    remainder_parts,
+)
 from combdiff.ir.reuse import held, is_held, released, settled, settled_parts
 from combdiff.ir.rewriting import Replacing, Rewriter
 from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
@@ -291,6 +299,7 @@ __all__ = [
     "is_field",
     "is_held",
     "is_index",
+    "is_index_by_form",
     "is_light_primitive",
     "is_linear",
     "is_mark",

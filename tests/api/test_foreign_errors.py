@@ -253,7 +253,7 @@ def test_a_program_given_in_a_call_is_put_in_its_place() -> None:
 def test_singular_matrices_raise_one_error() -> None:
     zero = np.zeros((3, 3))
     for body in (lambda x: cd.inv(x), lambda x: np.linalg.solve(x, x), lambda x: cd.inv(x @ x).sum()):
-        with pytest.raises(cd.SingularError, match="the matrix is singular"):
+        with pytest.raises(cd.SingularError, match=r"the matrix (x|t) is singular"):
             traced(body, x=Matrix)(zero)
     with pytest.raises(cd.SingularError):
         cd.hessian(traced(lambda x, B: x @ B @ x, x=Vector, B=Matrix)).solve(X, X, zero)

@@ -194,6 +194,14 @@ LARGE: Programs = {
     "weighted gram": (lambda A, x: A.T @ ((x**2)[:, None] * A), {"A": Plane, "x": Vector}),
     "parts of numbers": (lambda A: np.real(A) * np.imag(A), {"A": Space("n", "m", dtype=complex)}),
     "scan'": (lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), None), x, length=100)[0], {"A": Matrix, "x": Vector}),
+    "states of matrices'": (
+        lambda A, B: cd.scan(lambda s, _: (np.tanh(A.T @ s), None), B, length=12)[0],
+        {"A": Matrix, "B": Plane},
+    ),
+    "each step'": (
+        lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), s @ A), x, length=60)[1],
+        {"A": Matrix, "x": Vector},
+    ),
     "with a diagonal": (lambda A, x: A + np.diag(x), {"A": Matrix, "x": Vector}),
 }
 
@@ -237,7 +245,7 @@ NARROW = {"all": slice(None), "the first": slice(0, None, 2), "the second": slic
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", NARROW)
-@pytest.mark.parametrize("name", [name for name in LARGE if name != "sorted'"])  # a fifth too much, for its places
+@pytest.mark.parametrize("name", LARGE)
 def test_the_least_limit_is_that_of_the_element_types_of_arguments(name: str, way: str) -> None:
     """In single precision, too, and where that stands beside double: products then copy an operand."""
     program, _, given = large(name)
