@@ -74,7 +74,12 @@ PROGRAMS: Programs = {
     "pairs": (lambda x: cd.tensor(lambda i: cd.sum(lambda j: cd.exp(-((x[i] - x[j]) ** 2)))), {"x": Vector}),
     "slices": (lambda A: A[1:, 1:] - A[:-1, :-1], {"A": Wide}),
     "scan": (lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), None), x, length=20)[0], Square),
+    "states of matrices": (
+        lambda A, B: cd.scan(lambda s, _: (np.tanh(A.T @ s), None), B, length=12)[0],
+        {"A": Matrix, "B": Wide},
+    ),
     "root": (lambda x: cd.root(lambda y: y**3 + y - x, x), {"x": Vector}),
+    "root by SciPy": (lambda x: cd.root(lambda y: np.arctan(y) + y / 50 - x / 3, x + 6), {"x": Vector}),
     "minimum": (lambda x: cd.argmin(lambda y: cd.sum((y**2 - x) ** 2) + y @ y, x), {"x": Vector}),
 }
 SIZES = {"n": 90, "m": 70, "k": 160}
@@ -194,10 +199,6 @@ LARGE: Programs = {
     "weighted gram": (lambda A, x: A.T @ ((x**2)[:, None] * A), {"A": Plane, "x": Vector}),
     "parts of numbers": (lambda A: np.real(A) * np.imag(A), {"A": Space("n", "m", dtype=complex)}),
     "scan'": (lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), None), x, length=100)[0], {"A": Matrix, "x": Vector}),
-    "states of matrices'": (
-        lambda A, B: cd.scan(lambda s, _: (np.tanh(A.T @ s), None), B, length=12)[0],
-        {"A": Matrix, "B": Plane},
-    ),
     "each step'": (
         lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), s @ A), x, length=60)[1],
         {"A": Matrix, "x": Vector},
