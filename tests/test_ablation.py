@@ -375,7 +375,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),
     "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, pairs),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
-    "common parts of results": (derivation, "bind_common", lambda body: body, coulomb),
+    "common parts of results": (pipeline, "bind_common", lambda body: body, coulomb),
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
     "signs turned": (saturation, "_turned", lambda term: term, SPRINGS),

@@ -30,7 +30,6 @@ from combdiff.simplification import (
     Solved,
     State,
     bind_again,
-    bind_common,
     declared,
     gathered,
     normalise,
@@ -47,7 +46,6 @@ APART = "every Σ binds indices of its own"
 NORMAL = "contraction normal form: connected sums, δ's solved"
 CANONICAL = "canonical form: names of indices, signs, equal terms"
 CHOSEN = "the cheapest form met"
-COMMON = "what the results have in common computed once"
 NAMED = "heavy tensors of the program bound again"
 READABLE = "names for readers"
 _NUMBERED = re.compile(r"\b([^\W\d]\w*)\.\d+(?=: | is real)")  # a binding in the law of a symmetry: t.2: t[i,j] = …
@@ -135,18 +133,18 @@ def _form(part: Term) -> Term:
 @working("explaining")
 def explanation(parameters: tuple[Var, ...], raw: Term, result: Term, rules: tuple[str, ...]) -> Explanation:
     """The steps from the raw body of a derivative to the body that simplification gave, by simplifying again."""
-    with recording() as events, gathered():  # of budgets was told when it was derived
-        simplify_body(raw, rules)
+    for paired in (False, True):  # whether what results have in common was bound
+        with recording() as events, gathered():  # of budgets was told when it was derived
+            simple = simplify_body(raw, rules, paired=paired)
+        named = bind_again(simple, raw)
+        if _form(named) is _form(result):
+            break
     writer = _StoryWriter(raw, rules)
     for number, event in enumerate(events, start=1):
         stage(f"finding the laws, step {number} of {len(events)}")
         writer.take(event)
-    named = bind_again(writer.state, raw)  # done where a derivative comes alone
-    common = bind_common(writer.state)  # done where a value comes with its derivative
-    for law, body in ((NAMED, named), (COMMON, common)):
-        if _form(body) is _form(result):
-            writer.step(law, "", body, (writer.state, body))
-            break
+    if named is not simple and _form(named) is _form(result):
+        writer.step(NAMED, "", named, (writer.state, named))
     writer.step(READABLE, "", result, (writer.state, result))
     return Explanation(parameters, tuple(writer.steps), raw, result)
 

@@ -34,7 +34,7 @@ from combdiff.ir import (
     substitute,
     type_of,
 )
-from combdiff.simplification import bind_again, bind_common, checked, simplify_body
+from combdiff.simplification import bind_again, checked, simplify_body
 
 
 def derived(
@@ -48,8 +48,8 @@ def derived(
     if rules is None:
         normal = share(raw.body)
     else:
-        simple = simplify_body(raw.body, rules, written_out)
-        normal = checked(simple, bind_common(simple) if paired else bind_again(simple, origin.body))
+        simple = simplify_body(raw.body, rules, written_out=written_out, paired=paired)
+        normal = simple if paired else checked(simple, bind_again(simple, origin.body))
     return readable(Lambda(raw.parameters, normal), letters_of(origin))
 
 

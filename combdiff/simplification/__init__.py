@@ -37,7 +37,7 @@ from combdiff.simplification.laws.loading import RuleFile, built_in_files, load,
 from combdiff.simplification.laws.syntax import Command, Expr, Source, attempt, calls, law_names, run_text
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.common_factors import factored
-from combdiff.simplification.normal_form.common_subnetworks import bind_again, bind_common
+from combdiff.simplification.normal_form.common_subnetworks import bind_again
 from combdiff.simplification.normal_form.contraction import normalise, without_deltas
 from combdiff.simplification.normal_form.delta_solver import on_diagonals, plain_conditions, solve
 from combdiff.simplification.normal_form.expansion import (
@@ -47,7 +47,6 @@ from combdiff.simplification.normal_form.expansion import (
     coefficient_of,
     collected,
     common_factors,
-    holds_delta,
     weighted,
 )
 from combdiff.simplification.normal_form.long_sums import groups
@@ -75,7 +74,6 @@ __all__ = [
     "addends",
     "attempt",
     "bind_again",
-    "bind_common",
     "bindings",
     "budget",
     "built_in_files",
@@ -93,7 +91,6 @@ __all__ = [
     "function_facts",
     "gathered",
     "groups",
-    "holds_delta",
     "index_variables",
     "is_real",
     "law_names",

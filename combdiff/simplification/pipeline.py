@@ -75,7 +75,7 @@ from combdiff.simplification.laws.loading import load
 from combdiff.simplification.memory import body_once, simplified_once
 from combdiff.simplification.normal_form.coefficients import Coefficients
 from combdiff.simplification.normal_form.common_factors import factored
-from combdiff.simplification.normal_form.common_subnetworks import read_bound
+from combdiff.simplification.normal_form.common_subnetworks import bind_common, read_bound
 from combdiff.simplification.normal_form.contraction import without_deltas
 from combdiff.simplification.normal_form.definitions import without_short_definitions
 from combdiff.simplification.normal_form.denominators import is_fraction, without_fractions_below
@@ -94,6 +94,7 @@ from combdiff.status import stage, working
 SHARED = "equal parts computed once"
 IN_FRONT = "common factors in front, one denominator"
 VANISHED = "sums that are 0 by what their names stand for"
+COMMON = "what the results have in common computed once"
 WRITTEN_OUT = "short definitions written where they are used"
 PROJECTED = "averages over symmetries, term by term"
 MOST_PASSES = 4  # what sharing puts back in the end may open to the laws what a binding kept from them
@@ -107,18 +108,20 @@ _Projection = Callable[[Term, SymmetryGroup, str, Names, list[tuple[Var, Term]]]
 
 
 @working("simplifying")
-def simplify_body(body: Term, rules: tuple[str, ...] = (), written_out: bool = True) -> Term:
+def simplify_body(body: Term, rules: tuple[str, ...] = (), *, written_out: bool = True, paired: bool = False) -> Term:
     """The simplified normal form of a program's body (scalar, tensor or tuple, perhaps under a let).
 
     With `written_out`, short definitions stand where they are used: for a reader. What is to be differentiated again
-    keeps its names, as what they stand for has its derivative once then.
+    keeps its names, as what they stand for has its derivative once then. `paired` says that the results are a value and
+    its derivative: what they have in common is bound.
     """
     for_whom = "for a reader" if written_out else "to be differentiated again"
-    found = body_once(body, rules, for_whom, lambda: _simplified_body(body, rules, written_out))
+    which = f"{for_whom}, a pair" if paired else for_whom
+    found = body_once(body, rules, which, lambda: _simplified_body(body, rules, written_out, paired))
     return checked(body, found)
 
 
-def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> Term:
+def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, paired: bool) -> Term:
     load(rules)  # a mistake in a rule file shows even where there is nothing to simplify
     settled: set[_Form] = set()
     equations: _Equations = {}
@@ -165,6 +168,9 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool) -> T
     if any(groups):
         body = share(_with_averages(body, groups, projected_by_terms))
         note(lambda: State(PROJECTED, body))
+    if paired:
+        body = bind_common(body)
+        note(lambda: State(COMMON, body))
     if not written_out:
         return body
     with gathered() as stops:  # what is left undone here is no loss: each value has been simplified on its own

@@ -81,7 +81,7 @@ def test_what_is_bound_behind_the_laws_is_checked_as_well(monkeypatch: pytest.Mo
         bindings, result = split(body)
         return let(bindings, Tuple((mul(Number(2), items_of(result)[0]), *items_of(result)[1:])))
 
-    monkeypatch.setattr("combdiff.differentiation.derivation.bind_common", wrongly)
+    monkeypatch.setattr("combdiff.simplification.pipeline.bind_common", wrongly)
     with pytest.raises(cd.RuleError):
         cd.value_and_grad(f, wrt="x")
 

@@ -28,6 +28,31 @@ def test_laws_see_through_definitions(program: str, expected: str) -> None:
     assert str(found).removeprefix("x ↦ ") == expected
 
 
+@cd.program
+def rectified(W: cd.Space("d", "k"), v: cd.Space("k"), X: cd.Space("n", "d")):
+    return np.sum((np.maximum(X @ W, 0) * v) ** 2)
+
+
+@cd.program
+def likelihood(W: cd.Space("d"), b: cd.Space(), X: cd.Space("n", "d"), y: cd.Space("n")):
+    p = 1 / (1 + np.exp(-(X @ W + b)))
+    return np.sum(y * np.log(p) + (1 - y) * np.log1p(-p))
+
+
+@pytest.mark.parametrize(
+    ("program", "wrt", "gone"), [(rectified, ("W", "v"), "heaviside"), (likelihood, ("W", "b"), ")²")]
+)
+def test_laws_see_through_what_several_results_read(program: cd.Program, wrt: tuple[str, ...], gone: str) -> None:
+    """Of max(z, 0) heaviside(z), and of (y/p − (1 − y)/(1 − p)) exp(−z)/(1 + exp(−z))², each part has a name."""
+    gradient = cd.grad(program, wrt)
+    assert gone not in str(gradient)
+    rng = np.random.default_rng(0)
+    arrays = {"W": rng.normal(size=(3, 2) if program is rectified else 3), "X": rng.normal(size=(4, 3))}
+    arrays |= {"v": rng.normal(size=2)} if program is rectified else {"b": np.array(0.3), "y": rng.uniform(size=4)}
+    for name in wrt:
+        cd.testing.check_grad(program, name, **arrays)
+
+
 def test_the_same_classes_are_read_with_a_definition_and_without() -> None:
     x, t = (Var(name, Space("n")) for name in "xt")
     i, d = (Var(name, Range("n")) for name in "id")

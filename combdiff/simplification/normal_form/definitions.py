@@ -37,6 +37,7 @@ from combdiff.ir import (
     dtype_of,
     factors_of,
     function,
+    inline_single_uses,
     is_call,
     is_field,
     items_of,
@@ -73,7 +74,7 @@ class LetForms(Protocol):
 
 def with_repeated_defined(body: Term) -> Term:
     """A let program with what its values hold several times as definitions, where that is no more work and shorter."""
-    if _is_long(body) or isinstance(split(body)[1], Tuple):
+    if _is_long(body) or isinstance(split(body)[1], Tuple):  # what several results share has a name
         return body
     before = _price(body)
     for candidate in chain(bind_repeated(body), with_repeated_named(body)):
@@ -114,8 +115,9 @@ def _is_long(body: Term) -> bool:
 def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -> Term:
     """A let program without the bindings that make it longer to read and spare no work."""
     bindings, result = split(body)
-    if not bindings or _is_long(body) or isinstance(result, Tuple):  # several results share what has a name
+    if not bindings or _is_long(body):
         return body
+    several = isinstance(result, Tuple)  # results share what has a name, but for what is less work without it
     in_classes = len(bindings) <= MOST_NAMES and length(body) <= LONGEST_IN_CLASSES and _degree(body) <= MOST_FACTORS
     whole = classes(body) if in_classes else None
     price = _price(body)
@@ -132,6 +134,8 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
         before = body
         for candidate in candidates:
             if length(candidate) < price[1] and (new := _price(candidate)) < price:
+                if several and new[0] == price[0]:
+                    continue
                 body, price = candidate, new
         return body is not before
 
@@ -147,7 +151,7 @@ def _without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) 
                 (*_without(body, var), *readings(left_out | {var}), *_in_front_without(body, var))
             ):
                 left_out |= {var}
-    return body
+    return inline_single_uses(body) if several else body  # all other uses may have gone
 
 
 def _price(body: Term) -> tuple[float, int]:
