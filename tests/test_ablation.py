@@ -41,7 +41,14 @@ from combdiff.simplification.egraph import saturation
 from combdiff.simplification.egraph.encoding import Codec
 from combdiff.simplification.laws.loading import RuleFile, load
 from combdiff.simplification.laws.syntax import Source, trusted
-from combdiff.simplification.normal_form import canonical, coefficients, common_factors, contraction, definitions
+from combdiff.simplification.normal_form import (
+    canonical,
+    coefficients,
+    common_factors,
+    contraction,
+    definitions,
+    symmetries,
+)
 from combdiff.stability import hypotenuses, magnitudes, stabilisation
 from combdiff.stability import steps as stability_steps
 from combdiff.stability.scaled_numbers import ScaledNumber
@@ -287,15 +294,8 @@ def projected(x: Even, a: Vector):
     return cd.sum(lambda i, j: a[i] * x[i, j] * a[j] ** 2)
 
 
-def determinant(x: cd.Space("m", "n"), S: Even):
-    return cd.logdet(x @ S @ x.T)
-
-
 def shifted(x: Vector, a: Vector, A: Even):
     return ((x - a) @ A @ (x - a)) ** 2
-
-
-SPRINGS = cd.read("S symmetric (n, n), x (n), b (n), c (n), g ()\n(x - b)ᵀ·S·(x - b) + g·‖x - c‖^2")
 
 
 def fourth_power(x: Matrix):
@@ -369,16 +369,15 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "shares of quotients": (compression, "with_shares", lambda factors, definitions: tuple(factors), shares),
     "one denominator": (common_factors, "over_one_denominator", lambda term: term, quotient_rule),
     "networks joined": (common_factors, "joined_networks", lambda term: term, form),
-    "connected networks": (saturation, "normalise", lambda term, names: term, determinant),
+    "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
     "bindings that are real": (pipeline, "where_real", lambda var, value: (var, value), rayleigh),
-    "symmetries of bindings": (pipeline, "with_symmetries", lambda var, value: var, pairs),
+    "symmetries of bindings": (symmetries, "_symmetries", lambda value, axes, dtype: (), pairs),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
     "common parts of results": (pipeline, "bind_common", lambda body: body, coulomb),
     "bound tensors read": (pipeline, "read_bound", lambda body: body, shifted),
     "heavy tensors of the program": (derivation, "bind_again", lambda body, origin: body, smeared),
-    "signs turned": (saturation, "_turned", lambda term: term, SPRINGS),
     "sums that vanish": (pipeline, "without_vanishing_sums", lambda body, settled: body, log_shares),
     "short definitions": (pipeline, "without_short_definitions", lambda body, classes: body, fourth_power),
     "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),

@@ -13,7 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from combdiff.printing.documents import BigSum, Division, Doc, ElementProduct, Juxtaposition, Marked, MatrixProduct, Signed
+from combdiff.printing.documents import (
+    BigSum,
+    Division,
+    Doc,
+    ElementProduct,
+    Juxtaposition,
+    Marked,
+    MatrixProduct,
+    Signed,
+)
 
 
 def with_sign(negative: bool, doc: Doc) -> Doc:

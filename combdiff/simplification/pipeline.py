@@ -83,6 +83,7 @@ from combdiff.simplification.normal_form.expansion import is_patched, offers_del
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import (
+    spelled_out,
     where_real,
     with_known_symmetries,
     with_symmetries,
@@ -289,6 +290,7 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
     kept: list[tuple[Var, Term]] = []
     known: dict[Var, Term] = {}
     fractions: dict[Var, Term] = {}
+    definitions: dict[Var, Term] = {}
 
     def simple(value: Term, name: str, whole: Callable[[], Callable[[Term], Term]]) -> Term:
         value = without_fractions_below(put_back(value, replacement, matrices), fractions)
@@ -315,13 +317,16 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
             replacement[var] = found
             continue
         new, found = where_real(var, found)
-        new = with_symmetries(new, found)
+        spelled = spelled_out(found, definitions)
+        new = with_symmetries(new, spelled)
         replacement[var] = found if light else new
         kept.append((new, found))
         if is_fraction(found.body if isinstance(found, Lambda) else found):
             fractions[new] = found
         if var in held:
             matrices[var], known[new] = new, found
+        else:
+            definitions[new] = spelled
     items = [put_back(item, replacement, matrices) for item in items_of(result)]
     stage("simplifying the result")
     for number, item in enumerate(items_of(result)):

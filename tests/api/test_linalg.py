@@ -204,6 +204,11 @@ LAWS: Mapping[str, tuple[Term, Mapping[Var, Term]]] = {
     "log of a determinant": (Primitive("log", (Primitive("abs", (f("det", A),)),)), {}),
     "det X · inv X = adj X": (mul(f("det", A), at(f("inv", A), d, e)), {}),
     "adj X / det X = inv X": (mul(power(f("det", A), Number(-2)), at(f("adj", A), d, e)), {}),
+    "Σ adj X / det X = Σ inv X": (
+        mul(power(f("det", A), Number(-1)), total((k,), mul(at(f("adj", A), k, d), at(x, k)))),
+        {},
+    ),
+    "tr adj X / det X = tr inv X": (mul(power(f("det", A), Number(-1)), total((k,), at(f("adj", A), k, d))), {}),
     "inv X · X, met": (total((k,), mul(at(f("inv", A), d, k), at(A, k, e))), {}),
     "X · inv X, met": (total((k,), mul(at(A, d, k), at(f("inv", A), k, e), at(x, d))), {}),
     "adj X · X, met": (total((k,), mul(at(f("adj", A), d, k), at(A, k, e))), {}),

@@ -274,6 +274,8 @@ EXAMPLES: Mapping[str, Term] = {
         add(ONE, mul(c, fn("power", v, Number(-1)))), fn("power", add(c, v), Number(-1))
     ),
     "exp of log": fn("exp", fn("log", r)),
+    "the conjugate of a logarithm of an inverse": fn("log", fn("power", r, Number(-1))),
+    "log(1/x) = -log x where it is real": fn("log", fn("power", r, Number(-1))),
     "exp(c log z) = z^c": fn("exp", mul(Number(-3), fn("log", r))),
     "square of a root": mul(fn("sqrt", r), fn("sqrt", r)),
     "1 / sqrt(x)² = 1 / x": fn("power", fn("sqrt", r), Number(-2)),

@@ -86,7 +86,7 @@ PRINTED = [
     (
         jensen_shannon,
         "(x, y) ↦ d ↦ 1/2 log(2 x[d] / (x[d] + y[d]))",
-        "(x, y) ↦ (a, d) ↦ δ(a, d) y[a] / (2 x[a] (x[a] + y[a]))",
+        "(x, y) ↦ (a, d) ↦ δ(a, d) y[d] / (2 x[d] (x[d] + y[d]))",
     ),
 ]
 EXTRA: dict[Any, list[Any]] = {

@@ -81,7 +81,7 @@ def test_of_a_short_hessian_modes_are_left_out_that_another_is_clearly_shorter_t
     simplified.clear()
     hessian = cd.hessian(divergence, wrt="x")  # the shortest has neither the shortest outline nor that of least work
     assert len(simplified) > 2
-    assert str(hessian) == "(x, y) ↦ (a, d) ↦ δ(a, d) y[a] / (2 x[a] (x[a] + y[a]))"
+    assert str(hessian) == "(x, y) ↦ (a, d) ↦ δ(a, d) y[d] / (2 x[d] (x[d] + y[d]))"
 
 
 def test_what_a_loop_uses_twice_is_computed_once() -> None:

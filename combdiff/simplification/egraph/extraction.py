@@ -109,12 +109,15 @@ def contraction_cost(factors: tuple[Indices, ...], summed: Indices) -> float:
     """Multiplications of a greedy pairwise contraction of factors with these indices.
 
     Factors with the same indices are multiplied first: nothing is cheaper, and the rest of the search is over few.
+    Those that have none multiply the smallest tensor there is on the way, if there is more than one.
     """
     if len(factors) == 1:
         return float(volume(factors[0] | summed)) if summed else 0.0
     alike = Counter(factors)
+    numbers = alike.pop(frozenset(), 0) if len(factors) - alike[frozenset()] > 1 else 0
     contraction = _PairwiseContraction(list(alike), summed)
-    return float(sum((count - 1) * volume(indices) for indices, count in alike.items())) + contraction.cost()
+    work = sum((count - 1) * volume(indices) for indices, count in alike.items()) + contraction.cost()
+    return float(work + numbers - 1 + min(contraction.sizes) if numbers else work)
 
 
 class _PairwiseContraction:

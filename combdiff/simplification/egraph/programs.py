@@ -17,10 +17,14 @@ from dataclasses import replace
 from functools import cached_property
 
 from combdiff.ir import (
+    Add,
     Cyclic,
     Lambda,
+    Mul,
     Names,
+    Rewriter,
     Space,
+    Sum,
     Term,
     Var,
     counts_modulo,
@@ -30,6 +34,7 @@ from combdiff.ir import (
     joined,
     lambda_,
     let,
+    mul,
     put_back,
     split,
     substitute,
@@ -128,6 +133,9 @@ class ProgramClasses:
             for value, form in zip(self.values, self._written_out(), strict=True):
                 if value.root is not None and form is not None and value.has_indices_of(form):
                     saturation.unite(value.root, saturation.named(multiplied_out(form, saturation.names)))
+                    inside = _MultiplyingOutInside(saturation.names).run(form)
+                    if inside is not form:
+                        saturation.unite(value.root, saturation.named(inside))
             saturation.settle()
             saturation.look()
         return saturation
@@ -143,6 +151,20 @@ class ProgramClasses:
             if short and n < len(self.bindings) and self.bindings[n][0] not in self.known:
                 replacement[self.bindings[n][0]] = lambda_(value.parameters, whole)
         return found
+
+
+class _MultiplyingOutInside(Rewriter):
+    """Multiplies out each sum that is a factor, where it stands: Σ_i X[i,d] (t[i] (1 − y[i]) − …) keeps its Σ."""
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.names = names
+
+    def node(self, term: Term) -> Term:
+        """The term with the sums in its products multiplied out."""
+        if isinstance(term, Mul):
+            return mul(*(multiplied_out(f, self.names) if isinstance(f, Add) else self.run(f) for f in term.factors))
+        return self.inside(term) if isinstance(term, Add | Sum) else term
 
 
 def _is_number(value: Term) -> bool:

@@ -22,20 +22,15 @@ from typing import Any
 from combdiff.ir import (
     MATRIX_TABLE,
     TABLE,
-    Add,
-    Mul,
     Names,
     Number,
     Space,
     Sum,
     Term,
     Var,
-    add,
     canonical_names,
     dtype_of,
     exchanged,
-    mul,
-    negate,
     substitute,
     subterms,
 )
@@ -144,7 +139,7 @@ def unsaturated(term: Term, context: Context = NOTHING) -> Term:
     names, forms = Names(term), dict[Any, int]()
     written = ordered(apart(term, names))
     named = canonical(normalise(written, names), forms)
-    chosen = _cheapest((named, written, _turned(named), _turned(written)), (written,), context, forms)
+    chosen = _cheapest((named, written), (written,), context, forms)
     note(lambda: Found(term, written, ((written, named),), chosen, context.known))
     return chosen
 
@@ -155,15 +150,6 @@ def _cheapest(forms: Sequence[Term], as_read: Sequence[Term], context: Context, 
     if any(chosen is one for one in as_read):
         return min((canonical(chosen, labels), chosen), key=lambda one: price(one, context))  # whatever the letters
     return chosen
-
-
-def _turned(term: Term) -> Term:
-    """2 (a − b) in place of −2 (−a + b)."""
-    if isinstance(term, Mul) and len(term.factors) == 2:
-        number, rest = term.factors
-        if isinstance(number, Number) and number.real < 0 and isinstance(rest, Add):
-            return mul(negate(number), add(*(negate(part) for part in rest.terms)))
-    return term
 
 
 def equivalent(
@@ -344,10 +330,9 @@ class Saturation:
         return None if found is None else with_real_arguments(found[1])
 
     def cheapest(self, number: int, named: Term, found: Term, left_out: frozenset[Var] = frozenset()) -> Term:
-        """The cheapest of a root's forms: as read out and with canonical names, as written, their signs turned."""
+        """The cheapest of a root's forms: as read out and with canonical names, and as written."""
         written = self.written[number] if left_out.isdisjoint(self.written[number].free) else found
-        forms = named, found, written, _turned(named), _turned(found)
-        return _cheapest(forms, (found, written), self.context, self.forms)
+        return _cheapest((named, found, written), (found, written), self.context, self.forms)
 
     def named(self, term: Term) -> Term:
         """A term in contraction normal form with canonical names."""

@@ -31,7 +31,7 @@ from combdiff.ir import (
     remembered,
     subterms,
 )
-from combdiff.simplification.egraph.extraction import parts_cost
+from combdiff.simplification.egraph.extraction import parts_cost, volume
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.denominators import over_one_denominator
@@ -63,7 +63,8 @@ def _factored(value: Term, *, joining: bool) -> Term:
     taken_out = taken_out if taken_out is body else canonical(taken_out)  # equal Σ's are one base of a power then
     found = canonical(normalise(over_one_denominator(taken_out), Names(value)))
     indices = frozenset(value.parameters if isinstance(value, Lambda) else ())
-    if _weight(found, indices) >= _weight(body, indices):
+    (work, length), (before, written) = _weight(found, indices), _weight(body, indices)
+    if (work, length) >= (before, written) or (length > written and before - work <= volume(indices)):
         return value
     return Lambda(value.parameters, found) if isinstance(value, Lambda) else found
 

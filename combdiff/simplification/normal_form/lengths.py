@@ -24,6 +24,7 @@ from combdiff.ir import (
     Sum,
     Term,
     Var,
+    add,
     factors_of,
     function,
     items_of,
@@ -133,6 +134,8 @@ def _product(factors: Sequence[Term]) -> int:
     """The symbols of a product: −1 is a sign, a factor that occurs again a power, and one over a power a fraction."""
     first = factors[0]
     sign = isinstance(first, Number) and first.real == -1 and not first.imag
+    if sign and len(factors) == 2 and isinstance(negative := factors[1], Add):
+        return printed_length(add(*map(negate, negative.terms)))  # -(a + b) is printed -a - b
     above: Counter[Term] = Counter(factor for factor in factors if not sign or factor is not first)
     below: Counter[Term] = Counter()
     for factor in list(above):

@@ -2,6 +2,7 @@
 
     exp(−(x² + y²)/(2 s²)) ((x² + y²)/(2 s²) − 1)    →   t = (x² + y²)/(2 s²) in exp(−t) (t − 1)
     2 b (a[d] − b c[d]/s)/s                          →   t = b/s in 2 t (a[d] − t c[d])
+    f(q[d] − q[d − 1]) − f(q[d + 1] − q[d])           →   t[i] = f(q[i + 1] − q[i]) in t[d − 1] − t[d], around an axis
 
 Sharing binds what is work; what takes hardly any is repeated in a print as often as it is read.
 
@@ -13,13 +14,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
+from math import floor
 
 from combdiff.ir import (
+    ZERO,
     Add,
     Affine,
     Cyclic,
     Implicit,
+    Lambda,
     Mul,
     Names,
     Number,
@@ -37,8 +41,10 @@ from combdiff.ir import (
     canonical_names,
     counts_modulo,
     dtype_of,
+    factors_of,
     free_indices,
     inline_single_uses,
+    is_matrix_function,
     items_of,
     joined,
     lambda_,
@@ -50,12 +56,14 @@ from combdiff.ir import (
     split,
     substitute,
     subterms,
+    type_of,
     values_of,
 )
 from combdiff.polyhedra import doubtful_accesses
 from combdiff.records import dataclass
 from combdiff.simplification.egraph.extraction import order_key, ordered
 from combdiff.simplification.normal_form.common_subnetworks import without_multiples
+from combdiff.simplification.normal_form.expansion import multiplied_out
 from combdiff.simplification.normal_form.lengths import length
 from combdiff.simplification.normal_form.quotients import exponents
 
@@ -68,10 +76,11 @@ def with_repeated_named(body: Term) -> Iterator[Term]:
     body = let(((var, _aligned(value)) for var, value in bindings), joined(result, map(_aligned, items_of(result))))
     every = [part for value in values_of(body) for part in _parts(value)]
     tried: set[Term] = set()
-    for part in (*_repeated(every), *_products(every), *_quotients(every)):
+    for part in (*_repeated(every), *_sums(every), *_products(every), *_quotients(every)):
         if (form := _placed(part).value) not in tried:
             tried.add(form)
             yield from _named(body, part)
+    yield from _with_differences_named(body)
 
 
 def _aligned(term: Term, depth: int = 0) -> Term:
@@ -87,21 +96,42 @@ def _aligned(term: Term, depth: int = 0) -> Term:
 
 
 def _parts(value: Term) -> Iterator[Term]:
-    """The sums and products of a value, as often as they are printed; equations and steps are values of their own."""
+    """The sums, products and determinants of a value, as often as they are printed; equations and steps are none."""
     todo = [value]
     while todo:
         node = todo.pop()
         if isinstance(node, Implicit | Scan):
             continue
         todo.extend(node.children)
-        if isinstance(node, Add | Mul):
+        if isinstance(node, Add | Mul) or _is_number_of_matrix(node):
             yield node
+
+
+def _is_number_of_matrix(node: Term) -> bool:
+    """Whether a part is a number such as det(X), which has a name as soon as that is shorter."""
+    space = type_of(node) if is_matrix_function(node) else None
+    return isinstance(space, Space) and not space.order
 
 
 def _repeated(parts: list[Term]) -> Iterator[Term]:
     """The parts that occur more than once, up to names of indices, places around axes and signs."""
     counts = Counter(map(_form, parts))
     yield from (part for part in parts if counts[_form(part)] > 1)
+
+
+def _sums(parts: list[Term]) -> Iterator[Term]:
+    """The terms that two sums have in common, up to names of indices, where these are not all of them."""
+    sums = list({_form(part): part for part in parts if isinstance(part, Add)}.values())
+    for one, other in permutations(sums, 2):
+        common = _terms_like(one, other)
+        if 1 < len(common) < len(one.terms):
+            yield add(*common)
+
+
+def _terms_like(sum_: Add, other: Add) -> list[Term]:
+    """The terms of a sum that are like those of another one."""
+    forms = {*map(_form, other.terms)}
+    return [term for term in sum_.terms if _form(term) in forms]
 
 
 def _products(parts: list[Term]) -> Iterator[Term]:
@@ -189,8 +219,64 @@ def _named(body: Term, part: Term) -> Iterator[Term]:
     renamed.insert(first, (name, lambda_(own, apply(value, own))))
     found = inline_single_uses(without_multiples(let(renamed, joined(result, items))))
     defined = dict(split(found)[0]).get(name)
-    if defined is not None and length(defined) >= SHORTEST:
+    if defined is not None and (length(defined) >= SHORTEST or _is_number_of_matrix(part)):
         yield found
+
+
+def _with_differences_named(body: Term) -> Iterator[Term]:
+    """The program with a value that is a difference of neighbours around an axis by what stands between these.
+
+    So are derivatives of sums over bonds, which the laws take apart: k (2 q[d] − q[d − 1] − q[d + 1]) and other forces
+    are t[d − 1] − t[d].
+    """
+    bindings, result = split(body)
+    values = [*(value for _, value in bindings), *items_of(result)]
+    for n, value in enumerate(values):
+        axes = [parameter.type for parameter in value.parameters] if isinstance(value, Lambda) else []
+        if isinstance(value, Lambda) and len(axes) == 1 and isinstance(cycle := axes[0], Cyclic):
+            (index,) = value.parameters
+            names = Names(body)
+            between, rest = _between(index, multiplied_out(value.body, names))
+            if between is ZERO:
+                continue
+            name = names.fresh(Var("t", Space(cycle, dtype=dtype_of(between))))
+            before, here = (apply(name, (affine([(index, 1)], by),)) for by in (-1, 0))
+            values[n : n + 1] = Lambda((index,), between), Lambda((index,), add(before, negate(here), rest))
+            variables = [*(var for var, _ in bindings[:n]), name, *(var for var, _ in bindings[n:])]
+            yield inline_single_uses(
+                let(zip(variables, values, strict=False), joined(result, values[len(variables) :]))
+            )
+            values[n : n + 2] = [value]
+
+
+def _between(index: Var, sum_: Term) -> tuple[Term, Term]:
+    """What the terms of a sum that are differences around an axis are differences of; the other terms."""
+    shifted: dict[Term, dict[int | Fraction, Term]] = {}
+    for term in sum_.terms if isinstance(sum_, Add) else ():
+        number = mul(*(factor for factor in factors_of(term) if isinstance(factor, Number)))
+        rest = mul(*(factor for factor in factors_of(term) if not isinstance(factor, Number)))
+        place = _first_place(rest, index) if index in rest.free and counts_modulo(index, rest) else 0
+        counts = shifted.setdefault(canonical_names(_moved(rest, index, -place)), {})
+        counts[place] = add(counts.get(place, ZERO), number)
+    found: dict[Term, Term] = {}
+    others = []
+    for term, counts in shifted.items():
+        whole = all(place == floor(place) for place in counts)
+        if index in term.free and whole and add(*counts.values()) is ZERO:
+            constant = mul(*(factor for factor in factors_of(term) if index not in factor.free))
+            moving = mul(*(factor for factor in factors_of(term) if index in factor.free))
+            running: Term = ZERO
+            for place in range(floor(min(counts)), floor(max(counts))):
+                running = add(running, counts.get(place, ZERO))
+                force = mul(running, _moved(moving, index, place + 1))
+                found[constant] = add(found.get(constant, ZERO), force)
+        else:
+            others += [mul(number, _moved(term, index, place)) for place, number in counts.items()]
+    return add(*(mul(constant, sum_) for constant, sum_ in found.items())), add(*others)
+
+
+def _moved(term: Term, index: Var, by: int | Fraction) -> Term:
+    return substitute(term, {index: affine([(index, 1)], by)}) if by else term
 
 
 class _ReadByName(Rewriter):
@@ -207,10 +293,12 @@ class _ReadByName(Rewriter):
         if isinstance(term, Implicit | Scan):
             return term
         if type(term) is type(self.part) and _form(term) is self.form:
-            placed = _placed(term)
-            read = apply(self.name, placed.places)
-            return read if ordered(placed.value) is self.value else negate(read)
+            return self._read(term)
         new = self.inside(term)
+        if isinstance(new, Add) and isinstance(self.part, Add):
+            like = _terms_like(new, self.part)
+            if len(like) == len(self.part.terms) < len(new.terms) and _form(part := add(*like)) is self.form:
+                return add(self._read(part), *(each for each in new.terms if each not in like))
         if isinstance(new, Mul) and self.powers:
             found = exponents(new)
             often = min(found.get(base, 0) // n for base, n in self.powers.items())
@@ -221,3 +309,9 @@ class _ReadByName(Rewriter):
             rest = (raised(base, -n) for base, n in self.powers.items() if base is not self.dividend)
             return mul(*rest, apply(self.name, _placed(self.part).places))
         return new
+
+    def _read(self, part: Term) -> Term:
+        """What is like the part, by its name."""
+        placed = _placed(part)
+        read = apply(self.name, placed.places)
+        return read if ordered(placed.value) is self.value else negate(read)

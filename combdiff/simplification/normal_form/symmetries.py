@@ -8,7 +8,7 @@ Invariant: a symmetry that is found holds for all values of the free variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, islice
 
@@ -28,16 +28,20 @@ from combdiff.ir import (
     conj,
     function,
     let,
+    matrices_in,
     negate,
+    put_back,
     remembered,
     split,
     substitute,
     type_of,
 )
+from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
 from combdiff.simplification.normal_form.forms import form_of
 
+MOST_SYMBOLS = 60  # of a value in which definitions are written out: t·Xᵀ with t = X·B is symmetric if B is
 MOST_PAIRS = 12  # of changes of axes that are tried at once
 
 _Change = tuple[tuple[int, bool], ...]  # for each axis which index stands on it, and whether negated
@@ -62,11 +66,16 @@ def with_known_symmetries(body: Term) -> Term:
     if isinstance(body, Lambda):
         return Lambda(body.parameters, with_known_symmetries(body.body))
     known: dict[Var, Term] = {}
+    spelled: dict[Var, Term] = {}
     bindings: list[tuple[Var, Term]] = []
     definitions, result = split(body)
+    held = matrices_in(body)
     for var, value in definitions:
         value = substitute(value, known)
-        known[var] = new = with_symmetries(var, value) if isinstance(var.type, Space) and var.type.order > 1 else var
+        whole = spelled_out(value, spelled)
+        known[var] = new = with_symmetries(var, whole) if isinstance(var.type, Space) and var.type.order > 1 else var
+        if var not in held:
+            spelled[new] = whole
         bindings.append((new, value))
     return let(bindings, substitute(result, known))
 
@@ -82,6 +91,14 @@ def without_known_symmetries(body: Term) -> Term:
         value, plain[var] = substitute(value, plain), new
         bindings.append((new, value))
     return let(bindings, substitute(result, plain))
+
+
+def spelled_out(value: Term, definitions: Mapping[Var, Term]) -> Term:
+    """An element-wise value with definitions written out in it, where it is not long then."""
+    if not isinstance(value, Lambda):
+        return value
+    whole = put_back(value, definitions)
+    return whole if symbols(whole) <= MOST_SYMBOLS else value
 
 
 @remembered
