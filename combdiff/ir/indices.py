@@ -167,6 +167,12 @@ def affine_parts(term: Term) -> tuple[tuple[tuple[Var, int | Fraction], ...], in
     return term.coefficients, term.offset
 
 
+def denominator(form: Term) -> int:
+    """The smallest number that makes the coefficients of an index expression whole."""
+    parts, offset = affine_parts(form)
+    return lcm(*(Fraction(number).denominator for number in (offset, *(coefficient for _, coefficient in parts))))
+
+
 def as_integer(form: Term, given: Mapping[Var, Term] | None = None) -> Term:
     """An index expression as an integer term by term, each index a number, or the integer that is given for it."""
     parts, offset = affine_parts(form)

@@ -36,7 +36,7 @@ from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import element, is_decomposition, is_matrix_function, matrices_in
 from combdiff.ir.primitives import whole_power
 from combdiff.ir.relations import Relation
-from combdiff.ir.remainders import read_around, remainder_parts
+from combdiff.ir.remainders import is_divided_index, read_around
 from combdiff.ir.reuse import settled
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
 from combdiff.ir.substitution import Names, apply, holds_delta, substitute, subterms
@@ -476,7 +476,7 @@ def is_light_primitive(term: Primitive) -> bool:
     light_function = term.name in ("real", "imag", "conj") or whole_power(term)[0] is not term
     inner = term.arguments[0]
     is_read = isinstance(inner, Apply | Var | Coordinate) and not isinstance(inner, Primitive)
-    return isinstance(term, Relation) or (light_function and is_read) or remainder_parts(term) is not None
+    return isinstance(term, Relation) or (light_function and is_read) or is_divided_index(term)
 
 
 def _space_of(term: Term) -> Space:

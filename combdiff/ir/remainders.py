@@ -7,11 +7,14 @@ Invariant: what is 0 … n − 1 already is never reduced modulo n.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from combdiff.ir.domains import Cyclic, Range, Space, Whole
 from combdiff.ir.indices import Delta, affine, affine_parts, as_integer, delta, index_form, size_form
 from combdiff.ir.primitives import function
 from combdiff.ir.products import factors_of
 from combdiff.ir.sizes import Size, size_of_parts
+from combdiff.ir.substitution import substitute, subterms
 from combdiff.ir.terms import Apply, Mul, Primitive, Sum, Term, Var
 from combdiff.ir.types import type_of
 
@@ -20,9 +23,17 @@ PLACES = ("argsort", "argmax", "argmin")  # functions of the last axis whose val
 
 def remainder_parts(value: Term) -> tuple[Term, Size] | None:
     """`(form, n)` where a number is `form mod n` of an index expression and a size; None for others."""
-    if not isinstance(value, Primitive) or value.name != "remainder":
-        return None
-    form, modulus = (index_form(argument, around=True) for argument in value.arguments)
+    return _divided_parts(value) if isinstance(value, Primitive) and value.name == "remainder" else None
+
+
+def is_divided_index(value: Term) -> bool:
+    """Whether a number is `form mod n`, or ⌊form/n⌋, of an index expression and a size."""
+    divides = isinstance(value, Primitive) and value.name in ("remainder", "floor_divide")
+    return divides and _divided_parts(value) is not None
+
+
+def _divided_parts(value: Term) -> tuple[Term, Size] | None:
+    form, modulus = (index_form(argument, around=True) for argument in value.children)
     if form is None or modulus is None:
         return None
     parts, offset = affine_parts(modulus)
@@ -37,7 +48,7 @@ def equal_modulo(index: Var, form: Term, size: Size) -> Term:
     assert isinstance(domain, Range | Cyclic), index
     if isinstance(size, int) and size:
         middle = (size - 1) // 2 if parts else 0
-        form = affine([*parts], (offset + middle) % size - middle)
+        form = affine([(v, (c + middle) % size - middle) for v, c in parts], (offset + middle) % size - middle)
     elif turns := dict(parts).get(Var(str(size), Whole()), 0):
         form = affine([(form, 1), (size_form(size), -turns)])
     parts, offset = affine_parts(form)
@@ -79,6 +90,29 @@ def places_around(term: Sum) -> dict[Term, tuple[Var, Term, Size]]:
     """The δ's in a Σ that say of an index of it which place around its axis it is, with that, as `reduced_index`."""
     deltas = [factor for factor in factors_of(term.body) if isinstance(factor, Delta)]
     return {factor: found for factor in deltas if (found := reduced_index(factor)) and found[0] in term.indices}
+
+
+def from_the_end(index: Var) -> Term:
+    """n − 1 − i of an axis of n elements."""
+    return affine([(size_form(index.type.size), 1), (index, -1)], -1)  # type: ignore[union-attr]
+
+
+def read_forwards(factors: Sequence[Term], place: int) -> list[Term]:
+    """Factors under Σ_k, of which one says that k is `form mod n`, with k for n − 1 − k where more is read at that.
+
+    δ(k, (i − 1) mod n) x[n − 1 − k] is δ(k, −i mod n) x[k]
+    """
+    condition, forwards = factors[place], list(factors)
+    found = reduced_index(condition) if isinstance(condition, Delta) else None
+    if found is None:
+        return forwards
+    index, form, size = found
+    back = from_the_end(index)
+    reads = [a for f in factors for node in subterms(f) if isinstance(node, Apply) for a in node.arguments]
+    if reads.count(back) > reads.count(index):
+        forwards = [substitute(factor, {index: back}) for factor in factors]
+        forwards[place] = equal_modulo(index, substitute(back, {index: form}), size)
+    return forwards
 
 
 def read_around(term: Term) -> Term | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from combdiff.ir import Cyclic, Indicator, Real, Symmetric, Term, Unequal, Var, Whole, affine_parts, size_form, unequal
+from combdiff.ir import Cyclic, Indicator, Real, Symmetric, Term, Unequal, Var, Whole, affine_parts, unequal
 from combdiff.printing.documents import Comparison, Doc, Literal, Modulo, Name, Scaled, Signed
 from combdiff.printing.naming import Scope
 
@@ -90,7 +90,7 @@ def _incongruence(condition: Unequal, scope: Scope) -> Comparison:
     if isinstance(size, int):
         rest = Modulo(write_form((coefficients, 0), scope), Literal(size))
         return Comparison((rest, Literal(-offset % size)), ("≠",))
-    rest = Modulo(write_form((coefficients, offset), scope), write_form(form_of(size_form(size)), scope))
+    rest = Modulo(write_form((coefficients, offset), scope), Name(size))
     return Comparison((rest, Literal(0)), ("≠",))
 
 

@@ -42,6 +42,7 @@ from combdiff.ir import (
     Unequal,
     Var,
     Whole,
+    index_form,
     names_in,
     remainder_parts,
     squared_modulus,
@@ -67,6 +68,7 @@ from combdiff.printing.documents import (
     Name,
     Projected,
     ResultRow,
+    Rounded,
     Sheet,
     Signed,
     Subscripted,
@@ -349,6 +351,10 @@ class Layout:
                 return Superscript(*arguments)
             case "remainder":
                 return Modulo(*(self._indices(term.arguments, scope) if remainder_parts(term) else arguments))
+            case "floor_divide":
+                form, divisor = index_form(term.arguments[0], around=True), term.arguments[1]
+                if form is not None and isinstance(divisor, Number) and isinstance(divisor.real, int):
+                    return Rounded(write_form(form_of(form), scope), divisor.real, up=False)
         return FunctionCall(term.name, arguments)
 
     def _apply(self, term: Apply, scope: Scope) -> Doc:

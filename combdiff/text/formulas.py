@@ -555,6 +555,8 @@ class _FormulaBuilder:
         match inner:
             case Division(form, Literal(int(divisor), 0)):
                 return Rounded(form, divisor, up)
+            case Juxtaposition((number, Division(form, Literal(int(divisor), 0)))):  # 3d/2
+                return Rounded(Juxtaposition((number, form)), divisor, up)
         raise self._error("⌊ ⌋ and ⌈ ⌉ hold an index expression over a whole number, such as ⌊i/2⌋")
 
 

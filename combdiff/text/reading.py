@@ -779,6 +779,10 @@ class _PrintReader:
             case Modulo():
                 sides = [self.value(doc.form, scope), self.value(doc.modulus, scope)]
                 return self.elementwise(doc, lambda *pair: function("remainder", *pair), sides, scalars=True)
+            case Rounded(body, divisor, False):
+                return self.elementwise(
+                    doc, lambda one: function("floor_divide", one, Number(divisor)), [self.value(body, scope)]
+                )
             case Norm():
                 return self._norm(doc, self.value(doc.body, scope))
             case Marked(body, "*"):
@@ -1517,15 +1521,14 @@ class _PrintReader:
         if doc.signs in (("=",), ("≠",)) and isinstance(remainder := doc.sides[0], Modulo):
             form, rest = (self.form(side, scope) for side in (remainder.form, doc.sides[1]))
             modulus = remainder.modulus
-            if form is None or rest is None:
-                yield self._comparison(doc, (remainder, doc.sides[1]), doc.signs[0], scope)
-                return
-            if doc.signs == ("≠",) and (size := self._range_size(modulus, scope)):
+            number = modulus.real if isinstance(modulus, Literal) and isinstance(modulus.real, int) else 0
+            size = self._range_size(modulus, scope) if doc.signs == ("≠",) and (number or rest == ({}, 0)) else None
+            if form is not None and rest is not None and size:
                 yield _number(lambda: unequal(affine([(_form(form), 1), (_form(rest), -1)]), Cyclic(size)))
                 return
-            if not isinstance(modulus, Literal) or not isinstance(modulus.real, int) or modulus.real < 1:
-                raise self.source.error("a modulus is a whole number", doc)
-            number = modulus.real
+            if form is None or rest is None or number < 1:
+                yield self._comparison(doc, (remainder, doc.sides[1]), doc.signs[0], scope)
+                return
             yield _number(lambda: indicator(affine([(_form(form), 1), (_form(rest), -1)]), number))
             return
         for sides, sign in zip(pairwise(doc.sides), doc.signs, strict=True):

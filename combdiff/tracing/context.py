@@ -70,7 +70,7 @@ class Trace:
         self.constants: dict[Var, Array] = {}
         self._sources: dict[Var, tuple[Array, int]] = {}  # what each constant is made of
         self.locals: dict[Term, tuple[int, str]] = {}  # what the user calls a value, and in how deep a function
-        self.rests: dict[Var, Term] = {}  # of indices divided, each with the condition that determines it
+        self.rests: dict[Var, Term] = {}  # of indices divided, each with what it is the rest of
 
     def __str__(self) -> str:
         return f"the program {self.name} ({self.location})"

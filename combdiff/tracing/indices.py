@@ -10,7 +10,7 @@ Invariant: a condition is numbers that sum to 1 where it is true and to 0 elsewh
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn, TypeGuard
 
@@ -21,20 +21,31 @@ from combdiff.ir import (
     MOST_INDICES,
     ONE,
     ZERO,
+    Coordinate,
     Cyclic,
+    Number,
     Range,
     Real,
+    Size,
     Term,
     Var,
+    Whole,
     add,
     affine,
     affine_parts,
     as_integer,
+    denominator,
+    equal_modulo,
+    function,
     index_form,
     indicator,
     mul,
     negate,
+    opposite,
+    relation,
     show_index,
+    size_form,
+    size_of_parts,
     substitute,
     unequal,
 )
@@ -44,7 +55,7 @@ from combdiff.tracing.arrays import FIRST
 from combdiff.tracing.context import Binder, Trace, TracedValue, check_live, current
 from combdiff.tracing.numpy_protocol import HANDLERS, NumpyAware, python_number
 
-Whole = int | Fraction
+Rational = int | Fraction
 PARENTHESES_HINT = "put each comparison in parentheses: (i <= j) & (j < 3)"
 FEW = 8  # residues that are written out
 MODULUS_HINT = "on an axis declared as cd.Cyclic(n), x[i + k] wraps by itself"
@@ -91,7 +102,7 @@ class Index(NumpyAware):
         """The index as the number that it is."""
         return HANDLERS[np.asarray](self)
 
-    def _combine(self, other: object, mine: Whole, others: Whole) -> Any:
+    def _combine(self, other: object, mine: Rational, others: Rational) -> Any:
         """`mine·self + others·other`; traced numbers answer for themselves, others make a number of the index."""
         other = python_number(other)
         if _answers_itself(other):
@@ -151,31 +162,48 @@ class Index(NumpyAware):
 
     def __floordiv__(self, other: object) -> Index:
         divisor = self._divisor("//", other)
+        if isinstance(divisor, str):
+            raise IndexingError(
+                f"{self._operand} // {divisor}: the divisor is a size that has only a name",
+                hint="declare it with a number, or give the tensor an axis for each of the two: x[a, b]",
+            )
         whole = affine([(self.live(), Fraction(1, divisor)), (self._rest(divisor), Fraction(-1, divisor))])
         return IndexQuotient(whole, self.owner, self, divisor)
 
-    def __mod__(self, other: object) -> Remainder:
+    def __mod__(self, other: object) -> Index:
         divisor = self._divisor("%", other)
         return Remainder(self._rest(divisor), self.owner, self, divisor)
 
-    def _divisor(self, operator: str, other: object) -> int:
+    @property
+    def _operand(self) -> str:
+        """The index as it is written beside an operator."""
+        return f"({self})" if " " in str(self) else str(self)
+
+    def _divisor(self, operator: str, other: object) -> Size:
         other = python_number(other)
+        form = None if isinstance(other, Index) else as_index(other)
+        if isinstance(form, Index) and all(isinstance(var.type, Whole) for var in form.term.free):
+            parts, offset = affine_parts(form.term)
+            return size_of_parts({var.name: int(factor) for var, factor in parts}, int(offset))
         if not isinstance(other, int) or isinstance(other, bool) or other < 1:
             kind = "modulus" if operator == "%" else "divisor"
-            written = _written(other)
             raise IndexingError(
-                f"{self} {operator} {written}: the {kind} must be a positive whole number", hint=MODULUS_HINT
+                f"{self._operand} {operator} {_written(other)}: the {kind} must be a positive whole number or a size",
+                hint=MODULUS_HINT,
             )
         return other
 
-    def _rest(self, divisor: int) -> Var:
-        """A new index that stands for what is left of this one when it is divided: summed where it is used."""
-        if not is_whole(self.term):
+    def _rest(self, divisor: Size) -> Var:
+        """An index that stands for what is left of this one when it is divided: summed where it is used."""
+        if not (is_whole(self.term) if isinstance(divisor, str) else is_divided(self.term, self.owner)):
             raise IndexingError(f"{self} is divided with a rest, but is not whole")
         for binder in binders_of(self.term, self.owner):
             binder.compared = True
+        for rest, divided in self.owner.rests.items():
+            if divided is self.term and rest.type == Range(divisor):
+                return rest
         rest = self.owner.names.fresh(Var("r", Range(divisor)))
-        self.owner.rests[rest] = indicator(affine([(self.live(), 1), (rest, -1)]), divisor)
+        self.owner.rests[rest] = self.live()
         return rest
 
     def __abs__(self) -> Any:
@@ -202,12 +230,16 @@ class Index(NumpyAware):
         """The condition `self + gap ≤ other`."""
         left, right = _compared(self, other)
         room = affine([(right, 1), (left, -1)], -gap)
-        return _condition([indicator(room)], [indicator(affine([(room, -1)], -1))], self.owner)
+        holds, fails = (_not_negative(form, self.owner) for form in (room, affine([(room, -1)], -1)))
+        return _condition([holds], [fails], self.owner)
 
     def __eq__(self, other: object) -> Any:
         if _answers_itself(other):
             return NotImplemented
         left, right = _compared(self, other)
+        if not (left.free | right.free).isdisjoint(self.owner.rests):
+            below, above = self <= other, self >= other
+            return _condition((below & above).holds, (*below.fails, *above.fails), self.owner)
         return _condition([equality(left, right)], [unequal(affine([(left, 1), (right, -1)]))], self.owner)
 
     def __ne__(self, other: object) -> Any:
@@ -224,22 +256,33 @@ class Remainder(Index):
     """`index % modulus`, an index that is compared for being equal without being summed."""
 
     index: Index
-    modulus: int
+    modulus: Size
 
     kind = "remainder of an index"
     __hash__ = object.__hash__
 
     def __str__(self) -> str:
-        return f"{self.index} % {self.modulus}"
+        return f"{self.index._operand} % {self.modulus}"
 
-    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
-        left, right = _compared(self.index, other)
-        rest = affine([(left, 1), (right, -1)])
-        holds, *fails = [indicator(affine([(rest, 1)], -n), self.modulus) for n in range(min(self.modulus, FEW))]
-        return _condition([holds], fails if self.modulus <= FEW else [ONE, negate(holds)], self.index.owner)
+    def __eq__(self, other: object) -> Any:
+        if _answers_itself(other):
+            return NotImplemented
+        alike = isinstance(other, Remainder) and other.modulus == self.modulus
+        left, right = _compared(self.index, other.index if alike else other)  # type: ignore[attr-defined]
+        difference, modulus = affine([(left, 1), (right, -1)]), self.modulus
+        if isinstance(modulus, str) or _rests_in(difference, self.owner):
+            sides = (number_of_form(side, self.owner, as_integer) for side in (self.term, index_term(other)))
+            holds = relation("equal", *sides)
+            return _condition([holds], [opposite(holds) or ZERO], self.owner)
+        if not right.free and not alike and not 0 <= affine_parts(right)[1] < modulus:
+            return _condition([], [ONE], self.owner)
+        holds, *fails = [indicator(affine([(difference, 1)], -n), modulus) for n in range(min(modulus, FEW))]
+        congruent = _condition([holds], fails if modulus <= FEW else [ONE, negate(holds)], self.owner)
+        rest = Index(right, self.owner)
+        return congruent if alike else congruent & (rest >= 0) & (rest < modulus)
 
-    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
-        return ~(self == other)
+    def __ne__(self, other: object) -> Any:
+        return NotImplemented if _answers_itself(other) else ~(self == other)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -252,13 +295,22 @@ class IndexQuotient(Index):
     __hash__ = object.__hash__
 
     def __str__(self) -> str:
-        return f"{self.index} // {self.divisor}"
+        return f"{self.index._operand} // {self.divisor}"
 
     def __floordiv__(self, other: object) -> Index:
-        return self.index // (self.divisor * self._divisor("//", other))
+        return self.index // (self._whole("//", other) * self.divisor)
 
-    def __mod__(self, other: object) -> Index:  # type: ignore[override]
-        return (self.index % (self.divisor * self._divisor("%", other))) // self.divisor
+    def __mod__(self, other: object) -> Index:
+        return (self.index % (self._whole("%", other) * self.divisor)) // self.divisor
+
+    def _whole(self, operator: str, other: object) -> int:
+        divisor = self._divisor(operator, other)
+        if isinstance(divisor, str):
+            raise IndexingError(
+                f"({self}) {operator} {divisor}: what was divided is divided by a size that has only a name",
+                hint="declare the axis with a number",
+            )
+        return divisor
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,21 +470,83 @@ def _is_rational(value: Any) -> TypeGuard[int | float | Fraction]:
     return real and abs(value) <= MOST_INDICES and Fraction(value).denominator <= MOST_INDICES
 
 
-def with_rests(term: Term, trace: Trace) -> tuple[Term, dict[Var, Term]]:
-    """An index expression with new indices for the rests of divisions in it, and the condition that determines each."""
-    rests = {var: trace.names.fresh(var) for var in term.free if isinstance(var, Var) and var in trace.rests}
-    conditions = {new: substitute(trace.rests[var], {var: new}) for var, new in rests.items()}
-    nested: dict[Var, Term] = {}
-    for new, condition in list(conditions.items()):
-        conditions[new], more = with_rests(condition, trace)
-        nested |= more
-    return substitute(term, rests), conditions | nested
+def with_rests(forms: Sequence[Term], trace: Trace) -> tuple[list[Term], dict[Var, Term]]:
+    """Index expressions with new indices for the rests of divisions in them, and the condition that determines each."""
+    renamed: dict[Var, Term] = {}
+    conditions: dict[Var, Term] = {}
+    bare = all(is_whole(form) for form in forms)
+
+    def told(form: Term) -> Term:
+        for var in _rests_in(form, trace):
+            if var not in renamed:
+                renamed[var] = rest = trace.names.fresh(var)
+                divided, size = trace.rests[var], var.type.size  # type: ignore[union-attr]
+                if isinstance(size, str) or (bare and not _rests_in(divided, trace)):
+                    conditions[rest] = equal_modulo(rest, told(divided), size)
+                    continue
+                scale = denominator(divided)
+                conditions[rest] = indicator(affine([(told(divided), scale), (rest, -scale)]), scale * size)
+        return substitute(form, renamed)
+
+    return [told(form) for form in forms], conditions
+
+
+def _rests_in(form: Term, trace: Trace) -> list[Var]:
+    return [var for var, _ in affine_parts(form)[0] if var in trace.rests]
 
 
 def is_whole(term: Term) -> bool:
     """Whether the coefficients of an index expression are whole."""
-    parts, offset = affine_parts(term)
-    return all(isinstance(number, int) for number in (offset, *(coefficient for _, coefficient in parts)))
+    return denominator(term) == 1
+
+
+def is_divided(term: Term, trace: Trace) -> bool:
+    """Whether an index expression is whole for the rests of divisions in it: i/2 - r/2 with the rest r of i by 2."""
+    for var, coefficient in affine_parts(term)[0]:
+        if isinstance(coefficient, Fraction) and (divided := trace.rests.get(var)) is not None:
+            if (coefficient * var.type.size).denominator > 1:  # type: ignore[union-attr, operator]
+                return False
+            return is_divided(affine([(term, 1), (var, -coefficient), (divided, coefficient)]), trace)
+    return is_whole(term)
+
+
+def _not_negative(form: Term, trace: Trace) -> Term:
+    """1 where an index expression is at least 0: of (i - r)/d + k with the rest r of i by d, where i + d k is."""
+    scale = denominator(form)
+    whole = affine([(form, scale)])
+    for rest, coefficient in affine_parts(whole)[0]:
+        if rest in trace.rests and rest.type == Range(scale) and abs(coefficient) == 1:
+            up = scale - 1 if coefficient > 0 else 0
+            return _not_negative(affine([(whole, 1), (rest, -coefficient)], up), trace)
+    if not _rests_in(form, trace):
+        return indicator(form)
+    parts, offset = affine_parts(whole)
+    right = affine([part for part in parts if part[1] > 0], max(offset, 0))
+    sides = (affine([(right, 1), (whole, -1)]), right)
+    return relation("less_equal", *(number_of_form(side, trace, as_integer) for side in sides))
+
+
+def number_of_form(form: Term, trace: Trace, of_indices: Callable[[Term], Term] = Coordinate) -> Term:
+    """The number that an index expression is: `(i - r)/2` with the rest r of i is ½ (i − (i mod 2)).
+
+    `of_indices` is one without rests as a number: a Coordinate, or the integer for what is compared.
+    """
+    parts, offset = affine_parts(form)
+    real = all(isinstance(binder.domain, Real) for binder in binders_of(form, trace))
+    divisor = 1 if real else denominator(form)
+    rests = _rests_in(form, trace)
+    whole = affine([(var, c * divisor) for var, c in parts if var not in rests], offset * divisor)
+    number = of_indices(whole) if whole.free else Number(affine_parts(whole)[1])
+    divided = [mul(Number(c * divisor), _rest(var, trace, of_indices)) for var, c in parts if var in rests]
+    return mul(Number(Fraction(1, divisor)), add(number, *divided))
+
+
+def _rest(rest: Var, trace: Trace, of_indices: Callable[[Term], Term]) -> Term:
+    """The number that is left of a division, of fractions as that of their multiples that are whole."""
+    divided, size = trace.rests[rest], size_form(rest.type.size)  # type: ignore[union-attr]
+    scale = denominator(divided)
+    value = number_of_form(affine([(divided, scale)]), trace, of_indices)
+    return mul(Number(Fraction(1, scale)), function("remainder", value, as_integer(affine([(size, scale)]))))
 
 
 def _is_positive(term: Term) -> bool:
@@ -444,12 +558,7 @@ def _compared(index: Index, other: object) -> tuple[Term, Term]:
     """Both sides of a comparison, noted as compared: over the real line that has no meaning here."""
     left, right = index.live(), index_term(other, index)
     for side in (left, right):
-        if not side.free.isdisjoint(index.owner.rests):
-            raise IndexingError(
-                f"an index that is divided with a rest is compared, {index} with {_written(other)}",
-                hint="compare the index with multiples: (2 * j <= i) & (i < 2 * j + 2) for i // 2 == j; i % 2 == 1",
-            )
-        if not is_whole(side):
+        if not is_divided(side, index.owner):
             raise IndexingError(f"{index} is compared with {show_index(right)}: both must be whole")
         for binder in binders_of(side, index.owner):
             binder.compared = True

@@ -49,7 +49,7 @@ from combdiff.ir import (
 from combdiff.ir import delta as delta_term
 from combdiff.tracing.arrays import aligned, broadcast, element
 from combdiff.tracing.context import Array, TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Index, as_index, binders_of, index_term, is_whole, with_rests
+from combdiff.tracing.indices import Index, as_index, binders_of, index_term, is_divided, is_whole, with_rests
 from combdiff.tracing.rearranging import expanded_dims, sliced
 
 
@@ -101,12 +101,8 @@ def _read_axes(tensor: Term, entries: Sequence[object]) -> Term:
     found = {axis: _stand_in(tensor, axis) for axis in values.keys() - counted.keys()}
     forms = {axis: affine([(fresh[axis], step), (start, 1)]) for axis, (_, step, start) in kept.items()}
     known: dict[int, Term] = {**forms, **counted, **found}
-    indices = []
-    rests: dict[Var, Term] = {}
-    for axis, entry in enumerate(entries):
-        index, more = with_rests(known.get(axis) or _axis_index(entry, tensor, axis), current("an element"))
-        indices.append(index)
-        rests |= more
+    read_at = [known.get(axis) or _axis_index(entry, tensor, axis) for axis, entry in enumerate(entries)]
+    indices, rests = with_rests(read_at, current("an element"))
     hits = [delta_term(index, values[axis], axes[axis]) for axis, index in found.items()]
     _note_place(tensor, indices)
     places = list(looked_up)
@@ -263,8 +259,7 @@ def _axis_index(entry: object, tensor: Term, axis: int) -> Term:
     if isinstance(domain, Real):
         _note_bare_use(entry, domain, where)
         return term
-    whole = is_whole(term) or not term.free.isdisjoint(current("an element").rests)
-    if isinstance(entry, float) or not whole:
+    if isinstance(entry, float) or not is_divided(term, current("an element")):
         written = shown(entry) if isinstance(entry, float) else show_index(term)
         raise IndexingError(
             f"{written} is not a whole index, but reads {where}, which is {show_domain(domain)}",

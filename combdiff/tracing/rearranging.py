@@ -34,9 +34,11 @@ from combdiff.ir import (
     delta,
     describe,
     equal_modulo,
+    from_the_end,
     indicator,
     lambda_,
     mul,
+    read_forwards,
     size_form,
     size_parts,
     size_sum,
@@ -132,10 +134,9 @@ def flip(tensor: Term, axis: object = None) -> Term:
 
 def _reflected(index: Var) -> Term:
     """n − 1 − i."""
-    domain = index.type
-    if not isinstance(domain, Range):
+    if not isinstance(index.type, Range):
         raise UnsupportedError(f"a flip along the axis of {base_name(index)}", hint="write the index: x[-i]")
-    return affine([(size_form(domain.size), 1), (index, -1)], -1)
+    return from_the_end(index)
 
 
 def roll(tensor: Term, shift: int, axis: int) -> Term:
@@ -153,7 +154,8 @@ def around(tensor: Term, axis: int, start: int, size: Size) -> Term:
     own = lengths((shape[axis], 1), what="reading around an axis").size
     *indices, place = current("a place").fresh_indices((*shape[:axis], Range(size), *shape[axis + 1 :], shape[axis]))
     found = equal_modulo(place, affine([(indices[axis], 1)], start), own)
-    return tabulate(indices, total([place], mul(found, moved(tensor, axis, place, indices))))
+    factors = read_forwards([found, moved(tensor, axis, place, indices)], 0)
+    return tabulate(indices, total([place], mul(*factors)))
 
 
 def repeated(tensor: Term, axis: int, count: int) -> Term:

@@ -23,10 +23,8 @@ from combdiff.errors import TraceError, TypeMismatchError, UnknownAttributeError
 from combdiff.ir import (
     ZERO,
     Apply,
-    Coordinate,
     Domain,
     Function,
-    Indicator,
     Lambda,
     Number,
     Range,
@@ -60,7 +58,7 @@ from combdiff.ir import number as number_term
 from combdiff.records import dataclass
 from combdiff.tracing.arrays import elementwise
 from combdiff.tracing.context import Trace, TracedValue, check_live, current, show_domain
-from combdiff.tracing.indices import Condition, Index, IndexDistance
+from combdiff.tracing.indices import Condition, Index, IndexDistance, number_of_form
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, NumpyAware, answer, python_number, refusal
 from combdiff.tracing.reading import read
 
@@ -404,7 +402,7 @@ def lift(value: object) -> Term:
     if isinstance(value, IndexDistance):
         return lift(value.number())
     if isinstance(value, Index):
-        return _number_of(value)
+        return number_of_form(value.live(), value.owner)
     if isinstance(value, NamedFunction):
         name = value.term.name
         raise TraceError(f"the named function {name} is used as a number", hint=f"call it: {name}(u)")
@@ -444,28 +442,6 @@ HANDLERS[np.asarray] = traced
 def on_parts(function: Callable[[Any], Any], value: Value) -> Any:
     """f(Re z) + i f(Im z), as NumPy rounds complex numbers."""
     return function(HANDLERS[np.real](value)) + 1j * function(HANDLERS[np.imag](value))
-
-
-def _number_of(index: Index) -> Term:
-    """An index expression as a number: `(i - r)/2` with the rest r of i is ½ (i − (i mod 2))."""
-    return _as_number(index.live(), index)
-
-
-def _as_number(form: Term, index: Index) -> Term:
-    """A form in which rests of divisions may stand, each the remainder of what is divided."""
-    parts, offset = affine_parts(form)
-    divisor = 1 if index.is_number else math.lcm(*(Fraction(c).denominator for c in (offset, *(c for _, c in parts))))
-    whole: list[tuple[Term, int | Fraction]] = []
-    rests: list[Term] = []
-    for var, c in parts:
-        condition = index.owner.rests.get(var)
-        if isinstance(condition, Indicator):
-            divided = _as_number(affine([(condition.form, 1), (var, 1)]), index)
-            rests.append(mul(Number(c * divisor), function("remainder", divided, Number(condition.modulus))))
-        else:
-            whole.append((var, c * divisor))
-    number = Coordinate(affine(whole, offset * divisor)) if whole else Number(offset * divisor)
-    return mul(Number(Fraction(1, divisor)), add(number, *rests)) if divisor > 1 else add(number, *rests)
 
 
 def _plain(value: numbers.Complex) -> complex | Fraction:

@@ -273,9 +273,10 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Value:
 def _repeated(term: Term, axis: int, count: int, place: int) -> Term:
     """Copies along a new axis at a place, which is then joined with that axis."""
     shape = axes_of(term)
-    if count and isinstance(domain := shape[axis], Range) and isinstance(domain.size, str):
-        if place > axis:
-            return rearranging.repeated(term, axis, count)
+    domain = shape[axis]
+    if count and place > axis:
+        return rearranging.repeated(term, axis, count)
+    if count and isinstance(domain, Range) and isinstance(domain.size, str):
         return rearranging.around(term, axis, 0, size_sum((domain.size, count)))
     wide = rearranging.expanded_dims(term, [place])
     copied = rearranging.broadcasted(wide, (*shape[:place], Range(count), *shape[place:]))

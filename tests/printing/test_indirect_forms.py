@@ -250,3 +250,57 @@ def test_an_index_that_equals_what_an_array_holds_there() -> None:
     assert str(fixed) == "(x, idx) ↦ Σ_i δ(i, idx[i]) x[i]"
     assert str(cd.grad(fixed, "x")) == "(x, idx) ↦ d ↦ δ(idx[d], d)"
     assert fixed(np.arange(1.0, 5.0), np.array([0, 2, 2, 1])) == 1 + 3
+
+
+DIVIDED = {
+    "repeat": (
+        (3,),
+        (9,),
+        lambda x, y: np.repeat(x, 3) ** 2 * y,
+        "(x, y) ↦ Σ_i x[⌊i/3⌋]² y[i]",
+        "(x, y) ↦ d ↦ 2 x[d] Σ_{j<3} y[3d + j]",
+    ),
+    "reshape": (
+        (3, 4),
+        (12,),
+        lambda x, y: np.sin(x.reshape(12)) * y,
+        "(x, y) ↦ Σ_i sin(x[⌊i/4⌋,i mod 4]) y[i]",
+        "(x, y) ↦ (d, e) ↦ y[4d + e] cos(x[d,e])",
+    ),
+    "split": (
+        (12,),
+        (3, 4),
+        lambda x, y: x.reshape(3, 4) ** 2 * y,
+        "(x, y) ↦ Σ_{i,j} x[4i + j]² y[i,j]",
+        "(x, y) ↦ d ↦ 2 x[d] y[⌊d/4⌋,d mod 4]",
+    ),
+    "twice": (
+        ("m", "n"),
+        (6, 6),
+        lambda x, y: np.repeat(np.repeat(x, 2, axis=0), 2, axis=1) ** 2,
+        "(x, y) ↦ Σ_{i<2*m,j<2*n} x[⌊i/2⌋,⌊j/2⌋]²",
+        "(x, y) ↦ (d, e) ↦ 8 x[d,e]",
+    ),
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", DIVIDED)
+def test_what_is_laid_out_anew_is_read_at_quotients_and_rests(name: str) -> None:
+    """And planned by reshapes: no more is computed than there are elements."""
+    shape, other, body, shown, gradient = DIVIDED[name]
+
+    def f(x, y):  # type: ignore[no-untyped-def]
+        return body(x, y).sum()
+
+    f.__annotations__ = {"x": cd.Space(*shape), "y": cd.Space(*other)}
+    program = cd.program(f)
+    slope = cd.grad(program)
+    assert (str(program), str(slope)) == (shown, gradient)
+    for each in (program, slope):
+        assert cd.read(str(each), spaces=f.__annotations__) == each
+        assert "_gather" not in each.source()
+        assert "_within" not in each.source()
+    x, y = numbers(*(3 if isinstance(n, str) else n for n in shape)), numbers(*other)
+    assert program(x, y) == pytest.approx(body(x, y).sum())
+    assert cd.testing.check_grad(program, "x", x=x, y=y) < 1e-6

@@ -128,3 +128,44 @@ def test_elements_of_a_roll_at_its_ends() -> None:
         for x in (X, X[:3]):
             assert each(x) == pytest.approx(x[-1] ** 2 * x[-2] + x[1] ** 3 * x[2] + x[-1] * (x[0] + x[1]), rel=1e-12)
             assert cd.testing.check_grad(each, "x", x=x) < 1e-7
+
+
+TURNED = {
+    "reversed, then rolled": (lambda x: np.roll(x[::-1], 1) * x**2, "x ↦ d ↦ 2 x[d] x[(-d) mod n] + x[(-d) mod n]²"),
+    "rolled between two reversals": (
+        lambda x: np.roll(x[::-1], 1)[::-1] * x**2,
+        "x ↦ d ↦ 2 x[d] x[(d + 1) mod n] + x[(d - 1) mod n]²",
+    ),
+    "a part that is rolled": (lambda x: np.roll(x[1:], 2) * x[:-1] ** 2, ""),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_what_is_read_backwards_is_read_around_its_end(name: str) -> None:
+    body, gradient = TURNED[name]
+
+    @cd.program
+    def f(x: V):
+        return body(x).sum()
+
+    assert gradient in ("", str(cd.grad(f)))
+    assert f(X) == pytest.approx(body(X).sum())
+    assert cd.testing.check_grad(f, "x", x=X) < 1e-7
+
+
+def test_digits_are_those_of_indices_that_count() -> None:
+    """Of sizes alone, and on a cycle, [i ≥ d] [i ≤ d] is no δ."""
+
+    @cd.program
+    def f(x: V, y: cd.Space(3), z: W):
+        n = x.shape[0]
+        of_sizes = cd.sum(lambda i: cd.where(i == 3 * n - 6, y[i] ** 2, 0))
+        return of_sizes + cd.sum(lambda i, j: cd.where((i >= j + 1) & (i <= j + 1), z[i] ** 2 * z[j], 0))
+
+    for n in (1, 2, 3):
+        x, y, z = X[:n], X[:3], Y[:n]
+        expected = (y[0] ** 2 if n == 2 else 0) + (z[1:] ** 2 * z[:-1]).sum()
+        assert f(x, y, z) == pytest.approx(expected)
+        assert cd.simplify(f)(x, y, z) == pytest.approx(expected)
+        for wrt in ("y", "z"):
+            assert cd.testing.check_grad(f, wrt, x=x, y=y, z=z) < 1e-7

@@ -85,14 +85,90 @@ def test_a_range_that_is_given_wins() -> None:
     assert f(np.ones((2, 3))) == 2
 
 
-def test_divided_indices_are_not_ordered() -> None:
-    with pytest.raises(cd.IndexingError, match="an index that is divided with a rest is compared") as caught:
+N = 7
+COMPARED = {
+    "(i // 2) % 3 == 1": lambda i, j, n: (i // 2) % 3 == 1,
+    "(i // 2) % 3 != 1": lambda i, j, n: (i // 2) % 3 != 1,
+    "(i // 2 + 1) % 3 == 2": lambda i, j, n: (i // 2 + 1) % 3 == 2,
+    "i // 2 == j": lambda i, j, n: i // 2 == j,
+    "i // 2 > j": lambda i, j, n: i // 2 > j,
+    "i // 3 == j // 3": lambda i, j, n: i // 3 == j // 3,
+    "i // 2 + j // 3 < 3": lambda i, j, n: i // 2 + j // 3 < 3,
+    "i % 3 == j": lambda i, j, n: i % 3 == j,
+    "i % 3 != j": lambda i, j, n: i % 3 != j,
+    "i % 3 == j % 3": lambda i, j, n: i % 3 == j % 3,
+    "i % 3 == j % 2": lambda i, j, n: i % 3 == j % 2,
+    "i % 3 == 4": lambda i, j, n: i % 3 == 4,
+    "i % 3 != -1": lambda i, j, n: i % 3 != -1,
+    "i % 5 < 2": lambda i, j, n: i % 5 < 2,
+    "(i + 1) % n == 2": lambda i, j, n: (i + 1) % n == 2,
+    "(i + 3) % n != j": lambda i, j, n: (i + 3) % n != j,
+    "(i - 1) % n >= 3": lambda i, j, n: (i - 1) % n >= 3,
+}
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", COMPARED)
+def test_divided_indices_are_compared_as_numbers_are(name: str) -> None:
+    holds = COMPARED[name]
+
+    @cd.program
+    def f(x: cd.Space("n")):
+        return cd.sum(lambda i, j: cd.where(holds(i, j, x.shape[0]), x[i] ** 3 * x[j], 2 * x[j]), i="n", j="n")
+
+    x = np.linspace(-1, 2, N)
+    expected = sum(x[i] ** 3 * x[j] if holds(i, j, N) else 2 * x[j] for i in range(N) for j in range(N))
+    assert f(x) == pytest.approx(expected)
+    assert cd.testing.check_grad(f, "x", x=x) < 1e-7
+    for program in (f, cd.grad(f)):
+        assert cd.read(str(program), spaces={"x": cd.Space("n")}) == program
+
+
+AROUND = {
+    "x[(i + 1) % n]": (
+        lambda x, i, n: x[i] * x[(i + 1) % n] ** 2,
+        "x ↦ d ↦ 2 x[d] x[(d - 1) mod n] + x[(d + 1) mod n]²",
+    ),
+    "x[(2 i) % n]": (
+        lambda x, i, n: x[i] * x[(2 * i) % n],
+        "x ↦ d<n ↦ x[(2 d) mod n] + Σ_r δ((2 r) mod n, d) x[r]",
+    ),
+    "x[(i + 1) % 7]": (
+        lambda x, i, n: x[i] * x[(i + 1) % 7] ** 2,
+        "x ↦ d ↦ 2 x[d] x[(d - 1) mod 7] + x[(d + 1) mod 7]²",
+    ),
+    "i % n": (lambda x, i, n: x[i] * ((i + 1) % n), "x ↦ d<n ↦ (d + 1) mod n"),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_indices_are_reduced_modulo_sizes(name: str) -> None:
+    body, gradient = AROUND[name]
+
+    def f(x):  # type: ignore[no-untyped-def]
+        return cd.sum(lambda i: body(x, i, x.shape[0]), i=f.__annotations__["x"].axes[0])
+
+    f.__annotations__["x"] = cd.Space(7 if "7" in name else "n")
+    program, x = cd.program(f), np.linspace(-1, 2, N)
+    assert program(x) == pytest.approx(sum(body(x, i, N) for i in range(N)))
+    assert str(cd.grad(program)) == gradient
+    assert cd.testing.check_grad(program, "x", x=x) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (lambda x, i: x[i // x.shape[0]], "i // n: the divisor is a size that has only a name"),
+        (lambda x, i: x[(i // 2) % x.shape[0]], r"\(i // 2\) % n: what was divided is divided by a size"),
+        (lambda x, i: x[(i + 1) % 0], r"\(i \+ 1\) % 0: the modulus must be a positive whole number or a size"),
+    ],
+)
+def test_divisions_that_are_not_of_numbers_are_refused(body: Any, said: str) -> None:
+    with pytest.raises(cd.IndexingError, match=said):
 
         @cd.program
         def f(x: cd.Space("n")):
-            return cd.sum(lambda i: cd.where(i // 2 < 3, x[i], 0))
-
-    assert "compare the index with multiples" in str(caught.value)
+            return cd.sum(lambda i: x[i] * body(x, i))
 
 
 SIZED = {

@@ -1,6 +1,7 @@
 """An index that is c times another one and a remainder: computed over the two of them, and joined in one axis.
 
     t[j] = Σ_e [0 ≤ j − 2 e ≤ 1]·x[e]·y[j]      u[e, w] = x[e]·y[2 e + w],  t = u.reshape(2 n)     e < n, j < 2 n
+    t[j] = Σ_r [(j − r) mod 2 = 0]·x[(j − r)/2]    u[e, r] = x[e]
 
 Each j has one e, so that there is no Σ: what repeats, pools and lays out anew by known factors is a view and a reshape,
 where conditions between j and e would be met one by one.
@@ -23,6 +24,9 @@ from combdiff.ir import (
     affine_parts,
     factors_of,
     mul,
+    size_of_parts,
+    size_parts,
+    size_sum,
     substitute,
     total,
 )
@@ -42,21 +46,36 @@ def tiling(term: Term, names: Names) -> Tiling | None:
     if not isinstance(term, Sum):
         return None
     factors = factors_of(term.body)
-    bounds = [factor for factor in factors if isinstance(factor, Indicator) and not factor.modulus]
-    for lower in bounds:
-        parts, offset = affine_parts(lower.form)
+    bounds = [factor for factor in factors if isinstance(factor, Indicator)]
+    for bound in bounds:
+        parts, offset = affine_parts(bound.form)
         if offset or len(parts) != 2:
             continue
-        (whole, one), (tile, step) = sorted(parts, key=lambda part: part[0] in term.indices)
-        upper = Indicator(affine([(lower.form, -1)], -step - 1))
-        if one != 1 or step > -2 or tile not in term.indices or whole in term.indices or upper not in bounds:
+        (whole, one), (index, step) = sorted(parts, key=lambda part: part[0] in term.indices)
+        if index not in term.indices or whole in term.indices or not isinstance(index.type, Range):
             continue
-        if not isinstance(tile.type, Range) or not isinstance(tile.type.size, int) or not isinstance(step, int):
+        if bound.modulus:  # Σ_r [(j - r) mod c = 0]
+            if abs(one) != 1 or (one + step) % bound.modulus or index.type.size != bound.modulus:
+                continue
+            met, width, tile, place = [bound], bound.modulus, _tile(whole, bound.modulus, names), index
+        else:  # Σ_e [0 ≤ j - c e < c]
+            upper = Indicator(affine([(bound.form, -1)], -step - 1))
+            if one != 1 or step > -2 or upper not in bounds or not isinstance(step, int):
+                continue
+            met, width, tile, place = [bound, upper], -step, index, names.fresh(Var("w", Range(-step)))
+        if tile is None or whole.type != Range(size_sum((tile.type.size, width))):  # type: ignore[union-attr]
             continue
-        if whole.type != Range(-step * tile.type.size):
-            continue
-        place = names.fresh(Var("w", Range(-step)))
-        split = {whole: affine([(tile, -step), (place, 1)])}
-        rest = mul(*(substitute(factor, split) for factor in factors if factor not in (lower, upper)))
-        return Tiling(total((i for i in term.indices if i is not tile), rest), tile, place, whole)
+        split = {whole: affine([(tile, width), (place, 1)])}
+        rest = mul(*(substitute(factor, split) for factor in factors if factor not in met))
+        return Tiling(total((i for i in term.indices if i is not index), rest), tile, place, whole)
     return None
+
+
+def _tile(whole: Var, width: int, names: Names) -> Var | None:
+    """An index of tiles so wide that make up another; None where the other is no multiple of them."""
+    if not isinstance(whole.type, Range):
+        return None
+    parts, offset = size_parts(whole.type.size)
+    if offset % width or any(factor % width for factor in parts.values()):
+        return None
+    return names.fresh(Var("q", Range(size_of_parts({name: n // width for name, n in parts.items()}, offset // width))))

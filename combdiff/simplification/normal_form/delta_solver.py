@@ -49,12 +49,15 @@ from combdiff.ir import (
     as_integer,
     counts_modulo,
     delta,
+    denominator,
     equal_modulo,
     exchanged,
     factors_of,
+    from_the_end,
     indicator,
     is_index,
     mul,
+    read_forwards,
     reduced_index,
     relation,
     remainder,
@@ -88,7 +91,7 @@ MOST_LEFT_OUT = 3  # elements at the edge of a cycle, each a factor
 def solve(product: SummedProduct, names: Names) -> SummedProduct:
     """The product with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
     product = _plainly(_with_factors(product.indices, product.factors))
-    product = _around_ranges(_together(_one_by_one(product, names), names))
+    product = _around_ranges(_plainly(_together(_one_by_one(product, names), names)))
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
 
 
@@ -115,7 +118,8 @@ def can_take(indices: Sequence[Var], factor: Delta) -> bool:
 
 def _plainly(product: SummedProduct) -> SummedProduct:
     """The product without the δ's that set a summed index equal to another index of its domain."""
-    product = _looked_up_once(product)
+    factors = [part for f in product.factors for part in _by_digits(f)]
+    product = _looked_up_once(_with_factors(product.indices, _met(factors)))
     for factor in product.factors:
         if not isinstance(factor, Delta) or not _is_plain(factor):
             continue
@@ -156,6 +160,60 @@ def _told(factor: Delta, rest: Sequence[Term]) -> dict[Var, Term]:
                 if all(implied(side, premises) for side in in_domain(linear(form), index.type)):
                     return {index: form}
     return {}
+
+
+@lru_cache(maxsize=4096)
+def _by_digits(factor: Term) -> tuple[Term, ...]:
+    """δ(c·a + b, c·d + e) as δ(a, d) and δ(b, e) where b − e is more than −c and less than c, as of a reshape and back.
+
+    And [c·a + b ≥ 0] as [a ≥ 0] where b is 0 … c − 1.
+    """
+    if isinstance(factor, Delta) and _compares_whole_numbers(factor):
+        form = affine([(factor.left, 1), (factor.right, -1)])
+    elif isinstance(factor, Indicator) and not factor.modulus:
+        form = factor.form
+    else:
+        return (factor,)
+    if not _counts(form) or denominator(form) > 1:
+        return (factor,)
+    parts, offset = affine_parts(form)
+    for base in sorted({abs(int(c)) for _, c in parts} - {1}):
+        small = affine([part for part in parts if part[1] % base])
+        great = affine([(v, Fraction(c, base)) for v, c in parts if not c % base])
+        if not _counts(small) or not _counts(great):
+            continue
+        premises = list(premises_of(small.free))
+        for turns in (floor(Fraction(offset, base)), ceil(Fraction(offset, base))):
+            low, high = linear(affine([(small, 1)], offset - turns * base)), affine([(great, 1)], turns)
+            if not implied(low.scale(-1) + (base - 1), premises):
+                continue
+            if isinstance(factor, Indicator) and implied(low, premises):
+                return _by_digits(indicator(high))
+            if isinstance(factor, Delta) and implied(low + (base - 1), premises):
+                small = affine([(small, 1)], offset - turns * base)
+                return (*_by_digits(_vanishing(high)), *_by_digits(_vanishing(small)))
+    return (factor,)
+
+
+def _counts(form: Term) -> bool:
+    """Whether an index expression is one of indices that count, and of sizes."""
+    kinds = [var.type for var, _ in affine_parts(form)[0] if not isinstance(var.type, Whole)]
+    return bool(kinds) and all(isinstance(kind, Range | Symmetric) for kind in kinds)
+
+
+def _met(factors: Sequence[Term]) -> list[Term]:
+    """The factors with δ(i, d) for [i ≥ d] [i ≤ d]."""
+    bounds = {f.form: f for f in factors if isinstance(f, Indicator) and not f.modulus and _counts(f.form)}
+    met = {bound: _vanishing(form) for form, bound in bounds.items() if affine([(form, -1)]) in bounds}
+    return [*(f for f in factors if f not in met), *dict.fromkeys(met.values())] if met else list(factors)
+
+
+def _vanishing(form: Term) -> Delta:
+    """The δ that says that an index expression is 0."""
+    parts, offset = affine_parts(form)
+    left = affine([part for part in parts if part[1] > 0], max(offset, 0))
+    domain = next(v.type for v, _ in parts if not isinstance(v.type, Whole))
+    return Delta(left, affine([(left, 1), (form, -1)]), domain)  # type: ignore[arg-type]
 
 
 def _looked_up_once(product: SummedProduct) -> SummedProduct:
@@ -300,11 +358,13 @@ def _around_ranges(product: SummedProduct) -> SummedProduct:
     Σ_i δ(d, (i − 1) mod n)·f(i) is Σ_i δ(i, (d + 1) mod n)·f(i), with δ(k, (d + 3) mod n) for δ(k, (i + 2) mod n) in f.
     """
     indices = product.indices
-    factors = [turned(f, indices) if isinstance(f, Delta) else f for f in product.factors]
+    factors = [_placed(f, indices) for f in product.factors]
     for place in range(len(factors)):
         factor = factors[place]
         found = reduced_index(factor) if isinstance(factor, Delta) else None
         if found and found[0] in indices and found[0] not in found[1].free:
+            factors = read_forwards(factors, place)
+            found = reduced_index(factors[place]) or found  # type: ignore[arg-type]
             factors = [f if n == place else _told_around(f, found, indices) for n, f in enumerate(factors)]
             if all(found[0] not in f.free for n, f in enumerate(factors) if n != place):  # Σ_k δ(k, …) is 1
                 indices = tuple(index for index in indices if index is not found[0])
@@ -314,11 +374,32 @@ def _around_ranges(product: SummedProduct) -> SummedProduct:
     return _around_ranges(_plainly(_with_factors(indices, factors)))
 
 
+def _placed(factor: Term, indices: Sequence[Var]) -> Term:
+    """A condition as a δ around an axis that says what a summed index is: of δ's, and of congruences on one axis.
+
+    Where it says that of none, and the size is a number, it is a congruence, as conditions on whole numbers are.
+    """
+    if isinstance(factor, Delta):
+        placed = turned(factor, indices)
+        found = reduced_index(placed) if isinstance(placed, Delta) else None
+        if found and found[0] not in indices and isinstance(found[2], int):
+            return indicator(affine([(found[1], 1), (found[0], -1)]), found[2])
+        return placed
+    if isinstance(factor, Indicator) and (size := factor.modulus):
+        parts, offset = affine_parts(factor.form)
+        form = affine([part for part in parts if part[1] % size], offset)
+        if all(getattr(v.type, "size", None) == size for v in form.free):
+            return _solved(form, size, indices) or factor
+    return factor
+
+
 def turned(factor: Delta, indices: Sequence[Var]) -> Term:
     """A δ around an axis, or on a cycle, as one that says what a summed index is; itself where there is none."""
     found = reduced_index(factor)
+    if not found and isinstance(other := _from_the_start(factor), Delta) and other is not factor:
+        return turned(other, indices)
     if found and found[0] in indices:
-        return factor
+        return equal_modulo(*found)
     if isinstance(cycle := factor.domain, Cyclic):
         if factor.lookup and (parts := remainder_parts(factor.lookup[1])) and parts[1] == cycle.size:
             factor = Delta(factor.lookup[0], parts[0], cycle)  # a cycle compares modulo its size
@@ -326,6 +407,17 @@ def turned(factor: Delta, indices: Sequence[Var]) -> Term:
             return _solved(affine([(factor.left, 1), (factor.right, -1)]), cycle.size, indices) or factor
     elif found:
         return _solved(affine([(found[1], 1), (found[0], -1)]), found[2], indices) or factor
+    return factor
+
+
+def _from_the_start(factor: Delta) -> Term:
+    """δ(i, n - 1 - (form mod n)) of a δ(n - 1 - i, form mod n); itself where it is none."""
+    parts = remainder_parts(factor.lookup[1]) if factor.lookup and isinstance(factor.domain, Range) else None
+    if factor.lookup and parts and parts[1] == getattr(factor.domain, "size", None):
+        place = factor.lookup[0]
+        for index in place.free:
+            if index.type == factor.domain and place is from_the_end(index):
+                return equal_modulo(index, substitute(place, {index: parts[0]}), parts[1])
     return factor
 
 
@@ -355,7 +447,7 @@ def _told_around(term: Term, told: tuple[Var, Term, Size], indices: Sequence[Var
             others[node] = unequal(substitute(node.form, {index: form}), node.domain)
         elif isinstance(node, Apply) and isinstance(space := type_of(node.function), Space):
             at = [
-                substitute(place, {index: form}) if axis == Cyclic(size) else place
+                substitute(place, {index: form}) if isinstance(axis, Cyclic) and axis.size == size else place
                 for place, axis in zip(node.arguments, space.axes, strict=True)
             ]
             others[node] = Apply(node.function, tuple(at))
