@@ -28,6 +28,7 @@ from combdiff.ir import (
     Add,
     Apply,
     Implicit,
+    Let,
     Mul,
     Names,
     Primitive,
@@ -40,16 +41,19 @@ from combdiff.ir import (
     apply,
     canonical_names,
     conj,
-    dtype_of,
     element,
     factors_of,
+    for_all_indices,
     free_indices,
     holds_delta,
+    is_call,
     is_complex,
     is_light_primitive,
     is_matrix_function,
     lambda_,
     mul,
+    put_back,
+    solves,
     split,
     subterms,
     total,
@@ -97,8 +101,7 @@ def eliminate(
 
 
 def _vertices(body: Term, point: Var, names: Names) -> list[Var]:
-    space = type_of(split(body)[1])
-    assert isinstance(space, Space)
+    space = _space(split(body)[1])
     return [*reached(body, [point]), names.fresh(Var(RESULT, Space(*space.axes, dtype=space.dtype)))]
 
 
@@ -147,13 +150,16 @@ class _Formed:
     def bind(self, value: Term) -> Term:
         """An access to the binding of a value, a new one if need be."""
         value = _in_order(value)
-        form, indices = self.form(value)
+        indices = free_indices(value)
+        return element(self.bind_whole(lambda_(indices, value)), indices)
+
+    def bind_whole(self, value: Term) -> Var:
+        """The binding of a value without free indices, a new one if need be."""
+        form = canonical_names(value)
         if form not in self.known:
-            space = Space(*(i.type for i in indices), dtype=dtype_of(value))  # type: ignore[arg-type]
-            self.known[form] = var = self.names.fresh(Var("t", space))
-            self.bindings.append((var, lambda_(indices, value)))
-        var = self.known[form]
-        return element(var, indices)
+            self.known[form] = var = self.names.fresh(Var("t", _space(value)))
+            self.bindings.append((var, value))
+        return self.known[form]
 
 
 class _JacobianGraph:
@@ -197,7 +203,8 @@ class _JacobianGraph:
                 self.names,
             )
             parts = (
-                self._with_functions_bound(self._expanded(part)) for part in (map_.holomorphic, map_.antiholomorphic)
+                self._with_functions_bound(self._expanded(self._without_lets(part)))
+                for part in (map_.holomorphic, map_.antiholomorphic)
             )
             self._add((point, var), _ChainFactor(rows, columns, WirtingerMap(*parts)))
 
@@ -261,10 +268,34 @@ class _JacobianGraph:
             self._products[outer, inner] = _ChainFactor(rows, columns, WirtingerMap(*parts))
         return self._products[outer, inner]
 
-    def _with_functions_bound(self, term: Term) -> Term:
-        """The term with every function in it that is worth an array bound; those in equations have unknowns."""
+    def _without_lets(self, term: Term) -> Term:
+        """The term with what is bound in it, as in the derivative of a step, bound over the indices around it.
+
+        Else each product of an edge would have to read and to rename all of it again.
+        """
         if isinstance(term, Implicit | Scan):
             return term
+        if not isinstance(term, Let):
+            parts = tuple(map(self._without_lets, term.children))
+            return term.with_children(parts) if parts else term
+        replacement: dict[Var, Term] = {}
+        for var, value in term.bindings:
+            value = self._without_lets(put_back(value, replacement))
+            replacement[var] = value if is_call(value) else self._bound_over_indices(value)
+        return self._without_lets(put_back(term.body, replacement))
+
+    def _bound_over_indices(self, value: Term) -> Term:
+        """A tensor that mentions indices, read from the binding of the one with these as its first axes."""
+        outer, own = free_indices(value), self.names.indices(_space(value).axes)
+        whole = self.formed.bind_whole(lambda_((*outer, *own), apply(value, own)))
+        return lambda_(own, element(whole, (*outer, *own)))
+
+    def _with_functions_bound(self, term: Term) -> Term:
+        """The term with every function and loop worth an array bound; those in equations have unknowns."""
+        if isinstance(term, Implicit):
+            return term
+        if isinstance(term, Scan):
+            return term if solves(term) else for_all_indices(term, self.formed.bind_whole, self.names)
         parts = tuple(self._with_functions_bound(child) for child in term.children)
         new = term.with_children(parts) if parts else term
         if isinstance(new, Apply) and is_matrix_function(new.function):
@@ -320,9 +351,10 @@ class _JacobianGraph:
         return (*common, self.formed.bind(add(*(mul(*rest) for rest in rests))))
 
 
-def _space(var: Var) -> Space:
-    assert isinstance(var.type, Space)
-    return var.type
+def _space(term: Term) -> Space:
+    found = type_of(term)
+    assert isinstance(found, Space)
+    return found
 
 
 def _sums(term: Term) -> Iterator[Term]:

@@ -138,7 +138,7 @@ from combdiff.ir.rewriting import Replacing, Rewriter
 from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts, size_sum, size_value
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
-from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
+from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, for_all_indices, opened, with_symbol
 from combdiff.ir.substitution import Names, apply, exchanged, fresh, holds_delta, substitute, substituting, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
@@ -285,6 +285,7 @@ __all__ = [
     "extent",
     "factors_of",
     "first_index",
+    "for_all_indices",
     "free_indices",
     "fresh",
     "from_the_end",
@@ -330,7 +331,6 @@ __all__ = [
     "on_axes",
     "opened",
     "opposite",
-    "over_indices",
     "parity",
     "parse_symmetry",
     "places_around",

@@ -38,7 +38,7 @@ from combdiff.ir.primitives import whole_power
 from combdiff.ir.relations import Relation
 from combdiff.ir.remainders import is_divided_index, read_around
 from combdiff.ir.reuse import settled
-from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
+from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, for_all_indices, opened, with_symbol
 from combdiff.ir.substitution import Names, apply, holds_delta, substitute, subterms
 from combdiff.ir.terms import (
     Add,
@@ -301,10 +301,7 @@ class _LetBinder:
             return self._bind_call(self._iteration(term).result(term.kind, term.component), name)
         if solves(term) and isinstance(outer[-1].type, Range):
             return self._one_by_one(term, outer[-1], name)
-        whole = self._scan(over_indices(term, outer, self.names), name)
-        axes = self.names.indices(_space_of(term).axes)
-        first = () if term.kind == LAST else axes[:1]
-        return lambda_(axes, Apply(whole, (*first, *outer, *axes[len(first) :])))
+        return for_all_indices(term, lambda whole: self._scan(whole, name), self.names)
 
     def _one_by_one(self, term: Scan, index: Var, name: _Hint) -> Term:
         """A result of a scan for each value of an index: a scan without states around it."""
@@ -407,6 +404,11 @@ class _LetBinder:
                 outside[var] = self._bind(value, base_name(var))
             elif var in held or (is_call(value) and not term.states):
                 inside.append((var, value))
+            elif isinstance(value, Scan) and not solves(value):
+                index = self.names.fresh(term.index)
+                each = substitute(value, {symbol: index})
+                assert isinstance(each, Scan)
+                outside[var] = substitute(self._scan(each, base_name(var)), {index: symbol})
             elif is_call(value):
                 outside[var] = at_step(
                     self._bind(at_every_step(value, term, symbol, self.names), base_name(var)), symbol, var, self.names

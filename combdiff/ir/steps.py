@@ -7,9 +7,11 @@ Invariant: what is put in place of the index and the states of a step leaves no 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from combdiff.ir.domains import Space, Whole
-from combdiff.ir.inlining import put_back
-from combdiff.ir.iteration import AFTER, BEFORE, Scan
+from combdiff.ir.inlining import free_indices, put_back
+from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.substitution import Names, apply, substitute
 from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, lambda_, let
 from combdiff.ir.types import type_of
@@ -96,6 +98,17 @@ def over_indices(scan: Scan, outer: tuple[Var, ...], names: Names) -> Scan:
     starts = tuple(lifted(start, around) for start in scan.starts)
     whole_step = Lambda((step.index, *states), Tuple(outputs))
     return Scan(whole_step, starts, scan.kind, scan.component, scan.reverse)
+
+
+def for_all_indices(scan: Scan, bound: Callable[[Scan], Term], names: Names) -> Term:
+    """A result of a scan under indices, read from what is bound for the one iteration for all of their values."""
+    outer = free_indices(scan)
+    whole = bound(over_indices(scan, outer, names) if outer else scan)
+    space = type_of(scan)
+    assert isinstance(space, Space)
+    axes = names.indices(space.axes)
+    first = () if scan.kind == LAST else axes[:1]
+    return lambda_(axes, apply(whole, (*first, *outer, *axes[len(first) :])))
 
 
 def _with_axes(outer: tuple[Var, ...], state: Var) -> Space:
