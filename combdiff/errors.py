@@ -41,7 +41,7 @@ def user_location() -> Location | None:
     """The innermost stack frame that is not combdiff's own, or None at top level of an embedded interpreter."""
     frame = sys._getframe(1)
     while frame is not None:
-        if _is_users(frame.f_code.co_filename):
+        if is_users(frame.f_code.co_filename):
             return Location(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]
     return None
@@ -49,7 +49,7 @@ def user_location() -> Location | None:
 
 def user_asks() -> tuple[str, str]:
     """The operation under way in the innermost frame of the user's, by Python's name of it, and the text of it."""
-    frame = next((frame for frame in _frames() if _is_users(frame.f_code.co_filename)), None)
+    frame = next((frame for frame in _frames() if is_users(frame.f_code.co_filename)), None)
     if frame is None:
         return "", ""
     line, _, start, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
@@ -59,7 +59,7 @@ def user_asks() -> tuple[str, str]:
 
 def name_of_value(value: object) -> str | None:
     """What the user's code calls a value: the variable of the innermost frame of theirs that holds it."""
-    frames = (frame for frame in _frames() if _is_users(frame.f_code.co_filename))
+    frames = (frame for frame in _frames() if is_users(frame.f_code.co_filename))
     scopes = (scope for frame in frames for scope in (frame.f_locals, frame.f_globals))
     return next(filter(None, (_name_within(scope, value) for scope in scopes)), None)
 
@@ -71,7 +71,7 @@ def local_name(value: object, outermost: CodeType) -> tuple[int, str] | None:
     """
     names: list[str | None] = []
     for frame in _frames():
-        if _is_users(frame.f_code.co_filename):
+        if is_users(frame.f_code.co_filename):
             names.append(_name_within(frame.f_locals, value))
         if frame.f_code is outermost:
             break
@@ -90,10 +90,15 @@ def _name_within(scope: Mapping[str, object], value: object) -> str | None:
     return next((name for name, held in list(scope.items()) if held is value and not name.startswith("_")), None)
 
 
-def _is_users(file: str) -> bool:
+def is_own(file: str) -> bool:
+    """Whether a file is one of combdiff's."""
+    return file.startswith(_PACKAGE)
+
+
+def is_users(file: str) -> bool:
     """Whether a file is none of combdiff's, and of none that calls it back: NumPy, SciPy, Python's `functools`."""
     in_library = file.startswith(_LIBRARY) and "site-packages" not in file
-    return not file.startswith((_PACKAGE, *_CALLERS)) and not in_library
+    return not is_own(file) and not file.startswith(_CALLERS) and not in_library
 
 
 def shown(value: object) -> str:

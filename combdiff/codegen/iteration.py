@@ -27,7 +27,7 @@ class IterationLoop:
 
     `states` and `slices` are the names that a step has for them, `outputs` the expressions of what it gives; `views`
     are slices that would keep the memory of a tensor that is dropped after the loop; `index`, `function` and the like
-    are new names. `left` are arrays of the last step that nothing reads after the loop.
+    are new names. `made` are arrays that a step holds to its end, `left` states that nothing reads after the loop.
     `asked` are the lines that make the truth values `conditions`; where one fails no later step changes anything.
     """
 
@@ -46,6 +46,7 @@ class IterationLoop:
     asked: tuple[str, ...]
     conditions: tuple[str, ...]
     condition: str
+    made: tuple[str, ...]
     left: tuple[str, ...]
 
     @property
@@ -86,7 +87,7 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
         yield f"{name} = {made}  # {shape} filled step by step"
     numbers = f"range({steps})"
     yield f"for {loop.index} in {f'reversed({numbers})' if loop.operation.reverse else numbers}:"
-    yield from (f"    {line}" for line in [*_step(loop)] or ["pass"])
+    yield from (f"    {line}" for line in [*_step(loop, dialect)] or ["pass"])
     for _, name, axes, kind in collected if lists else ():
         yield f"{name} = {dialect.collected(name, words.shape(axes), words.dtype(kind))}"
     for component, name, _, _ in loop.of_kind("last"):
@@ -96,7 +97,7 @@ def loop_lines(loop: IterationLoop, words: Words, dialect: NumPyDialect) -> Iter
         yield f"{' = '.join(loop.left)} = None  # no more is read of the last step"
 
 
-def _step(loop: IterationLoop) -> Iterator[str]:
+def _step(loop: IterationLoop, dialect: NumPyDialect) -> Iterator[str]:
     yield from _end(loop) if loop.conditions else ()
     for component, name, _, _ in loop.of_kind("before"):
         yield f"{name}[{loop.index}] = {loop.states[component]}"
@@ -110,8 +111,8 @@ def _step(loop: IterationLoop) -> Iterator[str]:
     for component, name, _, _ in loop.of_kind("after"):
         known = loop.states[component] if component < len(loop.states) else loop.outputs[component]
         yield f"{name}[{loop.index}] = {known}"
-    if loop.views:
-        yield f"del {', '.join(loop.views)}"
+    if dropped := loop.views + loop.made * dialect.native:
+        yield f"del {', '.join(dropped)}"
 
 
 def _end(loop: IterationLoop) -> Iterator[str]:

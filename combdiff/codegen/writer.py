@@ -112,6 +112,7 @@ class _SourceWriter:
     ) -> None:
         self.plan = plan
         self.dialect = dialect
+        self.is_repeated = around is not None  # so that nothing that it made is left when it begins again
         self.function = name
         self.defined = {name} if functions is None else functions
         names = {"np", "special", "real", "device", "start", "stop", "functools", "itertools", "jax"}
@@ -161,7 +162,7 @@ class _SourceWriter:
         )
 
     def _size_name(self, size: str, around: _SourceWriter | None) -> str:
-        return around.sizes[size] if around else self._fresh(size)
+        return around.sizes[size] if around and size in around.sizes else self._fresh(size)
 
     def _step_writer(self, n: int, operation: Iteration) -> _SourceWriter:
         """The writer of the lines of a step, where its states and slices have names of their own."""
@@ -189,7 +190,6 @@ class _SourceWriter:
         names = [inner.arguments[p.name] for p in parameters]
         own = operation.states + operation.stacks
         states = [names[k] for k in range(operation.states) if self.plan.steps[self.plan.steps[n].operands[k]].axes]
-        given = [inner.names[m] for m in inner.plan.results if inner._temporary(m)]
         loop = IterationLoop(
             operation,
             tuple(map(self.words.operand, self.plan.steps[n].operands)),
@@ -206,7 +206,8 @@ class _SourceWriter:
             asked,
             conditions,
             self._fresh(f"{self.function}_goes_on"),
-            tuple(dict.fromkeys([*states, *given])),
+            inner._remaining(),
+            tuple(states),
         )
         yield from loop_lines(loop, self.words, self.dialect)
 
@@ -293,8 +294,12 @@ class _SourceWriter:
         lines = tuple(self._body())
         outputs = tuple(map(self._output, self.plan.results))
         states = tuple(self.arguments[p.name] for p in self.plan.parameters if p.name.startswith("state"))
-        dropped = dict.fromkeys(self.names[n] for n in self.plan.results if self._temporary(n))
-        return BlockLines(states, lines, outputs, tuple(dropped))
+        return BlockLines(states, lines, outputs, self._remaining())
+
+    def _remaining(self) -> tuple[str, ...]:
+        """What the plan has made and holds to its end: results, and what they are views of."""
+        last = len(self.plan.steps)
+        return tuple(self.names[n] for n in range(last) if self._temporary(n) and self.plan.last_use[n] == last)
 
     def _output(self, n: int, state: type | None = None) -> str:
         """What a step of an iteration gives, an array or number of its library; of the element type of its state."""
@@ -379,7 +384,7 @@ class _SourceWriter:
                 yield from (indent + line for line in self.index_arrays.lines())
                 yield f"{indent}{first}  # {self._comment(step)}"
                 yield from (indent + line for line in more)
-            if n + 1 < len(self.plan.steps) or loop:
+            if n + 1 < len(self.plan.steps) or loop or self.is_repeated:
                 dead = done.get(n, ()) if n not in heads else [m for m in done.get(n, ()) if m >= n]
                 yield from (indent + line for line in self._deleted(dead))
             yield from self._totals(loop) if loop and n + 1 == loop.last else ()

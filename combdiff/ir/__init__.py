@@ -125,6 +125,7 @@ from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
 from combdiff.ir.remainders import (
     equal_modulo,
     from_the_end,
+    is_index_by_form,
     places_around,
     read_around,
     read_forwards,
@@ -305,6 +306,7 @@ __all__ = [
     "is_field",
     "is_held",
     "is_index",
+    "is_index_by_form",
     "is_light_primitive",
     "is_linear",
     "is_mark",

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from combdiff.ir.domains import Cyclic, Range, Whole
+from combdiff.ir.domains import Cyclic, Range, Space, Whole
 from combdiff.ir.indices import Delta, affine, affine_parts, as_integer, delta, index_form, size_form
 from combdiff.ir.primitives import function
 from combdiff.ir.products import factors_of
 from combdiff.ir.sizes import Size, size_of_parts
 from combdiff.ir.substitution import substitute, subterms
 from combdiff.ir.terms import Apply, Mul, Primitive, Sum, Term, Var
+from combdiff.ir.types import type_of
+
+PLACES = ("argsort", "argmax", "argmin")  # functions of the last axis whose values are indices of it
 
 
 def remainder_parts(value: Term) -> tuple[Term, Size] | None:
@@ -71,6 +74,16 @@ def reduced_index(condition: Delta) -> tuple[Var, Term, Size] | None:
     if not isinstance(index, Var) or value is None or (found := remainder_parts(value)) is None:
         return None
     return (index, *found) if counts(index, found[1]) and index.type == condition.domain else None
+
+
+def is_index_by_form(condition: Delta) -> bool:
+    """Whether what a δ looks up is an index of its axis by what computes it: form mod n, a place in a sorted row."""
+    value = condition.lookup[1] if condition.lookup else None
+    ordering = value.function if isinstance(value, Apply) else None
+    if not isinstance(ordering, Primitive) or ordering.name not in PLACES:
+        return reduced_index(condition) is not None
+    row = type_of(ordering.arguments[0])
+    return isinstance(row, Space) and row.axes[-1] == condition.domain
 
 
 def places_around(term: Sum) -> dict[Term, tuple[Var, Term, Size]]:

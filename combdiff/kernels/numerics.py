@@ -1,7 +1,7 @@
 """Numerical functions that array libraries lack: what programs call them for, and what emitted source carries with it.
 
     _adjugate(np, [[1, 2], [3, 4]]) = [[4, −2], [−3, 1]]
-    _inverse(torch, [[1, 1], [1, 1]], "A") raises torch.linalg.LinAlgError: inv(A): the matrix is singular
+    _inverse(torch, [[1, 1], [1, 1]], "A") raises torch.linalg.LinAlgError: the matrix A is singular
 
 Each is one text for NumPy, JAX, PyTorch and CuPy, in words that all of them have: `xp` is the library, whose arrays are
 given. Emitted source holds that text, so a function needs `xp` alone and nothing else of this module.
@@ -28,7 +28,7 @@ def _inverse(xp: Any, matrix: Any, name: Any) -> Any:
     try:
         return xp.linalg.inv(matrix)
     except xp.linalg.LinAlgError:
-        raise xp.linalg.LinAlgError(f"inv({name}): the matrix is singular") from None
+        raise xp.linalg.LinAlgError(f"the matrix {name} is singular") from None
 
 
 def _linear_solve(xp: Any, matrix: Any, right: Any, name: Any) -> Any:
@@ -36,7 +36,7 @@ def _linear_solve(xp: Any, matrix: Any, right: Any, name: Any) -> Any:
     try:
         return xp.linalg.solve(matrix, right)
     except xp.linalg.LinAlgError:
-        raise xp.linalg.LinAlgError(f"inv({name}): the matrix is singular") from None
+        raise xp.linalg.LinAlgError(f"the matrix {name} is singular") from None
 
 
 def _adjugate(xp: Any, matrix: Any) -> Any:
@@ -341,6 +341,6 @@ def _system(xp: Any, system: Any, shape: Any, dtype: Any, captures: Any) -> Any:
         if twice:
             along, turned = blocks[0] + blocks[1], 1j * (blocks[0] - blocks[1])
             blocks = [xp.block([[along.real, turned.real], [along.imag, turned.imag]])]
-        return (*objective, packed(equation), blocks[0].astype(float))
+        return (*objective, packed(equation), xp.asarray(blocks[0], float))
 
     return packed, unpacked, evaluated

@@ -28,7 +28,7 @@ from combdiff.planning.operations.loops import Block, Collect
 from combdiff.planning.operations.masks import IndexCondition, MaskedContract
 from combdiff.planning.operations.matrices import Gram
 from combdiff.planning.operations.operation import BUFFER, ITEM_BYTES, InnerCost, Occurrence, PartialResult, Step
-from combdiff.planning.operations.reads import Arrange
+from combdiff.planning.operations.reads import Arrange, Read
 from combdiff.planning.operations.reductions import Rescale
 from combdiff.planning.operations.words import Pattern, SizeFactor
 from combdiff.records import dataclass
@@ -260,6 +260,8 @@ class Plan:
         step = self.steps[n]
         if isinstance(step.operation, Rescale) or (isinstance(step.operation, Block) and not step.operation.axis):
             return self.is_whole(step.operands[0])
+        if isinstance(step.operation, Read) and step.operation.keeps_order and self.is_whole(m := step.operands[0]):
+            return step.fresh or self.elements(n) == self.elements(m)  # of the axes left out each has one element
         orders = [pattern for pattern in _places(step) if len(pattern) == len(step.axes)]
         turned = bool(orders) and all(pattern != tuple(sorted(pattern)) for pattern in orders)  # and so is the result
         return not step.operands or (step.in_rows and not turned)

@@ -43,9 +43,9 @@ from combdiff.ir import (
     describe,
     factors_of,
     indicator,
+    is_index_by_form,
     lambda_,
     mul,
-    reduced_index,
     show_index,
     size_form,
     substitute,
@@ -190,9 +190,9 @@ def _conditions(program: Term) -> Iterator[tuple[Term, Delta, tuple[Term, ...]]]
 
 
 def _looked_up(node: Term) -> list[Delta]:
-    """The δ's of a product that look an index up; (i − 1) mod n is one of n indices, and needs no check."""
+    """The δ's of a product that look an index up which may be none of its axis."""
     deltas = (f for f in factors_of(node) if isinstance(f, Delta))
-    return [f for f in deltas if f.lookup and f.domain and not reduced_index(f)]
+    return [f for f in deltas if f.lookup and f.domain and not is_index_by_form(f)]
 
 
 def _visited(program: Term) -> Iterator[tuple[Term, tuple[Term, ...]]]:

@@ -4,6 +4,7 @@
 
 With COMBDIFF_CHECK_RESULTS=1 every result is compared on arrival with what it was made of, by the reference
 interpreter at sizes of 3 and random tensors with their symmetries, at two elements. Without it nothing is done.
+Where rounding decides a value (X (XᵀAX)⁻¹ Xᵀ of a matrix X that is almost singular), another point is taken.
 
 Invariant: what is compared is not changed; a difference is an error, and what cannot be evaluated in a moment (long
 programs, named maps, integrals, undefined points) is let pass.
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import hypot, isfinite
 from typing import Any
 
@@ -55,6 +57,8 @@ SWITCH = "COMBDIFF_CHECK_RESULTS"
 SIZE = 3  # of every named size: of two numbers all correlations are ±1, so that their slopes vanish
 MOST_WORK = 30_000  # nodes that are evaluated for one element
 CLOSE = 1e-6  # relative to 1, or to the values where they are larger
+POINTS = 4  # at most: one at which rounding decides nothing is found almost always by the second
+NUDGES = 4  # points a few units in the last place away, at which a value is another if rounding decides it
 
 
 def checked(before: Term, after: Term) -> Term:
@@ -63,12 +67,14 @@ def checked(before: Term, after: Term) -> Term:
     Raises RuleError where the two differ in value.
     """
     if before is not after and os.environ.get(SWITCH, "0") not in ("", "0"):
-        for one, other in zip(_fingerprints(before, after), _fingerprints(after, before), strict=False):
-            if one is not None and other is not None and abs(one - other) > CLOSE * max(1.0, abs(one), abs(other)):
-                raise RuleError(
-                    f"a simplified program has the value {other:.9g} at a random point where it had {one:.9g}",
-                    hint="a law is false: cd.testing.check_rules() tries those of a file; simplify=False applies none",
-                )
+        sides = (before, after), (after, before)
+        found = _difference(lambda *point: zip(*(_fingerprints(*each, *point) for each in sides), strict=False))
+        if found is not None:
+            one, other = found
+            raise RuleError(
+                f"a simplified program has the value {other:.9g} at a random point where it had {one:.9g}",
+                hint="a law is false: cd.testing.check_rules() tries those of a file; simplify=False applies none",
+            )
     return after
 
 
@@ -97,18 +103,48 @@ def missing_symmetry(value: Term, space: Space) -> Action | None:
     None also for a tensor that has no value there or takes long.
     """
     sizes = _sizes(value)
-    scope = _scope(value.free, sizes)
-    found = None if scope is None else _values(value, scope, sizes, MOST_WORK)
-    if found is None or not np.isfinite(found).all():
-        return None
     plain = Var("T", Space(*space.axes, dtype=complex))
     indices = Names(plain).indices(space.axes)
-    close = CLOSE * max(1.0, np.abs(found).max(initial=0))
+
+    def pairs(action: Action, point: int, nudge: int) -> Iterator[tuple[Any, Any]]:
+        scope = _scope(value.free, sizes, point, nudge)
+        found = None if scope is None else _values(value, scope, sizes, MOST_WORK)
+        if found is None or not np.isfinite(found).all():
+            yield None, None
+        else:
+            yield found, evaluate(lambda_(indices, image_under(plain, indices, action)), {plain: found}, sizes)
+
     for action in space.generators:
-        image = evaluate(lambda_(indices, image_under(plain, indices, action)), {plain: found}, sizes)
-        if np.abs(image - found).max(initial=0) > close:
+        if _difference(partial(pairs, action)) is not None:
             return action
     return None
+
+
+def _difference(pairs: Callable[[int, int], Iterable[tuple[Any, Any]]]) -> tuple[Any, Any] | None:
+    """The first of some pairs of values that differ, at a point where both stay as they are in points beside it.
+
+    `pairs` is given the number of a point and that of a point beside it, 0 for the point itself. What rounding decides
+    at all points does not differ.
+    """
+    for point in range(POINTS):
+        found = list(pairs(point, 0))
+        differing = [n for n, pair in enumerate(found) if _far(*pair)]
+        beside = [list(pairs(point, nudge)) for nudge in range(1, NUDGES + 1)] if differing else []
+        for n in differing:
+            if not any(_far(*both) for each in beside for both in zip(found[n], each[n], strict=True)):
+                return found[n]
+        if not differing:
+            break
+    return None
+
+
+def _far(one: Any, other: Any) -> bool:
+    """Whether two values are not close; None, where there is none, is close to all."""
+    if one is None or other is None:
+        return False
+    one, other = np.asarray(one), np.asarray(other)
+    scale = max(np.abs(each).max(initial=1.0) for each in (one, other))
+    return bool(np.abs(one - other).max(initial=0.0) > CLOSE * scale)
 
 
 _Elements = Iterator[tuple[complex | None, complex | None]]
@@ -169,10 +205,10 @@ def over_its_indices(term: Term) -> Term:
     return lambda_(sorted(index_variables(term), key=lambda var: var.name), term)
 
 
-def _fingerprints(body: Term, beside: Term) -> Iterator[complex | None]:
+def _fingerprints(body: Term, beside: Term, point: int, nudge: int) -> Iterator[complex | None]:
     """Values of elements of the results of a body, None where there is none; random tensors are the same beside."""
     sizes = _sizes(body, beside)
-    scope = _scope(body.free | beside.free, sizes)
+    scope = _scope(body.free | beside.free, sizes, point, nudge)
     bindings, result = split(body)
     if scope is None:
         return
@@ -187,13 +223,16 @@ def _sizes(*terms: Term) -> dict[str, int]:
     return dict.fromkeys(sorted({name for term in terms for name in _size_names(term)}), SIZE)
 
 
-def _scope(names: Iterable[Var], sizes: dict[str, int]) -> dict[Var, Any] | None:
-    """Random arrays for free tensors, None where one is no tensor or one over the real line."""
+def _scope(names: Iterable[Var], sizes: dict[str, int], point: int = 0, nudge: int = 0) -> dict[Var, Any] | None:
+    """Random arrays for free tensors, None where one is no tensor or one over the real line.
+
+    Another point has other arrays; a nudge adds a few units in the last place to those of a point.
+    """
     free = sorted({v for v in names if not isinstance(v.type, Whole)}, key=lambda v: (v.name, repr(v.type)))
     if not all(isinstance(v.type, Space) and not any(isinstance(a, Real) for a in v.type.axes) for v in free):
         return None
-    rng = np.random.default_rng(len(free))
-    return {var: _random(var, rng, sizes) for var in free}
+    rng = np.random.default_rng([len(free), point] if point else len(free))
+    return {var: _random(var, rng, sizes, 1 + nudge * 2.0**-50) for var in free}
 
 
 def _size_names(term: Term) -> Iterator[str]:
@@ -207,12 +246,12 @@ def _size_names(term: Term) -> Iterator[str]:
                 yield from names_in(axis.bound if isinstance(axis, Symmetric) else getattr(axis, "size", None))
 
 
-def _random(var: Var, rng: np.random.Generator, sizes: dict[str, int]) -> Any:
+def _random(var: Var, rng: np.random.Generator, sizes: dict[str, int], scale: float) -> Any:
     """Positive numbers in an array with the symmetries of its Space."""
     space = var.type
     assert isinstance(space, Space)
     shape = [extent(axis, sizes) for axis in space.axes]
-    array: Any = rng.integers(0, SIZE, shape) if space.dtype is int else 0.5 + rng.random(shape)
+    array: Any = rng.integers(0, SIZE, shape) if space.dtype is int else scale * (0.5 + rng.random(shape))
     if space.dtype is complex:
         array = array + 1j * rng.random(shape)
     if len(space.group) == 1:

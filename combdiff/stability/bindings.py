@@ -8,7 +8,7 @@ Invariant: what is bound is abstracted over the indices it mentions, and equal v
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from combdiff.ir import (
     Apply,
@@ -28,6 +28,7 @@ from combdiff.ir import (
     let,
     share,
     split,
+    used,
 )
 
 
@@ -39,7 +40,7 @@ class Rewriting(ABC):
         self.program = program
         self.scope: Mapping[Var, Term] = dict(bindings)
         self.names = Names(program)
-        self.kept: list[tuple[Var, Term]] = []
+        self.kept: dict[Var, Term] = {}
         self._bound: dict[Term, Var] = {}
 
     @abstractmethod
@@ -49,11 +50,11 @@ class Rewriting(ABC):
     def rewritten(self) -> Lambda:
         """The program, of which only bindings that something needs are left."""
         for var, value in self.scope.items():
-            self.kept.append((var, self.value(value)))
+            self.kept[var] = self.value(value)
         items = self.result.items if isinstance(self.result, Tuple) else (self.result,)
         found = tuple(map(self.value, items))
         whole = Tuple(found) if isinstance(self.result, Tuple) else found[0]
-        return Lambda(self.program.parameters, share(let(used(self.kept, whole), whole)))
+        return Lambda(self.program.parameters, share(let(used(list(self.kept.items()), whole), whole)))
 
     def read(self, term: Term) -> tuple[Mapping[Var, Term], Term] | None:
         """Of an element of a binding: its indices, by the names they have there, and what the element is."""
@@ -80,16 +81,6 @@ class Rewriting(ABC):
             axes = [index.type for index in indices]
             new = self.names.fresh(Var(like.name, Space(*axes, dtype=dtype_of(term))))  # type: ignore[arg-type]
             self._bound[key] = new
-            self.kept.append((new, value))
+            self.kept[new] = value
         var = self._bound[key]
         return element(var, indices)
-
-
-def used(bindings: Sequence[tuple[Var, Term]], result: Term) -> list[tuple[Var, Term]]:
-    """The bindings that something needs."""
-    needed, kept = set(result.free), []
-    for var, value in reversed(bindings):
-        if var in needed:
-            needed |= value.free
-            kept.append((var, value))
-    return kept[::-1]

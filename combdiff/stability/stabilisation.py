@@ -20,7 +20,7 @@ Invariant: the value is unchanged where the program has one without overflow. On
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
@@ -170,6 +170,7 @@ class _Stabilising(Rewriting):
         self._fractions: dict[Term, _Fraction | None] = {}
         self._settled: dict[Term, frozenset[Term] | None] = {}
         self._weights = frozenset(self._named_weights(program))
+        self._weighted: dict[Term, tuple[Term, ...]] = {}
 
     # --- what kind a term is
 
@@ -317,13 +318,46 @@ class _Stabilising(Rewriting):
         """The factors beside which a product is 0, where they are 0: conditions, and weights."""
         found: list[Term] = []
         for factor in factors_of(rest):
-            if isinstance(factor, Number):
-                continue
             if isinstance(factor, Guard):
                 found += [factor] if not (isinstance(factor, Delta) and factor.lookup) else []
-            elif _head(factor) in self._weights and dtype_of(factor) is not complex:
-                found.append(_base(factor))
+            else:
+                found += self._zeros(factor)
         return found
+
+    def _zeros(self, term: Term) -> tuple[Term, ...]:
+        """The weights beside which a number is 0 where they are: w[i] and w[j] of Σ_j w[i] w[j] t[j] + δ(i, j) w[j]."""
+        if term not in self._weighted:
+            self._weighted[term] = tuple(dict.fromkeys(self._find_zeros(term))) if self._weights else ()
+        return self._weighted[term]
+
+    def _find_zeros(self, term: Term) -> Iterator[Term]:
+        if _head(term) in self._weights and dtype_of(term) is not complex:
+            yield _base(term)
+            return
+        match term:
+            case Mul():
+                deltas = [f for f in term.factors if isinstance(f, Delta)]
+                for weight in (weight for factor in term.factors for weight in self._zeros(factor)):
+                    yield weight
+                    for delta in deltas:  # where it is 1
+                        ends = delta.left, delta.right
+                        for one, other in (ends, ends[::-1]):
+                            if isinstance(one, Var) and isinstance(other, Var) and one in weight.free:
+                                yield substitute(weight, {one: other})
+            case Add():
+                others = [self._zeros(part) for part in term.terms[1:]]
+                yield from (w for w in self._zeros(term.terms[0]) if all(w in each for each in others))
+            case Sum():
+                yield from (w for w in self._zeros(term.body) if w.free.isdisjoint(term.indices))
+            case Conj():
+                yield from self._zeros(term.body)
+            case Primitive(name="power") if _base(term) is not term:
+                yield from self._zeros(_base(term))
+            case Apply(function=Var() as var) if isinstance(value := self.kept.get(var), Lambda):
+                pairs = dict(zip(value.parameters, term.arguments, strict=True))
+                yield from (substitute(w, pairs) for w in self._zeros(value.body))
+            case Var() if (value := self.kept.get(term)) and not isinstance(value, Lambda):
+                yield from self._zeros(value)
 
     def _is_positive(self, term: Term) -> bool:
         match term:
@@ -749,7 +783,7 @@ class _Stabilising(Rewriting):
         told: set[Term] = set()
         for group, count, is_bounded in self._groups(number.exponent, conditions):
             peaks = {atom: factor for atom, factor in group.items() if self._peak_of(atom) and factor < 0}
-            own = [c for c in conditions if peaks and _indices(c) <= _indices(*group)]
+            own = [c for c in conditions if any(map(self._peak_of, group)) and _indices(c) <= _indices(*group)]
             if not own and (share := self._share_of_odds(group)) is not None:
                 exponentials.append(function("power", share, Number(count)))
                 continue

@@ -289,7 +289,7 @@ def declarations(text: str) -> tuple[dict[str, Space], str]:
         if "scalar" in words and sizes:
             raise TextError(f"{name}: a scalar has no axes", text, part.start(1), f"write {name} ()")
         dtype = next((KINDS[word] for word in words if word in KINDS), float)
-        axes = [int(size) if size.isdigit() else size for size in sizes]
+        axes = [int(size) if size.isdecimal() else size for size in sizes]
         symmetry = [WORDS[word] for word in words if word in WORDS]
         symmetry += [equation.strip() for equation in (part[4] or "").split(";") if equation.strip()]
         try:

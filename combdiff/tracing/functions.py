@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +65,12 @@ def sum_(operand: Any = None, /, axis: Any = None, keepdims: Any = None, **domai
     or array `axis` and `keepdims` are NumPy's. Raises IndexingError for an index of unknown or unequal domain.
     """
     if is_traced(operand):
+        check_no_options("sum", domains)
         return wrap(arrays.sum_axes(lift(operand), axis, flag(keepdims)))
     if operand is None:
         raise _no_lambda("cd.sum")
     if not callable(operand):
-        return on_arrays("sum", np.sum, operand, axis=axis, keepdims=flag(keepdims))
+        return on_arrays("sum", np.sum, operand, axis=axis, keepdims=flag(keepdims), **domains)
     for name, given in (("axis", axis), ("keepdims", keepdims)):  # an index may be called so
         if given is not None:
             domains[name] = given
@@ -81,6 +82,12 @@ def sum_(operand: Any = None, /, axis: Any = None, keepdims: Any = None, **domai
             hint="read an element with one index per axis; sums along axes are A.sum(axis=0)",
         )
     return wrap(total(indices, body))
+
+
+def check_no_options(name: str, domains: Mapping[str, object]) -> None:
+    """Raises TypeMismatchError for domains of indices where a tensor, which has its axes, is reduced."""
+    if domains:
+        raise TypeMismatchError(f"{name} has no option {min(domains)!r}", hint="it takes axis and keepdims")
 
 
 def flag(value: object, name: str = "keepdims") -> bool:

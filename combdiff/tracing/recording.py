@@ -18,7 +18,7 @@ from traceback import walk_tb
 from types import FunctionType
 from typing import Any
 
-from combdiff.errors import Location, TraceError, shown
+from combdiff.errors import Location, TraceError, is_own, is_users, shown
 from combdiff.ir import Function, Lambda, Term, Tuple, Var, Whole, settled_parts
 from combdiff.records import dataclass
 from combdiff.tracing.annotations import parameters_of, size_names_in
@@ -54,7 +54,8 @@ class Traced:
 def trace_function(function: Callable[..., object]) -> Traced:
     """Runs a function whose parameters are annotated with Spaces or Functions, and records what it computes.
 
-    Raises TraceError for a function that does not describe a program; other errors come from its body.
+    Raises TraceError for a function that does not describe a program, or calls another with what that does not take;
+    other errors come from its body.
     """
     if not isinstance(function, FunctionType):
         raise TraceError(f"{shown(function)} is not a Python function", hint="decorate a function written with def")
@@ -71,6 +72,12 @@ def trace_function(function: Callable[..., object]) -> Traced:
             ):  # as NumPy wraps what an assignment to an array of its own meets
                 raise error.__cause__ from None
             raise
+        except TypeError as error:
+            frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+            if is_own(frames[-1][0]):
+                raise
+            place = next(Location(*frame) for frame in reversed(frames) if is_users(frame[0]))
+            raise TraceError(f"{function.__name__} meets a TypeError: {error}", location=place) from error
         except RecursionError as error:
             line = next(line for frame, line in walk_tb(error.__traceback__) if frame.f_code is code)
             raise TraceError(

@@ -23,7 +23,7 @@ import combdiff.tracing.rearranging as rearranging
 from combdiff.errors import TypeMismatchError, UnsupportedError, shown
 from combdiff.ir import Lambda, Primitive, Range, Term, axes_of, describe
 from combdiff.tracing.context import current
-from combdiff.tracing.functions import abstracted, check_dtype, flag, is_traced
+from combdiff.tracing.functions import abstracted, check_dtype, check_no_options, flag, is_traced
 from combdiff.tracing.numpy_protocol import HANDLERS, METHODS, on_arrays
 from combdiff.tracing.values import Value, lift, wrap
 
@@ -76,8 +76,7 @@ def _reduction(name: str, own: str, said: str, numpy_function: Callable[..., Any
             return wrap(_reduced(name, said, _tensor(indices, body), None, False))
         if not is_traced(a):
             return on_arrays(own, numpy_function, a, axis=axis, keepdims=keepdims, **domains)
-        if domains:
-            raise TypeMismatchError(f"{own} has no option {min(domains)!r}", hint="it takes axis and keepdims")
+        check_no_options(own, domains)
         return wrap(_reduced(name, said, lift(a), axis, flag(keepdims)))
 
     reduction.__name__ = reduction.__qualname__ = own

@@ -479,3 +479,17 @@ def test_steps_made_stable_one_after_the_other_share_no_names() -> None:
     found = cd.grad(f, wrt="s", simplify=False)(A, b, s)
     ends = [f(A, b, s + step) for step in (h, -h)]
     np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * h), rtol=1e-6)
+
+
+def test_a_step_of_arrays_larger_than_caches_is_computed_in_parts() -> None:
+    """The length of a part is a size of the step's own, which the program around it does not have."""
+
+    @cd.program
+    def logistic(X: cd.Space("n", "m"), c: R):
+        return cd.scan(lambda s, _: (s * (1 - s) * c, None), X, length=4)[0]
+
+    X = np.linspace(0.1, 0.9, 300 * 320).reshape(300, 320)
+    expected = X
+    for _ in range(4):
+        expected = expected * (1 - expected) * 2.5
+    np.testing.assert_allclose(logistic(X, 2.5), expected)

@@ -12,6 +12,7 @@ from backends import BACKENDS, back, converted, double_precision, on, quiet
 import combdiff as cd
 from combdiff.errors import IndexingError
 from combdiff.ir.interpreter import evaluate
+from combdiff.polyhedra import Lookup
 from combdiff.testing.arrays import named_sizes
 
 RNG = np.random.default_rng(0)
@@ -158,6 +159,28 @@ def test_a_computed_index_out_of_range_is_refused_at_the_call() -> None:
         nested(x, np.array([0, 7]), np.array([0, 1, 2]))
     with pytest.raises(IndexingError, match=r"idx\[b\] \+ 1 = 3 \(for b = 1\)"):
         computed(x, np.array([0, 2]), np.array([0, 1]))
+
+
+def test_places_in_a_sorted_row_are_indices_of_it() -> None:
+    """No call looks whether they are, which would sort once more."""
+
+    @cd.program
+    def f(x: cd.Space("V"), A: Rows):
+        ordered = x[np.argsort(x)] @ np.sort(A, axis=0)
+        return ordered.sum() + x[np.argmax(x)] + cd.sum(lambda i: np.take_along_axis(A, np.argsort(A), axis=1)[i, 0])
+
+    @cd.program
+    def other(x: cd.Space("V"), y: cd.Space("B")):
+        return x[np.argsort(y)].sum()
+
+    assert not any(isinstance(access, Lookup) for access in f.accesses)
+    assert any(isinstance(access, Lookup) for access in other.accesses)
+    with pytest.raises(IndexingError):
+        other(RNG.normal(size=3), RNG.normal(size=4))
+    x, A = RNG.normal(size=4), RNG.normal(size=(4, 3))
+    assert f(x, A) == pytest.approx((np.sort(x) @ np.sort(A, axis=0)).sum() + x.max() + A.min(axis=1).sum())
+    cd.testing.check_grad(f, "x", x=x, A=A)
+    cd.testing.check_grad(f, "A", x=x, A=A)
 
 
 def test_derivatives_inside_other_programs_still_check_their_indices() -> None:

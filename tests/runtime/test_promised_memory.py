@@ -74,7 +74,12 @@ PROGRAMS: Programs = {
     "pairs": (lambda x: cd.tensor(lambda i: cd.sum(lambda j: cd.exp(-((x[i] - x[j]) ** 2)))), {"x": Vector}),
     "slices": (lambda A: A[1:, 1:] - A[:-1, :-1], {"A": Wide}),
     "scan": (lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), None), x, length=20)[0], Square),
+    "states of matrices": (
+        lambda A, B: cd.scan(lambda s, _: (np.tanh(A.T @ s), None), B, length=12)[0],
+        {"A": Matrix, "B": Wide},
+    ),
     "root": (lambda x: cd.root(lambda y: y**3 + y - x, x), {"x": Vector}),
+    "root by SciPy": (lambda x: cd.root(lambda y: np.arctan(y) + y / 50 - x / 3, x + 6), {"x": Vector}),
     "minimum": (lambda x: cd.argmin(lambda y: cd.sum((y**2 - x) ** 2) + y @ y, x), {"x": Vector}),
 }
 SIZES = {"n": 90, "m": 70, "k": 160}
@@ -194,6 +199,10 @@ LARGE: Programs = {
     "weighted gram": (lambda A, x: A.T @ ((x**2)[:, None] * A), {"A": Plane, "x": Vector}),
     "parts of numbers": (lambda A: np.real(A) * np.imag(A), {"A": Space("n", "m", dtype=complex)}),
     "scan'": (lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), None), x, length=100)[0], {"A": Matrix, "x": Vector}),
+    "each step'": (
+        lambda A, x: cd.scan(lambda s, _: (np.tanh(A @ s), s @ A), x, length=60)[1],
+        {"A": Matrix, "x": Vector},
+    ),
     "with a diagonal": (lambda A, x: A + np.diag(x), {"A": Matrix, "x": Vector}),
 }
 
@@ -237,7 +246,7 @@ NARROW = {"all": slice(None), "the first": slice(0, None, 2), "the second": slic
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", NARROW)
-@pytest.mark.parametrize("name", [name for name in LARGE if name != "sorted'"])  # a fifth too much, for its places
+@pytest.mark.parametrize("name", LARGE)
 def test_the_least_limit_is_that_of_the_element_types_of_arguments(name: str, way: str) -> None:
     """In single precision, too, and where that stands beside double: products then copy an operand."""
     program, _, given = large(name)

@@ -46,6 +46,25 @@ def test_derivatives_pass_and_twice_their_value_does_not(text: str, monkeypatch:
         fingerprints.checked(body, Lambda(body.parameters, mul(Number(2), body.body)))
 
 
+def test_where_rounding_decides_another_point_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """X at the first point is almost singular, so that (XᵀAX)⁻¹ loses nine digits; twice the Hessian is found yet."""
+    monkeypatch.setenv(fingerprints.SWITCH, "1")
+    body = cd.hessian(cd.read("A (n, n), X (n, m)\n1/2 log(det(Xᵀ·A·X)) - 1/2 tr(Xᵀ·X)"), "A").term.body
+    bindings, tensor = split(body)
+    assert isinstance(tensor, Lambda)
+    twice = let(bindings, Lambda(tensor.parameters, mul(Number(2), tensor.body)))
+    with pytest.raises(cd.RuleError):
+        fingerprints.checked(body, twice)
+
+
+def test_a_symmetry_is_not_missed_by_rounding() -> None:
+    """Of the identity, written by the inverse of XᵀAX, which is almost singular at the first point."""
+    value = cd.read("A (n, n), X (n, m)\ninv(Xᵀ·A·X)·inv(Xᵀ·A·X)·(Xᵀ·A·X)·(Xᵀ·A·X)").term.body
+    symmetric, antisymmetric = (cd.Space("m", "m", symmetry=[f"S[i,j] = {sign}S[j,i]"]) for sign in ("", "-"))
+    assert fingerprints.missing_symmetry(value, symmetric) is None
+    assert fingerprints.missing_symmetry(value, antisymmetric) is not None
+
+
 def test_what_would_take_long_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     x, indices = Var("x", cd.Space("n")), tuple(Var(f"i{n}", cd.Range("n")) for n in range(20))
     long: Term = Sum(indices, mul(*(apply(x, (index,)) for index in indices)))

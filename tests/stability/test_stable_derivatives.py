@@ -183,7 +183,8 @@ def test_at_large_arguments(definition: Callable[..., Any], others: tuple[str, .
 @pytest.mark.parametrize("simplified", [True, False])
 def test_weights_that_are_negative_or_zero(simplified: bool) -> None:
     f = programmed(weighted, ("w",))
-    gradient, hessian = (d(f, "x", simplify=simplified) for d in (cd.grad, cd.hessian))
+    gradient = cd.grad(f, "x", simplify=simplified)
+    hessian = cd.hessian(f, "x", "auto" if simplified else "reverse", simplify=simplified)
     by_weight = cd.grad(f, "w", simplify=simplified)
     for w in ([2.0, -1.0, 0.0], [0.0, 3.0, -1.0], [-1.0, 0.5, 2.0]):
         for x in ([1000.0, 999.0, 5000.0], [-1000.0, -998.0, -2000.0], [0.2, 0.1, 3.0], [800.0, 805.0, 801.0]):
@@ -200,6 +201,21 @@ def test_weights_that_are_negative_or_zero(simplified: bool) -> None:
                 close(hessian(*arrays), np.diag(p) - np.outer(p, p))
             if max(x) < 700:
                 close(by_weight(*arrays), np.exp(np.array(x) - top) / terms.sum())
+
+
+@pytest.mark.thorough
+def test_weights_of_rows_and_columns_that_are_zero() -> None:
+    @cd.program
+    def f(w: V, x: V):
+        return cd.sum(lambda i: cd.log(1 + cd.sum(lambda j: cd.exp(x[i] + x[j]) * w[i] * w[j])))
+
+    w, small, large = np.array([0.0, 1.0, 2.0]), np.array([0.5, 1.0, 2.0]), np.array([5000.0, 1.0, 2.0])
+    for simplified in (True, False):
+        derived = [d(f, "x", simplify=simplified) for d in (cd.grad, cd.pullback, cd.hvp)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for program, more in zip((f, *derived), ([], [], [1.0], [np.ones(3)]), strict=True):
+                close(program(w, large, *more), program(w, small, *more))
 
 
 @pytest.mark.thorough

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from combdiff.ir import Cyclic, Delta, Number, Range, Symmetric, Term, Var, reduced_index
+from combdiff.ir import Cyclic, Delta, Number, Range, Symmetric, Term, Var, is_index_by_form, reduced_index
 from combdiff.planning.extents import extent_form, first_form
 from combdiff.planning.lowering.graph import Graph, LabelledStep
 from combdiff.planning.lowering.joining import product as joined
@@ -265,7 +265,11 @@ def _kept_inside(graph: Graph, index: LabelledStep, condition: Delta) -> Labelle
     So may be those that count an index, and those computed from reads at index expressions, which find 0 outside.
     """
     domain = condition.domain
-    if not _may_be_outside(graph, index.step) or not isinstance(domain, Range | Symmetric):
+    if (
+        is_index_by_form(condition)
+        or not _may_be_outside(graph, index.step)
+        or not isinstance(domain, Range | Symmetric)
+    ):
         return index
     return graph.labelled(Clip(first_form(domain), extent_form(domain)), (index,), index.labels, int)
 

@@ -31,7 +31,10 @@ class NamedCall(Operation):
         return words.dialect.called(f"{function}.pullback({self.position}, {arguments}, {operands[-1]})")
 
 
-JACOBIANS = 4  # matrices of the size of the Jacobian that a solver holds beside what the equation takes
+# Matrices of the size of the Jacobian that a solver holds while the equation is evaluated (the one before, MINPACK's
+# factors of it), and that one step takes (the inverse, its magnitude and LAPACK's copy; SciPy's shifted ones).
+MATRICES = {"solve": (0, 4), "root": (2, 4), "argmin": (2, 6)}
+VECTORS = 12  # of the size of the unknown
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,14 @@ class SolveEquation(Operation):
         return space.order if isinstance(space, Space) else 0
 
     def workspace(self, at: Occurrence) -> int:
-        """The equation, its Jacobian as a matrix of real numbers, its inverse and what a search keeps; right sides."""
+        """The equation with its Jacobian as a matrix of real numbers, and what solves it; right sides."""
         twice = 2 if at.step.kind is complex else 1
-        extents = at.shape[len(at.shape) - self.order :]
-        matrix = ITEM_BYTES[float] * (twice * prod(extents)) ** 2
-        return at.inner[0].peak + JACOBIANS * matrix + 3 * at.given[0] * at.item
+        size = twice * prod(at.shape[len(at.shape) - self.order :])
+        matrix = ITEM_BYTES[float] * size**2
+        evaluated = max(at.inner[0].peak, 3 * matrix * (twice - 1))  # complex blocks, their sums, the real matrix
+        held, at_work = MATRICES[self.kind]
+        vectors = 3 * at.given[0] * at.item + VECTORS * ITEM_BYTES[float] * size
+        return max(evaluated + held * matrix, at_work * matrix) + vectors
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A call of a solver with the function of the system; on NumPy's arrays, where the library's own do not do."""

@@ -36,6 +36,13 @@ class Read(View):
         """A view, or the diagonal of some axes."""
         return "view" if self.diagonal() is None else "diagonal"
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether axes are read along one label each, in the order of the labels, or at one place."""
+        along = [n for position in self.positions for n, size in enumerate(position.steps) if size]
+        plain = all(p.divisor == 1 and set(p.steps) <= {0, 1} for p in self.positions)
+        return plain and along == list(range(len(self.positions[0].steps) if self.positions else 0))
+
     def diagonal(self) -> Pattern | None:
         """The label along each axis, where every axis is read along one label from its start; None otherwise."""
         along = [position.along() for position in self.positions]
