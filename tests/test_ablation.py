@@ -789,7 +789,7 @@ def sines(x: cd.Space("m"), w: cd.Space("k")):
     return cd.tensor(lambda i: cd.sum(lambda j: cd.sin(x[i + j]) * w[j]), i=cd.Range("m-k+1"))
 
 
-def blocks(x: cd.Space("3*n"), w: cd.Space(3)):
+def blocks(x: cd.Space("3*n"), w: cd.Space(2)):
     return cd.sum(lambda i: cd.sum(lambda j: x[3 * i + j] * w[j]) ** 2, i=cd.Range("n"))
 
 

@@ -49,13 +49,17 @@ from combdiff.polyhedra import implied, linear, premises_of
 
 def read_directly(term: Term) -> Term:
     """The term with integers in place of the summed indices that are equal to them."""
-    if not any(isinstance(node, Delta | Indicator) for node in subterms(term)):
+    guards = [node for node in subterms(term) if isinstance(node, Delta | Indicator)]
+    if not guards:
         return term
+    looked_up = any(isinstance(node, Delta) and node.lookup for node in guards)
     written: dict[Term, Term] = {}
     for node in subterms(term):  # children first
         children = tuple(written[child] for child in node.children)
         new = node.with_children(children) if children != node.children else node
-        written[node] = _without_rests(_without_lookups(new)) if isinstance(new, Sum) else _spread(new)
+        if isinstance(new, Sum):
+            new = _without_rests(_without_lookups(new))
+        written[node] = _spread(new) if looked_up else new
     return written[term]
 
 

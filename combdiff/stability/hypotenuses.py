@@ -183,7 +183,7 @@ class _Finding(Rewriting):
         if isinstance(term, Implicit | Scan | Let):
             return False
         if isinstance(term, Mul):
-            return self._has_sides(self._quotient(term))
+            return self._has_sides(self._quotient(term)) or self._multiplied_out(term) is not term
         return self._root(term) is not None
 
     def _root(self, term: Term) -> tuple[Sides, Fraction] | None:
@@ -208,6 +208,8 @@ class _Finding(Rewriting):
             return add(*map(self._written, self._joined(term)))
         if isinstance(term, Mul) and self._has_sides(quotient := self._quotient(term)):
             return self._written(quotient)
+        if isinstance(term, Mul) and (parts := self._multiplied_out(term)) is not term:
+            return self.value(parts)
         if root := self._root(term):
             return function("power", self._length(root[0]), Number(exact(root[1])))
         children = tuple(map(self.value, term.children))
@@ -247,6 +249,23 @@ class _Finding(Rewriting):
             rest += [factor] if powers[0][1] < 0 else []
             above.update({base: power for base, power in powers if power > 0})
         return _Quotient(number, above, below, tuple(rest))
+
+    def _multiplied_out(self, term: Term) -> Term:
+        """A product with a sum among its factors, multiplied out where squares of hypotenuses divide terms of that.
+
+        In x (a/hypot(x, y)² + b/hypot(x, z)²) each quotient has its side then.
+        """
+        for factor in factors_of(term):
+            if (
+                factor is not term
+                and isinstance(factor, Add)
+                and any(n > 1 for p in self._joined(factor) for n in p.below.values())
+            ):
+                rest = [other for other in factors_of(term) if other is not factor]
+                parts = [mul(*rest, part) for part in factor.terms]
+                if any(self._has_sides(self._quotient(part)) for part in parts):
+                    return add(*parts)
+        return term
 
     def _has_sides(self, quotient: _Quotient) -> bool:
         """Whether a product has sides of what it is divided by that may overflow.
@@ -301,9 +320,11 @@ class _Finding(Rewriting):
 
     def _joined(self, term: Add) -> list[_Quotient]:
         """The terms of a sum, of which w/h − w·x²/h³ is w·y²/h³."""
-        left = {part: self._quotient(part) for part in term.terms}
+        whole = add(*map(self._multiplied_out, term.terms))
+        terms = whole.terms if isinstance(whole, Add) else (whole,)
+        left = {part: self._quotient(part) for part in terms}
         joined: list[_Quotient] = []
-        for part in term.terms:
+        for part in terms:
             if part in left:
                 joined += self._other_sides(part, left)
         return [*left.values(), *joined]

@@ -91,9 +91,17 @@ MOST_LEFT_OUT = 3  # elements at the edge of a cycle, each a factor
 
 def solve(product: SummedProduct, names: Names) -> SummedProduct:
     """The product with every δ solved that can be, and no condition that others imply; a factor 0 if it vanishes."""
-    product = _plainly(_with_factors(product.indices, product.factors))
-    product = _around_ranges(_plainly(_together(_one_by_one(product, names), names)))
+    before: SummedProduct | None = None
+    product = _with_factors(product.indices, product.factors)
+    while before is None or (len(product.indices) < len(before.indices) and _is_left(product)):
+        before = product  # that an index is taken may make of conditions a δ
+        product = _around_ranges(_plainly(_together(_one_by_one(_plainly(product), names), names)))
     return SummedProduct(product.indices, tuple(plain_conditions(product.factors)))
+
+
+def _is_left(product: SummedProduct) -> bool:
+    """Whether there is a δ that its Σ can take."""
+    return any(isinstance(factor, Delta) and can_take(product.indices, factor) for factor in product.factors)
 
 
 def _with_factors(indices: Sequence[Var], factors: Iterable[Term]) -> SummedProduct:
