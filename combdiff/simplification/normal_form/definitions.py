@@ -74,7 +74,7 @@ class LetForms(Protocol):
 
 def with_repeated_defined(body: Term) -> Term:
     """A let program with what its values hold several times as definitions, where that is no more work and shorter."""
-    if _is_long(body) or isinstance(split(body)[1], Tuple):  # what several results share has a name
+    if _is_long(body):
         return body
     before = _price(body)
     for candidate in chain(bind_repeated(body), with_repeated_named(body)):
