@@ -393,8 +393,7 @@ def shown(case: Any) -> str:
     if case is shares:
         return str(cd.hessian(cd.program(case), "x", simplify=False).compressed())
     transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
-    by = ("x", "A") if case is shifted else "x"
-    return str(transform(case if isinstance(case, cd.Program) else cd.program(case), by))
+    return str(transform(case if isinstance(case, cd.Program) else cd.program(case), "x"))
 
 
 shown_whole = cache(shown)  # with every step
