@@ -104,7 +104,7 @@ def read_forwards(factors: Sequence[Term], place: int) -> list[Term]:
     """
     condition, forwards = factors[place], list(factors)
     found = reduced_index(condition) if isinstance(condition, Delta) else None
-    if found is None:
+    if found is None or not isinstance(found[0].type, Range):  # on a cycle −1 − k is as good as n − 1 − k
         return forwards
     index, form, size = found
     back = from_the_end(index)

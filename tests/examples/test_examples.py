@@ -33,7 +33,7 @@ SHOWN = {
     ],
     "lstm_text": ["step   1: 2.717 nats a letter", "step 300: 0.001", "'peter piper picked a peck of pickled pep'"],
     "shooting": [
-        "state3[T] = 2 t",
+        "state3[T] = -2 t",
         "cost 11.060 at the start, 1.14",
         "the pendulum swings to -80° first, and ends at 175°",
     ],
@@ -70,8 +70,9 @@ SHOWN = {
     ],
     "conjugate_gradient": [
         "R unknown",
-        "t = ∇R(i ↦ x[i] + α (r[i] + β p[i]))",
-        "(Σ_i t[i] (r[i] + β p[i]), α Σ_i p[i] t[i])",
+        "t[d] = r[d] + β p[d]",
+        "t2 = ∇R(i ↦ x[i] + α t[i])",
+        "(Σ_i t[i] t2[i], α Σ_i p[i] t2[i])",
         "agrees with the closed one",
         "at every step: conjugate gradients",
     ],

@@ -213,6 +213,8 @@ def _counts(form: Term) -> bool:
 def _met(factors: Sequence[Term]) -> list[Term]:
     """The factors with δ(i, d) for [i ≥ d] [i ≤ d]."""
     bounds = {f.form: f for f in factors if isinstance(f, Indicator) and not f.modulus and _counts(f.form)}
+    # What is at one place is a part of an axis, as a range is; conditions on fractions ask for more.
+    bounds = {form: f for form, f in bounds.items() if len(form.free) > 1 and denominator(form) == 1}
     met = {bound: _vanishing(form) for form, bound in bounds.items() if affine([(form, -1)]) in bounds}
     return [*(f for f in factors if f not in met), *dict.fromkeys(met.values())] if met else list(factors)
 
