@@ -37,6 +37,7 @@ from combdiff.ir import (
     Primitive,
     Replacing,
     Sum,
+    SummedProduct,
     Term,
     Type,
     Unequal,
@@ -95,36 +96,20 @@ class _Irregular(Exception):
     """A gap stays between numbers that may be equal."""
 
 
-@dataclass(frozen=True)
-class _PairedProduct:
-    """Σ over indices of a product of factors."""
+def _with_powers(whole: SummedProduct) -> SummedProduct:
+    """A product with powers of its own for the factors of products, and of differences of squares."""
+    return SummedProduct(whole.indices, tuple(part for each in whole.factors for part in _powers(each)))
 
-    indices: tuple[Var, ...]
-    factors: tuple[Term, ...]
 
-    @property
-    def term(self) -> Term:
-        """It as a term."""
-        return total(self.indices, mul(*self.factors))
+def _times(one: SummedProduct, other: SummedProduct) -> SummedProduct:
+    """The product of two products that have no index in common."""
+    return SummedProduct((*one.indices, *other.indices), (*one.factors, *other.factors))
 
-    @property
-    def with_powers(self) -> _PairedProduct:
-        """With powers of its own for the factors of products, and of differences of squares."""
-        return _PairedProduct(self.indices, tuple(part for each in self.factors for part in _powers(each)))
 
-    def times(self, other: _PairedProduct) -> _PairedProduct:
-        """The product of the two."""
-        return _PairedProduct((*self.indices, *other.indices), (*self.factors, *other.factors))
-
-    @property
-    def conjugate(self) -> _PairedProduct:
-        """Its conjugate."""
-        return _PairedProduct(self.indices, tuple(map(_conjugate, self.factors)))
-
-    def changed(self, replacement: Mapping[Var, Term]) -> _PairedProduct:
-        """With other terms for some of its indices, which it is not summed over then."""
-        indices = tuple(each for each in self.indices if each not in replacement)
-        return _PairedProduct(indices, tuple(substitute(each, replacement) for each in self.factors))
+def _changed(whole: SummedProduct, replacement: Mapping[Var, Term]) -> SummedProduct:
+    """A product with other terms for some of its indices, which it is not summed over then."""
+    indices = tuple(each for each in whole.indices if each not in replacement)
+    return SummedProduct(indices, tuple(substitute(each, replacement) for each in whole.factors))
 
 
 def with_divided_differences(body: Term, settled: Callable[[Term], Term]) -> Term:
@@ -164,6 +149,11 @@ def _conjugate(factor: Term) -> Term:
     return conjugate(factor)
 
 
+def _conjugated(whole: SummedProduct) -> SummedProduct:
+    """The conjugate of a product."""
+    return SummedProduct(whole.indices, tuple(map(_conjugate, whole.factors)))
+
+
 def _pair_indices(value: Term) -> set[Var]:
     """The indices that conditions say to differ."""
     return {var for node in subterms(value) if isinstance(node, Unequal) for var, _ in affine_parts(node.form)[0]}
@@ -200,7 +190,7 @@ class _Regular:
         try:
             value = self._opened(value)
             opened = self._products(value, _pair_indices(value))
-            products = [each.with_powers for each in opened]
+            products = [*map(_with_powers, opened)]
             if not any(_gaps(each.factors) for each in products):
                 return item
             products = _contracted(products)
@@ -234,42 +224,42 @@ class _Regular:
                 return value
             value = put_back(value, wanted)
 
-    def _products(self, term: Term, marked: set[Var] | None) -> list[_PairedProduct]:
+    def _products(self, term: Term, marked: set[Var] | None) -> list[SummedProduct]:
         """A term as a sum of products; as far as conditions or marked indices stand in it, if some are."""
         match term:
             case Add():
                 found = [each for part in term.terms for each in self._products(part, marked)]
             case Mul():
-                found = [_PairedProduct((), ())]
+                found = [SummedProduct((), ())]
                 for factor in term.factors:
                     parts = (
-                        self._products(factor, marked) if _is_open(factor, marked) else [_PairedProduct((), (factor,))]
+                        self._products(factor, marked) if _is_open(factor, marked) else [SummedProduct((), (factor,))]
                     )
                     if len(found) * len(parts) > MOST_TERMS:
                         raise _Irregular
-                    found = [one.times(other) for one, other in product(found, parts)]
+                    found = [_times(one, other) for one, other in product(found, parts)]
             case Sum():
                 own: dict[Var, Term] = {index: self.names.fresh(index) for index in term.indices}
                 if marked is not None:
                     marked |= {new for index, new in own.items() if index in marked and isinstance(new, Var)}
                 inside = self._products(substitute(term.body, own), marked)
-                found = [_PairedProduct((*own.values(), *each.indices), each.factors) for each in inside]  # type: ignore[arg-type]
+                found = [SummedProduct((*own.values(), *each.indices), each.factors) for each in inside]  # type: ignore[arg-type]
             case Conj() if not isinstance(term.body, Apply):
-                found = [each.conjugate for each in self._products(term.body, marked)]
+                found = [_conjugated(each) for each in self._products(term.body, marked)]
             case Primitive(name="real", arguments=(body,)):
                 parts = self._products(body, marked)
                 found = [
-                    _PairedProduct(p.indices, (HALF, *p.factors)) for each in parts for p in (each, each.conjugate)
+                    SummedProduct(p.indices, (HALF, *p.factors)) for each in parts for p in (each, _conjugated(each))
                 ]
             case _:
-                return [] if term is ZERO else [_PairedProduct((), (term,))]
+                return [] if term is ZERO else [SummedProduct((), (term,))]
         if len(found) > MOST_TERMS:
             raise _Irregular
         return found
 
     # --- pairs -----------------------------------------------------------------------------------------------------
 
-    def _regular(self, paired: Sequence[_PairedProduct], others: Sequence[_PairedProduct]) -> Term:
+    def _regular(self, paired: Sequence[SummedProduct], others: Sequence[SummedProduct]) -> Term:
         """The sum of all products, with divided differences in those that have gaps within pairs."""
         groups = _Groups(self.names)
         for each in paired:
@@ -307,7 +297,7 @@ class _Regular:
         return [mul(number, rest) for rest, number in sums.items() if number is not ZERO and rest is not ZERO]
 
 
-def _contracted(products: Sequence[_PairedProduct]) -> list[_PairedProduct]:
+def _contracted(products: Sequence[SummedProduct]) -> list[SummedProduct]:
     """Products with δ for sums of products of orthonormal vectors, U†U = 1 and U U† = 1; without those that are 0."""
     found = []
     for each in products:
@@ -318,7 +308,7 @@ def _contracted(products: Sequence[_PairedProduct]) -> list[_PairedProduct]:
     return found
 
 
-def _by_orthonormality(whole: _PairedProduct) -> _PairedProduct | None:
+def _by_orthonormality(whole: SummedProduct) -> SummedProduct | None:
     """A product in which one sum over elements of orthonormal vectors is a δ."""
     accesses = [(each, inner) for each in whole.factors if (inner := _vector(each)) is not None]
     for n, (one, first) in enumerate(accesses):
@@ -340,11 +330,11 @@ def _by_orthonormality(whole: _PairedProduct) -> _PairedProduct | None:
                     or any(index in each.free for each in (*rest, left, right))
                 ):
                     continue
-                kept = _PairedProduct(tuple(each for each in whole.indices if each is not index), tuple(rest))
+                kept = SummedProduct(tuple(each for each in whole.indices if each is not index), tuple(rest))
                 for here, there in ((left, right), (right, left)):
                     if here in kept.indices and isinstance(here, Var):
-                        return kept.changed({here: there})
-                return kept.times(_PairedProduct((), (delta(left, right),)))
+                        return _changed(kept, {here: there})
+                return _times(kept, SummedProduct((), (delta(left, right),)))
     return None
 
 
@@ -426,21 +416,21 @@ class _Groups:
         self.indices: dict[tuple[int, Type], Var] = {}
         self.groups: dict[tuple[Term, Term], _Group] = {}
 
-    def take(self, whole: _PairedProduct) -> None:
+    def take(self, whole: SummedProduct) -> None:
         """Add half of a product with a gap within a pair, and half of it with its pair exchanged."""
         (gap, differ), *more = _gaps(whole.factors)
         one, other = _pair(_nodes(gap))
         summed = one in whole.indices and other in whole.indices and one.type == other.type
         if more or whole_power(gap)[1] != -1 or not summed:
             raise _Irregular
-        left = _PairedProduct(
+        left = SummedProduct(
             tuple(each for each in whole.indices if each is not one and each is not other),
             tuple(each for each in whole.factors if each is not gap and each is not differ),
         )
         first, second = self._index(0, one), self._index(1, other)
         gap = substitute(gap, {one: first, other: second})
         for scale, places in ((HALF, (first, second)), (negate(HALF), (second, first))):
-            group = self._group(gap, left.changed(dict(zip((one, other), places, strict=True))))
+            group = self._group(gap, _changed(left, dict(zip((one, other), places, strict=True))))
             key = gap, group.vectors
             before = self.groups.get(key, group.having(ZERO))
             self.groups[key] = before.having(add(before.coefficient, mul(scale, group.coefficient)))
@@ -450,13 +440,13 @@ class _Groups:
         done = set[Term]()
         for (gap, vectors), group in self.groups.items():
             exchanged = {group.first: group.second, group.second: group.first}
-            other = self._group(gap, _PairedProduct(group.more, factors_of(substitute(vectors, exchanged)))).vectors
+            other = self._group(gap, SummedProduct(group.more, factors_of(substitute(vectors, exchanged)))).vectors
             if other not in done:
                 done.add(vectors)
                 symmetric = other is vectors
                 yield replace(group, symmetric=symmetric).having(mul(Number(1 if symmetric else 2), group.coefficient))
 
-    def _group(self, gap: Term, left: _PairedProduct) -> _Group:
+    def _group(self, gap: Term, left: SummedProduct) -> _Group:
         """A product with names of its own for its indices, so that equal vectors are equal terms."""
         plain = _Group(gap, (), ONE, ONE, symmetric=False)
         pair = {plain.first, plain.second}
