@@ -44,6 +44,7 @@ from combdiff.ir import (
     element,
     factors_of,
     free_indices,
+    holds_delta,
     is_complex,
     is_light_primitive,
     is_matrix_function,
@@ -60,7 +61,6 @@ from combdiff.simplification import (
     addends,
     collected,
     common_factors,
-    holds_delta,
     own_cost,
     volume,
 )

@@ -128,7 +128,7 @@ from combdiff.ir.sizes import Size, names_in, resized, size_of_parts, size_parts
 from combdiff.ir.slices import Slicing
 from combdiff.ir.special_functions import SPECIAL_FUNCTIONS
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
-from combdiff.ir.substitution import Names, apply, exchanged, fresh, substitute, substituting, subterms
+from combdiff.ir.substitution import Names, apply, exchanged, fresh, holds_delta, substitute, substituting, subterms
 from combdiff.ir.terms import (
     MINUS_ONE,
     ONE,
@@ -277,6 +277,7 @@ __all__ = [
     "fresh",
     "function",
     "held",
+    "holds_delta",
     "identity_action",
     "image_under",
     "index_form",

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from combdiff.ir.domains import Range, Space, Whole
 from combdiff.ir.implicit import Implicit
-from combdiff.ir.indices import Coordinate, Delta
+from combdiff.ir.indices import Coordinate
 from combdiff.ir.inlining import (
     free_indices,
     inline_all,
@@ -34,11 +34,12 @@ from combdiff.ir.inlining import (
 )
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.matrix_functions import element, is_decomposition, is_matrix_function, matrices_in
+from combdiff.ir.primitives import whole_power
 from combdiff.ir.relations import Relation
 from combdiff.ir.remainders import read_around, remainder_parts
 from combdiff.ir.reuse import settled
 from combdiff.ir.steps import OpenStep, at_every_step, at_histories, at_step, opened, over_indices, with_symbol
-from combdiff.ir.substitution import Names, apply, substitute, subterms
+from combdiff.ir.substitution import Names, apply, holds_delta, substitute, subterms
 from combdiff.ir.terms import (
     Add,
     Apply,
@@ -183,7 +184,7 @@ class _LetBinder:
             return apply(children[0], children[1:])
         if isinstance(term, Apply) and is_matrix_function(term.function):
             return apply(children[0], children[1:])
-        if _is_whole_power(term) and any(isinstance(part, Delta) for part in subterms(children[0])):
+        if whole_power(term)[0] is not term and holds_delta(children[0]):
             # Powers of one sum with a δ meet, and are one, as powers of its name: each is multiplied out elsewhere.
             base = self._bind_scalar(children[0], self.hints.get(term.children[0], "t"))
             return term.with_children((base, *children[1:]))
@@ -472,18 +473,10 @@ def base_name(var: Var) -> str:
 
 def is_light_primitive(term: Primitive) -> bool:
     """A whole power of an access or a size, a real or imaginary part, an index around an axis: not worth an array."""
-    light_function = term.name in ("real", "imag", "conj") or _is_whole_power(term)
+    light_function = term.name in ("real", "imag", "conj") or whole_power(term)[0] is not term
     inner = term.arguments[0]
     is_read = isinstance(inner, Apply | Var | Coordinate) and not isinstance(inner, Primitive)
     return isinstance(term, Relation) or (light_function and is_read) or remainder_parts(term) is not None
-
-
-def _is_whole_power(term: Term) -> bool:
-    """A power with a whole number for exponent."""
-    if not isinstance(term, Primitive) or term.name != "power":
-        return False
-    _, exponent = term.arguments
-    return isinstance(exponent, Number) and isinstance(exponent.real, int)
 
 
 def _space_of(term: Term) -> Space:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from combdiff.ir.cycles import counts_modulo, is_reduced
 from combdiff.ir.domains import Cyclic, Domain
-from combdiff.ir.indices import delta
+from combdiff.ir.indices import Delta, delta
 from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, composed, let, mul, total
 
 MOST_LEVELS = 50  # of a term that are gone down by calls
@@ -36,6 +36,11 @@ def subterms(term: Term) -> Iterator[Term]:
         else:
             path.pop()
             yield node
+
+
+def holds_delta(term: Term) -> bool:
+    """Whether a δ occurs anywhere in a term."""
+    return any(isinstance(part, Delta) for part in subterms(term))
 
 
 def exchanged(term: Term, parts: Mapping[Term, Term]) -> Term:

@@ -47,7 +47,6 @@ from combdiff.simplification.normal_form.expansion import (
     coefficient_of,
     collected,
     common_factors,
-    holds_delta,
     weighted,
 )
 from combdiff.simplification.normal_form.long_sums import groups
@@ -93,7 +92,6 @@ __all__ = [
     "function_facts",
     "gathered",
     "groups",
-    "holds_delta",
     "index_variables",
     "is_real",
     "law_names",

@@ -36,6 +36,7 @@ from combdiff.ir import (
     dtype_of,
     factors_of,
     free_indices,
+    holds_delta,
     mul,
     negate,
     substitute,
@@ -124,11 +125,6 @@ def common_factors(parts: Sequence[Addend]) -> tuple[list[Term], list[Addend]]:
             rest.remove(factor)
         rests.append(tuple(rest))
     return common, rests
-
-
-def holds_delta(term: Term) -> bool:
-    """Whether a δ occurs anywhere in a term."""
-    return any(isinstance(part, Delta) for part in subterms(term))
 
 
 def offers_delta(term: Term) -> bool:

@@ -34,6 +34,7 @@ from combdiff.ir import (
     average,
     factors_of,
     free_indices,
+    holds_delta,
     image_under,
     is_call,
     lambda_,
@@ -47,7 +48,7 @@ from combdiff.records import dataclass
 from combdiff.simplification.normal_form.canonical import canonical, form_key
 from combdiff.simplification.normal_form.common_factors import factored
 from combdiff.simplification.normal_form.contraction import normalise
-from combdiff.simplification.normal_form.expansion import coefficient_of, holds_delta, weighted
+from combdiff.simplification.normal_form.expansion import coefficient_of, weighted
 
 Bindings = list[tuple[Var, Term]]
 WRITTEN_OUT = 2  # terms of an average that are written one by one
