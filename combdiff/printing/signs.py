@@ -4,6 +4,7 @@
     -Σ_i x[i] (y[i] - 1)   =   Σ_i x[i] (1 - y[i])
     -(a + b)   =   -a - b
     -2 (a - b) - c   =   2 (b - a) - c
+    -(A - B)ᵀ·x   =   (B - A)ᵀ·x
 
 Invariant: the formula that is given back is the negative of the one that was given, and no longer.
 """
@@ -12,7 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from combdiff.printing.documents import BigSum, Division, Doc, ElementProduct, Juxtaposition, MatrixProduct, Signed
+from combdiff.printing.documents import (
+    BigSum,
+    Division,
+    Doc,
+    ElementProduct,
+    Juxtaposition,
+    Marked,
+    MatrixProduct,
+    Signed,
+)
 
 
 def with_sign(negative: bool, doc: Doc) -> Doc:
@@ -39,6 +49,9 @@ def negated(doc: Doc) -> Doc | None:
     match doc:
         case Signed():
             return _turned(doc)
+        case Marked():
+            body = negated(doc.body)
+            return body and Marked(body, doc.sign)
         case BigSum():
             body = negated(doc.body)
             return body and BigSum(doc.indices, doc.variables, body)

@@ -26,14 +26,18 @@ Matrix, Vector = cd.Space("n", "n"), cd.Space("n")
 
 
 def derive(number: int) -> None:
-    """Derive, print and run a program that no other number gives."""
+    """Derive, print and run a program that no other number gives.
+
+    Its factors are in no other test's programs: what is known of a number is kept with it, as long as anybody has it.
+    """
+    factor = 2 + number / 4096
     first, second = ((np.sin, np.exp), (np.tanh, np.cos), (np.exp, np.tanh))[number % 3]
 
     @cd.program
     def f(A: Matrix, x: Vector):
-        y = first((number + 2) * x)
+        y = first(factor * x)
         if number % 2:
-            return np.sum(second(A @ y) * x) + number * (x @ x)
+            return np.sum(second(A @ y) * x) + factor * (x @ x)
         return np.log(np.sum(np.exp(y))) + np.sum((A @ x - y) ** 2)
 
     gradient = cd.grad(f, wrt="x")
@@ -85,7 +89,7 @@ def test_what_derivations_leave_is_bounded() -> None:
     after = emptied()
     assert not grown
     assert full <= MOST_BLOCKS
-    assert after[0] - before[0] <= 18 * 80
+    assert after[0] - before[0] <= 18 * 60
     assert after[1] - before[1] <= 18 * 4
 
 

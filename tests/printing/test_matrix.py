@@ -417,9 +417,15 @@ def centred(x: cd.Space("n")):
     return x - x.mean()
 
 
+@cd.program
+def huber(a: cd.Space("n"), k: cd.Space()):
+    return np.sum(np.where(a <= k, a**2 / 2, k * (a - k / 2)))
+
+
 @pytest.mark.parametrize(
     ("derived", "expected"),
     [
+        (lambda: grad(huber, "k"), "(a - k·𝟏)ᵀ·[a > k·𝟏]"),
         (lambda: grad(dissipation, "r"), "2·L†·D·L - D·t - t·D"),
         (lambda: grad(divergence, "W"), "(𝟏·𝟏ᵀ - V ⊘ (W·H))·Hᵀ"),
         (lambda: grad(divergence, "H"), "Wᵀ·(𝟏·𝟏ᵀ - V ⊘ (W·H))"),
