@@ -99,7 +99,7 @@ def along(f: Callable[[Any], Any], A: Any, D: Any, step: float = 1e-4) -> Any:
 
 
 SECOND = ("exp", "occupations", "product", "overlaps", "first", "element")
-KINDS = [*(("exp", space) for space in ("symmetric", "complex", "Hermitian", "stack")), ("first", "Hermitian")]
+KINDS = [(name, space) for space in ("symmetric", "complex", "Hermitian", "stack") for name in ("exp", "first")]
 
 
 @pytest.mark.thorough

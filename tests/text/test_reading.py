@@ -56,7 +56,7 @@ EVERY = 4  # of which the derivatives are dear
 @pytest.mark.parametrize("number", range(0, len(TEXTBOOK), EVERY), ids=lambda number: TEXTBOOK[number].title)
 def test_what_is_read_back_equals_the_program(number: int) -> None:
     """Programs of the textbooks, and of each one of three derivatives, at one of four widths."""
-    entry, width = TEXTBOOK[number], (20, 60, 100, 200)[number // 3 % 4]
+    entry, width = TEXTBOOK[number], (20, 60, 100, 200)[number // 3 // EVERY % 4]
     name = entry.wrt.split()[-1]
     for kind in ("program", ("gradient", "Hessian", "hvp")[number % 3]):
         found = DERIVATIVES[kind](entry.program, name)
