@@ -93,7 +93,8 @@ class Combine(Operation):
     def workspace(self, at: Occurrence) -> int:
         """What there is beside the result while operands times their factors are added from the left.
 
-        NumPy writes a large sum over the one so far where that is as long and its own, or else over a product.
+        NumPy writes a large sum over the one so far where that is its own, or else over a product; not where either is
+        broadcast.
         """
         first, *others = sorted(range(len(at.operands)), key=lambda n: at.numbers[n])
         own = 0 if self.factors[first] == UNIT else at.given[first]  # elements of the sum so far
@@ -101,9 +102,11 @@ class Combine(Operation):
         for n in others:
             plain = self.factors[n] in (UNIT, _NEGATIVE)
             term = 0 if plain else at.given[n]
-            labels |= set(self.patterns[n])
+            terms = labels, set(self.patterns[n])
+            labels = set.union(*terms)
             total = prod(at.shape[label] for label in labels)
             over = own == total or (term == total and not self.factors[n].is_negative)
+            over = over and all(axes in (labels, set()) for axes in terms)
             most = max(most, own + term + (0 if over and self._writes_over(at, total) else total))
             own = total
         return max(0, most - at.elements) * at.item + at.buffers(self.patterns)
