@@ -132,6 +132,7 @@ OF_MATRICES = ("tr", "diag", "sum", "norm1", "norm2", "vector", "matrix")  # in 
 SOLUTIONS = {"solve": "a right side", "root": "the start of its search", "argmin": "the start of its search"}
 OF_SCANS = (LAST, BEFORE, AFTER)
 CALLED = {*DELTAS, *OF_MATRICES, *TABLE, *MATRIX_TABLE, "conj", *SOLUTIONS, *OF_SCANS}  # with round brackets
+_SIZE = 'a size is known from the Spaces: cd.read(text, {"x": cd.Space("n")})'
 _CONSTANTS = {"inf": inf, "nan": nan, "π": pi}  # names that no tensor has
 _ELEMENT = re.compile(r"[\w)\]'ᵀ†]\[")  # index notation reads elements; in matrix notation brackets hold comparisons
 SIZES = "nmkpqrs"
@@ -876,7 +877,7 @@ class _PrintReader:
         if doc.name in _CONSTANTS:
             return _number(lambda: Number(_CONSTANTS[doc.name]))
         if self.source.sheet.groups:
-            raise self.source.error(f"{doc.name} is not declared", doc, "name it before ↦, or bind it in a Σ")
+            raise self.source.error(f"{doc.name} is not declared", doc, f"name it before ↦, or bind it in a Σ; {_SIZE}")
         return self.tensor(self._found(doc.name), self._order(doc.name))
 
     def _unwritten(self) -> Cell:
@@ -1489,7 +1490,7 @@ class _PrintReader:
     def _known_form(self, doc: Doc, scope: Scope) -> Linear:
         form = self.form(doc, scope)
         if form is None:
-            raise self.source.error("an index expression of indices and whole numbers is expected here", doc)
+            raise self.source.error("an index expression of indices and whole numbers is expected here", doc, _SIZE)
         return form
 
     def form(self, doc: Doc, scope: Scope) -> Linear | None:
