@@ -117,6 +117,6 @@ def side_by_side(
         for _ in range(STEPS):
             (ran,) = saturation.run_text(egraph, saturation.STEP)
             fired.update(ran.report.num_matches_per_rule)
-        best = Extractor(read(egraph, codec), codec).best
+        best = Extractor(read(egraph, codec), codec).best_of_all()
         found = {name: best[egraph.lookup_function(f"$of{n}", [])][1] for n, name in enumerate(roots)}
     return fired, found

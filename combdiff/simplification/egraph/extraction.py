@@ -10,7 +10,7 @@ Invariant: the result does not depend on the numbering of e-classes: ties are br
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
@@ -411,7 +411,7 @@ _READERS: dict[str, Any] = {
 
 
 class Extractor:
-    """The best term of every class, improved until nothing changes; tensors that are hidden are not read."""
+    """The best terms of classes, improved until nothing changes; tensors that are hidden are not read."""
 
     def __init__(self, classes: Classes, codec: Codec, hidden: frozenset[Var] = frozenset()) -> None:
         self.classes = classes
@@ -420,7 +420,23 @@ class Extractor:
         self.index_terms = {c: self._index(c, frozenset()) for c in classes.indices}
         self.tensor_terms = {c: self._tensor(c, frozenset()) for c in classes.tensors}
         self.best: dict[Any, tuple[Cost, Term]] = {}
-        self._run()
+        self._read: set[Any] = set()
+
+    def best_of(self, class_: Any) -> tuple[Cost, Term] | None:
+        """The best term of a class and its price, None if it has no term: from the classes that it is made of alone."""
+        made_of, todo = set[Any](), [class_]
+        while todo:
+            part = todo.pop()
+            if part not in made_of and part not in self._read:
+                made_of.add(part)
+                todo += (below for node in self.classes.values.get(part, ()) for below in self._made_of(*node))
+        self._run(made_of)
+        return self.best.get(class_)
+
+    def best_of_all(self) -> Mapping[Any, tuple[Cost, Term]]:
+        """The best term of each class that has one, and its price."""
+        self._run(self.classes.values.keys() - self._read)
+        return self.best
 
     def _index(self, class_: Any, above: frozenset[Any]) -> Term | None:
         """The plainest form of an index class; None while it has none (a substitution not yet done)."""
@@ -459,13 +475,18 @@ class Extractor:
             parts.append(min(known, key=lambda part: (order_key(part[0]), part[1])))
         return affine(parts, tidy(form[2]))
 
-    def _run(self) -> None:
-        """Sweep over the classes until nothing changes; a node is looked at again when a part of it got better."""
-        above = self._users()
-        waiting = set(self.classes.values)
+    def _run(self, classes: Set[Any]) -> None:
+        """Sweep over classes that are made of each other and of those read before, until nothing changes.
+
+        A node is looked at again when a part of it got better.
+        """
+        swept = [(class_, nodes) for class_, nodes in self.classes.values.items() if class_ in classes]
+        above = self._users(swept)
+        waiting = {class_ for class_, _ in swept}
         seen: dict[tuple[Any, int], list[Any]] = {}
+        self._read |= classes
         while waiting:
-            for class_, nodes in self.classes.values.items():
+            for class_, nodes in swept:
                 if class_ not in waiting:
                     continue
                 waiting.discard(class_)
@@ -479,10 +500,10 @@ class Extractor:
                 if self.best.get(class_) is not held:
                     waiting |= above.get(class_, set())
 
-    def _users(self) -> dict[Any, set[Any]]:
+    def _users(self, swept: Iterable[tuple[Any, Iterable[tuple[str, Any]]]]) -> dict[Any, set[Any]]:
         """For each class, the classes whose terms are made of its best: a Σ looks at the products in its body's."""
         above: dict[Any, set[Any]] = {}
-        for class_, nodes in self.classes.values.items():
+        for class_, nodes in swept:
             for name, payload in nodes:
                 for part in self._made_of(name, payload):
                     above.setdefault(part, set()).add(class_)

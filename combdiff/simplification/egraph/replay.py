@@ -119,10 +119,11 @@ class Replay:
                 if not question.step().updated:
                     break
             extractor = Extractor(read(question.egraph, question.codec), question.codec)
-            _, plainest = extractor.best[question.root(0)]
+            best = extractor.best_of_all()
+            _, plainest = best[question.root(0)]
             inside = set(subterms(start))
             changes: dict[Term, list[Term]] = {}
-            for class_ in extractor.best:
+            for class_ in best:
                 found = dict.fromkeys(map(ordered, extractor.alternatives(class_)))
                 for old in (term for term in found if term in inside):
                     changes[old] = [term for term in found if term is not old]

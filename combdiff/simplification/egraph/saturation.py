@@ -326,7 +326,7 @@ class Saturation:
         hidden = left_out.union(d.name for d in self.definitions if d.root >= number)
         if hidden not in self._extractors:
             self._extractors[hidden] = Extractor(self.classes, self.codec, hidden)
-        found = self._extractors[hidden].best.get(self.root_classes[number])
+        found = self._extractors[hidden].best_of(self.root_classes[number])
         return None if found is None else with_real_arguments(found[1])
 
     def cheapest(self, number: int, named: Term, found: Term, left_out: frozenset[Var] = frozenset()) -> Term:
