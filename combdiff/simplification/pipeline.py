@@ -89,6 +89,7 @@ from combdiff.simplification.normal_form.symmetries import (
     with_symmetries,
     without_known_symmetries,
 )
+from combdiff.simplification.normal_form.unread_results import without_unread_results
 from combdiff.simplification.vanishing import without_vanishing_sums
 from combdiff.status import stage, working
 
@@ -137,7 +138,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
         return found
 
     def saturated(body: Term) -> Term:
-        body = share(body)
+        body = share(without_unread_results(body))
         note(lambda: State(SHARED, averaged_again(body)))
         for _ in range(MOST_PASSES):
             before = canonical_names(body)
@@ -147,7 +148,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
             settles = canonical_names(body) is before
             if settles or settled.issuperset(_form(value, known) for value in values_of(body)):
                 break
-        return body
+        return without_unread_results(body)
 
     def in_front(body: Term) -> Term:
         found = factors_in_front(body)
