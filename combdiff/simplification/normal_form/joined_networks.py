@@ -77,8 +77,16 @@ def _joined(one: SummedProduct, other: SummedProduct) -> Iterator[Term]:
     `Σ X[e,j] X[k,d] (Σ A[j,i] X[i,l] B[l,k] + …)`.
     """
     found: dict[tuple[Term, ...], tuple[Renaming, Term, list[Addend]]] = {}
+    known: dict[tuple[Term, tuple[tuple[Var, Var], ...]], Term] = {}
+
+    def with_names(factor: Term, naming: Renaming) -> Term:
+        own = tuple((index, name) for index, name in naming.items() if index in factor.free)
+        if (factor, own) not in known:
+            known[factor, own] = substitute(factor, dict(own))
+        return known[factor, own]
+
     for naming in _namings(one, other):
-        number, renamed = _turned([substitute(factor, naming) for factor in other.factors], one.factors)
+        number, renamed = _turned([with_names(factor, naming) for factor in other.factors], one.factors)
         number = mul(number, other.number)
         common, rests = common_factors([one.factors, renamed])
         if one.number is number and (condition := _united(rests)):
@@ -119,23 +127,42 @@ def _over(indices: Sequence[Var], factors: Sequence[Term]) -> Term:
 
 def _namings(one: SummedProduct, other: SummedProduct) -> Iterator[Renaming]:
     """Names for summed indices of `other`, those of `one`, under which a factor of one is a factor of the other."""
-    found: dict[tuple[tuple[str, str], ...], Renaming] = {}
+    namings = [[_naming(part, like, other.indices, one.indices) for like in one.factors] for part in other.factors]
+    found: dict[frozenset[tuple[Var, Var]], Renaming] = {}
+    seen: set[tuple[frozenset[tuple[Var, Var]], int]] = set()
     todo: list[tuple[Renaming, int]] = [({}, 0)]
     while todo and len(found) < MOST_NAMINGS:
         naming, n = todo.pop()
-        if n == len(other.factors):
-            found.setdefault(tuple(sorted((a.name, b.name) for a, b in naming.items())), naming)
+        state = frozenset(naming.items()), n
+        if state in seen:
+            continue
+        seen.add(state)
+        if n == len(namings):
+            found.setdefault(state[0], naming)
             continue
         todo.append((naming, n + 1))
-        for factor in one.factors:
-            more = _matched(other.factors[n], factor, naming, other.indices, one.indices)
-            if more is not None and more != naming:
-                todo.append((more, n + 1))
+        for more in namings[n]:
+            both = _both(naming, more) if more else None
+            if both is not None and both != naming:
+                todo.append((both, n + 1))
     yield from found.values()
 
 
+def _both(naming: Renaming, more: Renaming) -> Renaming | None:
+    """Two namings as one, None where they name one index twice, or two alike."""
+    new = {index: name for index, name in more.items() if index not in naming}
+    agree = all(naming.get(index, name) is name for index, name in more.items())
+    return {**naming, **new} if agree and not set(new.values()).intersection(naming.values()) else None
+
+
+def _naming(part: Term, like: Term, own: Sequence[Var], theirs: Sequence[Var]) -> Renaming | None:
+    """The names for indices that make one term another; None where nothing does."""
+    found = _matched(part, like, {}, own, theirs)
+    return found if found is not None and substitute(part, found) is like else None
+
+
 def _matched(part: Term, like: Term, naming: Renaming, own: Sequence[Var], theirs: Sequence[Var]) -> Renaming | None:
-    """The naming with what makes one term another; None where nothing does."""
+    """The naming with what one term has in places where another has other indices; None where they differ in more."""
     if isinstance(part, Var) and part in own:
         if part in naming:
             return naming if naming[part] is like else None
@@ -150,7 +177,7 @@ def _matched(part: Term, like: Term, naming: Renaming, own: Sequence[Var], their
     found: Renaming | None = naming
     for child, other in zip(part.children, like.children, strict=True):
         found = None if found is None else _matched(child, other, found, own, theirs)
-    return found if found is not None and substitute(part, found) is like else None
+    return found
 
 
 def primitive(factor: Term) -> tuple[Term, ...]:
