@@ -476,6 +476,12 @@ def cost(plan: Plan) -> tuple[StepCost, ...]:
     return tuple(found)
 
 
+def held(plan: Plan, n: int) -> int:
+    """The bytes that the result of a step takes, as `cost` has them."""
+    at = occurrence(plan, n)
+    return plan.steps[n].operation.held(at) * at.item
+
+
 def peak(plan: Plan) -> int:
     """The most bytes that arrays of the plan take at one time, arguments not counted."""
     return _peak(plan, cost(plan))

@@ -22,7 +22,7 @@ from combdiff.ir import extent
 from combdiff.planning.extents import extent_form
 from combdiff.planning.passes.loop_axis import Lane, label_of_operand, label_of_result, lane
 from combdiff.planning.passes.loops import Region, in_loops
-from combdiff.planning.plan import Plan, cost, peak, rounds
+from combdiff.planning.plan import Plan, cost, held, peak, rounds
 from combdiff.records import dataclass
 
 CANDIDATES = 8  # arrays whose axes are tried, the largest first
@@ -83,7 +83,8 @@ def _sliced(plan: Plan, limit: int, smalls: Sequence[int]) -> tuple[Plan | None,
 
 def _sizes(plan: Plan) -> list[int]:
     """The sizes that arrays of a plan have, the largest first."""
-    return sorted({weight for weight in _weights(plan) if weight}, reverse=True)[:MOST_SIZES]
+    weights = _Weights(plan)
+    return sorted({weight for n in range(len(plan.steps)) if (weight := weights.of(n))}, reverse=True)[:MOST_SIZES]
 
 
 def _candidates(plan: Plan) -> Iterator[tuple[int, int]]:
@@ -121,8 +122,9 @@ class _SlicedRegion:
     def __init__(self, plan: Plan, seed: int, axis: int, small: int) -> None:
         self.plan = plan
         self.domain = plan.steps[seed].axes[axis]
+        self.extent = extent_form(self.domain)
         self.labels: dict[int, int] = {}
-        self.weights = _weights(plan)
+        self.weights = _Weights(plan)
         self.small = small
         self.todo: list[int] = []
         self.add(seed, label_of_result(plan.steps[seed], axis))
@@ -136,7 +138,7 @@ class _SlicedRegion:
         step, along = self.plan.steps[n], self.along(n)
         places = [(self.plan.steps[m], axis) for m, axis in zip(step.operands, along.operands, strict=True)]
         domains = [each.axes[axis] for each, axis in (*places, (step, along.result)) if axis is not None]
-        if step.kind is int or any(extent_form(domain) != extent_form(self.domain) for domain in domains):
+        if step.kind is int or any(each != self.domain and extent_form(each) != self.extent for each in domains):
             raise _Refused
         self.todo.append(n)
 
@@ -148,11 +150,11 @@ class _SlicedRegion:
         """Take in the steps that make large operands, and, where the result is large, all that use it."""
         along = self.along(n)
         for position, (m, axis) in enumerate(zip(self.plan.steps[n].operands, along.operands, strict=True)):
-            if axis is not None and m not in self.labels and self.weights[m] > self.small:
+            if axis is not None and m not in self.labels and self.weights.of(m) > self.small:
                 self.add(m, label_of_result(self.plan.steps[m], axis))
             elif axis is not None and m in self.labels and self.along(m).result != axis:
                 raise _Twice(n, position, self.equal(m, axis, n))
-        if along.result is not None and self.weights[n] > self.small and n not in self.plan.results:
+        if along.result is not None and self.weights.of(n) > self.small and n not in self.plan.results:
             for consumer, position in self.plan.readers[n]:
                 label = _known(label_of_operand(self.plan.steps[consumer], position, along.result))
                 if consumer not in self.labels:
@@ -175,13 +177,20 @@ def _known(found: _Found | None) -> _Found:
     return found
 
 
-def _weights(plan: Plan) -> list[int]:
-    """The bytes of the memory behind each step that the plan itself makes; arguments weigh nothing."""
-    weights: list[int] = []
-    for step, spent in zip(plan.steps, cost(plan), strict=True):
-        view = not step.fresh
-        weights.append(max([spent.bytes, *(weights[m] for m in step.operands)]) if view else spent.bytes)
-    return weights
+class _Weights:
+    """The bytes of the memory behind steps that a plan itself makes; arguments weigh nothing."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.known: dict[int, int] = {}
+
+    def of(self, n: int) -> int:
+        """The weight of a step: of a view that of what it is a view of."""
+        if n not in self.known:
+            step = self.plan.steps[n]
+            behind = () if step.fresh else step.operands
+            self.known[n] = max([held(self.plan, n), *map(self.of, behind)])
+        return self.known[n]
 
 
 # --- the plan ------------------------------------------------------------------------------------------------------
