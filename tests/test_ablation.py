@@ -368,6 +368,11 @@ def loss_of_steps(x: Vector):
     return last.sum() + losses.sum()
 
 
+def focal(x: Vector, g: Number):
+    p = 1 / (1 + np.exp(-x))
+    return -cd.sum(lambda i: (1 - p[i]) ** g * np.log(p[i]))
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
@@ -390,6 +395,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "parts that values repeat": (definitions, "with_repeated_named", lambda body: iter(()), bell),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
     "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
+    "logarithms of inverses": (contraction, "_logarithm", lambda argument: function("log", argument), focal),
     "results that nothing reads": (pipeline, "without_unread_results", lambda body: body, loss_of_steps),
     "numbers out of linear calls": (pipeline, "_without_factor", lambda call: call, implicit),
 }

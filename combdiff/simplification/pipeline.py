@@ -138,7 +138,7 @@ def _simplified_body(body: Term, rules: tuple[str, ...], written_out: bool, pair
         return found
 
     def saturated(body: Term) -> Term:
-        body = share(without_unread_results(body))
+        body = without_unread_results(share(body))
         note(lambda: State(SHARED, averaged_again(body)))
         for _ in range(MOST_PASSES):
             before = canonical_names(body)

@@ -45,10 +45,11 @@ HOSTS = {"s0": RNG.normal(size=(2, 3)), "u": RNG.normal(size=4)}
 
 
 def test_a_step_is_printed_by_its_elements() -> None:
-    assert str(cd.grad(epidemic, "beta")).splitlines()[3:6] == [
+    assert str(cd.grad(epidemic, "beta")).splitlines()[3:7] == [
+        "  t3[t] = gamma s[t,1]",
         "  s[t + 1,0] = s[t,0] - t2[t]",
-        "  s[t + 1,1] = t2[t] + s[t,1] - gamma s[t,1]",
-        "  s[t + 1,2] = s[t,2] + gamma s[t,1]",
+        "  s[t + 1,1] = t2[t] + s[t,1] - t3[t]",
+        "  s[t + 1,2] = s[t,2] + t3[t]",
     ]
     assert "M[0,1] = -t2" in str(turned).replace("turn[", "M[")
 

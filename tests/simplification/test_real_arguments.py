@@ -58,3 +58,19 @@ def test_parts_and_moduli(written: Callable[[Any], Any], shown: str) -> None:
     z = np.array([0.4 + 0.7j, -0.3 + 0.2j])
     assert simple(z) == pytest.approx(program(z))
     assert np.isrealobj(simple(z)) == np.isrealobj(program(z))
+
+
+def test_the_logarithm_of_an_inverse_is_that_of_a_real_number_alone() -> None:
+    """log(1/x) = -log x for a real x; on the branch cut of a complex one their imaginary parts have other signs."""
+
+    @cd.program
+    def real(x: cd.Space()):
+        return np.log(1 / (1 + x * x))
+
+    @cd.program
+    def on_the_cut(z: cd.Space(dtype=complex)):
+        return np.log(1 / z)
+
+    assert str(cd.simplify(real)) == "x ↦ -log(1 + x²)"
+    for program in (on_the_cut, cd.simplify(on_the_cut)):
+        assert program(-2 + 0j) == pytest.approx(-np.log(2) + 1j * np.pi * np.sign(np.log(1 / (-2 + 0j)).imag))

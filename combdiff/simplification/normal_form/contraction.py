@@ -39,8 +39,10 @@ from combdiff.ir import (
     conj,
     connected,
     dtype_of,
+    function,
     is_entire,
     mul,
+    negate,
     size_of_axis,
     substitute,
     total,
@@ -87,6 +89,8 @@ class _Contracting:
                 return term
             case Primitive(name="exp", arguments=(argument,)):
                 return exponential(self.normal(argument))
+            case Primitive(name="log", arguments=(argument,)):
+                return _logarithm(self.normal(argument))
         return term.with_children(tuple(map(self.normal, term.children)))
 
     def solved(self, term: Term) -> Term:
@@ -204,3 +208,11 @@ def _number_of_values(index: Var) -> Term:
     """Σ_i 1: the size of the domain; over the real line there is no such number."""
     assert isinstance(index.type, Domain)
     return total((index,), Number(1)) if isinstance(index.type, Real) else size_of_axis(index.type)
+
+
+def _logarithm(argument: Term) -> Term:
+    """log x; of the inverse of a number whose type is real minus its logarithm: of a complex one -1 lies on the cut."""
+    match argument:
+        case Primitive(name="power", arguments=(base, exponent)) if exponent is Number(-1):
+            return function("log", argument) if dtype_of(base) is complex else negate(function("log", base))
+    return function("log", argument)

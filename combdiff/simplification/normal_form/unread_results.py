@@ -9,34 +9,53 @@ Invariant: what is left has its value, and the steps their order.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from combdiff.ir import LAST, Lambda, Let, Rewriter, Scan, Term, Tuple, Var, let, subterms, used
+from combdiff.ir import (
+    LAST,
+    Lambda,
+    Let,
+    Rewriter,
+    Scan,
+    Term,
+    Tuple,
+    Var,
+    canonical_names,
+    let,
+    subterms,
+    used,
+)
 
 
 def without_unread_results(body: Term) -> Term:
     """A program whose iterations make what is read of them, and no more."""
-    read: dict[Scan, set[int]] = {}
+    read: dict[Term, set[int]] = {}
     for node in subterms(body):
         if isinstance(node, Scan):
-            read.setdefault(node.result(LAST, 0), set()).add(node.component)
+            read.setdefault(_iteration(node), set()).add(node.component)
     return _Reduced(read).run(body) if read else body
+
+
+def _iteration(scan: Scan) -> Term:
+    """What the results of one iteration have in common, whatever its bound names are."""
+    return canonical_names(scan.result(LAST, 0))
 
 
 class _Reduced(Rewriter):
     """Leaves out of each iteration what is not among its results that are read, nor depended on by them."""
 
-    def __init__(self, read: dict[Scan, set[int]]) -> None:
+    def __init__(self, read: Mapping[Term, set[int]]) -> None:
         super().__init__()
-        self.kept = {scan: _depended_on(scan, components) for scan, components in read.items()}
+        self.read = read
 
     def node(self, term: Term) -> Term:
         """The term with such iterations."""
         new = self.inside(term)
         if not isinstance(term, Scan):
             return new
-        kept = self.kept[term.result(LAST, 0)]
         assert isinstance(new, Scan)
+        kept = _depended_on(term, self.read[_iteration(term)])
         if len(kept) == len(new.outputs):
             return new
         states = [n for n in kept if n < len(new.states)]
