@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo 'make demo       Hartree-Fock: derive the gradient, compare it with PySCF, minimise the energy'
 	@echo 'make test       the test suite: about four minutes on two cores, 0.9 GB in .venv'
-	@echo 'make test-all   all of it, with PyTorch, PySCF, scikit-learn and Matplotlib, too: a quarter of an hour, 2 GB'
+	@echo 'make test-all   all of it, with PyTorch, PySCF, scikit-learn and Matplotlib, too: half an hour, 2 GB'
 	@echo 'make test-page  the page that `combdiff serve` shows, in a headless Chromium'
 	@echo 'make docs       the site of the documents, in site/'
 	@echo 'make mutants    whether the tests find 42 breaks made by hand: about fifteen minutes'
@@ -40,7 +40,7 @@ test: $(VENV)/.test
 	$(RUN) -m pytest -m 'not thorough' $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test-all
-	@echo '== the whole test suite with every library: a quarter of an hour on two cores'
+	@echo '== the whole test suite with every library: half an hour on two cores'
 	$(RUN) -m pytest $(PYTEST_ARGS)
 
 examples: $(VENV)/.demo
@@ -86,6 +86,7 @@ $(VENV)/.demo: pyproject.toml | $(RUN)
 $(VENV)/.test: pyproject.toml | $(RUN)
 	@echo '== installing what the tests need in $(VENV): 0.9 GB, once; one to three minutes'
 	$(PIP) --no-compile -e '.[test]'  # Python compiles what is imported; all of it is 0.1 GB more
+	@$(RUN) -c 'import dask.array, hypothesis, jax.numpy, scipy.optimize, scipy.signal, scipy.stats'  # for both processes
 	@touch $@
 
 $(VENV)/.test-all: pyproject.toml Makefile | $(RUN)

@@ -1,7 +1,7 @@
 """What several test files need, and how Hypothesis draws its examples: the same in every run, so that what fails can
 be repeated.
 
-`make test`, which leaves out what is thorough, draws a quarter of the examples.
+`make test`, which leaves out what is thorough, draws a fifth of the examples.
 
 Tests marked `needs("torch")` are left out where PyTorch is not installed, and a line at the end says so. Those marked
 `thorough` are left out by `make test`, and so are all cases but n of a test marked `sample(n)`.
@@ -33,7 +33,7 @@ EXTRAS = {"torch": "PyTorch", "pyscf": "PySCF", "sklearn": "scikit-learn", "matp
 EXTRAS |= {"nbformat": "nbformat"}
 
 settings.register_profile("repeatable", max_examples=40, derandomize=True, database=None, deadline=None)
-settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=10)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=8)
 settings.register_profile("explore", deadline=None)
 settings.register_profile("thousand", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")

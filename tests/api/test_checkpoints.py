@@ -87,6 +87,7 @@ def test_a_hundred_thousand_steps_fit_in_300_kilobytes() -> None:
     np.testing.assert_allclose(found, f(*arguments), rtol=1e-8)
 
 
+@pytest.mark.thorough
 def test_what_conditions_of_data_choose_goes_by_blocks_too() -> None:
     @cd.program
     def leaky(a: R, x0: R, u: Steps):

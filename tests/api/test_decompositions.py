@@ -111,6 +111,7 @@ def test_second_derivatives(number: Callable[[Any], Any]) -> None:
     np.testing.assert_allclose(cd.hvp(f)(A, D), slope, rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.thorough
 def test_functions_of_eigenvalues_have_gradients_where_eigenvalues_are_equal() -> None:
     @cd.program
     def free_energy(A: M):

@@ -102,6 +102,7 @@ def test_the_gradient_of_a_quadratic_form_is_explained() -> None:
     assert "Σ_i A[i,d] x[i] + Σ_i A[d,i] x[i]" in text
 
 
+@pytest.mark.thorough
 def test_hartree_fock_is_explained_by_the_symmetries_of_its_integrals() -> None:
     found = laws(explained("coulomb"))
     assert "δ meets Σ" in found
@@ -149,6 +150,7 @@ def test_html_shows_formulas() -> None:
     assert html.count("<tr>") == html.count("</tr>")
 
 
+@pytest.mark.thorough
 def test_laws_of_a_rule_file_are_named(tmp_path: Any) -> None:
     file = tmp_path / "mine.egg"
     file.write_text(
@@ -189,6 +191,7 @@ def test_the_laws_of_a_step_are_needed_and_enough() -> None:
     assert MET not in {step.law for step in explanation.steps}
 
 
+@pytest.mark.thorough
 def test_no_value_is_simplified_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is explained is what was done when the derivative was made, as it was noted then."""
     gradient = cd.grad(cd.read("A (n, n), b (n), x (n)\nexp(xᵀ·A·x) + bᵀ·sin(x)"), wrt="x")

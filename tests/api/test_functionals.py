@@ -151,6 +151,7 @@ def pendulum(q: Number, v: Number):  # type: ignore[valid-type, no-untyped-def]
     return v**2 / 2 + cd.cos(q) + q * v**3
 
 
+@pytest.mark.thorough
 def test_the_derivatives_hold_on_finite_axes() -> None:
     B, r = RNG.normal(size=(4, 4)), RNG.normal(size=4)
     D = difference.partial(B=B)

@@ -224,6 +224,7 @@ def test_what_does_not_hold_the_unknown_is_computed_once() -> None:
     assert "np.exp" in main
 
 
+@pytest.mark.thorough
 def test_the_source_runs_alone() -> None:
     for program, arrays in (CASES["layer"], CASES["ridge"]):
         gradient = grad(program, tuple(arrays))
@@ -397,6 +398,7 @@ def beside_a_number(x: cd.Space()):
     return cd.root(lambda u: 3 * u + count * u / (2 + count * count) - x, x)
 
 
+@pytest.mark.thorough
 def test_an_equation_takes_what_is_a_number_when_it_is_planned() -> None:
     """The function of an equation gives arrays, even where all that it reads are Python's numbers."""
     slope = 1 / (3 + 1.5**0.5 / 3.5)

@@ -72,6 +72,7 @@ def test_the_abstract_gradient_of_a_search() -> None:
     assert both[3] == "  (R(t2), Σ_i t[i] ∇R(t2)[i])"
 
 
+@pytest.mark.thorough
 def test_a_program_is_passed_for_the_map_or_takes_its_place() -> None:
     expected = expected_slopes(**POINT)
     same(slopes()(R=FORM, **POINT), expected)

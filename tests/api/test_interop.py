@@ -59,6 +59,7 @@ A, X, K = cplx(2, 3), RNG.normal(size=3), np.array([1, 2])
 # --- JAX -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_gradients_in_both_conventions_of_jax(jax: Any) -> None:
     ours = cd.grad(coulomb, wrt="C")(J, C)
     energy = lambda J, C: jax.numpy.real(interop.jax_function(coulomb)(J, C))  # noqa: E731
@@ -78,6 +79,7 @@ def test_gradients_in_both_conventions_of_jax(jax: Any) -> None:
     np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(conjugate)))(z[None]), 2 * z[None], atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_vjp_of_a_complex_function_is_that_of_jax(jax: Any) -> None:
     mine = interop.jax_function(image)
     k = jax.numpy.asarray(K)
@@ -157,6 +159,7 @@ def test_packed_derivatives() -> None:
     check_packed(interop.scipy_objective(quartic, ("a", "z"), z=z, a=0.3), w)
 
 
+@pytest.mark.thorough
 def test_minimize_takes_it() -> None:
     optimize = pytest.importorskip("scipy.optimize")
     w, z = np.ones(3), cplx(3)
@@ -171,6 +174,7 @@ def test_minimize_takes_it() -> None:
     np.testing.assert_allclose(quartic(z_found, a_found[()], w), found.fun)
 
 
+@pytest.mark.thorough
 def test_shapes_may_follow_from_other_arguments() -> None:
     rosen = interop.scipy_objective(quartic, "w", z=np.ones(3), a=1.0)
     np.testing.assert_allclose(rosen.jac(np.ones(3)), 0.0, atol=1e-12)

@@ -293,6 +293,7 @@ def test_every_law_has_an_example() -> None:
     assert set(names) == LAWS.keys()
 
 
+@pytest.mark.thorough
 def test_a_cholesky_factor_of_what_is_not_symmetric_is_no_square_root_of_it() -> None:
     """The factor is that of the Hermitian part."""
 
@@ -522,6 +523,7 @@ def test_second_derivatives(program: cd.Program) -> None:
         close(product_(*arrays.values(), vector), slope, 1e-5)
 
 
+@pytest.mark.thorough
 def test_third_derivative_of_a_log_determinant() -> None:
     """D³ logdet(A)[U, U, U] = 2 tr (A⁻¹U)³."""
 
@@ -542,6 +544,7 @@ def shown(program: Any) -> str:
     return str(cd.program(program) if not isinstance(program, cd.Program) else program)
 
 
+@pytest.mark.thorough
 def test_derivatives_of_the_literature() -> None:
     @cd.program
     def determinant(X: M):
@@ -694,6 +697,7 @@ def test_single_precision_stays_single() -> None:
 # --- NumPy's names, plain arrays and messages ----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_numpy_names_mean_the_same() -> None:
     @cd.program
     def numpys(A: M, x: V):

@@ -107,6 +107,7 @@ def test_a_supersymmetric_form_has_one_term_with_factor_three() -> None:
     same(gradient(T, x), 3 * np.einsum("dij,i,j->d", T, x, x))
 
 
+@pytest.mark.thorough
 def test_the_gradients_of_a_decomposition_share_the_residual() -> None:
     gradients = cd.grad(residual, wrt=("X", "Y", "Z"))
     assert str(gradients).splitlines() == [
@@ -156,6 +157,7 @@ def test_hartree_fock_values() -> None:
     same(gradient, 4 * fock(J, C) @ C)
 
 
+@pytest.mark.thorough
 def test_the_hartree_fock_hessian_product_has_three_terms_two_of_them_joined() -> None:
     product = cd.hvp(coulomb, wrt="C")
     assert str(product).count("J[") == 2
@@ -469,6 +471,7 @@ def test_simplify_keeps_a_program_and_its_value() -> None:
     assert [p.name for p in simple.parameters] == ["x", "A"]
 
 
+@pytest.mark.thorough
 def test_gradients_of_gradients_by_a_scalar() -> None:
     """∇ of the squared norm of a gradient: a program called inside another is inlined, and differentiated again."""
     inner = cd.grad(deep, wrt="x")

@@ -157,6 +157,7 @@ def test_fixed_arguments_are_pickled() -> None:
     assert [p.name for p in again.parameters] == ["x"]
 
 
+@pytest.mark.thorough
 def test_a_pickle_is_read_in_another_process() -> None:
     gradient = cd.grad(coulomb, wrt="C")
     code = "import pickle, sys; f = pickle.load(sys.stdin.buffer); print(f); print(pickle.loads(pickle.dumps(f)) == f)"

@@ -228,6 +228,7 @@ def test_what_the_scan_has_computed_is_not_computed_again() -> None:
     assert source.count("for ") == 2
 
 
+@pytest.mark.thorough
 def test_the_states_of_a_loop_in_a_loop_are_computed_again_once_and_for_all_steps() -> None:
     assert str(gradient(nested)).count("tanh") == 2  # it was four times
 

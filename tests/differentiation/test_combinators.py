@@ -227,6 +227,7 @@ def test_bound_names_of_a_form_differ() -> None:
     assert "𝐁 x 𝐈 [j]" in found
 
 
+@pytest.mark.thorough
 def test_a_form_is_on_one_line_however_long_its_captures() -> None:
     """Captures are not broken into lines, as a long program text would be."""
 

@@ -386,6 +386,7 @@ def size(term: Term) -> int:
     return sum(1 for _ in subterms(term))
 
 
+@pytest.mark.thorough
 def test_the_derivative_of_a_chain_grows_linearly() -> None:
     """Each layer adds the same number of nodes, to the program and to its derivative."""
     for count in (_pulled_size, _pushed_size):

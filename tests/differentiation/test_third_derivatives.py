@@ -211,6 +211,7 @@ def test_named_maps_and_equations_of_complex_numbers(mode: str) -> None:
     close(jacobian(solved, "z", mode)(z), wirtinger(solved, z))
 
 
+@pytest.mark.thorough
 def test_symmetric_blocks_are_derived_once(monkeypatch: pytest.MonkeyPatch) -> None:
     derived = []
 

@@ -216,6 +216,7 @@ def test_real_and_complex_parameters_together() -> None:
         np.testing.assert_allclose(pushed(**arrays, **{name: move}), (ahead - behind) / (2 * h), atol=1e-8)
 
 
+@pytest.mark.thorough
 def test_the_hessian_of_a_program_that_is_not_holomorphic() -> None:
     """zz̄ and zz blocks against differences of the gradient in both directions."""
     arrays = arrays_of(modulus)

@@ -58,6 +58,7 @@ def test_the_gradient_by_the_multipliers_is_the_residual_of_pyscf() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_the_residual_has_the_permutations_of_the_textbook() -> None:
     printed = str(runpy.run_path(str(EXAMPLE))["residual"])
     assert printed.count("Σ") == 9  # and the driving term

@@ -488,6 +488,7 @@ def test_singular_blocks_are_refused() -> None:
         hessian(f, wrt).solve(normal(4, 2), *arrays)
 
 
+@pytest.mark.thorough
 def test_wrong_blocks_and_right_hand_sides_are_refused() -> None:
     H = hessian(several, ("u", "v"))
     with pytest.raises(cd.DifferentiationError, match="there is no block by 'w'"):

@@ -263,6 +263,7 @@ def test_linear_operators_of_complex_and_several_variables(name: str) -> None:
 # --- what is refused
 
 
+@pytest.mark.thorough
 def test_singular_coupled_systems_are_refused() -> None:
     """At an exact factorisation U·Vᵀ = T the objective is constant along U·G, V·G⁻ᵀ."""
     U, V = normal(n, k), normal(m, k)

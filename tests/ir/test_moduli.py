@@ -38,6 +38,7 @@ def blocks(z: Any, b: Any) -> tuple[Any, Any]:
     return np.diag(4 * np.abs(z) ** 2 - 2 * b), np.diag(2 * z.conj() ** 2)
 
 
+@pytest.mark.thorough
 def test_they_read_as_they_are_written_and_have_no_sign_in_derivatives() -> None:
     assert str(quartic) == "(z, b) ↦ Σ_i (|z[i]|² - b[i])²"
     assert str(sextic) == "x ↦ Σ_i x[i]⁶"

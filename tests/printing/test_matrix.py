@@ -207,6 +207,7 @@ def test_longer_results_have_the_value_of_their_program(name: str) -> None:
     agrees(LONGER[name]())
 
 
+@pytest.mark.thorough
 def test_the_hessian_of_logistic_regression_is_a_product_of_three() -> None:
     assert re.search(r"^-?Xᵀ·diag\(.*\)·X$", hessian(logistic, "w").matrix(), re.MULTILINE)
 
@@ -378,6 +379,7 @@ def test_the_root_of_a_squared_norm_is_the_norm() -> None:
     assert cd.grad(frobenius).matrix(latex=True) == r"\frac{A}{\left\Vert A \right\Vert_{F}}"
 
 
+@pytest.mark.thorough
 def test_the_inverse_of_a_symmetric_definition_has_no_transpose() -> None:
     @cd.program
     def gram(X: cd.Space("n", "m"), A: cd.Space("m", "m", symmetry=["A[i,j] = A[j,i]"])):

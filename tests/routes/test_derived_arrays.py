@@ -19,6 +19,7 @@ def line(theta: cd.Space(7), X: X, y: cd.Space(40)):
     return rest @ rest + np.sum(theta[1:-1] ** 2)
 
 
+@pytest.mark.thorough
 def test_zeros_are_laid_around_a_product_and_not_around_a_factor() -> None:
     both = cd.value_and_grad(line, "theta")
     given = {"theta": R.normal(size=7), "X": R.normal(size=(40, 6)), "y": R.normal(size=40)}

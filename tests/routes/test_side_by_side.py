@@ -91,6 +91,7 @@ def test_other_libraries_stack_as_numpy_does(library: str) -> None:
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_jacobian_by_columns_is_made_in_the_order_of_its_axes() -> None:
     """What columns of columns are put together to is not laid out once more, and no column of them is read back."""
 

@@ -118,6 +118,7 @@ def test_conditions_at_the_edge_of_a_cycle_leave_no_sum_in_a_derivative(name: st
         np.testing.assert_allclose(gradient(x, y), expected, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_steps_around_a_cycle_are_derived_in_linear_length() -> None:
     def written(steps: int) -> int:
         @cd.program

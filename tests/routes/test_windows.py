@@ -112,6 +112,7 @@ def filtered(A: cd.Space("n", "m", "c"), w: cd.Space("k", "l", "c"), v: cd.Space
     return cd.sum(lambda i, j, a, b, c: A[i + a, j + b, c] * w[a, b, c] * v[i, j])
 
 
+@pytest.mark.thorough
 def test_of_a_kernel_and_a_plane_that_it_slides_over_the_plane_is_read_in_windows() -> None:
     """Also its gradient by the plane, in which the kernel is 0 nearly everywhere; and where they change their parts."""
     gradients = {name: cd.grad(filtered, wrt=name) for name in "Awv"}

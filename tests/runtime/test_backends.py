@@ -206,6 +206,7 @@ def test_results_of_torch_share_no_memory() -> None:
 # --- compilers -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_inside_jax_transformations() -> None:
     jnp = library("jax")
     import jax

@@ -46,6 +46,7 @@ def test_a_contraction_over_chunks_takes_no_more_memory() -> None:
     assert many <= 1.5 * one
 
 
+@pytest.mark.thorough
 def test_chunks_of_a_gradient() -> None:
     @cd.program
     def form(J: cd.Space("n", "n", "n"), x: cd.Space("n")):

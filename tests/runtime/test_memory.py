@@ -79,6 +79,7 @@ def test_the_gradient_of_a_sum_over_pairs_in_little_memory() -> None:
     np.testing.assert_allclose(found_z, by_z, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_limit_that_is_too_small_names_the_smallest_that_works() -> None:
     L, D = arguments(20)
     with pytest.raises(cd.MemoryLimitError, match="limit of 1000 bytes is too small: at k = 8, n = 20") as caught:
@@ -131,6 +132,7 @@ def rows(A: cd.Space("m", "n"), w: cd.Space("m", "n")):
     return cd.sum(lambda a, i: total[a, i] * w[a, i] + kept[a, i] * total[a, i])
 
 
+@pytest.mark.thorough
 def test_running_sums_in_blocks() -> None:
     A, w = RNG.normal(size=(300, 40)) / 9, RNG.normal(size=(300, 40))
     both = cd.value_and_grad(rows, wrt=("A", "w"))
@@ -292,6 +294,7 @@ def as_in_memory(array: Any, order: tuple[int, ...]) -> Any:
     return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
 
 
+@pytest.mark.thorough
 def test_no_order_of_axes_in_memory_is_copied_where_a_view_is_what_is_read() -> None:
     N, gradient = 12, cd.value_and_grad(coulomb, wrt="C")
     J = RNG.normal(size=(N,) * 4) + 1j * RNG.normal(size=(N,) * 4)

@@ -106,6 +106,7 @@ def test_a_program_with_one_result_stays_as_it_is() -> None:
     assert bind_common(body) is body
 
 
+@pytest.mark.thorough
 def test_what_a_product_holds_twice_has_a_name() -> None:
     @cd.program
     def deviance(S: cd.Space("n", "n", symmetry=["S[i,j] = S[j,i]"]), x: cd.Space("n"), m: cd.Space("n")):
@@ -129,6 +130,7 @@ def test_what_would_cost_more_at_some_sizes_is_not_bound() -> None:
     assert printed.count("=") == 1
 
 
+@pytest.mark.thorough
 def test_an_existing_binding_serves_a_network_that_repeats_it() -> None:
     @cd.program
     def twice(A: cd.Space("n", "n"), x: cd.Space("n"), y: cd.Space("n")):
@@ -221,6 +223,7 @@ def cauchy(Y: cd.Space("n", 2)):
     return cd.sum(lambda i, j: 1 / (1 + cd.sum(lambda d: (Y[i, d] - Y[j, d]) ** 2)))
 
 
+@pytest.mark.thorough
 def test_a_tensor_of_differences_is_seen_to_be_symmetric() -> None:
     """So the two halves of a pair sum's gradient are one; no δ is left where two numbers make it look cheap."""
     found = "Y ↦ (d, e) ↦ 4 Σ_i exp(-Σ_j (Y[d,j] - Y[i,j])²) (Y[i,e] - Y[d,e])"
@@ -239,6 +242,7 @@ def pairs(x: cd.Space("n", 3)):
     return cd.sum(lambda i, j: cd.where(i < j, d2[i, j] ** -6 - d2[i, j] ** -3, 0))
 
 
+@pytest.mark.thorough
 def test_sums_below_and_above_the_diagonal_are_one_beside_it() -> None:
     found = cd.grad(pairs, "x")
     assert str(found).endswith("(d, e) ↦ 6 Σ_{i≠d} (1 / d2[d,i]⁴ - 2 / d2[d,i]⁷) (x[d,e] - x[i,e])")

@@ -139,6 +139,7 @@ def reflected(x: cd.Space("m", 3), y: cd.Space("m", 3)):
     return ((turned / turned[:, 2:]) ** 2).sum()
 
 
+@pytest.mark.thorough
 def test_a_tensor_of_which_some_positions_have_a_piece_more_keeps_its_name() -> None:
     gradient = cd.grad(reflected, ("x", "y"))
     assert str(gradient).count("turned[") > 4

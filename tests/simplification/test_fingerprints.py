@@ -46,6 +46,7 @@ def test_derivatives_pass_and_twice_their_value_does_not(text: str, monkeypatch:
         fingerprints.checked(body, Lambda(body.parameters, mul(Number(2), body.body)))
 
 
+@pytest.mark.thorough
 def test_where_rounding_decides_another_point_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """X at the first point is almost singular, so that (XᵀAX)⁻¹ loses nine digits; twice the Hessian is found yet."""
     monkeypatch.setenv(fingerprints.SWITCH, "1")

@@ -189,6 +189,7 @@ def test_fractions_stay_apart_where_nothing_cancels() -> None:
     assert str(cd.simplify(f)) == "(x, y) ↦ i ↦ 1 / (1 + x[i]) - y[i] / (1 + x[i])²"
 
 
+@pytest.mark.thorough
 def test_of_a_long_denominator_little_cancels() -> None:
     @cd.program
     def f(x: Vector):

@@ -59,6 +59,7 @@ def simplified(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return seen
 
 
+@pytest.mark.thorough
 def test_of_a_long_hessian_one_mode_is_simplified(simplified: list[object]) -> None:
     hessian = cd.hessian(logistic(6), wrt="x")
     assert len(simplified) == 2, "the gradient, and one of three modes"
@@ -67,6 +68,7 @@ def test_of_a_long_hessian_one_mode_is_simplified(simplified: list[object]) -> N
     assert hessian(3.1, 0.2) == pytest.approx((slope(3.1, 0.2 + step) - slope(3.1, 0.2 - step)) / (2 * step), rel=1e-5)
 
 
+@pytest.mark.thorough
 def test_of_a_short_hessian_modes_are_left_out_that_another_is_clearly_shorter_than(simplified: list[object]) -> None:
     @cd.program
     def loss(w: cd.Space("n"), X: cd.Space("m", "n"), y: cd.Space("m")):

@@ -45,6 +45,7 @@ def chain(x: Ring, k: cd.Space(), r: cd.Space()):
     return k * cd.sum(lambda i: (cd.sqrt((x[i + 1] - x[i]) ** 2 + 1) - r) ** 2) / 2
 
 
+@pytest.mark.thorough
 def test_what_is_repeated_around_an_axis_has_a_name() -> None:
     lines = [line.strip() for line in str(cd.grad(chain, "x")).splitlines()[1:]]
     assert lines == ["t[d] = x[d] - x[d + 1]", "t2[d] = k t[d] (r / sqrt(1 + t[d]²) - 1)", "d ↦ t2[d - 1] - t2[d]"]
@@ -58,6 +59,7 @@ def numbered(x: Ring):
     return cd.tensor(lambda i: jumps[i] * cd.exp(jumps[i + 1]) - (x[i + 1] - x[i]) * (x[i] - x[i - 1]) ** 2)
 
 
+@pytest.mark.thorough
 def test_every_name_around_an_axis_leaves_the_value_as_it_was() -> None:
     x = np.array([0.3, -0.2, 1.1, 0.4])
     for program in (numbered, cd.jacobian(numbered, simplify=False), cd.grad(chain, "x", simplify=False)):

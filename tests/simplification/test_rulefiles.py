@@ -449,6 +449,7 @@ def test_a_string_for_a_list_of_files(rule_file: Any) -> None:
         cd.simplify(_identity(), rules=rule_file(""))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("results_not_compared")  # the laws are false
 def test_a_file_that_is_changed_is_read_again(rule_file: Any) -> None:
     @cd.program

@@ -81,6 +81,7 @@ def test_log_sum_exp_has_a_diagonal_beside_one_column() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_newton_step_at_extreme_arguments() -> None:
     """The gradient is p − y + x, the Hessian diag(p) − p·pᵀ + 1."""
     H, gradient = cd.hessian(damped), cd.grad(damped)(EXTREME, SHARES)

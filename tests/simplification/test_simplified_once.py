@@ -67,6 +67,7 @@ def test_what_came_before_does_not_show(saturated: list[Any]) -> None:
     assert str(cd.grad(one, wrt="x")) == first
 
 
+@pytest.mark.thorough
 def test_an_equal_program_is_not_simplified_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """But where its steps are to be told, where the budget is another one, and where its time was short."""
     done: list[Any] = []
@@ -143,6 +144,7 @@ def test_laws_of_users_see_the_names_of_tensors(tmp_path: Any) -> None:
     assert "A[d]" not in str(cd.grad(f, wrt="x", rules=[path])).split("↦", 1)[1]
 
 
+@pytest.mark.thorough
 def test_a_bound_tensor_keeps_its_places() -> None:
     """The unknown of an equation and the states of an iteration are read at constants too, but not free."""
     State = cd.Space(2)

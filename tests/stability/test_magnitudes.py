@@ -177,6 +177,7 @@ def test_residuals_are_scaled_where_no_one_tensor_is_squared() -> None:
         np.testing.assert_allclose(cd.grad(misfit, "x")(A, x * size, b * size), A.T @ residual / norm, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_odd_functions_are_as_small_as_their_arguments() -> None:
     """Near 0 the norm of tanh(−3x) is that of 3x; its square underflows long before."""
 

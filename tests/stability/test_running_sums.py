@@ -70,6 +70,7 @@ def _log_cumsum_exp(x: Vector):
     return np.log(np.cumsum(np.exp(x)))
 
 
+@pytest.mark.thorough
 def test_what_stands_beside_an_empty_sum_may_overflow() -> None:
     """exp(2 x[d]) beside a Σ over the later positions, of which the last has none."""
 

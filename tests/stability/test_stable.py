@@ -134,6 +134,7 @@ def test_softmax(simplified: bool) -> None:
         finite(jacobian(x), softmax_jacobian(x))
 
 
+@pytest.mark.thorough
 def test_products_with_the_jacobian_of_softmax() -> None:
     backward, forward = cd.pullback(softmax), cd.pushforward(softmax)
     k = np.linspace(-1, 1, 4)

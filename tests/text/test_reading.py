@@ -63,6 +63,7 @@ def test_what_is_read_back_equals_the_program(number: int) -> None:
         assert cd.read(printed(found.term, width), {p.name: p.type for p in found.parameters}) == found, kind
 
 
+@pytest.mark.thorough
 def test_equal_programs_may_name_other_parts() -> None:
     spaces = {"A": Square, "x": Vector, "z": cd.Space("n", "n", dtype=complex)}
     one = cd.read("(A, x) ↦\n  t[i] = Σ_j A[i,j] x[j]\n  Σ_i t[i] (1 - 2 t[i])", spaces)

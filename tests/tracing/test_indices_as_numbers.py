@@ -245,6 +245,7 @@ def test_fractions_of_indices_are_as_wide_as_the_arguments(tensor: Any, library:
     np.testing.assert_allclose(found, cd.program(program)(x), rtol=1e-14)
 
 
+@pytest.mark.thorough
 def test_a_remainder_is_a_number_that_is_printed_so() -> None:
     @cd.program
     def f(x: cd.Space("n")):

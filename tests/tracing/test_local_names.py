@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import numpy as np
+import pytest
 
 import combdiff as cd
 
@@ -24,6 +25,7 @@ def network(A: Matrix, B: Matrix, x: Vector, y: Vector):
     return -cd.sum(lambda i: y[i] * cd.log(e[i] ** 2 + e[i]))
 
 
+@pytest.mark.thorough
 def test_names_are_kept_in_derivatives_and_source() -> None:
     gradient = cd.grad(network, ("A", "B"))
     for program in (network, cd.grad(network), gradient):
@@ -39,6 +41,7 @@ def test_names_are_kept_in_derivatives_and_source() -> None:
             np.testing.assert_allclose(found, expected)
 
 
+@pytest.mark.thorough
 def test_names_collide_with_no_parameter_size_or_index() -> None:
     @cd.program
     def f(x: Vector, A: Matrix):

@@ -72,6 +72,7 @@ def test_other_libraries_agree(backend: str) -> None:
     np.testing.assert_allclose(found, gradient(ZEROS + 0.01 * A), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.thorough
 def test_complex_products_and_products_over_indices() -> None:
     @cd.program
     def f(z: cd.Space("n", dtype=complex), w: cd.Space("n", "m")):  # type: ignore[no-untyped-def, valid-type]

@@ -289,6 +289,7 @@ def test_rule_files_name_functions_of_scipy(tmp_path: Path) -> None:
             cd.primitive("spence", rules=[rules])
 
 
+@pytest.mark.thorough
 def test_entropies_and_beta_are_written_by_other_functions() -> None:
     @cd.program
     def f(x: V, y: V):

@@ -87,6 +87,7 @@ def test_where_nothing_compares_the_other_side_is_taken() -> None:
     np.testing.assert_array_equal(sides(np.array([np.nan, -1.0, 1.0])), [22, 11, 12])
 
 
+@pytest.mark.thorough
 def test_what_is_used_twice_keeps_its_guard() -> None:
     @cd.program
     def twice(x: cd.Space("n")):

@@ -205,6 +205,7 @@ def test_what_does_not_fit_is_refused_by_its_own_sentence(name: str) -> None:
     assert __file__ in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_sums_of_exponentials_take_a_lambda() -> None:
     @cd.program
     def f(A: cd.Space("n", "m"), x: cd.Space("m")):
