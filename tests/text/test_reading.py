@@ -49,7 +49,7 @@ DERIVATIVES = {
     "hvp": cd.hvp,
 }
 TEXTBOOK = [entry for entry in textbook.entries() if not entry.wrt.startswith("J")]
-EVERY = 4  # of which the derivatives are dear
+EVERY = 7  # of which the derivatives are dear
 
 
 @pytest.mark.sample(2)
