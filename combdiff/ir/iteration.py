@@ -74,6 +74,14 @@ class Scan(Term):
         return self.step.body
 
     @property
+    def bindings(self) -> tuple[tuple[Var, Term], ...]:
+        """All bindings of a step."""
+        body, found = self.body, tuple[tuple[Var, Term], ...]()
+        while isinstance(body, Let):
+            found, body = (*found, *body.bindings), body.body
+        return found
+
+    @property
     def outputs(self) -> tuple[Term, ...]:
         """What a step gives, without its bindings."""
         result = self.body

@@ -13,7 +13,7 @@ from combdiff.ir.domains import Space, Whole
 from combdiff.ir.inlining import free_indices, put_back
 from combdiff.ir.iteration import AFTER, BEFORE, LAST, Scan
 from combdiff.ir.substitution import Names, apply, substitute
-from combdiff.ir.terms import Apply, Lambda, Let, Term, Tuple, Var, lambda_, let
+from combdiff.ir.terms import Apply, Lambda, Term, Tuple, Var, lambda_, let
 from combdiff.ir.types import type_of
 from combdiff.records import dataclass
 
@@ -37,13 +37,11 @@ def opened(scan: Scan, names: Names) -> OpenStep:
     """A step whose index, states and bindings have names that are used nowhere else."""
     index, *states = (names.fresh(var) for var in scan.variables)
     renaming: dict[Var, Term] = dict(zip(scan.variables, (index, *states), strict=True))
-    body, bindings = scan.body, []
-    while isinstance(body, Let):
-        for var, value in body.bindings:
-            bindings.append((new := names.fresh(var), substitute(value, renaming)))
-            renaming[var] = new
-        body = body.body
-    outputs = substitute(body, renaming)
+    bindings = []
+    for var, value in scan.bindings:
+        bindings.append((new := names.fresh(var), substitute(value, renaming)))
+        renaming[var] = new
+    outputs = substitute(Tuple(scan.outputs), renaming)
     assert isinstance(outputs, Tuple)
     return OpenStep(index, tuple(states), tuple(bindings), outputs.items)
 

@@ -214,5 +214,6 @@ def _logarithm(argument: Term) -> Term:
     """log x; of the inverse of a number whose type is real minus its logarithm: of a complex one -1 lies on the cut."""
     match argument:
         case Primitive(name="power", arguments=(base, exponent)) if exponent is Number(-1):
-            return function("log", argument) if dtype_of(base) is complex else negate(function("log", base))
+            if dtype_of(base) is not complex:
+                return negate(function("log", base))
     return function("log", argument)

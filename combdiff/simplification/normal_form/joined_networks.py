@@ -125,10 +125,10 @@ def _over(indices: Sequence[Var], factors: Sequence[Term]) -> Term:
     return total(tuple(indices), mul(*factors)) if indices else mul(*factors)
 
 
-def _namings(one: SummedProduct, other: SummedProduct) -> Iterator[Renaming]:
+def _namings(one: SummedProduct, other: SummedProduct) -> list[Renaming]:
     """Names for summed indices of `other`, those of `one`, under which a factor of one is a factor of the other."""
     namings = [[_naming(part, like, other.indices, one.indices) for like in one.factors] for part in other.factors]
-    found: dict[frozenset[tuple[Var, Var]], Renaming] = {}
+    found: list[Renaming] = []
     seen: set[tuple[frozenset[tuple[Var, Var]], int]] = set()
     todo: list[tuple[Renaming, int]] = [({}, 0)]
     while todo and len(found) < MOST_NAMINGS:
@@ -138,14 +138,14 @@ def _namings(one: SummedProduct, other: SummedProduct) -> Iterator[Renaming]:
             continue
         seen.add(state)
         if n == len(namings):
-            found.setdefault(state[0], naming)
+            found.append(naming)
             continue
         todo.append((naming, n + 1))
         for more in namings[n]:
             both = _both(naming, more) if more else None
             if both is not None and both != naming:
                 todo.append((both, n + 1))
-    yield from found.values()
+    return found
 
 
 def _both(naming: Renaming, more: Renaming) -> Renaming | None:

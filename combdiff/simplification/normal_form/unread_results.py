@@ -15,12 +15,10 @@ from dataclasses import replace
 from combdiff.ir import (
     LAST,
     Lambda,
-    Let,
     Rewriter,
     Scan,
     Term,
     Tuple,
-    Var,
     canonical_names,
     let,
     subterms,
@@ -60,14 +58,14 @@ class _Reduced(Rewriter):
             return new
         states = [n for n in kept if n < len(new.states)]
         row = Tuple(tuple(new.outputs[n] for n in kept))
-        step = Lambda((new.index, *(new.states[n] for n in states)), let(used(_bindings(new), row), row))
+        step = Lambda((new.index, *(new.states[n] for n in states)), let(used(new.bindings, row), row))
         starts = tuple(new.starts[n] for n in states)
         return replace(new, step=step, starts=starts, component=kept.index(new.component))
 
 
 def _depended_on(scan: Scan, read: set[int]) -> list[int]:
     """The numbers of the outputs of a step that are read, and of the states that these are made of, in order."""
-    kept, todo, bindings = set(read), [*read], _bindings(scan)
+    kept, todo, bindings = set(read), [*read], scan.bindings
     while todo:
         output = scan.outputs[todo.pop()]
         needed = let(used(bindings, output), output).free
@@ -75,12 +73,3 @@ def _depended_on(scan: Scan, read: set[int]) -> list[int]:
         kept.update(more)
         todo += more
     return sorted(kept)
-
-
-def _bindings(scan: Scan) -> list[tuple[Var, Term]]:
-    """All bindings of a step."""
-    body, found = scan.body, list[tuple[Var, Term]]()
-    while isinstance(body, Let):
-        found += body.bindings
-        body = body.body
-    return found
