@@ -291,7 +291,7 @@ def fails(folder: Path, tests: str) -> bool:
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 2):  # passed, failed, or could not be imported
-        raise RuntimeError(done.stdout + done.stderr)
+        raise RuntimeError(f"no test of `make test` ran: pytest {tests}\n{done.stdout}{done.stderr}")
     return done.returncode != 0
 
 
