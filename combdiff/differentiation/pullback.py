@@ -51,10 +51,10 @@ from combdiff.ir import (
     at_histories,
     at_step,
     average,
-    canonical_names,
     delta,
     function,
     is_complex,
+    iteration_of,
     join,
     lambda_,
     let,
@@ -317,11 +317,7 @@ def pull(
 def _families(bindings: Iterable[tuple[Var, Term]]) -> dict[Var, Var]:
     """For each binding of a result of a scan the first one of the same scan."""
     first: dict[Term, Var] = {}
-    return {
-        var: first.setdefault(canonical_names(value.result(LAST, 0)), var)
-        for var, value in bindings
-        if isinstance(value, Scan)
-    }
+    return {var: first.setdefault(iteration_of(value), var) for var, value in bindings if isinstance(value, Scan)}
 
 
 def onto_spaces(

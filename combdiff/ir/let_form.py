@@ -315,8 +315,7 @@ class _LetBinder:
 
         What does not mention the states is bound outside and computed once: for all steps, if it mentions the index.
         """
-        whole = term.result(LAST, 0)
-        form = canonical_names(whole)
+        form = iteration_of(term)
         if form not in self.scans:
             assert isinstance(term.step, Lambda)
             symbol, body = with_symbol(term.step, self.names)
@@ -496,6 +495,11 @@ def canonical_names(term: Term) -> Term:
     once.
     """
     return _FreshNaming().run(term, {})
+
+
+def iteration_of(scan: Scan) -> Term:
+    """What the results of one iteration have in common, whatever their bound names are."""
+    return canonical_names(scan.result(LAST, 0))
 
 
 class _FreshNaming:

@@ -30,9 +30,9 @@ from combdiff.ir import (
     affine_parts,
     apply,
     as_integer,
-    canonical_names,
     is_index,
     items_of,
+    iteration_of,
     lambda_,
     opened,
     put_back,
@@ -193,7 +193,7 @@ class _RecurrenceWriter:
         return lambda_(own, Apply(tensor, (*first, *own)))
 
     def _scan(self, var: Var, scan: Scan, around: tuple[Var, ...]) -> Definitions:
-        form = canonical_names(scan.result(LAST, 0))
+        form = iteration_of(scan)
         found = [] if form in self.states else self._recurrence(form, scan, around)
         names, count = self.states[form], len(scan.states)
         if scan.states and (scan.reverse or (scan.kind == LAST and var in self.mentioned)):

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from combdiff.ir import (
-    LAST,
     Function,
     Lambda,
     Names,
@@ -24,7 +23,7 @@ from combdiff.ir import (
     Tuple,
     Var,
     Whole,
-    canonical_names,
+    iteration_of,
     let,
     opened,
     share,
@@ -61,7 +60,7 @@ def _with_stable_steps(program: Lambda) -> Lambda:
     def steady(value: Term) -> Term:
         if not isinstance(value, Scan):
             return value
-        form = canonical_names(value.result(LAST, 0))
+        form = iteration_of(value)
         if form not in done:
             done[form] = _stable_scan(value, kept, names)
         return done[form].result(value.kind, value.component)

@@ -25,7 +25,7 @@ from combdiff.ir import (
     Tuple,
     Var,
     apply,
-    canonical_names,
+    iteration_of,
     lambda_,
     let,
     opened,
@@ -57,7 +57,7 @@ def families(bindings: Iterable[tuple[Var, Term]]) -> list[list[Var]]:
     found: dict[Term, list[Var]] = {}
     for var, value in bindings:
         if isinstance(value, Scan):
-            found.setdefault(canonical_names(value.result(LAST, 0)), []).append(var)
+            found.setdefault(iteration_of(value), []).append(var)
     return list(found.values())
 
 

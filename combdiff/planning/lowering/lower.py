@@ -21,7 +21,6 @@ import numpy as np
 
 from combdiff.errors import UnsupportedError
 from combdiff.ir import (
-    LAST,
     MATRIX_TABLE,
     ONE,
     TABLE,
@@ -58,9 +57,9 @@ from combdiff.ir import (
     Unequal,
     Var,
     apply,
-    canonical_names,
     is_mark,
     is_matrix_function,
+    iteration_of,
     join,
     mul,
     number,
@@ -274,7 +273,7 @@ class Lowering:
 
     def _scan(self, term: Scan) -> tuple[LabelledStep, tuple[Var, ...]]:
         """A result of an iteration, which is done once for all of its results."""
-        whole = canonical_names(term.result(LAST, 0))
+        whole = iteration_of(term)
         if whole not in self._iterations:
             found = step_program(term, self.names)
             tensors = [var for var in found.captures if isinstance(var.type, Space)]

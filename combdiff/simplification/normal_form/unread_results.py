@@ -13,13 +13,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from combdiff.ir import (
-    LAST,
     Lambda,
     Rewriter,
     Scan,
     Term,
     Tuple,
-    canonical_names,
+    iteration_of,
     let,
     subterms,
     used,
@@ -31,13 +30,8 @@ def without_unread_results(body: Term) -> Term:
     read: dict[Term, set[int]] = {}
     for node in subterms(body):
         if isinstance(node, Scan):
-            read.setdefault(_iteration(node), set()).add(node.component)
+            read.setdefault(iteration_of(node), set()).add(node.component)
     return _Reduced(read).run(body) if read else body
-
-
-def _iteration(scan: Scan) -> Term:
-    """What the results of one iteration have in common, whatever its bound names are."""
-    return canonical_names(scan.result(LAST, 0))
 
 
 class _Reduced(Rewriter):
@@ -53,7 +47,7 @@ class _Reduced(Rewriter):
         if not isinstance(term, Scan):
             return new
         assert isinstance(new, Scan)
-        kept = _depended_on(term, self.read[_iteration(term)])
+        kept = _depended_on(term, self.read[iteration_of(term)])
         if len(kept) == len(new.outputs):
             return new
         states = [n for n in kept if n < len(new.states)]
