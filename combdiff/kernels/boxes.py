@@ -214,16 +214,22 @@ def _product_of_kept(xp: Any, either: Any, product: Any, parts: Any, masks: Any)
 
     A result that is finite throughout is done; `either` is a library's way to look at that.
     """
-    kept = [_kept(xp, part, mask) for part, mask in zip(parts, masks, strict=True)]
-    result = product(*kept)
+    pairs = list(zip(parts, masks, strict=True))
+    result = product(*(_kept(xp, part, mask) for part, mask in pairs))
     if len(parts) == 1 or all(mask is None for mask in masks):
         return result
 
-    def without_infinities() -> Any:
-        ones = [_kept(xp, xp.ones_like(part), mask) for part, mask in zip(parts, masks, strict=True)]
-        finite = [xp.isfinite(part) for part in kept]
-        clean = product(*(xp.where(well, part, 0) for well, part in zip(finite, kept, strict=True)))
-        left, right = (xp.where(well, 0, one) for well, one in zip(finite, ones, strict=True))
-        return xp.where(product(left, ones[1]) + product(ones[0], right) == 0, clean, result)
+    def numbers(n: int, holds: Any) -> Any:
+        one = xp.ones((), dtype=parts[n].dtype)
+        return xp.ones_like(parts[n]) if holds is None else xp.where(xp.broadcast_to(holds, parts[n].shape), one, 0)
+
+    def without_infinities() -> Any:  # beside its truths one array of the size of a part at a time
+        lost = [~xp.isfinite(part) if mask is None else mask & ~xp.isfinite(part) for part, mask in pairs]
+        untouched = product(numbers(0, lost[0]), numbers(1, masks[1])) == 0
+        untouched = untouched & (product(numbers(0, masks[0]), numbers(1, lost[1])) == 0)
+        kept = [~bad if mask is None else mask ^ bad for bad, mask in zip(lost, masks, strict=True)]
+        del lost
+        clean = product(*(xp.where(well, part, 0) for well, part in zip(kept, parts, strict=True)))
+        return xp.where(untouched, clean, result)
 
     return either(xp.isfinite(result).all(), lambda: result, without_infinities)

@@ -278,3 +278,32 @@ def test_books_and_examples_take_what_is_promised_and_hardly_less(name: str) -> 
         program = SHARED[name] if name in SHARED else cd.pullback(SHARED[name.removesuffix("'")])
     assert_takes_what_is_promised(program, 1e160)
     assert_keeps_to_the_least_limit(program, 1e160)
+
+
+OVERFLOWING: Programs = {
+    "potential": (
+        lambda x, m: cd.tensor(lambda d: cd.sum(lambda i: cd.where(i != d, m[i] / abs(x[d] - x[i]), 0.0))),
+        {"x": Vector, "m": Vector},
+    ),
+    "triangle": (
+        lambda A, B: cd.tensor(lambda i, k: cd.sum(lambda j: cd.where(j < i, A[i, j] * B[j, k], 0))),
+        {"A": Matrix, "B": Wide},
+    ),
+    "neighbours": (
+        lambda A, x: cd.tensor(lambda i: cd.sum(lambda j: cd.where((j != i) & (j != i + 1), A[i, j] ** 2 * x[j], 0))),
+        {"A": Matrix, "x": Vector},
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("n", [60, 400])
+@pytest.mark.parametrize("name", OVERFLOWING)
+def test_masked_products_that_are_infinite_hold_what_is_promised(name: str, n: int) -> None:
+    program = program_of(*OVERFLOWING[name])
+    drawn = random_arrays(program.parameters, RNG, {"n": n, "m": 30}).values()
+    given = [np.where(RNG.random(array.shape) < 2 / len(array), np.inf, array) for array in drawn]
+    promised = plan(program.term, {"n": n, "m": 30})
+    found, most = measured(lambda: program(*given))
+    assert not np.isfinite(found).all()
+    assert most <= peak(promised) + OWN

@@ -147,7 +147,8 @@ class MaskedContract(Operation):
         if few and max(at.given) <= BOX_ELEMENTS:  # all products before they are summed
             part += max(at.given)
         told = _truth_bytes(self.conditions, masked) * masked
-        return max(told, 2 * masked + copied) + part * at.item + _objects(at)
+        truths = 2 * len(kept) * masked  # where bounds hold, and where what is kept there is infinite
+        return max(told, truths + copied) + part * at.item + _objects(at)
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The product of slices where these are enough, else box by box."""
