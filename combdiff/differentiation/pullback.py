@@ -52,9 +52,9 @@ from combdiff.ir import (
     at_step,
     average,
     delta,
+    families,
     function,
     is_complex,
-    iteration_of,
     join,
     lambda_,
     let,
@@ -286,7 +286,7 @@ def pull(
     points = reached(body, wrt)
     sweep = Pulling(names, points)
     received: dict[Var, list[Term]] = {var: [] for var in points}
-    families = _families(bindings)
+    first_of = {var: family[0] for family in families(bindings) for var in family}
     of_scans: dict[Var, dict[Result, Term]] = {}
 
     def send(term: Term, cotangent: Term, place: Term | None = None) -> None:
@@ -305,19 +305,13 @@ def pull(
             if bar:
                 send(value, bar, var)
             continue
-        first = families[var]
+        first = first_of[var]
         if bar:
             of_scans.setdefault(first, {})[value.kind, value.component] = bar
         if var is first and first in of_scans:  # all that uses a result of the scan stands later, and is done
             for point, contribution in sweep.iteration(value, of_scans[first]):
                 received[point].append(contribution)
     return backward, [collect(names, received[var], cotangent_space(_space(var))) for var in wrt]
-
-
-def _families(bindings: Iterable[tuple[Var, Term]]) -> dict[Var, Var]:
-    """For each binding of a result of a scan the first one of the same scan."""
-    first: dict[Term, Var] = {}
-    return {var: first.setdefault(iteration_of(value), var) for var, value in bindings if isinstance(value, Scan)}
 
 
 def onto_spaces(

@@ -83,6 +83,7 @@ from combdiff.ir.largest import NOTHING, Largest, Magnitude, Masked, Rescaled, S
 from combdiff.ir.let_form import (
     bind_heavy,
     canonical_names,
+    families,
     free_indices,
     inline_all,
     inline_single_uses,
@@ -285,6 +286,7 @@ __all__ = [
     "exchanged",
     "extent",
     "factors_of",
+    "families",
     "first_index",
     "for_all_indices",
     "free_indices",

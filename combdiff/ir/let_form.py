@@ -14,7 +14,7 @@ bodies; no let, no tuple and no applied abstraction occurs inside a body, and a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from combdiff.ir.domains import Range, Space, Whole
@@ -500,6 +500,15 @@ def canonical_names(term: Term) -> Term:
 def iteration_of(scan: Scan) -> Term:
     """What the results of one iteration have in common, whatever their bound names are."""
     return canonical_names(scan.result(LAST, 0))
+
+
+def families(bindings: Iterable[tuple[Var, Term]]) -> list[list[Var]]:
+    """The variables that have results of iterations, those of one together."""
+    found: dict[Term, list[Var]] = {}
+    for var, value in bindings:
+        if isinstance(value, Scan):
+            found.setdefault(iteration_of(value), []).append(var)
+    return list(found.values())
 
 
 class _FreshNaming:

@@ -214,22 +214,26 @@ def _product_of_kept(xp: Any, either: Any, product: Any, parts: Any, masks: Any)
 
     A result that is finite throughout is done; `either` is a library's way to look at that.
     """
-    pairs = list(zip(parts, masks, strict=True))
-    result = product(*(_kept(xp, part, mask) for part, mask in pairs))
+    result = product(*(_kept(xp, part, mask) for part, mask in zip(parts, masks, strict=True)))
     if len(parts) == 1 or all(mask is None for mask in masks):
         return result
 
-    def numbers(n: int, holds: Any) -> Any:
-        one = xp.ones((), dtype=parts[n].dtype)
-        return xp.ones_like(parts[n]) if holds is None else xp.where(xp.broadcast_to(holds, parts[n].shape), one, 0)
+    def infinite(part: Any) -> Any:
+        return ~xp.isfinite(part)
 
-    def without_infinities() -> Any:  # beside its truths one array of the size of a part at a time
-        lost = [~xp.isfinite(part) if mask is None else mask & ~xp.isfinite(part) for part, mask in pairs]
-        untouched = product(numbers(0, lost[0]), numbers(1, masks[1])) == 0
-        untouched = untouched & (product(numbers(0, masks[0]), numbers(1, lost[1])) == 0)
-        kept = [~bad if mask is None else mask ^ bad for bad, mask in zip(lost, masks, strict=True)]
-        del lost
-        clean = product(*(xp.where(well, part, 0) for well, part in zip(kept, parts, strict=True)))
-        return xp.where(untouched, clean, result)
+    def anything(part: Any) -> Any:
+        return xp.ones_like(part, dtype=bool)
+
+    def where(n: int, told: Any) -> Any:
+        truth = told(parts[n])
+        return truth if masks[n] is None else masks[n] & truth
+
+    def ones(n: int, told: Any) -> Any:
+        return xp.where(where(n, told), xp.ones((), dtype=parts[n].dtype), 0)
+
+    def without_infinities() -> Any:  # beside truths, one array of the size of each part at a time
+        lost = product(ones(0, infinite), ones(1, anything)) + product(ones(0, anything), ones(1, infinite))
+        clean = product(*(xp.where(where(n, xp.isfinite), part, 0) for n, part in enumerate(parts)))
+        return xp.where(lost == 0, clean, result)
 
     return either(xp.isfinite(result).all(), lambda: result, without_infinities)

@@ -25,7 +25,7 @@ from combdiff.ir import (
     Tuple,
     Var,
     apply,
-    iteration_of,
+    families,
     lambda_,
     let,
     opened,
@@ -50,15 +50,6 @@ def with_joint_iterations(body: Term, names: Names) -> Term:
             if pair.fits():
                 return with_joint_iterations(let(pair.joined(names), result), names)
     return body
-
-
-def families(bindings: Iterable[tuple[Var, Term]]) -> list[list[Var]]:
-    """The variables that have results of iterations, those of one together."""
-    found: dict[Term, list[Var]] = {}
-    for var, value in bindings:
-        if isinstance(value, Scan):
-            found.setdefault(iteration_of(value), []).append(var)
-    return list(found.values())
 
 
 def reads_own_step(term: Term, index: Var, places: Mapping[Var, int]) -> bool:

@@ -44,6 +44,7 @@ from combdiff.ir import (
     canonical_names,
     dtype_of,
     element,
+    families,
     free_indices,
     lambda_,
     let,
@@ -55,7 +56,7 @@ from combdiff.ir import (
     subterms,
 )
 from combdiff.planning.extents import elements
-from combdiff.planning.lowering.joint_iterations import Bindings, families, over_steps, reads_own_step
+from combdiff.planning.lowering.joint_iterations import Bindings, over_steps, reads_own_step
 
 LONG_STATE = 64  # elements of a state from which sums are quicker in the steps than over all of them at once
 
