@@ -53,7 +53,7 @@ MISTAKES = [
     # functions
     ("f(z*) = f(z)*", "(mirror f)", ""),
     ("a real function is real", "(real-valued f)", ""),
-    ("(z^p)* = (z*)^p for a real p", "(real p)", ""),
+    ("the conjugate of a real number", "(real x)", ""),
     ("Re of a multiple of a real", "(= x (Conj x))", ""),
     ("Im of a multiple of a real", "(Scale b $zero x)", "(Scale a $zero x)"),
     ("Re of an imaginary multiple", "(neg b)", "b"),
@@ -118,6 +118,9 @@ CLAIMS = [
     "(rewrite (At (T A) (vec-of i j k)) (At (T A) (vec-of j i k)) :when ((symmetric A 1 2)))",
     "(rewrite (At (T A) (vec-of i j k)) (At (T A) (vec-of k j i)) :when ((symmetric A 0 1)))",
     "(rewrite (At (T A) (vec-of i j k)) (At (T A) (vec-of j i k)) :when ((hermitian A 0 1)))",
+    "(rewrite (At (T A) (vec-of i j)) (Conj (At (T A) (vec-of j i))) :when ((symmetric A 0 1)))",  # of reals
+    "(rewrite (At (T A) (vec-of i j)) (Scale (neg $one) $zero (Conj (At (T A) (vec-of j i))))"
+    " :when ((antisymmetric A 0 1)))",
     '(rewrite (Conj (At (T A) v)) (At (T A) v) :when ((tensor A 2 "complex")))',
     "(rule ((= e (Conj x))) ((real x)) :ruleset facts)",
     "(rule ((= e (MatMul m n))) ((square e)) :ruleset facts)",

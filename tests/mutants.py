@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     # --- stability
     Mutant(
-        "stability/positivity.py",
+        "ir/positivity.py",
         "return not term.imag and term.real > 0",
         "return not term.imag",
         "tests/stability/test_stable.py -k signs",

@@ -13,7 +13,8 @@ shifted by), `types` (every term has one), `cycles`, `substitution`, `products` 
 `remainders` (of indices, around axes), `groups` (of symmetries, as products), `averages` (over them), `moduli`,
 `describing` (names for messages), `inlining`, `steps` (of scans, taken apart), `rewriting` (of terms, from the leaves
 up), `slices` (of what scans read), `reuse` and `let_form` (what is used twice is bound once), `outputs`, `readability`
-(names of bound variables), `equations` and `interpreter` (the meaning of terms, by naive loops).
+(names of bound variables), `positivity` (numbers that are positive by their form), `equations` and `interpreter` (the
+meaning of terms, by naive loops).
 
 Invariant: equal terms are one object, every bound name is unique in a program, and `interpreter` defines what all
 later stages must compute. Nothing here simplifies or differentiates.
@@ -102,7 +103,9 @@ from combdiff.ir.let_form import (
 from combdiff.ir.matrix_functions import MATRIX_TABLE, Point, element, is_matrix_function, is_primary, matrices_in
 from combdiff.ir.moduli import power_of, squared_modulus, with_moduli, with_real_moduli
 from combdiff.ir.outputs import items_of, joined, values_of
+from combdiff.ir.positivity import is_nonnegative, is_positive
 from combdiff.ir.primitives import (
+    CUT_BELOW_ZERO,
     HALF,
     OWN,
     SCIPY,
@@ -110,7 +113,8 @@ from combdiff.ir.primitives import (
     Row,
     divide,
     function,
-    is_entire,
+    is_branched,
+    is_mirror,
     named_operator,
     parity,
     power,
@@ -181,6 +185,7 @@ from combdiff.ir.types import dtype_of, is_complex, is_domain, join, type_of
 __all__ = [
     "AFTER",
     "BEFORE",
+    "CUT_BELOW_ZERO",
     "DECOMPOSITIONS",
     "DIVIDED",
     "HALF",
@@ -302,10 +307,10 @@ __all__ = [
     "inline_all",
     "inline_single_uses",
     "is_access",
+    "is_branched",
     "is_call",
     "is_complex",
     "is_domain",
-    "is_entire",
     "is_field",
     "is_held",
     "is_index",
@@ -314,6 +319,9 @@ __all__ = [
     "is_linear",
     "is_mark",
     "is_matrix_function",
+    "is_mirror",
+    "is_nonnegative",
+    "is_positive",
     "is_primary",
     "is_reduced",
     "items_of",

@@ -40,10 +40,10 @@ class Row:
     `partials[n]` is ∂h/∂zₙ as a term in the arguments; `conjugate_partials[n]` is ∂h/∂z̄ₙ, empty where h is
     holomorphic. `real_partials` replace both where all arguments are real, when given. `real_valued` says that the
     result is real for complex arguments too; `real_only` that complex arguments are refused. `mirror` says that h(z̄) =
-    conj(h(z)) away from branch cuts, `parity` is 1 where h(−z) = h(z) and −1 where h(−z) = −h(z). `domain` says where
-    the derivative is valid. `fixed` are numbers that the NumPy function takes after the arguments. `numpy` is the name
-    of NumPy's function, of SciPy's after `SCIPY`, or of our own after `OWN`. `definition` is h in terms of other rows,
-    for a function that neither has.
+    conj(h(z)) for all z: not so on a branch cut, as of log at −1, which is its own conjugate. `parity` is 1 where h(−z)
+    = h(z) and −1 where h(−z) = −h(z). `domain` says where the derivative is valid. `fixed` are numbers that the NumPy
+    function takes after the arguments. `numpy` is the name of NumPy's function, of SciPy's after `SCIPY`, or of our own
+    after `OWN`. `definition` is h in terms of other rows, for a function that neither has.
     """
 
     name: str
@@ -171,12 +171,23 @@ def parity(term: Term) -> int:
     return 0 if exponent is None else -1 if exponent % 2 else 1
 
 
-def is_entire(term: Primitive) -> bool:
+def is_mirror(term: Primitive) -> bool:
     """Whether h(z̄) = conj(h(z)) for all z: of functions without a branch cut, of whole powers."""
     if term.name == "power":
         return whole(term.arguments[1]) is not None
     row = TABLE.get(term.name)
-    return row is not None and row.mirror and row.domain == "everywhere" and not row.real_valued
+    return row is not None and row.mirror and not row.real_valued
+
+
+CUT_BELOW_ZERO = ("log", "sqrt", "power")  # functions whose branch cut is the negative real axis
+
+
+def is_branched(term: Term) -> bool:
+    """Whether a term is a function with a branch cut: −1 has a logarithm if its type is complex, none if it is real."""
+    if not isinstance(term, Primitive) or is_mirror(term):
+        return False
+    row = TABLE.get(term.name)
+    return row is not None and not (row.real_only or row.real_valued)
 
 
 def whole(term: Term) -> int | None:
@@ -189,9 +200,14 @@ def whole(term: Term) -> int | None:
 COMMANDS = frozenset(["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan"])
 
 
-def _row(name: str, partial: Derivative, domain: str, parity: int = 0) -> Row:
+def _row(name: str, partial: Derivative, domain: str, parity: int = 0, *, mirror: bool = True) -> Row:
     """A holomorphic function of one argument."""
-    return Row(name, name, named_operator(name), (partial,), domain, parity=parity)
+    return Row(name, name, named_operator(name), (partial,), domain, parity=parity, mirror=mirror)
+
+
+def _branched(name: str, partial: Derivative, domain: str, parity: int = 0) -> Row:
+    """A function of one argument that is holomorphic off its branch cut."""
+    return _row(name, partial, domain, parity, mirror=False)
 
 
 def named_operator(name: str) -> str:
@@ -229,8 +245,8 @@ def _is_smaller(one: Term, other: Term) -> Term:
 
 _ROWS: tuple[Row, ...] = (
     _row("exp", lambda z: function("exp", z), "everywhere"),
-    _row("log", lambda z: divide(ONE, z), "z ≠ 0, off the negative real axis"),
-    _row("sqrt", lambda z: mul(HALF, _over("sqrt", z)), "z ≠ 0, off the negative real axis"),
+    _branched("log", lambda z: divide(ONE, z), "z ≠ 0, off the negative real axis"),
+    _branched("sqrt", lambda z: mul(HALF, _over("sqrt", z)), "z ≠ 0, off the negative real axis"),
     _row("sin", lambda z: function("cos", z), "everywhere", parity=-1),
     Row(
         "sinc",
@@ -249,9 +265,9 @@ _ROWS: tuple[Row, ...] = (
     ),
     _row("cos", lambda z: negate(function("sin", z)), "everywhere", parity=1),
     _row("tan", lambda z: power(function("cos", z), Number(-2)), "cos z ≠ 0", parity=-1),
-    _row("arcsin", lambda z: _over("sqrt", _one_less_square(z)), "off the real rays |z| ≥ 1", parity=-1),
-    _row("arccos", lambda z: negate(_over("sqrt", _one_less_square(z))), "off the real rays |z| ≥ 1"),
-    _row("arctan", lambda z: divide(ONE, add(ONE, square(z))), "off the imaginary rays |z| ≥ 1", parity=-1),
+    _branched("arcsin", lambda z: _over("sqrt", _one_less_square(z)), "off the real rays |z| ≥ 1", parity=-1),
+    _branched("arccos", lambda z: negate(_over("sqrt", _one_less_square(z))), "off the real rays |z| ≥ 1"),
+    _branched("arctan", lambda z: divide(ONE, add(ONE, square(z))), "off the imaginary rays |z| ≥ 1", parity=-1),
     _row("sinh", lambda z: function("cosh", z), "everywhere", parity=-1),
     _row("cosh", lambda z: function("sinh", z), "everywhere", parity=1),
     _row("tanh", lambda z: add(ONE, negate(square(function("tanh", z)))), "cosh z ≠ 0", parity=-1),
@@ -264,6 +280,7 @@ _ROWS: tuple[Row, ...] = (
             lambda z, p: _by_exponent(z, p),
         ),
         "z ≠ 0 off the negative real axis, or a whole exponent",
+        mirror=False,
     ),
     Row(
         "abs",
@@ -351,8 +368,8 @@ def _step_function(name: str) -> Row:
 
 
 _ROWS += (
-    _row("arcsinh", lambda z: _over("sqrt", add(ONE, square(z))), "off the imaginary rays |z| ≥ 1", parity=-1),
-    _row("arctanh", lambda z: divide(ONE, _one_less_square(z)), "off the real rays |z| ≥ 1", parity=-1),
+    _branched("arcsinh", lambda z: _over("sqrt", add(ONE, square(z))), "off the imaginary rays |z| ≥ 1", parity=-1),
+    _branched("arctanh", lambda z: divide(ONE, _one_less_square(z)), "off the real rays |z| ≥ 1", parity=-1),
     Row(
         "arctan2",
         "arctan2",

@@ -6,10 +6,9 @@
 
 In: a program to be run. Out: an equal program; what is printed is never changed.
 
-In the order in which data meets them: `positivity` (which numbers are positive by their form), `scaled_numbers`
-(exp(E)·r and s^k·r), `bindings` (programs rewritten binding by binding), `stabilisation` (sums of exponentials),
-`hypotenuses` (roots of a few squares), `magnitudes` (roots and quotients of sums of squares), `steps` (all of it, in
-the steps of scans too).
+In the order in which data meets them: `scaled_numbers` (exp(E)·r and s^k·r), `bindings` (programs rewritten binding by
+binding), `stabilisation` (sums of exponentials), `hypotenuses` (roots of a few squares), `magnitudes` (roots and
+quotients of sums of squares), `steps` (all of it, in the steps of scans too).
 """
 
 from combdiff.stability.steps import stable

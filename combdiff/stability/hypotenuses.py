@@ -40,6 +40,7 @@ from combdiff.ir import (
     factors_of,
     free_indices,
     function,
+    is_positive,
     mul,
     substitute,
     subterms,
@@ -48,7 +49,6 @@ from combdiff.ir import (
 from combdiff.records import dataclass
 from combdiff.simplification import order_key
 from combdiff.stability.bindings import Rewriting
-from combdiff.stability.positivity import is_positive
 
 MOST_SIDES = 4
 

@@ -51,6 +51,7 @@ from combdiff.ir import (
     factors_of,
     free_indices,
     function,
+    is_nonnegative,
     lambda_,
     let,
     mul,
@@ -62,7 +63,6 @@ from combdiff.ir import (
 )
 from combdiff.records import dataclass
 from combdiff.stability.bindings import Rewriting
-from combdiff.stability.positivity import is_nonnegative
 from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times
 
 TINY = Number(2.0**-1022)  # below all scales
@@ -287,7 +287,7 @@ class _Scaling(Rewriting):
         one = next((part for part in argument.terms if part is ONE), None) if isinstance(argument, Add) else None
         if one is not None:
             rest = add(*(part for part in argument.children if part is not one))
-            logarithm = self._logarithm(rest) if self._is_nonnegative(rest) else None
+            logarithm = self._logarithm(rest) if dtype_of(rest) is not complex and self._is_nonnegative(rest) else None
             joined = logarithm and Primitive("logaddexp", (ZERO, logarithm))
             return joined or self._with_values(Primitive("log", (argument,)))
         logarithms = [mul(Number(exact(n)), Primitive("log", (scale,))) for scale, n in found.exponent.items()]

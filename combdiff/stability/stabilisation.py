@@ -60,6 +60,8 @@ from combdiff.ir import (
     free_indices,
     function,
     is_domain,
+    is_nonnegative,
+    is_positive,
     masked,
     mul,
     negate,
@@ -71,7 +73,6 @@ from combdiff.ir import (
 from combdiff.records import dataclass
 from combdiff.simplification import canonical, closed, normalise, order_key
 from combdiff.stability.bindings import Rewriting
-from combdiff.stability.positivity import is_nonnegative, is_positive
 from combdiff.stability.scaled_numbers import Exponent, ScaledNumber, common_part, plus, substituted, times
 
 LARGEST = 20  # of a number that counts as bounded

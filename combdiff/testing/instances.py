@@ -75,7 +75,11 @@ def exactly_symmetric(domain: Domain) -> tuple[Var, ...]:
         right = list(left)
         right[m], right[n] = left[n], left[m]
         read, image = (f"A[{','.join(indices)}]" for indices in (left, right))
-        for kind, side, dtype in (("S", image, float), ("K", f"-{image}", float), ("H", f"conj({image})", complex)):
+        kinds = (
+            *(("S", image, float), ("K", f"-{image}", float)),
+            *(("C", image, complex), ("L", f"-{image}", complex), ("H", f"conj({image})", complex)),
+        )
+        for kind, side, dtype in kinds:
             space = Space(*[domain] * order, dtype=dtype, symmetry=[f"{read} = {side}"])
             found.append(Var(f"{kind}{order}{m}{n}", space))
     return tuple(found)

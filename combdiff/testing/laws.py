@@ -393,8 +393,6 @@ def _assignment(variables: Iterable[Var], rng: np.random.Generator, kind: str) -
     for var in variables:
         if isinstance(var.type, Space):
             array = np.asarray(random_array(var.type, rng, {}) * KINDS[kind][rng.integers(len(KINDS[kind]))] + 0.0)
-            if var.type.dtype is complex:  # a Hermitian diagonal is real, and shall not lie on a branch cut
-                array = np.where(array.imag == 0, np.abs(array), array)
             if var.name in POSITIVE.values():
                 array = array @ array.conj().T + np.mean(np.abs(array)) ** 2 * np.eye(len(array))
             scope[var] = array if array.ndim else array.item()
@@ -573,10 +571,10 @@ def _said_problem(row: Row, rng: np.random.Generator) -> str | None:
     """Where (mirror f) or (real-valued f) is false."""
     arguments = [Var(f"x{n}", Space(dtype=complex)) for n in range(row.arity)]
     term, tested = function(row.name, *arguments), False
-    for _ in range(24):
-        point = [_random(complex, rng) for _ in arguments]
+    for number in range(24):
+        point, mirrored = _mirror_images(row.arity, number % 3, rng)
         value = _value(term, dict(zip(arguments, point, strict=True)))
-        image = _value(term, {v: np.conj(x) for v, x in zip(arguments, point, strict=True)})
+        image = _value(term, dict(zip(arguments, mirrored, strict=True)))
         if value is None or image is None:
             continue
         tested = True
@@ -586,6 +584,20 @@ def _said_problem(row: Row, rng: np.random.Generator) -> str | None:
         if row.mirror and abs(image - value.conjugate()) > 1e-9 * max(1, abs(value)):
             return f"it is said to take conjugates to conjugates, but {where}, and of the conjugates {_shown(image)}"
     return "" if tested else None
+
+
+def _mirror_images(arity: int, axis: int, rng: np.random.Generator) -> tuple[list[complex], list[complex]]:
+    """Arguments and their conjugates: on the real axis the same, on the imaginary one those of the other sign.
+
+    What has a branch cut along an axis takes the two, zeros of both signs told apart, to what are no conjugates.
+    """
+    points = [_random(complex, rng) for _ in range(arity)]
+    if axis == 0:
+        real = [complex(2 * z.real) for z in points]
+        return real, real
+    if axis == 1:
+        return [complex(0.0, 2 * z.imag) for z in points], [complex(-0.0, -2 * z.imag) for z in points]
+    return points, [z.conjugate() for z in points]
 
 
 def _random(dtype: type, rng: np.random.Generator) -> complex:

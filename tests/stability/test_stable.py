@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.ir import is_nonnegative, is_positive
 from combdiff.ir.interpreter import evaluate
 from combdiff.stability import stable
-from combdiff.stability.positivity import is_nonnegative, is_positive
 
 special = pytest.importorskip("scipy.special")
 mpmath = pytest.importorskip("mpmath")

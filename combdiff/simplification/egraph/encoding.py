@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from combdiff.ir import (
+    CUT_BELOW_ZERO,
     TABLE,
     Action,
     Add,
@@ -41,7 +42,9 @@ from combdiff.ir import (
     canonical_names,
     dtype_of,
     free_indices,
+    is_branched,
     is_matrix_function,
+    is_nonnegative,
     lambda_,
 )
 from combdiff.simplification.egraph.context import NOTHING, Context
@@ -118,7 +121,7 @@ class Codec:
             case Primitive() if is_matrix_function(term):
                 return self._access(term, ())
             case Primitive():
-                return f'(Fn "{term.name}" (vec-of {self._all(term.arguments)}))'
+                return self._function(term)
             case Var():
                 return self._access(term, ())
             case Apply() if isinstance(term.function, Var) and isinstance(term.function.type, Space):
@@ -126,6 +129,13 @@ class Codec:
             case Apply() if is_matrix_function(term.function):
                 return self._access(term.function, term.arguments)
         return self._opaque_part(term)
+
+    def _function(self, term: Primitive) -> str:
+        """A function of elements; one with a branch cut is known to be real by its type, or where it is off the cut."""
+        written = f'(Fn "{term.name}" (vec-of {self._all(term.arguments)}))'
+        if is_branched(term) and (dtype_of(term) is not complex or _is_off_cut(term)):
+            self._commands.append(f"(real {written})")
+        return written
 
     def _delta(self, term: Delta) -> str:
         assert term.domain is not None
@@ -223,6 +233,13 @@ class Codec:
         """An opaque part at other indices."""
         free, term = self.opaque[name]
         return apply(Lambda(free, term), arguments) if free else term
+
+
+def _is_off_cut(term: Primitive) -> bool:
+    """Whether a root, logarithm or power is that of a number which is not negative, though of complex type: √(z* z)."""
+    base, *exponents = term.arguments
+    real = all(dtype_of(exponent) is not complex for exponent in exponents)
+    return term.name in CUT_BELOW_ZERO and real and is_nonnegative(base)
 
 
 def _float(value: float) -> str:

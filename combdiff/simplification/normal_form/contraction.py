@@ -40,7 +40,7 @@ from combdiff.ir import (
     connected,
     dtype_of,
     function,
-    is_entire,
+    is_mirror,
     mul,
     negate,
     size_of_axis,
@@ -157,7 +157,7 @@ def _conjugate(term: Term) -> Term:
             return term.with_children(tuple(_conjugate(child) for child in term.children))
         case Sum():
             return total(term.indices, _conjugate(term.body))
-        case Primitive() if is_entire(term):
+        case Primitive() if is_mirror(term):
             return term.with_children(tuple(_conjugate(child) for child in term.children))
     return conj(term)
 

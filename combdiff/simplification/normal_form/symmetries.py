@@ -13,12 +13,15 @@ from functools import lru_cache
 from itertools import combinations, islice
 
 from combdiff.ir import (
+    CUT_BELOW_ZERO,
     ZERO,
     Action,
+    Apply,
     Cyclic,
     Domain,
     Lambda,
     Names,
+    Primitive,
     Space,
     Symmetric,
     Term,
@@ -27,6 +30,8 @@ from combdiff.ir import (
     apply,
     conj,
     function,
+    is_branched,
+    is_nonnegative,
     let,
     matrices_in,
     negate,
@@ -34,8 +39,10 @@ from combdiff.ir import (
     remembered,
     split,
     substitute,
+    subterms,
     type_of,
 )
+from combdiff.records import dataclass
 from combdiff.simplification.egraph.extraction import symbols
 from combdiff.simplification.normal_form.canonical import canonical
 from combdiff.simplification.normal_form.contraction import normalise
@@ -107,12 +114,49 @@ def _form(value: Term) -> Term:
     return form_of(value, {}).term
 
 
-def where_real(var: Var, value: Term) -> tuple[Var, Term]:
+@dataclass(frozen=True)
+class BranchArguments:
+    """The names of numbers that a program takes roots or logarithms of, and those inside arguments of functions that
+    have a branch cut.
+
+    What has one of these names keeps its complex type: √t is a complex number for a negative t of complex type, and
+    none for one of real type.
+    """
+
+    radicands: frozenset[Var]
+    inside: frozenset[Var]
+
+    @classmethod
+    def of(cls, body: Term) -> BranchArguments:
+        """The names in a let program."""
+        bindings = split(body)[0]
+        radicands, inside = set[Var](), set[Var]()
+        for term in filter(is_branched, subterms(body)):
+            argument, *exponents = term.children
+            inside.update(*(exponent.free for exponent in exponents))
+            read = argument.function if isinstance(argument, Apply) else argument
+            if isinstance(read, Var) and isinstance(term, Primitive) and term.name in CUT_BELOW_ZERO:
+                radicands.add(read)
+            else:
+                inside |= argument.free
+        for var, value in reversed(bindings):
+            if var in radicands or var in inside:
+                inside |= value.free
+        return cls(frozenset(radicands), frozenset(inside))
+
+    def keep(self, var: Var, value: Term) -> bool:
+        """Whether a binding keeps its type; one that is not negative does only where other numbers are made of it."""
+        return var in self.inside or (var in self.radicands and not is_nonnegative(value))
+
+
+def where_real(var: Var, value: Term, branches: BranchArguments) -> tuple[Var, Term]:
     """A binding of complex type as one of real type, of Re of the value, if that has its conjugate's canonical form."""
     space = var.type
     body = value.body if isinstance(value, Lambda) else value
     assert isinstance(space, Space)
     if space.dtype is not complex or type_of(body) != Space(dtype=complex) or not _have_one_form(body, conj(body)):
+        return var, value
+    if branches.keep(var, body):
         return var, value
     real = function("real", body)
     new = Var(var.name, Space(*space.axes))

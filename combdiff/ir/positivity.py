@@ -1,15 +1,17 @@
 """Which numbers are positive by their form, whatever the tensors are.
 
-    1 + 2 Σ_i exp(x[i])      is positive        x² + |y|      is not negative
+    1 + 2 Σ_i exp(x[i])      is positive        x² + |y|, z̄ z      are not negative
 
-Invariant: a term that is said to be positive is real, and positive wherever it has a value.
+Invariant: what is said to be positive is a real number, perhaps of complex type, and positive wherever it has a value.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
-from combdiff.ir import Add, Mul, Number, Primitive, Sum, Term, dtype_of, remembered
+from combdiff.ir.terms import Add, Mul, Number, Primitive, Sum, Term, conj, remembered
+from combdiff.ir.types import dtype_of
 
 POSITIVE = ("exp", "cosh")  # for every real argument
 
@@ -38,8 +40,7 @@ def is_nonnegative(term: Term) -> bool:
         case Number():
             return not term.imag and term.real >= 0
         case Mul():
-            alone = [factor for factor, count in Counter(term.factors).items() if count % 2]
-            return dtype_of(term) is not complex and all(map(is_nonnegative, alone))
+            return all(map(is_nonnegative, _unpaired(term)))
         case Add() | Sum():
             return all(map(is_nonnegative, term.children))
         case Primitive(name="power", arguments=(base, Number(real=int() as exponent, imag=0))) if exponent % 2 == 0:
@@ -47,3 +48,13 @@ def is_nonnegative(term: Term) -> bool:
         case Primitive(name="abs" | "relu"):
             return dtype_of(term) is not complex
     return is_positive(term)
+
+
+def _unpaired(product: Mul) -> Iterator[Term]:
+    """The factors of a product that stand beside no equal real one and no conjugate of theirs: x of x·x·x."""
+    counts = Counter(product.factors)
+    for factor, count in counts.items():
+        if dtype_of(factor) is complex:
+            yield from [factor] * (count - counts[conj(factor)])
+        elif count % 2:
+            yield factor
