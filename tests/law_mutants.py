@@ -132,6 +132,7 @@ CLAIMS = [
     '(symmetric "A" 0 1)',
     '(domain "n" "cyclic")',
     '(union (Fn "exp" (vec-of $null)) $null)',
+    '(union (Fn "log" (vec-of $null)) $null)',
     "(union (Num $one $zero) (Num $one $one))",
 ]
 

@@ -242,9 +242,10 @@ class _Checker:
             meaning = Meaning(self.egraph, Codec())
             if type(action).__name__ == "Union":
                 tested = any(len(set(terms)) > 1 for terms in meaning.classes())
-                problem = difference(meaning, {term for terms in meaning.classes() for term in terms}, rng)
+                plainest = {min(terms, key=lambda t: (symbols(t), order_key(t))) for terms in meaning.classes()}
+                problem = difference(meaning, plainest, rng)
             else:
-                tested = action.expr.name in _TRUTHS
+                tested = _has_meaning(meaning, action.expr.name)
                 problem = false_fact(meaning, {action.expr.name}, rng) if tested else ""
         finally:
             run_text(self.egraph, "(pop)")
@@ -452,6 +453,13 @@ def false_fact(meaning: Meaning, relations: Iterable[str], rng: np.random.Genera
         if (problem := _TRUTHS[relation](meaning, relation, inputs, rng))
     ]
     return min(found, key=len) if found else ""
+
+
+def _has_meaning(meaning: Meaning, relation: str) -> bool:
+    """Whether a fact can be tried: a tensor that a file names may be any."""
+    if _TRUTHS.get(relation) not in (_must_be_real, _must_be_square):
+        return relation in _TRUTHS
+    return any(meaning.terms.get(inputs[0]) for inputs in meaning.facts(relation))
 
 
 def _must_be_real(meaning: Meaning, relation: str, inputs: Sequence[Any], rng: np.random.Generator) -> str:
