@@ -42,7 +42,7 @@ NODES = 2_000  # of an e-graph
 PATIENCE = 120  # seconds of the processor's after which a program counts as slow
 WRONG = (
     *(cd.CombdiffError, AssertionError, ArithmeticError, AttributeError, LookupError, NameError),
-    *(RuntimeError, TypeError, ValueError),
+    *(RuntimeError, SyntaxError, TypeError, ValueError),
 )  # what a program may end in; the next one is tried
 CLOSE = 1e-8  # what JAX may differ by, relative to the largest entry
 

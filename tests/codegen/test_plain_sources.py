@@ -15,7 +15,8 @@ import pytest
 from backends import TORCH, back, converted
 
 import combdiff as cd
-from combdiff.ir import extent
+from combdiff.api.programs import Program
+from combdiff.ir import LAST, Lambda, Number, Scan, Tuple, Var, add, conj, extent, function, let, mul
 from combdiff.ir.interpreter import evaluate
 
 CYCLE = cd.Cyclic("n")
@@ -137,3 +138,16 @@ def test_the_largest_is_found_once(name: str, space: cd.Space, text: str) -> Non
     equal = x == getattr(np, name)(x, axis=1, keepdims=True)
     expected = 2 * x * equal / equal.sum(1, keepdims=True)
     np.testing.assert_allclose(gradient(x), expected)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax", TORCH])
+def test_the_parts_of_a_number_that_is_written_out(backend: str) -> None:
+    """A step reads Re t and t* of what turns out to be the number 0: `0.real` is no Python."""
+    step, s = Var("i", cd.Range(3)), Var("s", cd.Space(dtype=complex))
+    t, z = Var("t", cd.Space(dtype=complex)), Var("z", cd.Space(dtype=complex))
+    parts = add(function("real", t), function("imag", t), mul(conj(t), s))
+    scan = Scan(Lambda((step, s), Tuple((add(mul(Number(2), s), parts),))), (z,), LAST, 0)
+    program = Program(Lambda((z,), let([(t, Number(0))], scan)), name="doubled")
+    point = np.asarray(1.5 + 1j)
+    (argument,) = [point] if backend == "numpy" else converted(backend, [point])
+    np.testing.assert_allclose(back(program(argument)), 8 * point)

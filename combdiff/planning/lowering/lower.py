@@ -278,11 +278,12 @@ class Lowering:
             found = step_program(term, self.names)
             tensors = [var for var in found.captures if isinstance(var.type, Space)]
             operands = tuple(self.dense(each) for each in (*term.starts, *found.stacks, *tensors))
+            states, stacks = len(term.starts), len(found.stacks)
             taken = [p for p in found.system.parameters if isinstance(p.type, Space)]
             partial = self._partial(taken, operands)
-            states, stacks = len(term.starts), len(found.stacks)
-            ends = None if term.reverse else ending(found.system, states, stacks)
-            operation = Iteration(found.system, term.steps, states, stacks, term.reverse, partial, ends)
+            program = self._as_given(found.system, taken[states:], operands[states:])
+            ends = None if term.reverse else ending(program, states, stacks)
+            operation = Iteration(program, term.steps, states, stacks, term.reverse, partial, ends)
             self._iterations[whole] = self.graph.emit(operation, operands, (), float)
         space = type_of(term)
         assert isinstance(space, Space)
@@ -290,6 +291,15 @@ class Lowering:
         step = self.graph.emit(result, (self._iterations[whole],), space.axes, space.dtype)
         labels = tuple(Var(f"#{term.index.name}.{step}.{n}", axis) for n, axis in enumerate(space.axes))
         return LabelledStep(step, labels), labels
+
+    def _as_given(self, program: Lambda, parameters: Sequence[Var], operands: Sequence[int]) -> Lambda:
+        """A program whose parameters of complex type are real where real numbers are given for them."""
+        real = {
+            var: Var(var.name, Space(*var.type.axes))
+            for var, n in zip(parameters, operands, strict=True)
+            if isinstance(var.type, Space) and var.type.dtype is complex and self.graph.steps[n].kind is not complex
+        }
+        return Lambda(tuple(real.get(p, p) for p in program.parameters), substitute(program.body, real))
 
     def _partial(self, parameters: Sequence[Var], operands: Sequence[int]) -> frozenset[str]:
         """The names of those parameters for which something is given that may be infinite or no number somewhere."""
@@ -386,6 +396,8 @@ class Lowering:
         numbers = [operation.number for operation in operations if isinstance(operation, Fill)]
         if len(numbers) == len(values):  # a Python number: it must not widen float32 arrays
             return self._constant(number(_evaluated(row, numbers)))
+        if term.name in ("real", "imag") and self.graph.kind(*values) is not complex:  # as it has turned out by now
+            return values[0] if term.name == "real" else self._constant(ZERO)
         kind = join(self.graph.kind(*values), float)
         kind = float if row.real_valued else kind
         found = read_late(self.graph, term.name, values, kind)
