@@ -157,7 +157,7 @@ class _Interpreter:
         self.sizes = dict(sizes)
         self.shared = _used_often(term)
         self.kept: dict[tuple[object, ...], tuple[Any, list[Any]]] = {}
-        self.sorted: dict[Mul, tuple[list[Guard], list[Term]]] = {}
+        self.sorted: dict[Mul, list[Term]] = {}
         self.axes: dict[Term, list[tuple[bool, int, int]]] = {}
 
     def value(self, term: Term, scope: Scope) -> Any:
@@ -272,18 +272,19 @@ class _Interpreter:
         """Guards first: where a factor is 0, behind a condition, the others may read outside their tensors."""
         if term not in self.sorted:
             self.sorted[term] = _guards_first(term)
-        guards, others = self.sorted[term]
-        if not all(self.value(guard, scope) for guard in guards):
-            return 0
+        factors = self.sorted[term]
         values, outside = [], None
-        for factor in others:
+        for factor in factors:
             try:
                 values.append(self.value(factor, scope))
             except _OutsideError as error:
-                outside = error
+                outside = error  # also of a comparison, beside a condition that stands deeper, as in ([i ≥ 1] x)*
+                continue
+            if isinstance(factor, Guard) and not values[-1]:
+                return 0
         if outside is not None and all(values):
             raise outside
-        if outside is not None or self._is_guarded(others, values, scope):
+        if outside is not None or self._is_guarded(factors, values, scope):
             return 0
         return math.prod(values)
 
@@ -394,16 +395,16 @@ class _Interpreter:
         return _unwrap(function.pullback(term.position, arguments, self.value(term.cotangent, scope)))
 
 
-def _guards_first(term: Mul) -> tuple[list[Guard], list[Term]]:
-    """The conditions of a product, those last that may read outside of a tensor, and its other factors."""
-    guards = [factor for factor in term.factors if isinstance(factor, Guard)]
-    guards.sort(key=_reads)
-    return guards, [factor for factor in term.factors if not isinstance(factor, Guard)]
+def _guards_first(term: Mul) -> list[Term]:
+    """The factors of a product: conditions first, those that read tensors after the others, then all else."""
+    return sorted(term.factors, key=_turn)
 
 
-def _reads(guard: Guard) -> bool:
-    """Whether a condition reads tensors."""
-    return isinstance(guard, Relation) or (isinstance(guard, Delta) and guard.lookup is not None)
+def _turn(factor: Term) -> int:
+    """When a factor is looked at."""
+    if not isinstance(factor, Guard):
+        return 2
+    return int(isinstance(factor, Relation) or (isinstance(factor, Delta) and factor.lookup is not None))
 
 
 @remembered

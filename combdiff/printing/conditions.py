@@ -6,6 +6,7 @@
     d − i + 1 ≡ 0 (mod 2)         [(d - i) mod 2 = 1]
     d − i ≠ 0                     [d ≠ i]
     d − i ≢ 0 (mod 3)             [d ≠ i], where an index is on that cycle; else [(d - i) mod 3 ≠ 0]
+    δ(4, 1) around a cycle        [3 mod n = 0], as no index is on it
 
 Within an index expression positive parts come before negative ones; among each, indices in the order of the names
 shown (those of symmetric domains last, since they are steps from another index), then sizes. The constant is last,
@@ -19,7 +20,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from combdiff.ir import Cyclic, Indicator, Real, Symmetric, Term, Unequal, Var, Whole, affine_parts, unequal
+from combdiff.ir import (
+    Cyclic,
+    Delta,
+    Indicator,
+    Real,
+    Symmetric,
+    Term,
+    Unequal,
+    Var,
+    Whole,
+    affine_parts,
+    opposite,
+    unequal,
+)
 from combdiff.printing.documents import Comparison, Doc, Literal, Modulo, Name, Scaled, Signed
 from combdiff.printing.naming import Scope
 
@@ -69,7 +83,7 @@ def write_conditions(conditions: Iterable[Indicator | Unequal], scope: Scope) ->
             bounds.remove(partner)
             written.append(_between(first, partner, scope))
     written += [_one_sided(form_of(c.form), scope, ("≠", "≠")) for c in apart if tells_its_cycle(c)]
-    written += [_incongruence(c, scope) for c in apart if not tells_its_cycle(c)]
+    written += [_around_cycle(c, "≠", scope) for c in apart if not tells_its_cycle(c)]
     return (*written, *(_congruence(c, scope) for c in indicators if c.modulus))
 
 
@@ -84,14 +98,22 @@ def tells_its_cycle(condition: Unequal) -> bool:
     return not isinstance(condition.domain, Cyclic) or unequal(condition.form) == condition
 
 
-def _incongruence(condition: Unequal, scope: Scope) -> Comparison:
+def congruence(equal: Delta, scope: Scope) -> Comparison | None:
+    """A δ around a cycle whose indices do not tell the cycle, as a condition; None for others."""
+    apart = opposite(equal) if isinstance(equal.domain, Cyclic) else None
+    return None if not isinstance(apart, Unequal) or tells_its_cycle(apart) else _around_cycle(apart, "=", scope)
+
+
+def _around_cycle(condition: Unequal, sign: str, scope: Scope) -> Comparison:
+    """Whether a form is 0 around the cycle on which the condition says that it is not."""
     assert isinstance(condition.domain, Cyclic)
     (coefficients, offset), size = form_of(condition.form), condition.domain.size
+    offset = _magnitude(offset) if not coefficients else offset
     if isinstance(size, int):
         rest = Modulo(write_form((coefficients, 0), scope), Literal(size))
-        return Comparison((rest, Literal(-offset % size)), ("≠",))
+        return Comparison((rest, Literal(-offset % size)), (sign,))
     rest = Modulo(write_form((coefficients, offset), scope), Name(size))
-    return Comparison((rest, Literal(0)), ("≠",))
+    return Comparison((rest, Literal(0)), (sign,))
 
 
 def _split(form: Form) -> tuple[dict[Var, Rational], Form]:

@@ -50,7 +50,7 @@ from combdiff.ir import (
 from combdiff.ir import Function as Map
 from combdiff.printing.bounds import sizes_of, split_bounds, split_inequalities, write_bounds
 from combdiff.printing.components import by_components
-from combdiff.printing.conditions import form_of, write_conditions, write_form
+from combdiff.printing.conditions import congruence, form_of, write_conditions, write_form
 from combdiff.printing.documents import (
     Arrow,
     BigSum,
@@ -239,7 +239,8 @@ class Layout:
             case Conj():
                 return Marked(self.doc(term.body, scope), "*")
             case Delta():
-                return Kronecker(*self._indices(term.children, scope))
+                congruent = congruence(term, scope)
+                return Iverson((congruent,)) if congruent else Kronecker(*self._indices(term.children, scope))
             case Indicator() | Unequal():
                 return Iverson(write_conditions([term], scope))
             case Relation():

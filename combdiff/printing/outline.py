@@ -26,6 +26,7 @@ from combdiff.ir import (
     Indicator,
     Lambda,
     Let,
+    Names,
     Number,
     Primitive,
     Relation,
@@ -41,10 +42,12 @@ from combdiff.ir import (
     is_call,
     is_domain,
     is_field,
+    is_matrix_function,
     lambda_,
     put_back,
     substitute,
     subterms,
+    type_of,
     uses,
     whole_calls,
 )
@@ -245,7 +248,7 @@ class _OutlineWriter:
     def _reference(self, term: Term) -> Term:
         """A mention of the definition of a term, which is made where it is first asked for."""
         if term not in self._references:
-            own, body = (term.parameters, term.body) if isinstance(term, Lambda) else ((), term)
+            own, body = _elements(term)
             outer = self._outer(term)
             domains = [v.type for v in (*outer, *own)]
             var = fresh(Var("@", Space(*domains)), self._taken)  # type: ignore[arg-type]
@@ -255,6 +258,15 @@ class _OutlineWriter:
             access = Apply(var, (*outer, *own)) if outer else var
             self._references[term] = Lambda(own, access) if own and outer else access
         return self._references[term]
+
+
+def _elements(term: Term) -> tuple[tuple[Var, ...], Term]:
+    """A tensor as its element at indices; a number has none."""
+    if isinstance(term, Lambda):
+        return term.parameters, term.body
+    space = type_of(term) if is_matrix_function(term) else None
+    indices = Names(term).indices(space.axes) if isinstance(space, Space) else ()
+    return indices, apply(term, indices) if indices else term
 
 
 def _reduced(term: Term) -> Term:

@@ -22,6 +22,7 @@ from combdiff.ir import (
     ONE,
     Add,
     Apply,
+    Guard,
     Implicit,
     Lambda,
     Let,
@@ -228,11 +229,14 @@ class _Finding(Rewriting):
         above: Counter[Term] = Counter()
         below: Counter[Sides] = Counter()
         others: list[Term] = []
+        conditions: list[Term] = []  # which are never divided: what they guard is 0 where they do not hold
         for factor in factors_of(term):
             found = self.hypotenuse(factor) if isinstance(factor, Primitive | Var | Apply) else None
             joined = self._joined(factor) if isinstance(factor, Add) else []
             if isinstance(factor, Number):
                 number = mul(number, factor)
+            elif isinstance(factor, Guard):
+                conditions.append(factor)
             elif len(joined) == 1:
                 number = mul(number, joined[0].number)
                 above, below = above + joined[0].above, below + joined[0].below
@@ -248,7 +252,7 @@ class _Finding(Rewriting):
             powers = inside if all(base in sides and power > 0 for base, power in inside) else [whole_power(factor)]
             rest += [factor] if powers[0][1] < 0 else []
             above.update({base: power for base, power in powers if power > 0})
-        return _Quotient(number, above, below, tuple(rest))
+        return _Quotient(number, above, below, (*rest, *conditions))
 
     def _multiplied_out(self, term: Term) -> Term:
         """A product with a sum among its factors, multiplied out where squares of hypotenuses divide terms of that.

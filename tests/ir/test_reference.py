@@ -11,8 +11,9 @@ from strategies import Case, programs
 
 from combdiff.errors import ArgumentError, UnsupportedError
 from combdiff.ir.domains import Cyclic, Domain, Function, Range, Real, Space, Symmetric, Whole
-from combdiff.ir.indices import Affine, Indicator, affine, delta, size_form
+from combdiff.ir.indices import Affine, Indicator, affine, delta, indicator, size_form
 from combdiff.ir.interpreter import evaluate
+from combdiff.ir.relations import relation
 from combdiff.ir.terms import (
     ONE,
     Add,
@@ -277,6 +278,16 @@ def test_out_of_range_names_tensor_axis_index_and_range(domain: Domain, offset: 
     i = Var("i", Range(2))
     with pytest.raises(ArgumentError, match=message):
         evaluate(Lambda((i,), Apply(A, (i, affine([(i, 1)], offset)))), {A: np.zeros((2, 3))}, {"n": 3})
+
+
+def test_a_condition_guards_a_comparison_beside_it_however_deep_it_stands() -> None:
+    """([i ≥ 1] c)* [x[i − 1] > 0]: nothing is read at −1."""
+    (i,) = indices("i", Range("n"))
+    x, c = Var("x", Space("n")), Var("c", Space(dtype=complex))
+    guarded = Conj(mul(indicator(affine([(i, 1)], -1)), c))
+    term = Lambda((i,), mul(guarded, relation("less", Number(0), Apply(x, (affine([(i, 1)], -1),)))))
+    found = evaluate(term, {x: np.array([1.0, -1.0, 1.0]), c: 2 + 1j}, {"n": 3})
+    np.testing.assert_array_equal(found, [0, 2 - 1j, 0])
 
 
 def test_a_missing_value_is_named() -> None:

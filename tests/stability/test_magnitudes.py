@@ -231,6 +231,21 @@ def test_quotients_by_guarded_hypotenuses(size: float) -> None:
     np.testing.assert_allclose(cd.hvp(f, "x")(x, y, v), [3 * 3 * 64 / 5**5, 0, 0], rtol=1e-14)
 
 
+def test_a_condition_is_not_divided_by_a_hypotenuse() -> None:
+    """[i ≥ 1]/h would be a number like others, by which the infinite 1/b[-1]² is multiplied."""
+
+    @cd.program
+    def f(b: V, y: V):
+        return cd.sum(lambda i: cd.where(i >= 1, y[i] ** 2 / (2 + y[i] ** 2) ** 2 / b[i - 1] ** 2, 0), i=y.shape[0])
+
+    b, y = np.array([2.0, 1.0, 4.0]), np.array([0.5, 1.0, 2.0])
+    shares, slopes = y**2 / (2 + y**2) ** 2, (4 * y - 2 * y**3) / (2 + y**2) ** 3
+    for program in (f, cd.simplify(f)):
+        np.testing.assert_allclose(program(b, y), (shares[1:] / b[:-1] ** 2).sum(), rtol=1e-13)
+    np.testing.assert_allclose(cd.grad(f, "b")(b, y), np.append(-2 * shares[1:] / b[:-1] ** 3, 0), rtol=1e-13)
+    np.testing.assert_allclose(cd.grad(f, "y")(b, y), np.append(0, slopes[1:] / b[:-1] ** 2), rtol=1e-13)
+
+
 @pytest.mark.thorough
 def test_sides_that_are_bound() -> None:
     """A side is bound before its hypotenuse is: looking for quotients binds nothing."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import Case, assert_reads_back, examples, programs
 
 import combdiff as cd
+from combdiff.ir import Apply, Lambda, Number, Primitive, Sum, Var, add, affine, delta, divide, function, mul
 from combdiff.ir.domains import Function, Real
 from combdiff.ir.interpreter import evaluate
 from combdiff.printing.plain import text as printed
@@ -186,6 +187,31 @@ def test_what_no_tensor_tells_is_written(program: cd.Program) -> None:
     arrays = {p: rng.normal(size=[5] * p.type.order) for p in program.term.parameters}
     assert_reads_back(program.term, arrays, {"n": 5, "B": 2})
     assert cd.read(str(program), {p.name: p.type for p in program.parameters}) == program
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
+def test_numbers_on_a_cycle_of_any_size_are_read(size: int) -> None:
+    """Whether 1 and −4 are one place of a cycle is told by its size, which δ(1, -4) does not mention."""
+    cycle = cd.Cyclic("c")
+    x, i = Var("x", cd.Space(cycle)), Var("i", cd.Range(4))
+    one, three, beside = affine([], 1), affine([], 3), affine([(i, 1)], 1)
+    places = add(delta(one, affine([], -4), cycle), mul(Number(2), delta(beside, three, cycle)))
+    term = Lambda((x,), Lambda((i,), mul(places, Apply(x, (affine([], 0),)))))
+    assert printed(term) == "x ↦ i<4 ↦ x[0] ([5 mod c = 0] + 2 [(i - 2) mod c = 0])"
+    assert_reads_back(term, {x: np.arange(1.0, size + 1)}, {"c": size})
+
+
+def test_a_matrix_function_that_is_named_in_a_long_formula_is_read() -> None:
+    """inv(…) twice in a formula of many terms is a definition, of a matrix and not of a number."""
+    x, *indices = Var("x", Vector), *(Var(name, cd.Range("n")) for name in "kpde")
+    k, p, d, e = indices
+    at_k, at_p = (Apply(x, (index,)) for index in (k, p))
+    share = divide(mul(at_k, at_p), add(Number(2), mul(at_k, at_k), mul(at_p, at_p)))
+    inverse = Primitive("inv", (Lambda((k, p), add(mul(Number(3), delta(k, p)), share)),))
+    many = [mul(Number(n), function("sin", mul(Number(n), Apply(x, (d,))))) for n in range(2, 60)]
+    body = add(*many, mul(Apply(inverse, (d, e)), Apply(inverse, (e, d))))
+    term = Lambda((x,), Lambda((d,), Sum((e,), body)))
+    assert_reads_back(term, {x: np.array([0.3, 0.7, -0.4])}, {"n": 3})
 
 
 def test_an_index_with_a_name_is_read() -> None:

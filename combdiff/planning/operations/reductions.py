@@ -122,5 +122,6 @@ class Rescale(Operation):
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """A quotient, which NumPy spares where an array of scales is 1 throughout."""
         array, scale = words.aligned(operands, self.patterns, len(step.axes))
-        looks = words.dialect.native and step.operands[1] not in words.constants
+        whole = self.patterns[0] == tuple(range(len(step.axes)))  # what is divided has the size of the quotient
+        looks = words.dialect.native and whole and not words.numbers[step.operands[1]]
         return f"_rescaled({array}, {scale})" if looks else f"{array} / {scale}"
