@@ -72,6 +72,7 @@ MISTAKES = [
     ("whole power of a power", "(powered e f n)", "(raised e f n)"),
     ("reciprocal of a quotient", "(Num (* a n) $zero)", "(Num a $zero)"),
     ("cancel a factor of a denominator", "(+ n $one)", "n"),
+    ("x (y/x + z) = y + x z", '"Times" x', '"Times" u'),
     ("a fraction written out", "(Num n $zero)", "(Num (neg n) $zero)"),
     ("exp of log", "(vec-get w 0)", '(Fn "exp" w)'),
     ("exp(c log z) = z^c", "(Num c $zero)", "(Num (neg c) $zero)"),

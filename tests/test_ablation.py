@@ -373,6 +373,11 @@ def focal(x: Vector, g: Number):
     return -cd.sum(lambda i: (1 - p[i]) ** g * np.log(p[i]))
 
 
+def cross_entropy(W: cd.Space("c", "k"), U: cd.Space("k", "n"), x: Vector, y: cd.Space("c")):
+    z = W @ np.tanh(U @ x)
+    return -(y * np.log(np.exp(z) / np.exp(z).sum())).sum()
+
+
 NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "sums counted from elsewhere": (canonical, "moves", lambda term: iter([term]), around),
     "coefficients of δ's": (coefficients.Coefficients, "apart", lambda self, value, name: value, steps),
@@ -393,6 +398,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),
     "parts that a product holds twice": (definitions, "with_repeated_defined", lambda body: body, inverted),
     "parts that values repeat": (definitions, "with_repeated_named", lambda body: iter(()), bell),
+    "factors of definitions": (definitions, "_with_factors_taken_in", lambda body: iter(()), cross_entropy),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
     "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
     "logarithms of inverses": (contraction, "_logarithm", lambda argument: function("log", argument), focal),
@@ -404,6 +410,8 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
 def shown(case: Any) -> str:
     if case is shares:
         return str(cd.hessian(cd.program(case), "x", simplify=False).compressed())
+    if case is cross_entropy:
+        return str(cd.grad(cd.program(case), ("U", "W")))
     transform = cd.value_and_grad if case in (coulomb, pairs) else cd.grad
     return str(transform(case if isinstance(case, cd.Program) else cd.program(case), "x"))
 

@@ -254,6 +254,8 @@ EXAMPLES: Mapping[str, Term] = {
     "whole power of a power": fn("power", fn("power", r, Number(-2)), Number(-1)),
     "reciprocal of a quotient": fn("power", mul(r, fn("power", c, Number(-1))), Number(-1)),
     "cancel a factor of a denominator": mul(c, r, fn("power", mul(r, c), Number(-1))),
+    "x (y/x + z) = y + x z": mul(c, add(mul(r, fn("power", c, Number(-1))), v)),
+    "x (c y/x + z) = c y + x z": mul(c, add(mul(Number(2), r, fn("power", c, Number(-1))), v)),
     "a fraction in a sum": add(r, fn("power", add(c, ONE), Number(-1))),
     "a multiple of a fraction in a sum": add(r, times(3, fn("power", add(c, ONE), Number(-1)))),
     "a product with a fraction in a sum": add(r, mul(s, fn("power", add(c, ONE), Number(-1)))),

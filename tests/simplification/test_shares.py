@@ -155,3 +155,25 @@ def test_shares_of_rows_have_the_value_of_quotients(by: str) -> None:
     arrays = {name: np.random.default_rng(n).normal(size=(3, 3)) for n, name in enumerate("QKW")}
     cd.testing.check_grad(attention, by, **arrays)
     np.testing.assert_allclose(gradient(**arrays), cd.grad(attention, by, simplify=False)(**arrays), rtol=1e-10)
+
+
+@cd.program
+def classified(W: cd.Space("c", "k"), U: cd.Space("k", "n"), x: Vector, y: cd.Space("c")):
+    h = np.tanh(U @ x)
+    z = W @ h
+    return -(y * np.log(np.exp(z) / np.exp(z).sum())).sum()
+
+
+def test_a_cotangent_takes_in_the_factor_that_it_is_always_read_beside() -> None:
+    """∂/∂z of cross entropy is p Σ y − y, whatever z is: not t (Σ y/Σ t − y/t) with t = exp(z)."""
+    gradients = cd.grad(classified, ("W", "U"))
+    assert "t2[d] = (t[d] Σ_i y[i]) / (Σ_i t[i]) - y[d]" in str(gradients)
+    rng = np.random.default_rng(3)
+    W, U, x, y = rng.normal(size=(4, 3)), rng.normal(size=(3, 2)), rng.normal(size=2), rng.random(4)
+    h = np.tanh(U @ x)
+    p = np.exp(W @ h) / np.exp(W @ h).sum()
+    by_z = p * y.sum() - y
+    by_W, by_U = gradients(W, U, x, y)
+    np.testing.assert_allclose(by_W, np.outer(by_z, h), rtol=1e-12)
+    np.testing.assert_allclose(by_U, np.outer((1 - h**2) * (W.T @ by_z), x), rtol=1e-12)
+    np.testing.assert_allclose(cd.grad(classified, "U")(W, U, x, y), by_U, rtol=1e-12)

@@ -48,7 +48,7 @@ from combdiff.simplification.egraph.extraction import as_real_as, symbols
 from combdiff.simplification.egraph.saturation import Definition, Saturation, session
 from combdiff.simplification.normal_form.expansion import multiplied_out
 
-MOST_NODES = 5_000  # of the e-graph of a program, whose values have been simplified each on its own before
+MOST_NODES = 7_000  # of the e-graph of a program, whose values have been simplified each on its own before
 MOST_WRITTEN_OUT = 150  # symbols of a value with its definitions written out, up to which that form is a node, too
 
 

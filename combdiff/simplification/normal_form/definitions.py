@@ -4,6 +4,7 @@
     let u[i] = Σ_j Q[i,j] y[j] in Σ_i B[i,d] u[i]   →   Σ_{i,j} B[i,d] Q[i,j] y[j]
     let t = exp(z) in t/(1 + t)                   →   1/(1 + exp(−z)), by a law, in classes that see through names
     let u[i] = Σ_j H[i,j]* z[j]* in u[d]* + …       →   let u[i] = Σ_j H[i,j] z[j] in u[d] + …
+    let u[i] = a − y[i]/t[i] in x t[d] u[d], t[d] u[d]  →  let u[i] = a t[i] − y[i] in x u[d], u[d]
 
 Sharing binds what occurs twice in the graph of a program; less is printed twice, since a square is written once.
 The length is that of the print: a definition counts its name, its indices and the sign =, where it stands.
@@ -13,7 +14,7 @@ Invariant: the value is unchanged, the work, with equal parts computed once, is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Protocol
 
@@ -25,6 +26,7 @@ from combdiff.ir import (
     Implicit,
     Lambda,
     Mul,
+    Names,
     Primitive,
     Rewriter,
     Term,
@@ -45,10 +47,13 @@ from combdiff.ir import (
     lambda_,
     let,
     matrices_in,
+    mul,
     put_back,
     split,
+    substitute,
     subterms,
     values_of,
+    whole_power,
 )
 from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
@@ -96,7 +101,8 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
         if length(candidate) < before[1] and _price(candidate) < before:
             return without_short_definitions(candidate, classes)
     found = _without_short_definitions(body, classes)
-    for candidate in shared:  # of which some become shorter once short definitions are written out
+    taken_in = [] if _is_long(body) else list(_with_factors_taken_in(body))
+    for candidate in (*shared, *taken_in):  # of which some become shorter once short definitions are written out
         other = _without_short_definitions(candidate, classes)
         if length(other) <= length(found) and _price(other) < _price(found):
             found = other
@@ -227,6 +233,59 @@ class _Collecting(Rewriter):
     def _is_power(self, factor: Term) -> bool:
         base = factor.arguments[0] if isinstance(factor, Primitive) and factor.name == "power" else factor
         return base is self.var or (isinstance(base, Apply) and base.function is self.var)
+
+
+def _with_factors_taken_in(body: Term) -> Iterator[Term]:
+    """The program with a definition multiplied by what stands beside it wherever it is read, and divides in it."""
+    bindings, result = split(body)
+    for var, value in bindings:
+        if not isinstance(value, Lambda) or is_call(value.body):
+            continue
+        reading = _FactorsBeside(var, value.parameters)
+        for other in values_of(body):
+            reading.run(other)
+        divisors = {base for base, power in map(whole_power, subterms(value.body)) if power < 0}
+        factors = tuple(factor for factor in reading.beside or () if factor in divisors)
+        if not factors or dtype_of(mul(*factors)) is complex:
+            continue
+        taking = _FactorsBeside(var, value.parameters, Names(body).fresh(Var("t", var.type)), factors)
+        taken = lambda_(value.parameters, mul(*factors, value.body))
+        changed = [(taking.new, taken) if bound is var else (bound, taking.run(other)) for bound, other in bindings]
+        whole = let(changed, joined(result, map(taking.run, items_of(result))))
+        if var not in whole.free:  # it is read nowhere else
+            yield whole
+
+
+class _FactorsBeside(Rewriter):
+    """Finds the factors beside a definition, at its own indices, in all products that read it; reads `new` for some."""
+
+    def __init__(
+        self, var: Var, parameters: Sequence[Var], new: Var | None = None, factors: tuple[Term, ...] = ()
+    ) -> None:
+        super().__init__()
+        self.var, self.parameters, self.new, self.factors = var, parameters, new or var, factors
+        self.beside: tuple[Term, ...] | None = None
+
+    def node(self, term: Term) -> Term:
+        """The term, with `new` in place of the definition and the factors."""
+        inside = self.inside(term) if self.var in term.free else term
+        read = next((factor for factor in factors_of(inside) if self._is_read(factor)), None)
+        if not isinstance(inside, Mul) or not isinstance(read, Apply):
+            return inside
+        others = list(inside.factors)
+        others.remove(read)
+        places = {a: p for a, p in zip(read.arguments, self.parameters, strict=True) if isinstance(a, Var)}
+        own = {substitute(factor, places): factor for factor in others}
+        self.beside = tuple(own) if self.beside is None else tuple(factor for factor in self.beside if factor in own)
+        for factor in self.factors:
+            others.remove(own[factor])
+        return mul(Apply(self.new, read.arguments), *others)
+
+    def _is_read(self, factor: Term) -> bool:
+        """Whether a factor is an element of the definition at indices that are all there and each once."""
+        if not isinstance(factor, Apply) or factor.function is not self.var:
+            return False
+        return len(set(factor.arguments)) == len(factor.arguments) and all(isinstance(a, Var) for a in factor.arguments)
 
 
 def _conjugated(body: Term, var: Var) -> Iterator[Term]:
