@@ -398,7 +398,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "shares by name": (definitions, "with_named_shares", lambda body: iter(()), entropy),
     "parts that a product holds twice": (definitions, "with_repeated_defined", lambda body: body, inverted),
     "parts that values repeat": (definitions, "with_repeated_named", lambda body: iter(()), bell),
-    "factors of definitions": (definitions, "_with_factors_taken_in", lambda body: iter(()), cross_entropy),
+    "factors of definitions": (definitions, "with_factors_taken_in", lambda body: iter(()), cross_entropy),
     "transforms inverted": (contraction, "collapsed", lambda product: product, spectrum),
     "masks out of exponentials": (contraction, "exponential", lambda argument: function("exp", argument), causal),
     "logarithms of inverses": (contraction, "_logarithm", lambda argument: function("log", argument), focal),

@@ -7,6 +7,8 @@ import pytest
 
 import combdiff as cd
 from combdiff.hessians.newton import expanded
+from combdiff.ir import Apply, Lambda, Space, Sum, Term, Var, add, divide, evaluate, let, mul, negate
+from combdiff.simplification.normal_form.definitions import with_factors_taken_in
 
 Vector, Rows = cd.Space("n"), cd.Space("m", "n")
 
@@ -177,3 +179,37 @@ def test_a_cotangent_takes_in_the_factor_that_it_is_always_read_beside() -> None
     np.testing.assert_allclose(by_W, np.outer(by_z, h), rtol=1e-12)
     np.testing.assert_allclose(by_U, np.outer((1 - h**2) * (W.T @ by_z), x), rtol=1e-12)
     np.testing.assert_allclose(cd.grad(classified, "U")(W, U, x, y), by_U, rtol=1e-12)
+
+
+D, E, K = (Var(name, cd.Range("n")) for name in "dek")
+T, U, X, Y = (Var(name, Space("n")) for name in "tuxy")
+NUMBER = Var("a", Space())
+
+
+def at(tensor: Var, *indices: Var) -> Term:
+    return Apply(tensor, indices)
+
+
+OWN = Lambda((D,), add(NUMBER, negate(divide(at(Y, D), at(T, D)))))
+SUMMED = Lambda((D,), add(NUMBER, negate(Sum((K,), divide(at(Y, K), at(T, K))))))
+
+
+@pytest.mark.parametrize(
+    ("value", "result", "applies"),
+    [
+        (OWN, Lambda((D,), mul(at(T, D), at(U, D))), True),
+        (OWN, Lambda((E,), Sum((D,), mul(at(T, D), at(U, D), at(X, E)))), True),
+        (OWN, Lambda((D, E), mul(at(T, D), at(U, E), at(X, E))), False),  # t at another index
+        (OWN, Lambda((D,), add(mul(at(T, D), at(U, D)), at(U, D))), False),  # alone, too
+        (OWN, Lambda((D, E), mul(at(T, D), at(U, D), at(U, E))), False),  # twice in a product
+        (SUMMED, Lambda((D,), Sum((K,), mul(at(T, K), at(U, D)))), False),  # an index that the definition sums over
+    ],
+)
+def test_only_what_is_read_at_the_same_indices_is_taken_in(value: Lambda, result: Lambda, applies: bool) -> None:
+    body = let([(U, value)], result)
+    found = list(with_factors_taken_in(body))
+    assert bool(found) == applies
+    rng = np.random.default_rng(5)
+    scope = {v: rng.random(3) + 0.5 for v in (T, X, Y)} | {NUMBER: 0.3}
+    for each in found:
+        np.testing.assert_allclose(evaluate(each, scope, {"n": 3}), evaluate(body, scope, {"n": 3}), rtol=1e-12)

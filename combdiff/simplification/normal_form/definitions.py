@@ -38,6 +38,7 @@ from combdiff.ir import (
     conj,
     dtype_of,
     factors_of,
+    free_indices,
     function,
     inline_single_uses,
     is_call,
@@ -55,6 +56,7 @@ from combdiff.ir import (
     values_of,
     whole_power,
 )
+from combdiff.polyhedra import doubtful_accesses
 from combdiff.simplification.egraph.extraction import program_cost
 from combdiff.simplification.normal_form.common_factors import factored, in_front, one_network
 from combdiff.simplification.normal_form.common_subnetworks import bind_repeated, read_bound
@@ -101,7 +103,7 @@ def without_short_definitions(body: Term, classes: Callable[[Term], LetForms]) -
         if length(candidate) < before[1] and _price(candidate) < before:
             return without_short_definitions(candidate, classes)
     found = _without_short_definitions(body, classes)
-    taken_in = [] if _is_long(body) else list(_with_factors_taken_in(body))
+    taken_in = [] if _is_long(body) else list(with_factors_taken_in(body))
     for candidate in (*shared, *taken_in):  # of which some become shorter once short definitions are written out
         other = _without_short_definitions(candidate, classes)
         if length(other) <= length(found) and _price(other) < _price(found):
@@ -235,7 +237,7 @@ class _Collecting(Rewriter):
         return base is self.var or (isinstance(base, Apply) and base.function is self.var)
 
 
-def _with_factors_taken_in(body: Term) -> Iterator[Term]:
+def with_factors_taken_in(body: Term) -> Iterator[Term]:
     """The program with a definition multiplied by what stands beside it wherever it is read, and divides in it."""
     bindings, result = split(body)
     for var, value in bindings:
@@ -250,6 +252,8 @@ def _with_factors_taken_in(body: Term) -> Iterator[Term]:
             continue
         taking = _FactorsBeside(var, value.parameters, Names(body).fresh(Var("t", var.type)), factors)
         taken = lambda_(value.parameters, mul(*factors, value.body))
+        if doubtful_accesses(taken):
+            continue
         changed = [(taking.new, taken) if bound is var else (bound, taking.run(other)) for bound, other in bindings]
         whole = let(changed, joined(result, map(taking.run, items_of(result))))
         if var not in whole.free:  # it is read nowhere else
@@ -275,7 +279,7 @@ class _FactorsBeside(Rewriter):
         others = list(inside.factors)
         others.remove(read)
         places = {a: p for a, p in zip(read.arguments, self.parameters, strict=True) if isinstance(a, Var)}
-        own = {substitute(factor, places): factor for factor in others}
+        own = {substitute(f, places): f for f in others if places.keys() >= set(free_indices(f))}
         self.beside = tuple(own) if self.beside is None else tuple(factor for factor in self.beside if factor in own)
         for factor in self.factors:
             others.remove(own[factor])
