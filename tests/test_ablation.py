@@ -569,6 +569,10 @@ def column_and_all(A: Matrix, B: cd.Space("n", 4)):
     return np.exp(A @ B[:, 0]), A @ B
 
 
+def log_sums_so_far(x: Vector):
+    return np.log(np.cumsum(np.exp(x)))
+
+
 def inverse_squares(x: Vector, y: Vector):
     return x / y**2
 
@@ -583,6 +587,7 @@ PASSES: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Plan], int
     "masked products": (triangular, {"n": 100}, flops),
     "stacks": (columns, {"n": 1000}, peak),
     "quotients": (inverse_squares, {"n": 1000}, flops),
+    "running logarithms": (log_sums_so_far, {"n": 100}, flops),
     "invariants": (iterated, {"n": 100, "T": 100}, steps_done_over_and_over),
     "axis orders": (stacked, {"n": 30, "k": 20}, workspace),
     "chosen products": (chosen, {"m": 1000, "n": 100}, flops),
@@ -915,7 +920,7 @@ LOWERING: dict[str, tuple[Any, str, Any, Callable[..., cd.Program], Any, Callabl
     "windows side by side": (mask_elimination, "fold", never, gradient, blocks, flops),
     "running sums": (mask_elimination, "_without_mask", never, cd.program, running, flops),
     "running sums of exponentials": (lower, "running_exponentials", never, gradient, at_risk, peak),
-    "running maxima": (shifts, "prefix_largest", never, cd.program, at_risk, peak),
+    "running maxima": (shifts, "prefix_largest", never, gradient, at_risk, peak),
     "conditions that reads tell": (mask_elimination, "needless", never, gradient, convolved, peak),
     "sums of views that are 0 outside": (
         mask_elimination,

@@ -118,6 +118,10 @@ class DaskDialect(NumPyDialect):
         texts = [self.matrix_function(name, operand, shape) for name, shape in pairs]
         return ", ".join(names.values()), ", ".join(texts)
 
+    def log_sums_so_far(self, operand: str, axis: int) -> str:
+        """Needs the axis whole."""
+        return f"{operand}.rechunk({{{axis}: -1}}).map_blocks(np.logaddexp.accumulate, {axis})"
+
     def linear_solve(self, matrix: str, right: str, name: str) -> str:
         """With the inverse: a system needs both of its arrays whole."""
         return f'(_whole(lambda block: _inverse(np, block, "{name}"), {matrix}, {matrix}.shape) @ {right})'

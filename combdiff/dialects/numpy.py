@@ -280,6 +280,10 @@ class NumPyDialect:
         """The inverse of a matrix times a vector or matrix; an error calls the matrix by name."""
         return f'_linear_solve({self.np}, {matrix}, {right}, "{name}")'
 
+    def log_sums_so_far(self, operand: str, axis: int) -> str:
+        """log Σ exp of all up to each position along an axis."""
+        return f"{self.np}.logaddexp.accumulate({operand}, {axis})"
+
     def number(self, text: str) -> str:
         """A function of Python numbers as a Python number."""
         return f"{text}.item()"
@@ -325,6 +329,10 @@ class CuPyDialect(NumPyDialect):
         for lacking in (", writeable=False", f'@{self.np}.errstate(invalid="ignore")\n'):
             found = {name: text.replace(lacking, "") for name, text in found.items()}
         return {**found, **texts("numerics"), **texts("running"), **self.solvers(), **texts("cupy")}
+
+    def log_sums_so_far(self, operand: str, axis: int) -> str:
+        """CuPy accumulates sums and products alone."""
+        return f"_log_sums_so_far({self.np}, {operand}, {axis})"
 
 
 class JaxDialect(NumPyDialect):
@@ -376,6 +384,10 @@ class JaxDialect(NumPyDialect):
         if name not in _OF_JAX:
             raise self.lacking(name)
         return super().special_function(name, texts, numbers)
+
+    def log_sums_so_far(self, operand: str, axis: int) -> str:
+        """XLA's scan."""
+        return f"jax.lax.cumlogsumexp({operand}, {axis})"
 
     def copy(self, text: str) -> str:
         """Arrays never change."""

@@ -201,6 +201,10 @@ class TorchDialect(NumPyDialect):
         """PyTorch's `max` takes one axis."""
         return f"{operand}.{name}({axes})"
 
+    def log_sums_so_far(self, operand: str, axis: int) -> str:
+        """PyTorch's own."""
+        return f"torch.logcumsumexp({operand}, {axis})"
+
     def integer_power(self, base: str, exponent: str) -> str:
         """A power of integer tensors, as floating point numbers."""
         return f"torch.pow({base}.to(torch.get_default_dtype()), {exponent})"

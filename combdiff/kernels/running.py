@@ -33,6 +33,15 @@ def _running_exponentials(
     return _up_to(xp, sums, axis, sign, bound) * xp.exp(xp.clip(top, None, 0) if low else top)
 
 
+def _log_sums_so_far(xp: Any, array: Any, axis: Any) -> Any:
+    """log Σ exp of the first 1, 2, … elements along an axis."""
+
+    def both(one: Any, other: Any) -> Any:
+        return (xp.logaddexp(one[0], other[0]),)
+
+    return xp.moveaxis(_so_far(xp, both, (xp.moveaxis(array, axis, 0),))[0], 0, axis)
+
+
 def _up_to(xp: Any, found: Any, axis: Any, sign: Any, bound: Any) -> Any:
     """What is found of the first 0, 1, 2, … elements along an axis, from its end where the sign is positive.
 

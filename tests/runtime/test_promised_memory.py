@@ -58,6 +58,7 @@ PROGRAMS: Programs = {
     "triangle": (lambda A, x: cd.tensor(lambda i: cd.sum(lambda j: cd.where(j <= i, A[i, j] * x[j], 0))), Square),
     "running": (lambda A: np.cumsum(A, axis=1) * A, {"A": Wide}),
     "running product": (lambda A: np.cumprod(A, axis=1), {"A": Wide}),
+    "running logarithm": (lambda A: np.log(np.cumsum(np.exp(A), axis=0)), {"A": Wide}),
     "largest": (lambda A: np.max(A, axis=1), {"A": Wide}),
     "norms": (lambda A: np.linalg.norm(A, axis=1), {"A": Wide}),
     "solve": (lambda A, x: np.linalg.solve(A, x), Square),

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import BACKENDS, back, converted, double_precision, on, quiet
 from measuring import measured
 
 import combdiff as cd
+from combdiff.kernels.running import _log_sums_so_far
 from combdiff.planning.lowering import lower, shifts
 
 Vector, Matrix = cd.Space("n"), cd.Space("n", "n")
@@ -68,6 +70,51 @@ def test_infinite_exponents() -> None:
 
 def _log_cumsum_exp(x: Vector):
     return np.log(np.cumsum(np.exp(x)))
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, int])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("later", [False, True])
+def test_a_log_sum_exp_so_far_is_one_call_of_numpys(kind: type, axis: int, later: bool) -> None:
+    """Up to each position and from it on, along each axis."""
+
+    def so_far(x: cd.Space("m", "n")):
+        def element(i: Any, j: Any) -> Any:
+            own, read = (i, lambda k: x[k, j]) if axis == 0 else (j, lambda k: x[i, k])
+            return cd.log(cd.sum(lambda k: cd.where(k >= own if later else k <= own, cd.exp(read(k)), 0)))
+
+        return cd.tensor(element, i=x.shape[0], j=x.shape[1])
+
+    program = cd.program(so_far)
+    source = program.source()
+    assert source.count("np.logaddexp.accumulate(") == source.count("def ") == 1
+    x = (np.random.default_rng(2).normal(size=(4, 7)) * 300).astype(kind)
+    way = slice(None, None, -1 if later else 1)
+    flipped = x[way] if axis == 0 else x[:, way]
+    expected = np.logaddexp.accumulate(flipped.astype(float), axis)
+    found = program(x)
+    assert found.dtype == (np.float32 if kind is np.float32 else float)
+    again = found[way] if axis == 0 else found[:, way]
+    np.testing.assert_allclose(again, expected, rtol=2 * np.finfo(found.dtype).eps)
+
+
+@pytest.mark.parametrize("library", BACKENDS)
+def test_every_library_accumulates_log_sum_exps(library: str) -> None:
+    """Along each axis and both ways, of exponents that a mask has made −∞; in every word of the libraries."""
+
+    @cd.program
+    def both_ways(x: cd.Space("m", "n")):
+        so_far = np.log(np.cumsum(np.exp(2 * x), axis=0))
+        later = cd.tensor(lambda i, j: cd.log(cd.sum(lambda k: cd.where(k >= j, cd.exp(x[i, k]), 0))), j=x.shape[1])
+        return so_far, later
+
+    x = np.random.default_rng(4).normal(size=(4, 5)) * 300
+    x[0, 4] = x[0, 0] = -np.inf
+    with double_precision(), quiet(library):
+        found = back(on(library, both_ways)(*converted(library, [x])))
+    np.testing.assert_allclose(found[0], np.logaddexp.accumulate(2 * x, 0), rtol=1e-14)
+    np.testing.assert_allclose(found[1], np.logaddexp.accumulate(x[:, ::-1], 1)[:, ::-1], rtol=1e-14)
+    np.testing.assert_allclose(_log_sums_so_far(np, x, 1), np.logaddexp.accumulate(x, 1), rtol=1e-14)  # CuPy's
 
 
 @pytest.mark.thorough

@@ -3,13 +3,14 @@
     Σ_{j ≤ i} x[j]                        PrefixSum of x: np.cumsum(x), read at i
     max_{j ≤ i} x[j]                      PrefixMax of x: np.maximum.accumulate(x)
     Σ_{j ≤ i} r[j]·exp(x[j] + y[i])       PrefixExponentials of x, y and r: no product overflows that the sum does not
+    log Σ_{j ≤ i} exp(x[j])               PrefixLogSumExp of x: np.logaddexp.accumulate(x)
 
 Invariant: each takes one pass over the axis, in time and memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from combdiff.ir import Domain
@@ -50,14 +51,12 @@ class Prefix(Operation):
         labels = step.axes[self.axis : self.axis + len(self.steps)]
         return words.grid(self.steps, self.start, labels, full=True)
 
-    def accumulated(self, words: Words, step: Step, operand: str, function: str) -> str | None:
-        """NumPy's accumulating function, where each position takes all up to its own, or from its own on."""
-        if not self.takes_all_beside(step, words.axes[step.operands[0]]):
-            return None
-        np, axes = words.dialect.np, f"({self.axis},)"
+    def accumulated(self, words: Words, operand: str, forwards: Callable[[str], str]) -> str:
+        """What takes all up to each position, or with an array turned round twice all from each on."""
         if self.sign < 0:
-            return f"{np}.{function}({operand}, {self.axis})"
-        return f"{np}.flip({np}.{function}({np}.flip({operand}, {axes}), {self.axis}), {axes})"
+            return forwards(operand)
+        np, axes = words.dialect.np, f"({self.axis},)"
+        return f"{np}.flip({forwards(f'{np}.flip({operand}, {axes})')}, {axes})"
 
     def takes_all_beside(self, step: Step, summed: Sequence[Domain]) -> bool:
         """Whether each position takes all of as many positions up to its own, or all from its own on."""
@@ -81,10 +80,9 @@ class PrefixSum(Prefix):
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """The library's running sum, where each position takes all up to its own, or from its own on; else a helper."""
-        text = self.accumulated(words, step, operands[0], "cumsum")
-        return (
-            text or f"_running({words.dialect.np}, {operands[0]}, {self.axis}, {self.sign}, {self.bound(words, step)})"
-        )
+        if self.takes_all_beside(step, words.axes[step.operands[0]]):
+            return self.accumulated(words, operands[0], lambda x: f"{words.dialect.np}.cumsum({x}, {self.axis})")
+        return f"_running({words.dialect.np}, {operands[0]}, {self.axis}, {self.sign}, {self.bound(words, step)})"
 
 
 @dataclass(frozen=True)
@@ -100,12 +98,9 @@ class PrefixMax(Prefix):
 
     def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
         """NumPy accumulates; other libraries have a helper."""
-        native = words.dialect.native
-        text = self.accumulated(words, step, operands[0], "maximum.accumulate") if native else None
-        return (
-            text
-            or f"_running_max({words.dialect.np}, {operands[0]}, {self.axis}, {self.sign}, {self.bound(words, step)})"
-        )
+        if words.dialect.native and self.takes_all_beside(step, words.axes[step.operands[0]]):
+            return self.accumulated(words, operands[0], lambda x: f"np.maximum.accumulate({x}, {self.axis})")
+        return f"_running_max({words.dialect.np}, {operands[0]}, {self.axis}, {self.sign}, {self.bound(words, step)})"
 
 
 @dataclass(frozen=True)
@@ -153,6 +148,31 @@ class PrefixExponentials(Prefix):
         weight = texts[2] if len(texts) > 2 else "1"
         rest = f"{self.axis}, {self.sign}, {self.bound(words, step)}, {self.low}"
         return f"_running_exponentials({words.dialect.np}, {texts[0]}, {texts[1]}, {weight}, {rest})"
+
+
+@dataclass(frozen=True)
+class PrefixLogSumExp(Prefix):
+    """Logarithms of sums of exponentials along `axis`, of all up to each position or from it on.
+
+    The axes of the operand lie along `pattern`.
+    """
+
+    pattern: Pattern
+
+    def labels(self, step: Step) -> Labels:
+        """Those of the result, but for the axis that is summed over."""
+        operand = tuple(None if n == self.axis else n for n in self.pattern)
+        return Labels((operand,), tuple(range(len(step.axes))), frozenset({self.axis}))
+
+    def flops(self, at: Occurrence) -> int:
+        """An exponential and a logarithm for each element."""
+        return 4 * at.elements
+
+    def write(self, words: Words, step: Step, operands: Sequence[str]) -> str:
+        """The library's own."""
+        (operand,) = step.operands
+        text = _of_rank(words, words.widened(operand, operands[0], step.kind), self.pattern, len(step.axes))
+        return self.accumulated(words, text, lambda x: words.dialect.log_sums_so_far(x, self.axis))
 
 
 def _of_rank(words: Words, text: str, pattern: Pattern, rank: int) -> str:

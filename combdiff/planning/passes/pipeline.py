@@ -28,6 +28,7 @@ from combdiff.planning.passes.layouts import in_best_layout
 from combdiff.planning.passes.masked_products import within
 from combdiff.planning.passes.parts import with_parts_read
 from combdiff.planning.passes.quotients import with_quotients
+from combdiff.planning.passes.running_logarithms import with_running_logarithms
 from combdiff.planning.passes.scaling import scaled_early
 from combdiff.planning.passes.solves import with_solves
 from combdiff.planning.passes.stacks import stacked
@@ -56,6 +57,7 @@ PLANNING = (
     Pass("masked products", "nothing is multiplied where a condition fails", within),
     Pass("stacks", "arrays at positions of an axis are put side by side, and nothing is added to zeros", stacked),
     Pass("quotients", "a quotient is one operation, rounded once", with_quotients),
+    Pass("running logarithms", "log-sum-exps are accumulated in a fifth of the time of sums", with_running_logarithms),
 )
 ITERATED = (Pass("invariants", "what is the same in every step of an iteration is done once", done_before),)
 CHOICE = Pass("chosen products", "weights are chosen where elements of a larger array were", with_chosen_weights)
