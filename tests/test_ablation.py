@@ -387,7 +387,7 @@ NORMAL_FORM: dict[str, tuple[Any, str, Any, Any]] = {
     "connected networks": (saturation, "normalise", lambda term, names: term, log_shares),
     "symmetries of tensors": (Codec, "tensor_laws", lambda self: "", diagonal),
     "common factors": (pipeline, "factored", lambda value, **_: value, form),
-    "bindings that are real": (pipeline, "where_real", lambda var, value, branches: (var, value), rayleigh),
+    "bindings that are real": (pipeline, "where_real", lambda var, value, program: (var, value), rayleigh),
     "symmetries of bindings": (symmetries, "_symmetries", lambda value, axes, dtype: (), pairs),
     "averages term by term": (pipeline, "projected_by_terms", average, projected),
     "common parts of results": (pipeline, "bind_common", lambda body: body, coulomb),

@@ -83,7 +83,6 @@ from combdiff.simplification.normal_form.expansion import is_patched, offers_del
 from combdiff.simplification.normal_form.long_sums import MOST_TERMS, simplify_sum, summands
 from combdiff.simplification.normal_form.orbits import projected_by_terms
 from combdiff.simplification.normal_form.symmetries import (
-    BranchArguments,
     spelled_out,
     where_real,
     with_known_symmetries,
@@ -287,7 +286,6 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
     bindings, result = split(body)
     names = Names(body)
     held = matrices_in(body)
-    branches = BranchArguments.of(body)
     replacement: dict[Var, Term] = {}
     matrices: dict[Var, Var] = {}
     kept: list[tuple[Var, Term]] = []
@@ -319,7 +317,7 @@ def _pass(body: Term, simplified: Callable[[Term, Known], Term], shown: Callable
             kept.extend(coefficients.bound)
             replacement[var] = found
             continue
-        new, found = where_real(var, found, branches)
+        new, found = where_real(var, found, body)
         spelled = spelled_out(found, definitions)
         new = with_symmetries(new, spelled)
         replacement[var] = found if light else new

@@ -15,15 +15,13 @@ from combdiff.dialects import parenthesised
 from combdiff.ir import OPPOSITES, TABLE, Number
 from combdiff.planning.operations.leaves import Fill
 from combdiff.planning.operations.operation import REUSED, Labels, Named, Occurrence, Operation, Step
-from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor, Words
+from combdiff.planning.operations.words import NEGATIVE, UNIT, Pattern, SizeFactor, Words
 from combdiff.records import dataclass
 
 REPEATED = Number(3)  # a power that is written as products
 IN_TWO = (Number(-2), Number(Fraction(-1, 2)), REPEATED)  # powers that are written as two operations
 
 QUOTIENT = "divide"
-
-_NEGATIVE = SizeFactor(Number(-1))
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Combine(Operation):
         own = 0 if self.factors[first] == UNIT else at.given[first]  # elements of the sum so far
         most, labels = own, set(self.patterns[first])
         for n in others:
-            plain = self.factors[n] in (UNIT, _NEGATIVE)
+            plain = self.factors[n] in (UNIT, NEGATIVE)
             term = 0 if plain else at.given[n]
             terms = labels, set(self.patterns[n])
             labels = set.union(*terms)
@@ -124,7 +122,7 @@ class Combine(Operation):
             constant = words.constants.get(m)
             total = factor.times(SizeFactor(constant or Number(1)))
             if negative := total.is_negative:
-                total = total.times(SizeFactor(Number(-1)))
+                total = total.times(NEGATIVE)
             array = words.placed(words.widened(m, words.names[m], step.kind), pattern, len(step.axes))
             sign = (" - " if text else "-") if negative else (" + " if text else "")
             text += sign + (words.scaled(total, array) if constant is None else words.factor(total))
@@ -133,7 +131,7 @@ class Combine(Operation):
     @property
     def is_called(self) -> bool:
         """Whether it is a sum or difference of two."""
-        return self.factors in ((UNIT, UNIT), (UNIT, _NEGATIVE))
+        return self.factors in ((UNIT, UNIT), (UNIT, NEGATIVE))
 
     def called(self, words: Words, step: Step, operands: Sequence[str]) -> str | None:
         """A sum or difference of two."""

@@ -45,6 +45,7 @@ class SizeFactor:
 
 
 UNIT = SizeFactor()
+NEGATIVE = SizeFactor(Number(-1))
 
 
 @dataclass

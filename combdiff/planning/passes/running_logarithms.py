@@ -11,33 +11,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from combdiff.ir import Number
 from combdiff.planning.operations.elementwise import Combine, ElementwiseStep, Scale
 from combdiff.planning.operations.operation import Step
 from combdiff.planning.operations.prefixes import PrefixExponentials, PrefixLogSumExp
-from combdiff.planning.operations.words import UNIT, SizeFactor
-from combdiff.planning.plan import NewPlan, Plan, step_by_step
-
-_NEGATIVE = SizeFactor(Number(-1))
+from combdiff.planning.operations.words import NEGATIVE, UNIT
+from combdiff.planning.plan import Plan, step_by_step
 
 
 def with_running_logarithms(plan: Plan) -> Plan:
     """The plan with log-sum-exps accumulated where the logarithms of running sums were taken."""
-
-    def rewrite(new: NewPlan, old: Step) -> int:
-        sums = _running_sums(plan, old)
-        if sums is None:
-            return new.add(new.moved(old))
-        assert isinstance(sums.operation, PrefixExponentials)
-        over = sums.operation
-        operation = PrefixLogSumExp(over.axis, over.sign, over.steps, over.start, over.patterns[0])
-        return new.add(replace(old, operation=operation, operands=(new.number[sums.operands[0]],)))
-
-    return step_by_step(plan, rewrite)
+    return step_by_step(plan, lambda new, old: new.add(new.moved(_accumulated(plan, old) or old)))
 
 
-def _running_sums(plan: Plan, whole: Step) -> Step | None:
-    """The running sums of a step that is c m + log Σ_{j ≤ i} exp(x[j] − c m), which take all up to each position."""
+def _accumulated(plan: Plan, whole: Step) -> Step | None:
+    """A step that is c m + log Σ_{j ≤ i} exp(x[j] − c m), of all up to each position, as one of x; None for others."""
     along = tuple(range(len(whole.axes)))
     if not isinstance(whole.operation, Combine) or whole.operation.patterns != (along, along):
         return None
@@ -49,11 +36,12 @@ def _running_sums(plan: Plan, whole: Step) -> Step | None:
         sums = plan.steps[log.operands[0]]
         match sums.operation:
             case PrefixExponentials(low=False, patterns=(inner, outer)) if outer == along and len(inner) == len(along):
-                exponent, down = sums.operands
+                over, (exponent, down) = sums.operation, sums.operands
                 summed = [plan.steps[exponent].axes[inner.index(axis)] for axis in along]
                 is_alone = plan.is_read_once(logarithm) and plan.is_read_once(log.operands[0])
-                is_shifted = plan.steps[down].operation == Scale(_NEGATIVE.times(factor))
+                is_shifted = plan.steps[down].operation == Scale(NEGATIVE.times(factor))
                 is_shifted &= plan.steps[down].operands == (shift,)
-                if is_alone and is_shifted and sums.operation.takes_all_beside(sums, summed):
-                    return sums
+                if is_alone and is_shifted and over.takes_all_beside(sums, summed):
+                    operation = PrefixLogSumExp(over.axis, over.sign, over.steps, over.start, inner)
+                    return replace(whole, operation=operation, operands=(exponent,))
     return None

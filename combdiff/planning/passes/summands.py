@@ -12,13 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from combdiff.ir import Number, join
+from combdiff.ir import join
 from combdiff.planning.operations.elementwise import Combine, Scale
 from combdiff.planning.operations.operation import Step
-from combdiff.planning.operations.words import UNIT, Pattern, SizeFactor
+from combdiff.planning.operations.words import NEGATIVE, UNIT, Pattern, SizeFactor
 from combdiff.records import dataclass
-
-NEGATIVE = SizeFactor(Number(-1))
 
 
 @dataclass(frozen=True)

@@ -243,10 +243,12 @@ def with_factors_taken_in(body: Term) -> Iterator[Term]:
     for var, value in bindings:
         if not isinstance(value, Lambda) or is_call(value.body):
             continue
+        divisors = {base for base, power in map(whole_power, subterms(value.body)) if power < 0}
+        if not divisors:
+            continue
         reading = _FactorsBeside(var, value.parameters)
         for other in values_of(body):
             reading.run(other)
-        divisors = {base for base, power in map(whole_power, subterms(value.body)) if power < 0}
         factors = tuple(factor for factor in reading.beside or () if factor in divisors)
         if not factors or dtype_of(mul(*factors)) is complex:
             continue

@@ -126,8 +126,9 @@ class BranchArguments:
     radicands: frozenset[Var]
     inside: frozenset[Var]
 
-    @classmethod
-    def of(cls, body: Term) -> BranchArguments:
+    @staticmethod
+    @remembered
+    def of(body: Term) -> BranchArguments:
         """The names in a let program."""
         bindings = split(body)[0]
         radicands, inside = set[Var](), set[Var]()
@@ -142,21 +143,24 @@ class BranchArguments:
         for var, value in reversed(bindings):
             if var in radicands or var in inside:
                 inside |= value.free
-        return cls(frozenset(radicands), frozenset(inside))
+        return BranchArguments(frozenset(radicands), frozenset(inside))
 
     def keep(self, var: Var, value: Term) -> bool:
         """Whether a binding keeps its type; one that is not negative does only where other numbers are made of it."""
         return var in self.inside or (var in self.radicands and not is_nonnegative(value))
 
 
-def where_real(var: Var, value: Term, branches: BranchArguments) -> tuple[Var, Term]:
-    """A binding of complex type as one of real type, of Re of the value, if that has its conjugate's canonical form."""
+def where_real(var: Var, value: Term, program: Term) -> tuple[Var, Term]:
+    """A binding of complex type as one of real type, of Re of the value, if that has its conjugate's canonical form.
+
+    Not one that `program` takes as an argument of a function with a branch cut.
+    """
     space = var.type
     body = value.body if isinstance(value, Lambda) else value
     assert isinstance(space, Space)
-    if space.dtype is not complex or type_of(body) != Space(dtype=complex) or not _have_one_form(body, conj(body)):
+    if space.dtype is not complex or type_of(body) != Space(dtype=complex):
         return var, value
-    if branches.keep(var, body):
+    if BranchArguments.of(program).keep(var, body) or not _have_one_form(body, conj(body)):
         return var, value
     real = function("real", body)
     new = Var(var.name, Space(*space.axes))
