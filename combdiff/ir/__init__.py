@@ -124,7 +124,7 @@ from combdiff.ir.primitives import (
     whole_power,
     without_scipy,
 )
-from combdiff.ir.products import SummedProduct, connected, factors_of
+from combdiff.ir.products import SummedProduct, connected, factors_beside, factors_of
 from combdiff.ir.readability import letters_of, readable
 from combdiff.ir.reductions import MARKS, REDUCTIONS, is_mark
 from combdiff.ir.relations import OPPOSITES, SIGNS, Relation, relation
@@ -290,6 +290,7 @@ __all__ = [
     "exact",
     "exchanged",
     "extent",
+    "factors_beside",
     "factors_of",
     "families",
     "first_index",

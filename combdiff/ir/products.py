@@ -19,6 +19,13 @@ def factors_of(term: Term) -> tuple[Term, ...]:
     return term.factors if isinstance(term, Mul) else (term,)
 
 
+def factors_beside(factor: Term, term: Term) -> tuple[Term, ...]:
+    """The factors of a product beside one of them, which is left as often as it occurs again: x, y beside x in x² y."""
+    factors = factors_of(term)
+    place = factors.index(factor)
+    return factors[:place] + factors[place + 1 :]
+
+
 @dataclass(frozen=True)
 class SummedProduct:
     """`number · Σ over indices of the product of factors`."""

@@ -37,6 +37,7 @@ from combdiff.ir import (
     Whole,
     add,
     dtype_of,
+    factors_beside,
     factors_of,
     free_indices,
     is_call,
@@ -323,8 +324,9 @@ def _over_units(term: Term) -> Term:
     """A product with a sum that has a δ among its addends, multiplied out: diag(u) − u·uᵀ, not u times a sum."""
     for factor in factors_of(term):
         if isinstance(factor, Add) and any(isinstance(f, Delta) for part in factor.terms for f in factors_of(part)):
-            rest = [f for f in factors_of(term) if f is not factor]
-            return add(*(_over_units(mul(*rest, part)) for part in factor.terms))
+            rest = factors_beside(factor, term)
+            if factor not in rest:  # powers of a sum are written as such
+                return add(*(_over_units(mul(*rest, part)) for part in factor.terms))
     return term
 
 

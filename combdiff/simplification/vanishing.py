@@ -23,6 +23,7 @@ from combdiff.ir import (
     Sum,
     Term,
     Var,
+    factors_beside,
     factors_of,
     items_of,
     joined,
@@ -65,11 +66,11 @@ def _by_terms(node: Sum, definitions: Mapping[Var, Term]) -> tuple[Sum, ...]:
     sums = [var for var in reads if isinstance(var, Var) and isinstance(_inner(definitions.get(var)), Add)]
     written = put_back(node, {sums[0]: definitions[sums[0]]}) if len(sums) == 1 else node
     assert isinstance(written, Sum)
-    factors = factors_of(written.body)
-    whole = next((factor for factor in factors if isinstance(factor, Add)), None) if written is not node else None
+    sums_read = (factor for factor in factors_of(written.body) if isinstance(factor, Add))
+    whole = next(sums_read, None) if written is not node else None
     if whole is None:
         return ()
-    others = [factor for factor in factors if factor is not whole]
+    others = factors_beside(whole, written.body)
     each = [total(written.indices, mul(*others, term)) for term in whole.terms]
     found = tuple(sum_ for sum_ in each if isinstance(sum_, Sum))
     return found if len(found) == len(each) else ()

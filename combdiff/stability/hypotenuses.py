@@ -38,6 +38,7 @@ from combdiff.ir import (
     add,
     dtype_of,
     exact,
+    factors_beside,
     factors_of,
     free_indices,
     function,
@@ -251,7 +252,9 @@ class _Finding(Rewriting):
             inside = [whole_power(each) for each in factors_of(self._opened(factor))]
             powers = inside if all(base in sides and power > 0 for base, power in inside) else [whole_power(factor)]
             rest += [factor] if powers[0][1] < 0 else []
-            above.update({base: power for base, power in powers if power > 0})
+            for base, power in powers:
+                if power > 0:
+                    above[base] += power
         return _Quotient(number, above, below, (*rest, *conditions))
 
     def _multiplied_out(self, term: Term) -> Term:
@@ -265,7 +268,7 @@ class _Finding(Rewriting):
                 and isinstance(factor, Add)
                 and any(n > 1 for p in self._joined(factor) for n in p.below.values())
             ):
-                rest = [other for other in factors_of(term) if other is not factor]
+                rest = factors_beside(factor, term)
                 parts = [mul(*rest, part) for part in factor.terms]
                 if any(self._has_sides(self._quotient(part)) for part in parts):
                     return add(*parts)

@@ -31,6 +31,7 @@ from combdiff.ir import (
     Var,
     add,
     dtype_of,
+    factors_beside,
     factors_of,
     join,
     masked,
@@ -206,7 +207,7 @@ def _terms(term: Term) -> Iterator[Term]:
         for part in term.terms:
             yield from _terms(part)
     elif isinstance(term, Mul) and (sums := [f for f in term.factors if isinstance(f, Add)]):
-        rest = [factor for factor in term.factors if factor is not sums[0]]
+        rest = factors_beside(sums[0], term)
         for part in sums[0].terms:
             yield from _terms(mul(*rest, part))
     else:

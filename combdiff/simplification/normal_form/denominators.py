@@ -39,6 +39,7 @@ from combdiff.ir import (
     Var,
     add,
     dtype_of,
+    factors_beside,
     factors_of,
     function,
     mul,
@@ -303,7 +304,7 @@ def _under_sums(term: Mul) -> Iterator[Term]:
             inside = mul(*divisors, factor.body)
             found = over_one_denominator(inside)
             if found is not inside:
-                others = [each for each in term.factors if each not in (*divisors, factor)]
+                others = [each for each in factors_beside(factor, term) if each not in divisors]
                 yield mul(*others, Sum(factor.indices, found))
 
 
